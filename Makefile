@@ -1,0 +1,92 @@
+# Needs Python 3.11 or newer, git and make. Everything else is installed into .venv from requirements.lock.
+PYTHON ?=
+EXPERIMENT ?= demos/deliberation.yaml
+EXTRAS ?=
+ARGS ?=
+
+MEMBERS := shared services/gateway services/orchestrator services/agent-worker services/prompt-builder parley
+PROJECTS := pyproject.toml $(MEMBERS:%=%/pyproject.toml)
+DISTRIBUTIONS := parley-shared parley-gateway parley-orchestrator parley-agent-worker parley-prompt-builder parley-lab
+BIN := .venv/bin
+COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url $(DISTRIBUTIONS:%=--no-emit-package %) $(ARGS)
+# Folders that mypy reads in runs of their own: their files carry the same names as those of another folder.
+TEST_FOLDERS = $(wildcard $(MEMBERS:%=%/tests))
+ALONE = $(wildcard tests) $(wildcard benchmarks)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test check unit bench migrate lock crewai-tests
+.DELETE_ON_ERROR:
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/.installed ## Make .venv and install everything (only what has changed)
+
+run: setup ## Run EXPERIMENT (demos/deliberation.yaml) in the embedded lab until Ctrl-C
+	@$(BIN)/parley up --experiment "$(EXPERIMENT)"
+
+test: setup ## Run every test; EXTRAS=crewai runs those of CrewAI too, in .venv-crewai
+	$(BIN)/python -m pytest -m "not crewai" $(ARGS)
+ifneq (,$(findstring crewai,$(EXTRAS)))
+	@$(MAKE) --no-print-directory crewai-tests
+else
+	@echo
+	@echo "SKIPPED: the tests of CrewAI. 'make test EXTRAS=crewai' makes .venv-crewai and runs them."
+endif
+
+check: setup ## Lint, format, types and import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(MEMBERS:%=%/src)
+	@set -e; for folder in $(TEST_FOLDERS) $(ALONE); do echo "mypy $$folder"; $(BIN)/mypy $$folder; done
+	$(BIN)/lint-imports
+
+unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
+	$(BIN)/python -m pytest -m "not services and not crewai" $(ARGS)
+
+bench: setup ## Compare the speed of Parley with that of a hand-written pipeline
+	$(BIN)/python benchmarks/chat_pipeline.py $(ARGS)
+
+migrate: setup ## Bring the database at PARLEY_DATABASE_URL to the newest schema
+	$(BIN)/python -m shared.db.migrate
+
+lock: setup ## Write the lock files anew; ARGS=--upgrade takes newer versions
+	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock
+	$(COMPILE) pyproject.toml --group dev --group crewai --output-file requirements-crewai.lock
+
+# Installs the lock file $(2) and all members into the environment $(1). uv comes first, cut out of the lock with its hashes.
+define install
+	@awk '/^[a-z]/ { keep = /^uv==/ } keep' $(2) > $(1)/uv.lock
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)/uv.lock
+	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --require-hashes --requirement $(2)
+	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --no-deps --no-build-isolation $(MEMBERS:%=--editable %)
+	@touch $(1)/.installed
+endef
+
+.venv/.installed: requirements.lock $(PROJECTS) | .venv/bin/python
+	@echo "Installing into .venv ..."
+	$(call install,.venv,requirements.lock)
+
+.venv-crewai/.installed: requirements-crewai.lock $(PROJECTS) | .venv-crewai/bin/python
+	@echo "Installing into .venv-crewai (about 1 GB) ..."
+	$(call install,.venv-crewai,requirements-crewai.lock)
+
+# The first of the candidates that runs, is new enough and can make environments.
+.venv/bin/python .venv-crewai/bin/python:
+	@for candidate in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
+		if $$candidate -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+			exec $$candidate -m venv $(@:%/bin/python=%); \
+		fi; \
+	done; \
+	echo "Parley needs Python 3.11 or newer with the module venv, and found none under:" \
+		"$(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)." \
+		"Install one (on Debian: python3 and python3-venv), or name one: make PYTHON=/path/to/python3" >&2; \
+	exit 1
+
+# Telemetry of CrewAI is off: tests reach no network.
+crewai-tests: setup .venv-crewai/.installed
+	CREWAI_DISABLE_TELEMETRY=true OTEL_SDK_DISABLED=true .venv-crewai/bin/python -m pytest -m crewai $(ARGS)
+ifneq (,$(wildcard services/agent-worker/tests/test_openai_model.py))
+	.venv-crewai/bin/python -m pytest -m "not crewai" services/agent-worker/tests/test_openai_model.py $(ARGS)
+endif

@@ -1,0 +1,1 @@
+"""The work of agents: leases, prompts, model calls, publishing."""

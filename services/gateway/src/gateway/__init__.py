@@ -1,0 +1,1 @@
+"""HTTP in, live streams out, exports."""

@@ -1,0 +1,1 @@
+"""Settles cohorts: unlocks, draws, asks, timers, ends. Never calls a model."""

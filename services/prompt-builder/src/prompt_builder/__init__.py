@@ -1,0 +1,1 @@
+"""One question (who, where, why, as of which sequence number), one answer (messages, reply schema)."""

@@ -1,0 +1,1 @@
+"""What every service of Parley shares: contracts, stage kinds, storage, the bus."""

@@ -1,0 +1,1 @@
+"""Fixtures, builders, fakes and faults for tests; imported by tests only."""

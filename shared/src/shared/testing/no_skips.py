@@ -1,0 +1,56 @@
+"""A pytest plugin for CI: with `PARLEY_FORBID_SKIPS=1` a run in which anything was skipped or xfailed fails."""
+
+import os
+from collections.abc import Generator
+from dataclasses import dataclass, field
+
+import pytest
+
+FORBID_SKIPS_VARIABLE = "PARLEY_FORBID_SKIPS"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Watches the run when the environment asks for it."""
+    if os.environ.get(FORBID_SKIPS_VARIABLE) == "1":
+        config.pluginmanager.register(SkipWatch(), "parley-no-skips")
+
+
+@dataclass
+class SkipWatch:
+    """Collects what was left out, whole modules included, and fails the run at its end."""
+
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._note(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._note(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        # Under xdist only the controller hears of every test, and its exit status is the one that counts.
+        if self.left_out and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+        yield
+        if not self.left_out:
+            return
+        terminalreporter.section(f"skips are forbidden ({FORBID_SKIPS_VARIABLE}=1)", red=True)
+        for name, reason in self.left_out.items():
+            terminalreporter.line(f"{name}: {reason}")
+
+    def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        if report.skipped:
+            self.left_out[report.nodeid] = _reason(report)
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    expected_failure = getattr(report, "wasxfail", None)
+    if expected_failure is not None:
+        return f"xfailed: {expected_failure}"
+    if isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2])
+    return str(report.longrepr)
