@@ -1,3 +1,16 @@
 """Fixtures and rules that hold for every test of every member."""
 
-pytest_plugins = ["shared.testing.no_skips"]
+import pytest
+
+pytest_plugins = ["pytester", "shared.testing.no_skips"]
+
+SERVICE_MARKERS = ("postgres", "rabbitmq")
+
+
+# First, so that `-m "not services"` sees the marker.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs PostgreSQL or RabbitMQ with `services`, by which `make unit` leaves it out."""
+    for item in items:
+        if any(item.get_closest_marker(name) for name in SERVICE_MARKERS):
+            item.add_marker("services")
