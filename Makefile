@@ -72,16 +72,16 @@ endef
 	@echo "Installing into .venv-crewai (about 1 GB) ..."
 	$(call install,.venv-crewai,requirements-crewai.lock)
 
-# The first of the candidates that runs, is new enough and can make environments.
+# The first of the candidates that runs, is of a version that the embedded PostgreSQL has wheels for, and can make environments.
+CANDIDATES = $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)
+USABLE = import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))
+
 .venv/bin/python .venv-crewai/bin/python:
-	@for candidate in $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python); do \
-		if $$candidate -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
-			exec $$candidate -m venv $(@:%/bin/python=%); \
-		fi; \
+	@for candidate in $(CANDIDATES); do \
+		if $$candidate -c '$(USABLE)' >/dev/null 2>&1; then exec $$candidate -m venv $(@:%/bin/python=%); fi; \
 	done; \
-	echo "Parley needs Python 3.11 or newer with the module venv, and found none under:" \
-		"$(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)." \
-		"Install one (on Debian: python3 and python3-venv), or name one: make PYTHON=/path/to/python3" >&2; \
+	echo "Parley needs Python 3.11, 3.12, 3.13 or 3.14 with its module venv; none of these is one: $(CANDIDATES)." \
+		"Install one (on Debian: python3 and python3-venv) or name yours: make setup PYTHON=/path/to/python3" >&2; \
 	exit 1
 
 # Telemetry of CrewAI is off: tests reach no network.
