@@ -38,7 +38,7 @@ endif
 check: setup ## Lint, format, types and import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy $(MEMBERS:%=%/src)
+	$(BIN)/mypy conftest.py $(MEMBERS:%=%/src)
 	@set -e; for folder in $(TEST_FOLDERS) $(ALONE); do echo "mypy $$folder"; $(BIN)/mypy $$folder; done
 	$(BIN)/lint-imports
 

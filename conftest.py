@@ -1,8 +1,12 @@
 """Fixtures and rules that hold for every test of every member."""
 
+import importlib.util
+
 import pytest
 
 pytest_plugins = ["pytester", "shared.testing.no_skips"]
+if importlib.util.find_spec("shared.testing.plugin"):
+    pytest_plugins.append("shared.testing.plugin")
 
 SERVICE_MARKERS = ("postgres", "rabbitmq")
 
