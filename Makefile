@@ -55,11 +55,17 @@ lock: setup ## Write the lock files anew; ARGS=--upgrade takes newer versions
 	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock
 	$(COMPILE) pyproject.toml --group dev --group crewai --output-file requirements-crewai.lock
 
-# Installs the lock file $(2) and all members into the environment $(1). uv comes first, cut out of the lock with its hashes.
+# Certificates that a network adds to the system count for uv as they do for pip.
+export UV_SYSTEM_CERTS ?= 1
+
+# Installs the lock file $(2) and all members into the environment $(1). uv comes first, cut out of the lock with its
+# hashes; pip takes over where uv cannot download, since pip knows mirrors and proxies from settings of its own.
 define install
 	@awk '/^[a-z]/ { keep = /^uv==/ } keep' $(2) > $(1)/uv.lock
 	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)/uv.lock
-	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --require-hashes --requirement $(2)
+	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --require-hashes --requirement $(2) \
+		|| { echo "uv could not install $(2); trying pip ..." \
+		&& $(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(2); }
 	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --no-deps --no-build-isolation $(MEMBERS:%=--editable %)
 	@touch $(1)/.installed
 endef
