@@ -1,0 +1,82 @@
+"""Hints: the small messages between processes that say "look at this row"; what happened stands in Postgres."""
+
+import re
+from dataclasses import dataclass
+from typing import Self
+
+import orjson
+
+from shared.errors import ParleyError
+
+ORCHESTRATOR = "orchestrator"
+"""Work queue of cohorts to settle."""
+
+AGENT_STEPS = "agent-worker.steps"
+"""Work queue of members whose agent may have a step to take."""
+
+FACTS = "facts"
+"""Not a work queue: every listener of every process gets each hint published here."""
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_PROVIDER = re.compile(r"[a-z0-9][a-z0-9_-]*")
+
+
+class HintInvalid(ParleyError):
+    code = "hint_invalid"
+
+
+def provider_queue(provider: str) -> str:
+    """The work queue of the replies that wait for one model provider; workers scale on these.
+
+    Raises: HintInvalid when the name could collide with another queue's (dots, spaces, "steps").
+    """
+    if not _PROVIDER.fullmatch(provider) or provider == "steps":
+        raise HintInvalid(f"{provider!r} cannot name a provider's queue; use lower-case letters, digits, - and _")
+    return f"agent-worker.{provider}"
+
+
+def _is_text(value: object) -> bool:
+    """What came out of JSON is not what the annotations say."""
+    return isinstance(value, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """One id to look at. Comparable and hashable, so a receiver can merge those that say the same.
+
+    `queue` is a work queue or FACTS and is not part of the body; `id` is a lower-case uuid with hyphens.
+
+    Raises: HintInvalid, so that one which nobody could decode is never published.
+    """
+
+    queue: str
+    type: str
+    id: str
+    correlation: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.queue:
+            raise HintInvalid("a hint needs a queue")
+        if not _is_text(self.type) or not self.type:
+            raise HintInvalid(f"a hint's type is a word, not {self.type!r}")
+        if not _is_text(self.id) or not _UUID.fullmatch(self.id):
+            raise HintInvalid(f"a hint's id is a lower-case uuid, not {self.id!r}")
+        if not _is_text(self.correlation):
+            raise HintInvalid(f"a hint's correlation is a text, not {self.correlation!r}")
+
+    def encode(self) -> bytes:
+        return orjson.dumps({"type": self.type, "id": self.id, "correlation": self.correlation})
+
+    @classmethod
+    def decode(cls, queue: str, body: bytes) -> Self:
+        """Read what `encode` wrote; unknown keys are allowed, so that a newer publisher may say more.
+
+        Raises: HintInvalid.
+        """
+        try:
+            fields = orjson.loads(body)
+        except orjson.JSONDecodeError as error:
+            raise HintInvalid(f"the body of a hint is JSON: {error}") from error
+        if not isinstance(fields, dict):
+            raise HintInvalid(f"the body of a hint is an object, not {type(fields).__name__}")
+        return cls(queue, fields.get("type", ""), fields.get("id", ""), fields.get("correlation", ""))
