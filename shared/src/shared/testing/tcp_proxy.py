@@ -1,0 +1,114 @@
+"""A TCP proxy that stands before a server in tests: it cuts, freezes, delays and mends the way to it."""
+
+import asyncio
+import contextlib
+from types import TracebackType
+from typing import Self
+
+_CHUNK_BYTES = 65_536
+
+
+class TcpProxy:
+    """Listens on 127.0.0.1 and passes bytes to `target_host:target_port`; the port stays the same after a cut.
+
+    `latency_seconds` delays each piece of data, both ways, and may be changed at any time.
+    """
+
+    def __init__(self, target_host: str, target_port: int, *, latency_seconds: float = 0.0) -> None:
+        self.latency_seconds = latency_seconds
+        self.host = "127.0.0.1"
+        self.port = 0
+        self._target = (target_host, target_port)
+        self._server: asyncio.Server | None = None
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._pipes: set[asyncio.Task[None]] = set()
+        self._flowing = asyncio.Event()
+        self._flowing.set()
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, self.host, self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def cut(self) -> None:
+        """Drop every connection and refuse new ones."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for writer in tuple(self._writers):
+            writer.transport.abort()
+        await self._end_pipes()
+
+    def freeze(self) -> None:
+        """Keep connections, take new ones, pass nothing on: a network that swallows packets."""
+        self._flowing.clear()
+
+    async def restore(self) -> None:
+        """End a cut or a freeze; what a freeze held back arrives now."""
+        self._flowing.set()
+        if self._server is None:
+            await self.start()
+
+    async def close(self) -> None:
+        await self.cut()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _serve(self, client_reader: asyncio.StreamReader, client_writer: asyncio.StreamWriter) -> None:
+        self._writers.add(client_writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._pipes.add(task)
+        task.add_done_callback(self._pipes.discard)
+        with contextlib.suppress(OSError, asyncio.CancelledError):
+            server_reader, server_writer = await asyncio.open_connection(*self._target)
+            self._writers.add(server_writer)
+            try:
+                await asyncio.gather(self._pipe(client_reader, server_writer), self._pipe(server_reader, client_writer))
+            finally:
+                self._drop(server_writer)
+        self._drop(client_writer)
+
+    async def _pipe(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on until one side closes, keeping order; the latency delays pieces and not the throughput."""
+        loop = asyncio.get_running_loop()
+        pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(maxsize=1_000)
+        delivering = asyncio.create_task(self._deliver(pieces, writer))
+        try:
+            while piece := await reader.read(_CHUNK_BYTES):
+                await pieces.put((loop.time() + self.latency_seconds, piece))
+            await pieces.put((loop.time() + self.latency_seconds, b""))
+            await delivering
+        finally:
+            delivering.cancel()
+            await asyncio.gather(delivering, return_exceptions=True)
+
+    async def _deliver(self, pieces: "asyncio.Queue[tuple[float, bytes]]", writer: asyncio.StreamWriter) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            due_at, piece = await pieces.get()
+            if (wait_seconds := due_at - loop.time()) > 0:
+                await asyncio.sleep(wait_seconds)
+            await self._flowing.wait()
+            if not piece:
+                if writer.can_write_eof():
+                    writer.write_eof()
+                return
+            writer.write(piece)
+            await writer.drain()
+
+    def _drop(self, writer: asyncio.StreamWriter) -> None:
+        self._writers.discard(writer)
+        writer.transport.abort()
+
+    async def _end_pipes(self) -> None:
+        for task in tuple(self._pipes):
+            task.cancel()
+        if self._pipes:
+            await asyncio.wait(tuple(self._pipes))
