@@ -1,0 +1,239 @@
+"""The bus of the distributed lab, over RabbitMQ 3.10 to 4.x.
+
+A supervisor opens a link, attaches every subscription to it, waits for its loss and begins again. aio-pika's own
+robust connection is not used: it must find the broker when it starts, repairs channels in place and in no fixed
+order, and a lab has to start, accept and publish later without a broker.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import structlog
+
+from shared.bus.contract import (
+    DELIVERY_LIMIT,
+    Bus,
+    BusMisconfigured,
+    BusUnavailable,
+    Handler,
+    Listener,
+    Pause,
+    Subscription,
+    back_off,
+)
+from shared.bus.intake import Intake
+from shared.bus.rabbit_link import Link, attempt
+from shared.bus.rabbit_subscriptions import Consumer, LinkedSubscription, Listening
+from shared.contracts.hints import Hint
+from shared.errors import ParleyError
+
+T = TypeVar("T")
+
+log = structlog.get_logger(__name__)
+
+FIRST_CONNECTION_SECONDS = 0.8
+"""How long the first publish waits for the first connection; later ones do not wait at all."""
+
+
+class RabbitBus(Bus):
+    """Connects with its first use and needs no broker for that.
+
+    `prefix` comes before every name on the broker: labs and tests share one broker by it. `answer_seconds` bounds
+    every question to a broker that seems to be there; `pause` is for handlers that say NotNow, `reconnect_pause`
+    for the connection.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = "",
+        delivery_limit: int = DELIVERY_LIMIT,
+        answer_seconds: float = 5.0,
+        heartbeat_seconds: int = 5,
+        pause: Pause = back_off,
+        reconnect_pause: Pause = back_off,
+    ) -> None:
+        self._url = url
+        self._prefix = prefix
+        self._delivery_limit = delivery_limit
+        self._answer_seconds = answer_seconds
+        self._heartbeat_seconds = heartbeat_seconds
+        self._pause = pause
+        self._reconnect_pause = reconnect_pause
+        self._link: Link | None = None
+        self._subscriptions: set[LinkedSubscription] = set()
+        self._callbacks: list[Callable[[], None]] = []
+        self._supervisor: asyncio.Task[None] | None = None
+        self._tried = asyncio.Event()
+        self._closed = False
+
+    async def declare(self, queues: Sequence[str]) -> None:
+        link = await self._current_link(self._answer_seconds)
+        for queue in queues:
+            await _asked(link.declare(queue))
+
+    async def publish(self, hints: Sequence[Hint]) -> None:
+        if hints:
+            link = await self._current_link(FIRST_CONNECTION_SECONDS)
+            await link.publish(hints)
+
+    async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
+        """Raises: BusMisconfigured."""
+        consumer = Consumer(
+            queue,
+            Intake(handler, prefetch=prefetch, pause=self._pause),
+            prefetch=prefetch,
+            delivery_limit=self._delivery_limit,
+            on_cancel=self._forget,
+        )
+        await self._begin(consumer)
+        return consumer
+
+    async def listen(self, handler: Listener) -> Subscription:
+        listening = Listening(handler, on_cancel=self._forget)
+        await self._begin(listening)
+        return listening
+
+    def on_reconnect(self, callback: Callable[[], None]) -> None:
+        self._callbacks.append(callback)
+
+    async def put(self, queue: str, body: bytes) -> None:
+        await self.declare([queue])
+        link = await self._current_link(self._answer_seconds)
+        await _asked(link.put(queue, body))
+
+    async def take_dead(self, queue: str) -> bytes:
+        link = await self._current_link(self._answer_seconds)
+        return await _asked(link.take_dead(queue))
+
+    async def remove(self, queues: Sequence[str]) -> None:
+        """Delete work queues with their dead queues, and the exchange of the facts: this lab leaves the broker.
+
+        Raises: BusUnavailable.
+        """
+        link = await self._current_link(self._answer_seconds)
+        await _asked(link.remove(queues))
+
+    async def ping(self) -> bool:
+        try:
+            link = await self._current_link(FIRST_CONNECTION_SECONDS)
+        except BusUnavailable:
+            return False
+        return await link.answers()
+
+    async def close(self) -> None:
+        self._closed = True
+        for subscription in tuple(self._subscriptions):
+            await subscription.cancel()
+        if self._supervisor is not None:
+            self._supervisor.cancel()
+            await attempt(self._supervisor)
+            self._supervisor = None
+        if self._link is not None:
+            await self._link.close()
+            self._link = None
+
+    async def _begin(self, subscription: LinkedSubscription) -> None:
+        self._subscriptions.add(subscription)
+        try:
+            link = await self._current_link(self._answer_seconds)
+        except BusUnavailable:
+            return
+        error = await attempt(subscription.attach(link))
+        if isinstance(error, BusMisconfigured):
+            self._forget(subscription)
+            raise error
+        if error is not None:
+            link.give_up()
+
+    def _forget(self, subscription: Subscription) -> None:
+        self._subscriptions = {other for other in self._subscriptions if other is not subscription}
+
+    async def _current_link(self, patience_seconds: float) -> Link:
+        if self._closed:
+            raise BusUnavailable("this connection to the broker was closed")
+        if self._supervisor is None:
+            self._supervisor = asyncio.create_task(self._supervise())
+        try:
+            async with asyncio.timeout(patience_seconds):
+                await self._tried.wait()
+        except TimeoutError as error:
+            raise BusUnavailable("the broker has not answered yet") from error
+        if self._link is None or self._link.lost.is_set():
+            raise BusUnavailable("the broker is away")
+        return self._link
+
+    async def _supervise(self) -> None:
+        failures = 0
+        is_first = True
+        while True:
+            if await self._linked(failures):
+                if failures or not is_first:
+                    log.info("bus.broker_back")
+                    self._call_back()
+                failures, is_first = 0, False
+                self._tried.set()
+                await self._loss()
+            else:
+                failures += 1
+            self._tried.set()
+            await self._reconnect_pause(max(failures, 1))
+
+    async def _linked(self, failures: int) -> bool:
+        """Whether there is a link now to which every subscription is attached."""
+        opened: list[Link] = []
+        error = await attempt(self._open_into(opened))
+        if error is None:
+            return True
+        for link in opened:
+            await self._abandon(link)
+        if not failures:
+            log.warning("bus.broker_away", reason=repr(error))
+        return False
+
+    async def _open_into(self, opened: list[Link]) -> None:
+        async with asyncio.timeout(self._answer_seconds):
+            link = await Link.open(
+                self._url,
+                prefix=self._prefix,
+                delivery_limit=self._delivery_limit,
+                answer_seconds=self._answer_seconds,
+                heartbeat_seconds=self._heartbeat_seconds,
+            )
+            opened.append(link)
+            # Known before the subscriptions are gone through: one that begins meanwhile attaches itself.
+            self._link = link
+            for subscription in tuple(self._subscriptions):
+                await subscription.attach(link)
+
+    async def _loss(self) -> None:
+        link = self._link
+        if link is not None:
+            await link.lost.wait()
+            log.warning("bus.broker_lost")
+            await self._abandon(link)
+
+    async def _abandon(self, link: Link) -> None:
+        self._link = None
+        for subscription in tuple(self._subscriptions):
+            subscription.detach()
+        await link.close()
+
+    def _call_back(self) -> None:
+        for callback in self._callbacks:
+            try:
+                callback()
+            except Exception:
+                log.exception("bus.reconnect_callback.failed")
+
+
+async def _asked(question: Awaitable[T]) -> T:
+    """The broker's answer; whatever aio-pika raises when it is away becomes BusUnavailable."""
+    answer = (await asyncio.gather(question, return_exceptions=True))[0]
+    if isinstance(answer, ParleyError):
+        raise answer
+    if isinstance(answer, BaseException):
+        raise BusUnavailable(f"the broker went away: {answer!r}") from answer
+    return answer

@@ -1,0 +1,211 @@
+"""One connection to RabbitMQ from its opening to its loss; it is replaced whole and never repaired."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from typing import Any
+
+import aio_pika
+import structlog
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange, AbstractIncomingMessage
+from aio_pika.exceptions import ChannelPreconditionFailed, PublishError
+
+from shared.bus.contract import BusMisconfigured, BusUnavailable, dead_queue
+from shared.bus.topology import declare_facts, declare_work_queue
+from shared.contracts.hints import FACTS, Hint
+
+log = structlog.get_logger(__name__)
+
+
+async def attempt(awaitable: Awaitable[Any]) -> BaseException | None:
+    """Run it to its end and return what it raised.
+
+    aio-pika rejects what was pending on a broken connection with CancelledError, which would end the awaiting task;
+    gather keeps that apart from a cancellation of the task itself, which is still raised.
+    """
+    result: object = (await asyncio.gather(awaitable, return_exceptions=True))[0]
+    return result if isinstance(result, BaseException) else None
+
+
+class Link:
+    """A connection, its publishing channel with confirms, and what was declared over it.
+
+    `lost` is set as soon as the connection, a channel or a consumer breaks or a question stays unanswered.
+    """
+
+    def __init__(
+        self,
+        connection: AbstractConnection,
+        *,
+        prefix: str,
+        delivery_limit: int,
+        answer_seconds: float,
+    ) -> None:
+        self.lost = asyncio.Event()
+        self.prefix = prefix
+        self.answer_seconds = answer_seconds
+        self._connection = connection
+        self._delivery_limit = delivery_limit
+        self._declared: set[str] = set()
+        self._declaring = asyncio.Lock()
+        self._publishing: AbstractChannel
+        self._facts: AbstractExchange
+        connection.close_callbacks.add(self._on_lost)
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        prefix: str,
+        delivery_limit: int,
+        answer_seconds: float,
+        heartbeat_seconds: int,
+    ) -> "Link":
+        # The library's default of 60 s notices a silent network after three minutes.
+        if "heartbeat=" not in url:
+            url = f"{url}{'&' if '?' in url else '?'}heartbeat={heartbeat_seconds}"
+        connection = await aio_pika.connect(url)
+        link = cls(connection, prefix=prefix, delivery_limit=delivery_limit, answer_seconds=answer_seconds)
+        try:
+            await link._prepare()
+        except BaseException:
+            await link.close()
+            raise
+        return link
+
+    async def _prepare(self) -> None:
+        self._publishing = self._connection.channel(publisher_confirms=True, on_return_raises=True)
+        await self._publishing.initialize()
+        self._publishing.close_callbacks.add(self._on_lost)
+        self._facts = await declare_facts(self._publishing, prefix=self.prefix)
+
+    def give_up(self) -> None:
+        self.lost.set()
+
+    async def close(self) -> None:
+        self.lost.set()
+        try:
+            async with asyncio.timeout(self.answer_seconds):
+                await attempt(self._connection.close())
+        except TimeoutError:
+            log.warning("bus.connection_left_open")
+
+    async def open_channel(self) -> AbstractChannel:
+        """A channel without confirms whose loss, or the loss of whose consumers, loses the link."""
+        channel = self._connection.channel(publisher_confirms=False)
+        await channel.initialize()
+        channel.close_callbacks.add(self._on_lost)
+        underlay = await channel.get_underlay_channel()
+        underlay.on_consumer_cancel_callbacks.add(lambda _: self.give_up())
+        return channel
+
+    async def close_channel(self, channel: AbstractChannel) -> None:
+        """Close on purpose, which is no loss."""
+        channel.close_callbacks.discard(self._on_lost)
+        await channel.close()
+
+    async def declare(self, queue: str) -> None:
+        """Raises: BusMisconfigured; anything of aio-pika's when the broker is away."""
+        async with self._declaring:
+            if queue in self._declared:
+                return
+            # A refused declaration closes its channel; on one of its own it harms nobody.
+            channel = self._connection.channel(publisher_confirms=False)
+            await channel.initialize()
+            try:
+                await declare_work_queue(channel, self.prefix + queue, delivery_limit=self._delivery_limit)
+            except ChannelPreconditionFailed as error:
+                raise BusMisconfigured(
+                    f"the queue {self.prefix + queue!r} exists with other properties; delete it on the broker "
+                    f"when it is empty and start again ({error})"
+                ) from error
+            await channel.close()
+            self._declared.add(queue)
+
+    async def publish(self, hints: Sequence[Hint]) -> None:
+        """Raises: BusUnavailable, BusMisconfigured."""
+        try:
+            async with asyncio.timeout(self.answer_seconds):
+                unroutable = await self._published(hints)
+                if unroutable:
+                    # Somebody deleted the queue while we were connected.
+                    self._declared.difference_update(hint.queue for hint in unroutable)
+                    unroutable = await self._published(unroutable)
+        except TimeoutError as error:
+            self.give_up()
+            raise BusUnavailable(f"the broker did not confirm within {self.answer_seconds} s") from error
+        if unroutable:
+            raise BusUnavailable(f"the broker has no queue {unroutable[0].queue!r} although it was just declared")
+
+    async def _published(self, hints: Sequence[Hint]) -> list[Hint]:
+        """Publish all at once and return the unroutable ones."""
+        for queue in {hint.queue for hint in hints} - {FACTS} - self._declared:
+            if (error := await attempt(self.declare(queue))) is not None:
+                if isinstance(error, BusMisconfigured):
+                    raise error
+                raise BusUnavailable(f"the broker went away: {error!r}") from error
+        results = await asyncio.gather(*(self._publish_one(hint) for hint in hints), return_exceptions=True)
+        unroutable = []
+        for hint, result in zip(hints, results, strict=True):
+            if isinstance(result, PublishError):
+                unroutable.append(hint)
+            elif isinstance(result, BaseException):
+                raise BusUnavailable(f"the broker did not confirm: {result!r}") from result
+        return unroutable
+
+    async def _publish_one(self, hint: Hint) -> None:
+        if hint.queue == FACTS:
+            await self._facts.publish(_message(hint.encode()), routing_key="", mandatory=False)
+        else:
+            await self.put(hint.queue, hint.encode())
+
+    async def put(self, queue: str, body: bytes) -> None:
+        await self._publishing.default_exchange.publish(_message(body), routing_key=self.prefix + queue)
+
+    async def take_dead(self, queue: str) -> bytes:
+        bodies: asyncio.Queue[bytes] = asyncio.Queue()
+
+        async def keep(message: AbstractIncomingMessage) -> None:
+            if bodies.empty():
+                bodies.put_nowait(message.body)
+                await message.ack()
+
+        await self.declare(queue)
+        channel = await self.open_channel()
+        await channel.set_qos(prefetch_count=1)
+        await (await channel.get_queue(self.prefix + dead_queue(queue), ensure=False)).consume(keep)
+        try:
+            return await bodies.get()
+        finally:
+            # What came after the first goes back with the channel.
+            await self.close_channel(channel)
+
+    async def remove(self, queues: Sequence[str]) -> None:
+        channel = await self.open_channel()
+        for queue in queues:
+            await channel.queue_delete(self.prefix + queue)
+            await channel.queue_delete(self.prefix + dead_queue(queue))
+        await channel.exchange_delete(self._facts.name)
+        await self.close_channel(channel)
+        self._declared.difference_update(queues)
+
+    async def answers(self) -> bool:
+        """Ask the broker something that needs an answer."""
+        try:
+            async with asyncio.timeout(self.answer_seconds):
+                return await attempt(self._ask()) is None
+        except TimeoutError:
+            self.give_up()
+            return False
+
+    async def _ask(self) -> None:
+        channel = self._connection.channel(publisher_confirms=False)
+        await channel.initialize()
+        await channel.close()
+
+    def _on_lost(self, *_: object) -> None:
+        self.lost.set()
+
+
+def _message(body: bytes) -> aio_pika.Message:
+    return aio_pika.Message(body, content_type="application/json", delivery_mode=aio_pika.DeliveryMode.PERSISTENT)

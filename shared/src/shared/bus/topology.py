@@ -1,0 +1,42 @@
+"""What exists on the broker: one quorum queue and one dead queue per kind of work, one fanout exchange for facts."""
+
+from aio_pika import ExchangeType
+from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractQueue
+
+from shared.bus.contract import dead_queue
+
+_FACTS_EXCHANGE = "parley.facts"
+
+# Newer brokers give every quorum queue a limit of 20 returns and drop what exceeds it; a person who looks into
+# a dead queue again and again must not lose it, and older brokers refuse "unlimited".
+_DEAD_DELIVERY_LIMIT = 1_000_000
+
+
+async def declare_work_queue(channel: AbstractChannel, name: str, *, delivery_limit: int) -> None:
+    """Declare `name` and its dead queue; the same arguments must hold for as long as the queue exists."""
+    await channel.declare_queue(
+        dead_queue(name),
+        durable=True,
+        arguments={"x-queue-type": "quorum", "x-delivery-limit": _DEAD_DELIVERY_LIMIT},
+    )
+    await channel.declare_queue(
+        name,
+        durable=True,
+        arguments={
+            "x-queue-type": "quorum",
+            "x-delivery-limit": delivery_limit,
+            "x-dead-letter-exchange": "",
+            "x-dead-letter-routing-key": dead_queue(name),
+        },
+    )
+
+
+async def declare_facts(channel: AbstractChannel, *, prefix: str) -> AbstractExchange:
+    return await channel.declare_exchange(f"{prefix}{_FACTS_EXCHANGE}", ExchangeType.FANOUT, durable=True)
+
+
+async def declare_listening_queue(channel: AbstractChannel, *, prefix: str) -> AbstractQueue:
+    """A queue of this connection alone, gone with it; classic, because an exclusive quorum queue is refused."""
+    queue = await channel.declare_queue(exclusive=True, arguments={"x-queue-type": "classic"})
+    await queue.bind(await declare_facts(channel, prefix=prefix))
+    return queue

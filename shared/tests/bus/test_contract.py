@@ -1,0 +1,356 @@
+"""What both buses promise, on both."""
+
+import asyncio
+
+import pytest
+
+from shared.bus import BusUnavailable, NotNow
+from shared.contracts.hints import FACTS, Hint
+from shared.testing.buses import Broker, Inbox, ManualPause, a_hint
+
+pytestmark = pytest.mark.timeout(30)
+
+
+async def test_a_published_hint_is_delivered_as_it_was(broker: Broker) -> None:
+    bus, inbox, hint = broker.bus(), Inbox(), a_hint()
+    await bus.consume("work", inbox.handle, prefetch=10)
+
+    await bus.publish([hint])
+
+    assert await inbox.next() == hint
+
+
+async def test_a_hint_published_before_any_consumer_exists_waits(broker: Broker) -> None:
+    bus, inbox, hint = broker.bus(), Inbox(), a_hint()
+
+    await bus.publish([hint])
+    await bus.consume("work", inbox.handle, prefetch=10)
+
+    assert await inbox.next() == hint
+
+
+async def test_a_handled_hint_is_gone(broker: Broker) -> None:
+    bus, first, second = broker.bus(), Inbox(), Inbox()
+    subscription = await bus.consume("work", first.handle, prefetch=10)
+    await bus.publish([a_hint()])
+    await first.next()
+
+    await subscription.cancel()
+    sentinel = a_hint()
+    await bus.publish([sentinel])
+    await bus.consume("work", second.handle, prefetch=10)
+
+    assert await second.next() == sentinel
+    assert second.is_empty
+
+
+async def test_a_queue_gets_only_its_own_hints(broker: Broker) -> None:
+    bus, inbox, hint = broker.bus(), Inbox(), a_hint("work")
+    await bus.consume("work", inbox.handle, prefetch=10)
+
+    await bus.publish([a_hint("other"), hint])
+
+    assert await inbox.next() == hint
+    assert inbox.is_empty
+
+
+async def test_a_hint_comes_back_after_an_exception(broker: Broker) -> None:
+    bus, inbox, hint = broker.bus(), Inbox(), a_hint()
+
+    async def fail_once(hint: Hint) -> None:
+        await inbox.handle(hint)
+        if attempts := len(seen):
+            assert attempts == 1
+        else:
+            seen.append(hint)
+            raise RuntimeError("the first attempt fails")
+
+    seen: list[Hint] = []
+    await bus.consume("work", fail_once, prefetch=10)
+
+    await bus.publish([hint])
+
+    assert await inbox.take(2) == [hint, hint]
+
+
+async def test_a_handler_that_is_cancelled_from_inside_counts_as_failed(broker: Broker) -> None:
+    bus, hint = broker.bus(), a_hint()
+
+    async def cancelled(_: Hint) -> None:
+        raise asyncio.CancelledError
+
+    await bus.consume("work", cancelled, prefetch=10)
+
+    await bus.publish([hint])
+
+    assert await bus.take_dead("work") == hint.encode()
+
+
+async def test_a_hint_that_always_fails_is_dead_after_the_limit(broker: Broker) -> None:
+    bus, inbox, hint = broker.bus(), Inbox(), a_hint()
+
+    async def fail(hint: Hint) -> None:
+        await inbox.handle(hint)
+        raise RuntimeError("this hint is poison")
+
+    await bus.consume("work", fail, prefetch=10)
+
+    await bus.publish([hint])
+
+    assert await bus.take_dead("work") == hint.encode()
+    assert await inbox.take(3) == [hint] * 3  # one delivery and two returns
+    assert inbox.is_empty
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff not JSON",
+        b"[]",
+        b'{"type": "cohort.changed"}',
+        b'{"type": "cohort.changed", "id": "7"}',
+        b'{"type": 7, "id": "0f8fad5b-d9cb-469f-a165-70867728950e"}',
+    ],
+)
+async def test_an_undecodable_body_is_dead_at_once(broker: Broker, body: bytes) -> None:
+    bus, inbox, hint = broker.bus(), Inbox(), a_hint()
+    await bus.consume("work", inbox.handle, prefetch=10)
+
+    await bus.put("work", body)
+    await bus.publish([hint])
+
+    assert await bus.take_dead("work") == body
+    assert await inbox.next() == hint
+    assert inbox.is_empty
+
+
+async def test_prefetch_is_how_many_handlers_run_at_once(broker: Broker) -> None:
+    bus, inbox = broker.bus(), Inbox()
+    running: list[int] = []
+    peaks: list[int] = []
+    pair = asyncio.Barrier(2)
+
+    async def meet_another(hint: Hint) -> None:
+        running.append(1)
+        peaks.append(len(running))
+        await pair.wait()
+        running.pop()
+        await inbox.handle(hint)
+
+    await bus.publish([a_hint() for _ in range(6)])
+
+    await bus.consume("work", meet_another, prefetch=2)
+    await inbox.take(6)
+
+    assert max(peaks) == 2
+
+
+async def test_not_now_stops_the_consumer_until_a_try_succeeds(broker: Broker) -> None:
+    pause, inbox = ManualPause(), Inbox()
+    bus = broker.bus(pause=pause)
+    tries = 0
+    postgres_is_away = True
+
+    async def handle(hint: Hint) -> None:
+        nonlocal tries
+        tries += 1
+        if postgres_is_away:
+            raise NotNow("Postgres is away")
+        await inbox.handle(hint)
+
+    hints = [a_hint() for _ in range(4)]
+    await bus.consume("work", handle, prefetch=10)
+    await bus.publish(hints[:1])
+    assert await pause.begun() == 1
+    await bus.publish(hints[1:])
+
+    # More tries than the delivery limit allows, and one at a time: being away is not an attempt.
+    for failures in range(2, 7):
+        pause.end()
+        assert await pause.begun() == failures
+        assert tries == failures
+    postgres_is_away = False
+    pause.end()
+
+    assert set(await inbox.take(4)) == set(hints)
+    assert tries == 6 + 4
+
+
+async def test_a_failing_hint_ends_the_pause_too(broker: Broker) -> None:
+    pause, inbox, poison = ManualPause(), Inbox(), a_hint(kind="poison")
+    bus = broker.bus(pause=pause)
+    is_away = True
+
+    async def handle(hint: Hint) -> None:
+        if is_away:
+            raise NotNow("the broker is away")
+        if hint == poison:
+            raise RuntimeError("this hint is poison")
+        await inbox.handle(hint)
+
+    await bus.consume("work", handle, prefetch=1)
+    await bus.publish([poison])
+    await pause.begun()
+    is_away = False
+    pause.end()
+    hint = a_hint()
+    await bus.publish([hint])
+
+    assert await inbox.next() == hint
+    assert await bus.take_dead("work") == poison.encode()
+
+
+async def test_cancel_gives_back_what_a_pause_held(broker: Broker) -> None:
+    pause, inbox, hint = ManualPause(), Inbox(), a_hint()
+    bus = broker.bus(pause=pause)
+
+    async def away(_: Hint) -> None:
+        raise NotNow("Postgres is away")
+
+    subscription = await bus.consume("work", away, prefetch=10)
+    await bus.publish([hint])
+    await pause.begun()
+
+    await subscription.cancel()
+    await bus.consume("work", inbox.handle, prefetch=10)
+
+    assert await inbox.next() == hint
+
+
+async def test_cancel_waits_for_running_handlers_and_takes_no_more(broker: Broker) -> None:
+    bus, begun, echo, rest = broker.bus(), Inbox(), Inbox(), Inbox()
+    may_end = asyncio.Event()
+    ended: list[Hint] = []
+
+    async def handle(hint: Hint) -> None:
+        await begun.handle(hint)
+        await may_end.wait()
+        ended.append(hint)
+
+    hints = [a_hint() for _ in range(3)]
+    subscription = await bus.consume("work", handle, prefetch=1)
+    await bus.consume("other", echo.handle, prefetch=1)
+    await bus.publish(hints)
+    running = await begun.next()
+
+    cancelling = asyncio.create_task(subscription.cancel())
+    await bus.publish([a_hint("other")])
+    await echo.next()  # a whole way through the bus, which cancel has outlasted
+    assert not cancelling.done()
+    may_end.set()
+    await cancelling
+
+    assert ended == [running]
+    await bus.consume("work", rest.handle, prefetch=10)
+    assert set(await rest.take(2)) == set(hints) - {running}
+    assert rest.is_empty
+
+
+async def test_a_handler_may_cancel_its_own_subscription(broker: Broker) -> None:
+    bus, inbox = broker.bus(), Inbox()
+
+    async def handle(hint: Hint) -> None:
+        await subscription.cancel()
+        await inbox.handle(hint)
+
+    subscription = await bus.consume("work", handle, prefetch=1)
+    await bus.publish([a_hint()])
+
+    await inbox.next()
+
+
+async def test_the_same_hint_twice_is_delivered_twice(broker: Broker) -> None:
+    bus, inbox, hint = broker.bus(), Inbox(), a_hint()
+    await bus.consume("work", inbox.handle, prefetch=10)
+
+    await bus.publish([hint, hint])
+
+    assert await inbox.take(2) == [hint, hint]
+
+
+async def test_two_consumers_share_a_queue(broker: Broker) -> None:
+    both = asyncio.Barrier(2)
+    inboxes = [Inbox(), Inbox()]
+
+    async def first(hint: Hint) -> None:
+        await both.wait()
+        await inboxes[0].handle(hint)
+
+    async def second(hint: Hint) -> None:
+        await both.wait()
+        await inboxes[1].handle(hint)
+
+    await broker.bus().consume("work", first, prefetch=1)
+    await broker.bus().consume("work", second, prefetch=1)
+    hints = {a_hint(), a_hint()}
+
+    await broker.bus().publish(list(hints))
+
+    assert {await inboxes[0].next(), await inboxes[1].next()} == hints
+
+
+async def test_a_fact_reaches_every_listener(broker: Broker) -> None:
+    inboxes = [Inbox(), Inbox(), Inbox()]
+    bus = broker.bus()
+    await bus.listen(inboxes[0].hear)
+    await bus.listen(inboxes[1].hear)
+    await broker.bus().listen(inboxes[2].hear)
+    fact = a_hint(FACTS, "message.created")
+
+    await bus.publish([fact])
+
+    assert [await inbox.next() for inbox in inboxes] == [fact] * 3
+
+
+async def test_a_fact_without_listeners_is_published_and_gone(broker: Broker) -> None:
+    bus, inbox = broker.bus(), Inbox()
+
+    await bus.publish([a_hint(FACTS)])
+    await bus.listen(inbox.hear)
+    later = a_hint(FACTS)
+    await bus.publish([later])
+
+    assert await inbox.next() == later
+    assert inbox.is_empty
+
+
+async def test_a_listener_that_raises_stops_neither_itself_nor_others(broker: Broker) -> None:
+    bus, inbox = broker.bus(), Inbox()
+
+    def raise_first(hint: Hint) -> None:
+        inbox.hear(hint)
+        raise RuntimeError("a listener may be wrong")
+
+    await bus.listen(raise_first)
+    await bus.publish([a_hint(FACTS)])
+    await bus.publish([a_hint(FACTS)])
+
+    await inbox.take(2)
+
+
+async def test_a_cancelled_listener_hears_nothing_more(broker: Broker) -> None:
+    bus, cancelled, other = broker.bus(), Inbox(), Inbox()
+    subscription = await bus.listen(cancelled.hear)
+    await bus.listen(other.hear)
+
+    await subscription.cancel()
+    await bus.publish([a_hint(FACTS)])
+    await other.next()
+
+    assert cancelled.is_empty
+
+
+async def test_declared_queues_can_be_declared_again(broker: Broker) -> None:
+    await broker.bus().declare(["work", "other"])
+    await broker.bus().declare(["work", "other"])
+
+
+async def test_a_closed_bus_refuses_to_publish(broker: Broker) -> None:
+    bus = broker.bus()
+    assert await bus.ping()
+
+    await bus.close()
+
+    assert not await bus.ping()
+    with pytest.raises(BusUnavailable):
+        await bus.publish([a_hint()])
