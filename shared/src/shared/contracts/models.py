@@ -1,0 +1,131 @@
+"""What crosses the seam to a language model: its settings, one request, one reply."""
+
+from typing import Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+ModelStatus = Literal[
+    "ok",
+    "invalid",
+    "refused",
+    "too_long",
+    "rate_limited",
+    "unavailable",
+    "auth_error",
+    "bad_request",
+    "timeout",
+    "error",
+]
+
+RETRYABLE_STATUSES: Final[frozenset[str]] = frozenset({"invalid", "rate_limited", "unavailable", "timeout", "error"})
+
+Hint = str | int | float | bool | None
+
+# The hints the mock reads; each is optional.
+HINT_SPEAKER_NAME: Final = "speaker_name"
+HINT_LAST_SPEAKER_NAME: Final = "last_speaker_name"
+HINT_STAGE_NAME: Final = "stage_name"
+HINT_MESSAGE_COUNT: Final = "message_count"
+HINT_OWN_MESSAGE_COUNT: Final = "own_message_count"
+HINT_PERSONA_TEXT: Final = "persona_text"
+
+
+class _Contract(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelSettings(_Contract):
+    """How an agent's model is called; what is left out is the provider's default and is not sent."""
+
+    provider: str = Field(
+        default="openai",
+        min_length=1,
+        description="Who serves the model: `openai` (OpenAI and every compatible endpoint) or `mock`.",
+    )
+    model: str = Field(
+        default="gpt-4.1-mini",
+        min_length=1,
+        description="The provider's name of the model.",
+    )
+    temperature: float | None = Field(
+        default=None, ge=0, le=2, description="Sampling temperature, 0 to 2; lower is more predictable."
+    )
+    top_p: float | None = Field(
+        default=None, gt=0, le=1, description="Nucleus sampling: the share of probability that is sampled from."
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=1, description="The most tokens one reply may have; a reply cut short by it is not used."
+    )
+    stop: tuple[str, ...] = Field(
+        default=(), max_length=4, description="Texts at which the model stops writing, at most four."
+    )
+    reasoning_effort: str | None = Field(
+        default=None,
+        min_length=1,
+        description="How much a reasoning model thinks before it answers, such as `low`, `medium` or `high`.",
+    )
+    base_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://",
+        description="Address of an OpenAI-compatible endpoint, such as a local server; it receives the provider's key.",
+    )
+    extra_body: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Further fields of the request body, sent to the provider as they are."
+    )
+    timeout_seconds: float = Field(
+        default=60.0, gt=0, le=600, description="After how many seconds one call is given up."
+    )
+    max_attempts: int = Field(
+        default=4, ge=1, le=20, description="How often a call is tried before the reply counts as failed."
+    )
+
+
+class ChatMessage(_Contract):
+    """One message of a prompt."""
+
+    role: Literal["system", "user", "assistant"] = Field(description="Whose voice the message has.")
+    content: str = Field(description="The text of the message.")
+
+
+class ModelRequest(_Contract):
+    """One attempt at a model; the reply is expected to be an object of `reply_schema`."""
+
+    path: str = Field(min_length=1, description="Unique path of the call in its experiment; seeds the mock.")
+    seed: int = Field(description="The experiment's seed.")
+    settings: ModelSettings = Field(description="How the model is called.")
+    messages: tuple[ChatMessage, ...] = Field(min_length=1, description="The prompt.")
+    reply_schema: dict[str, Any] = Field(
+        description="JSON Schema of the reply: an object, all properties required, no additional ones."
+    )
+    reply_name: str = Field(
+        default="reply", pattern=r"^[a-zA-Z0-9_-]{1,64}$", description="Name of the schema, told to the provider."
+    )
+    purpose: str = Field(default="", description="The stage kind that asks, such as `survey`.")
+    hints: dict[str, Hint] = Field(
+        default_factory=dict,
+        description="Facts from which the mock writes plausible replies; never sent to a provider.",
+    )
+
+
+def _retry_by_status(values: dict[str, Any]) -> bool:
+    return values.get("status") in RETRYABLE_STATUSES
+
+
+class ModelReply(_Contract):
+    """What came of one attempt; a failure is a reply too, because it is a row in the data."""
+
+    status: ModelStatus = Field(description="What came of the attempt; only `ok` has something to use.")
+    parsed: dict[str, Any] | None = Field(default=None, description="The reply as an object, not yet validated.")
+    raw: str = Field(default="", description="The reply as it came.")
+    model_returned: str = Field(default="", description="The model that the provider says it used.")
+    tokens_in: int | None = Field(default=None, ge=0, description="Tokens of the prompt; null when not told.")
+    tokens_out: int | None = Field(default=None, ge=0, description="Tokens of the reply; null when not told.")
+    finish_reason: str | None = Field(default=None, description="Why the model stopped, in the provider's words.")
+    error: str | None = Field(default=None, description="What went wrong, without secrets; null when nothing did.")
+    retry_after_seconds: float | None = Field(
+        default=None, ge=0, description="How long the provider wants us to wait; null when it did not say."
+    )
+    can_retry: bool = Field(
+        default_factory=_retry_by_status,
+        description="Whether another attempt can help; follows from the status unless the provider says otherwise.",
+    )

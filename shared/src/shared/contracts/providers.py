@@ -1,0 +1,94 @@
+"""Which key each model provider needs, and the gate that refuses real calls unless everything says yes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+ModelMode = Literal["mock", "real"]
+
+USE_MOCK_VARIABLE: Final = "LLM_USE_MOCK"
+MOCK_PROVIDER: Final = "mock"
+
+# Everything else counts as "use the mock": a typing error must not start paid calls.
+_NOT_TRUE: Final = frozenset({"", "0", "false", "no", "off"})
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider of models; `key_variable` is None when it needs no key."""
+
+    name: str
+    key_variable: str | None
+    base_url_variable: str | None = None
+
+
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    provider.name: provider
+    for provider in (
+        Provider(MOCK_PROVIDER, key_variable=None),
+        Provider("openai", key_variable="OPENAI_API_KEY", base_url_variable="OPENAI_BASE_URL"),
+    )
+}
+
+
+def effective_model_mode(mode: ModelMode, *, requested_real: bool) -> ModelMode:
+    """The mode an experiment runs in when `--models real` was or was not given."""
+    return "real" if requested_real else mode
+
+
+def serving_provider(mode: ModelMode, provider: str) -> str:
+    """The provider that answers a seat's calls: in mode mock always the mock."""
+    return MOCK_PROVIDER if mode == "mock" else provider
+
+
+def model_mode_problems(
+    mode: ModelMode,
+    providers: Iterable[str],
+    environ: Mapping[str, str],
+    *,
+    requested_real: bool = False,
+    is_draft: bool = True,
+) -> list[str]:
+    """Why an experiment may not start, one sentence per reason; empty when it may.
+
+    Mock always may, unless real was requested. Real needs the environment not to insist on the mock, the experiment
+    (its model_mode, or the request while it `is_draft`) to say so, and the key of every provider used.
+    No value of the environment is ever part of a message.
+    """
+    if effective_model_mode(mode, requested_real=requested_real) == "mock":
+        return []
+    return [
+        *_switch_problems(environ),
+        *_experiment_problems(mode, is_draft=is_draft),
+        *(problem for name in sorted(set(providers)) for problem in _provider_problems(name, environ)),
+    ]
+
+
+def _switch_problems(environ: Mapping[str, str]) -> list[str]:
+    if environ.get(USE_MOCK_VARIABLE, "").strip().lower() in _NOT_TRUE:
+        return []
+    return [
+        f"Real models are switched off by the environment: {USE_MOCK_VARIABLE} is set. "
+        f"Set {USE_MOCK_VARIABLE}=false (or remove it), or run with the mock (--models mock)."
+    ]
+
+
+def _experiment_problems(mode: ModelMode, *, is_draft: bool) -> list[str]:
+    if mode == "real" or is_draft:
+        return []
+    return [
+        "Real models were requested, but the experiment says model_mode: mock and has been started, so it can no "
+        "longer change. Continue it with the mock, or start a new experiment with model_mode: real (--models real)."
+    ]
+
+
+def _provider_problems(name: str, environ: Mapping[str, str]) -> list[str]:
+    provider = PROVIDERS.get(name)
+    if provider is None:
+        return [f"No provider of models is called {name!r}. Use one of: {', '.join(sorted(PROVIDERS))}."]
+    if provider.key_variable is None or environ.get(provider.key_variable, "").strip():
+        return []
+    return [
+        f"The key of provider {name!r} is missing: {provider.key_variable} is not set. Put it in the environment or "
+        f"in .env (any text will do for a local endpoint that asks for none), or run with the mock (--models mock)."
+    ]

@@ -1,0 +1,73 @@
+"""The gate before real model calls: closed unless all three conditions hold."""
+
+import itertools
+
+import pytest
+
+from shared.contracts.providers import ModelMode, effective_model_mode, model_mode_problems, serving_provider
+
+KEY = "sk-secret-0123456789"
+
+SWITCHES = {None: False, "": False, "false": False, "0": False, "No": False, "true": True, "1": True, "flase": True}
+
+
+@pytest.mark.parametrize(
+    ("mode", "requested_real", "is_draft", "switch", "key"),
+    list(itertools.product(["mock", "real"], [False, True], [False, True], SWITCHES, [None, "", " ", KEY])),
+)
+def test_the_gate_names_exactly_what_is_missing(
+    mode: ModelMode, requested_real: bool, is_draft: bool, switch: str | None, key: str | None
+) -> None:
+    environ = {
+        name: value for name, value in {"LLM_USE_MOCK": switch, "OPENAI_API_KEY": key}.items() if value is not None
+    }
+    wants_real = mode == "real" or requested_real
+    expected = {
+        "LLM_USE_MOCK": wants_real and SWITCHES[switch],
+        "model_mode": wants_real and mode == "mock" and not is_draft,
+        "OPENAI_API_KEY": wants_real and key != KEY,
+    }
+
+    problems = model_mode_problems(mode, ["openai"], environ, requested_real=requested_real, is_draft=is_draft)
+
+    assert len(problems) == sum(expected.values())
+    for named, is_missing in expected.items():
+        assert any(named in problem for problem in problems) is is_missing
+
+
+def test_no_message_contains_a_secret() -> None:
+    environ = {"LLM_USE_MOCK": KEY, "OPENAI_BASE_URL": KEY, "OTHER_API_KEY": KEY}
+
+    problems = model_mode_problems("real", ["openai", "spam"], environ)
+
+    assert len(problems) == 3
+    assert KEY not in "".join(problems)
+
+
+def test_every_provider_needs_its_own_key_once() -> None:
+    assert len(model_mode_problems("real", ["openai", "openai", "mock"], {})) == 1
+
+
+def test_a_local_endpoint_does_not_replace_the_key() -> None:
+    assert len(model_mode_problems("real", ["openai"], {"OPENAI_BASE_URL": "http://127.0.0.1:8900/v1"})) == 1
+
+
+def test_an_unknown_provider_is_refused_by_name() -> None:
+    (problem,) = model_mode_problems("real", ["opnai"], {"OPENAI_API_KEY": KEY})
+
+    assert "'opnai'" in problem
+    assert "openai" in problem
+
+
+def test_agents_without_a_provider_need_no_key() -> None:
+    assert model_mode_problems("real", [], {}) == []
+
+
+def test_only_mode_mock_is_served_by_the_mock() -> None:
+    assert serving_provider("mock", "openai") == "mock"
+    assert serving_provider("real", "openai") == "openai"
+
+
+def test_a_request_makes_a_draft_real() -> None:
+    assert effective_model_mode("mock", requested_real=True) == "real"
+    assert effective_model_mode("mock", requested_real=False) == "mock"
