@@ -1,0 +1,119 @@
+"""The model that costs nothing: valid, plausible replies to any schema, drawn from (seed, path) alone.
+
+The request's schema and hints shape the reply; nothing remembered and no clock does, so a repeated call is the same.
+"""
+
+import asyncio
+import json
+from random import Random
+from typing import Any, Final
+
+from agent_worker.models import phrases
+from shared.contracts.models import (
+    HINT_LAST_SPEAKER_NAME,
+    HINT_MESSAGE_COUNT,
+    HINT_OWN_MESSAGE_COUNT,
+    HINT_STAGE_NAME,
+    ModelReply,
+    ModelRequest,
+)
+from shared.schema_filler import fill
+from shared.seeds import rng as seeded
+
+_CHARACTERS_PER_TOKEN: Final = 4
+
+# A room of two to four agents ends after about 8 to 20 messages (tested by playing rooms out).
+_NOBODY_READY_BEFORE: Final = 5
+_READY_PER_MESSAGE: Final = 0.04
+_MOST_READY: Final = 0.9
+_NOBODY_SILENT_BEFORE: Final = 6
+_SILENT: Final = 0.08
+_SILENT_WHEN_TALKATIVE: Final = 0.3
+
+
+class MockModel:
+    """`latency_seconds` is the mean of a seeded waiting time, between half and one and a half of it."""
+
+    def __init__(self, *, latency_seconds: float = 0.0) -> None:
+        self._latency_seconds = latency_seconds
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        if self._latency_seconds > 0:
+            spread = seeded(request.seed, f"{request.path}/latency").uniform(0.5, 1.5)
+            await asyncio.sleep(self._latency_seconds * spread)
+        return mock_reply(request)
+
+    async def aclose(self) -> None:
+        return None
+
+
+def mock_reply(request: ModelRequest) -> ModelReply:
+    """The mock's reply to `request`.
+
+    Raises:
+        UnfillableSchemaError: the reply schema allows nothing, or asks for a pattern.
+    """
+    rng = seeded(request.seed, f"{request.path}/mock")
+    suggestions = _Suggestions(request, rng)
+    parsed = fill(request.reply_schema, rng, suggest=suggestions.suggest)
+    raw = json.dumps(parsed, ensure_ascii=False)
+    return ModelReply(
+        status="ok",
+        parsed=parsed,
+        raw=raw,
+        model_returned="mock",
+        tokens_in=sum(len(message.content) for message in request.messages) // _CHARACTERS_PER_TOKEN,
+        tokens_out=len(raw) // _CHARACTERS_PER_TOKEN + 1,
+        finish_reason="stop",
+    )
+
+
+def ready_probability(message_count: int) -> float:
+    """How likely a speaker is done after so many messages: never at first, then more with each."""
+    return min(_MOST_READY, max(0, message_count - _NOBODY_READY_BEFORE) * _READY_PER_MESSAGE)
+
+
+def silence_probability(message_count: int, own_message_count: int) -> float:
+    """How likely a speaker says nothing: never at first, more when it has said half of everything."""
+    if message_count < _NOBODY_SILENT_BEFORE:
+        return 0.0
+    return _SILENT_WHEN_TALKATIVE if own_message_count * 2 > message_count + 1 else _SILENT
+
+
+class _Suggestions:
+    """One reply's decisions, made before any property is filled, so that its parts agree with each other."""
+
+    def __init__(self, request: ModelRequest, rng: Random) -> None:
+        self._stage = _text(request.hints.get(HINT_STAGE_NAME))
+        self._last_speaker = _text(request.hints.get(HINT_LAST_SPEAKER_NAME))
+        self._message_count = _count(request.hints.get(HINT_MESSAGE_COUNT))
+        own = _count(request.hints.get(HINT_OWN_MESSAGE_COUNT))
+        self._ready = rng.random() < ready_probability(self._message_count)
+        self._speaks = rng.random() >= silence_probability(self._message_count, own)
+
+    def suggest(self, name: str, rng: Random) -> str | bool | None:
+        match name:
+            case "shouldRespond":
+                return self._speaks
+            case "readyToEndChat":
+                return self._ready
+            case "response" | "message":
+                return self._message(rng)
+            case "explanation" | "reason" | "reasoning" | "rationale" | "thought":
+                return phrases.reason(rng, stage=self._stage, speaks=self._speaks, ready=self._ready)
+        return phrases.statement(rng, stage=self._stage)
+
+    def _message(self, rng: Random) -> str:
+        if self._message_count == 0:
+            return phrases.opening(rng, stage=self._stage)
+        if self._ready:
+            return phrases.closing(rng, last_speaker=self._last_speaker)
+        return phrases.contribution(rng, stage=self._stage, last_speaker=self._last_speaker)
+
+
+def _text(hint: Any) -> str:
+    return hint.strip() if isinstance(hint, str) else ""
+
+
+def _count(hint: Any) -> int:
+    return int(hint) if isinstance(hint, int | float) else 0

@@ -1,0 +1,43 @@
+"""Which providers of models this process can serve, by the environment it runs in."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from agent_worker.models.limits import DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL, LimitedModel
+from agent_worker.models.mock import MockModel
+from agent_worker.models.openai_model import OpenAIModel
+from agent_worker.models.seam import Model
+from shared.contracts.providers import MOCK_PROVIDER, PROVIDERS
+
+# Makes the model of one provider, or None when the environment lacks its key.
+Factory = Callable[[Mapping[str, str]], Model | None]
+
+
+def _openai(environ: Mapping[str, str]) -> Model | None:
+    provider = PROVIDERS["openai"]
+    key = environ.get(provider.key_variable or "", "").strip()
+    base_url = environ.get(provider.base_url_variable or "", "").strip()
+    return OpenAIModel(key, base_url=base_url or None) if key else None
+
+
+# A new provider is a module of this package, a row of shared.contracts.providers, and a line here.
+FACTORIES: Final[Mapping[str, Factory]] = {"openai": _openai}
+
+
+def build_models(
+    environ: Mapping[str, str],
+    *,
+    max_concurrent_calls_per_model: int = DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL,
+    mock_latency_seconds: float = 0.0,
+) -> dict[str, Model]:
+    """Every provider that this process can serve, by name; the mock always is one.
+
+    A provider that is not in the answer cannot be served, and nothing else may answer in its place. Mock calls are
+    not limited: they cost nothing.
+    """
+    models: dict[str, Model] = {MOCK_PROVIDER: MockModel(latency_seconds=mock_latency_seconds)}
+    for name, factory in FACTORIES.items():
+        model = factory(environ)
+        if model is not None:
+            models[name] = LimitedModel(model, max_concurrent_calls_per_model)
+    return models
