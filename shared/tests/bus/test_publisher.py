@@ -152,6 +152,26 @@ async def test_memory_is_bounded_and_the_rest_is_left_to_the_sweep(broker: Broke
     assert inbox.is_empty
 
 
+async def test_a_sweep_takes_nothing_while_the_memory_is_full_of_rows_to_delete(broker: Broker) -> None:
+    bus, outbox = broker.bus(), Outbox()
+    is_deletable = False
+
+    async def delete(row_ids: Sequence[int]) -> None:
+        if not is_deletable:
+            raise ConnectionError("the database is away")
+        await outbox.delete(row_ids)
+
+    publisher = OutboxPublisher(bus, delete=delete, leftover=outbox.leftover, capacity=2)
+    publisher.offer(outbox.commit(a_hint(), a_hint()))
+    await publisher.flush()
+    outbox.commit(a_hint())
+
+    assert await publisher.sweep() == 0
+    is_deletable = True
+    await publisher.flush()
+    assert await publisher.sweep() == 1
+
+
 async def test_a_row_offered_twice_is_published_once(broker: Broker) -> None:
     bus, outbox, inbox = broker.bus(), Outbox(), Inbox()
     await bus.consume("work", inbox.handle, prefetch=10)

@@ -57,13 +57,10 @@ class OutboxPublisher:
 
     def offer(self, rows: Sequence[Row]) -> None:
         """Remember committed rows for publishing; returns at once and drops what exceeds the capacity."""
-        room = self._capacity - len(self._known)
-        if len(rows) > room:
-            log.warning("outbox.memory_full", dropped=len(rows) - room)
-        taken = [row for row in rows[: max(room, 0)] if row[0] not in self._known]
-        self._known.update(row_id for row_id, _ in taken)
-        self._offered.extend(taken)
-        self._something_offered.set()
+        new = [row for row in rows if row[0] not in self._known]
+        taken = self._remembered(new)
+        if taken < len(new):
+            log.warning("outbox.memory_full", left_to_sweep=len(new) - taken)
 
     def start(self) -> None:
         """Publish, delete and sweep in the background; the first sweep is immediate."""
@@ -91,11 +88,16 @@ class OutboxPublisher:
         await self._delete_confirmed()
 
     async def sweep(self) -> int:
-        """Offer what lies in the outbox and is not known here; returns how many rows that were."""
-        found = [row for row in await self._leftover(self._batch_size) if row[0] not in self._known]
-        if found:
-            self.offer(found)
-        return len(found)
+        """Remember what lies in the outbox and is not known here; returns how many rows that were."""
+        found = await self._leftover(self._batch_size)
+        return self._remembered([row for row in found if row[0] not in self._known])
+
+    def _remembered(self, rows: Sequence[Row]) -> int:
+        taken = rows[: max(self._capacity - len(self._known), 0)]
+        self._known.update(row_id for row_id, _ in taken)
+        self._offered.extend(taken)
+        self._something_offered.set()
+        return len(taken)
 
     async def _keep_publishing(self) -> None:
         while True:

@@ -124,9 +124,10 @@ class RabbitBus(Bus):
         return await link.answers()
 
     async def close(self) -> None:
-        self._closed = True
         for subscription in tuple(self._subscriptions):
             await subscription.cancel()
+        # Only now, so that handlers on their last hints may still publish.
+        self._closed = True
         if self._supervisor is not None:
             self._supervisor.cancel()
             await attempt(self._supervisor)
