@@ -289,6 +289,27 @@ async def test_two_consumers_share_a_queue(broker: Broker) -> None:
     assert {await inboxes[0].next(), await inboxes[1].next()} == hints
 
 
+async def test_a_busy_consumer_holds_no_more_than_its_prefetch(broker: Broker) -> None:
+    begun, idle = Inbox(), Inbox()
+    may_end = asyncio.Event()
+
+    async def be_busy(hint: Hint) -> None:
+        await begun.handle(hint)
+        await may_end.wait()
+
+    bus = broker.bus()
+    await bus.consume("work", be_busy, prefetch=1)
+    await bus.publish([a_hint()])
+    await begun.next()
+    hints = {a_hint(), a_hint()}
+
+    await bus.publish(list(hints))
+    await broker.bus().consume("work", idle.handle, prefetch=1)
+
+    assert set(await idle.take(2)) == hints
+    may_end.set()
+
+
 async def test_a_fact_reaches_every_listener(broker: Broker) -> None:
     inboxes = [Inbox(), Inbox(), Inbox()]
     bus = broker.bus()

@@ -85,7 +85,6 @@ class RabbitBus(Bus):
             queue,
             Intake(handler, prefetch=prefetch, pause=self._pause),
             prefetch=prefetch,
-            delivery_limit=self._delivery_limit,
             on_cancel=self._forget,
         )
         await self._begin(consumer)

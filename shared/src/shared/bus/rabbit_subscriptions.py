@@ -55,14 +55,12 @@ class Consumer(LinkedSubscription):
         intake: Intake,
         *,
         prefetch: int,
-        delivery_limit: int,
         on_cancel: Callable[[Subscription], None],
     ) -> None:
         super().__init__(on_cancel=on_cancel)
         self._queue = queue
         self._intake = intake
         self._prefetch = prefetch
-        self._delivery_limit = delivery_limit
         self._tag = ""
 
     async def _subscribed(self, link: Link) -> AbstractChannel:
@@ -98,7 +96,7 @@ class Consumer(LinkedSubscription):
             log.error("bus.hint.undecodable", queue=self._queue, reason=error.message)
             await _settled(message.reject(requeue=False), link)
         else:
-            self._intake.take(_Lent(hint, message, link, self._delivery_limit))
+            self._intake.take(_Lent(hint, message, link))
 
 
 @dataclass(slots=True)
@@ -108,18 +106,13 @@ class _Lent:
     hint: Hint
     message: AbstractIncomingMessage
     link: Link
-    delivery_limit: int
 
     async def acknowledge(self) -> None:
         await _settled(self.message.ack(), self.link)
 
     async def fail(self) -> None:
-        # Since 4.3 the broker counts basic.reject and not basic.nack; before, both.
-        returns = self.message.headers.get("x-delivery-count", 0)
-        exhausted = isinstance(returns, int) and returns >= self.delivery_limit
-        if exhausted:
-            log.error("bus.hint.dead", queue=self.hint.queue, type=self.hint.type, id=self.hint.id)
-        await _settled(self.message.reject(requeue=not exhausted), self.link)
+        # From 4.3 on only basic.reject counts towards the delivery limit, before that basic.nack did too.
+        await _settled(self.message.reject(requeue=True), self.link)
 
     async def give_back(self) -> None:
         await _settled(self.message.nack(requeue=True), self.link)
