@@ -1,0 +1,18 @@
+"""Named points on the way of a reply at which tests hold or kill a process; without a test they do nothing."""
+
+from collections.abc import Awaitable, Callable
+
+Handler = Callable[[str], Awaitable[None]]
+
+_handler: Handler | None = None
+
+
+def on_checkpoint(handler: Handler | None) -> None:
+    """Call `handler(name)` at every checkpoint of this process from now on; None takes it away."""
+    global _handler
+    _handler = handler
+
+
+async def reached(name: str) -> None:
+    if _handler is not None:
+        await _handler(name)
