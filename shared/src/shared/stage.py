@@ -1,0 +1,251 @@
+"""The door to the stage kinds: what every kind promises, and what its rules may see.
+
+All rules are pure: they get the resolved stage and a view of the facts, and return values. Time and randomness come as
+arguments. Nobody outside `stages/` asks which kind a stage is.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from shared.contracts.experiment import ChatSettings, Profile, StageConfig
+from shared.errors import Problem
+
+Json = Any
+"""A value that survives JSON unchanged."""
+
+TALK = "talk"
+"""The purpose of a participant's words in a thread."""
+
+MEDIATE = "mediate"
+"""The purpose of a mediator's words in a thread."""
+
+PAGE = ""
+"""The key of the answer that is a member's page on a stage; other keys are entries such as `round:7/move`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A participant or mediator of the cohort, as the rules of a stage see them.
+
+    `present` says that the member is in progress and sits on this stage now.
+    """
+
+    id: UUID
+    path: str
+    kind: Literal["participant", "mediator"]
+    player: Literal["person", "agent", "script"]
+    profile: Profile
+    present: bool = True
+    chat: ChatSettings = field(default_factory=ChatSettings)
+
+    @property
+    def name(self) -> str:
+        """What others call this member; the path when the profile has no name."""
+        return self.profile.name or self.path
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """A member in a thread: how often they spoke there, and whether they said that they are ready to end."""
+
+    member: Member
+    spoken: int = 0
+    ready: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A conversation as turn-taking sees it: enough to say who is asked to speak next.
+
+    `trigger_key` is what is to be answered now; `asked` are the members who were asked about it already. `agent_run`
+    counts agents' messages since a person last spoke. `message_count` includes system messages.
+    """
+
+    path: str
+    pace: Literal["live", "fast"]
+    trigger_key: str
+    last_author_id: UUID | None
+    message_count: int
+    agent_run: int
+    speakers: tuple[Speaker, ...]
+    asked: frozenset[UUID] = frozenset()
+    ended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Who is asked to speak next: some members at once, nobody for now, or nobody ever again (`over` says why)."""
+
+    speakers: tuple[UUID, ...] = ()
+    over: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One line of a transcript. `elapsed_ms` counts from the opening of the stage; `author_id` is None for the lab."""
+
+    seq: int
+    author_id: UUID | None
+    author_name: str
+    text: str
+    elapsed_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageView:
+    """Everything that the rules of one stage may read, as one reader may see it.
+
+    `answers` maps (member, key) to the stored value; it holds only what `reader` may see, or everything when `reader`
+    is None (the lab itself). `earlier` maps (member, id of an earlier stage) to the page answer there, for the same
+    eyes: show-if rules look back at it. The member whose answer is checked or asked for is `reader`.
+    """
+
+    members: tuple[Member, ...] = ()
+    reader: UUID | None = None
+    draws: Mapping[str, Json] = field(default_factory=dict)
+    answers: Mapping[tuple[UUID, str], Json] = field(default_factory=dict)
+    thread: Thread | None = None
+    messages: tuple[Message, ...] = ()
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    earlier: Mapping[tuple[UUID, str], Json] = field(default_factory=dict)
+
+    def member(self, member_id: UUID) -> Member:
+        return next(member for member in self.members if member.id == member_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a stage as a prompt shows it: running text, or a turn of a conversation when `speaker` is set."""
+
+    text: str
+    speaker: UUID | None = None
+    elapsed_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskRequest:
+    """What the lab wants from one member now; asking twice for the same key changes nothing."""
+
+    member_id: UUID
+    key: str
+    purpose: str
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What an agent does in a thread with one reply: says `text`, or nothing when it is None."""
+
+    text: str | None
+    ready_to_end: bool
+    explanation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the wide table; `type` is one of text, integer, number, boolean."""
+
+    name: str
+    label: str
+    type: Literal["text", "integer", "number", "boolean"]
+
+
+def heading(stage: StageConfig) -> dict[str, Json]:
+    """What the page of every kind shows on top; the start of a public view."""
+    return {
+        "id": stage.id,
+        "kind": stage.kind,
+        "title": stage.title,
+        "description": stage.description,
+        "info": stage.info,
+    }
+
+
+ConfigT = TypeVar("ConfigT", bound=StageConfig)
+Unanswered = Literal["wait", "pass", "default", "drop"]
+
+
+class StageKind(ABC, Generic[ConfigT]):
+    """One kind of stage. A folder in `stages/` holds one subclass, its config, its rules and its tests."""
+
+    config_model: ClassVar[type[StageConfig]]
+    has_thread: ClassVar[bool] = False
+
+    @abstractmethod
+    def problems(self, stage: ConfigT, earlier: Sequence[StageConfig]) -> list[Problem]:
+        """What the types cannot say about this stage; `where` is relative to the stage. `earlier` come before it."""
+
+    @abstractmethod
+    def draw(
+        self, stage: ConfigT, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
+    ) -> dict[str, Json]:
+        """Roles, orders and groups for `members`, extending what was `drawn` for earlier ones; never changing it."""
+
+    @abstractmethod
+    def public_view(self, stage: ConfigT, view: StageView) -> dict[str, Json]:
+        """What the page of this stage shows to `view.reader`; a field is private until it is named here."""
+
+    @abstractmethod
+    def describe(self, stage: ConfigT, view: StageView, *, with_answers: bool) -> list[Block]:
+        """The stage display: what a prompt shows of this stage to `view.reader`."""
+
+    @abstractmethod
+    def task(self, stage: ConfigT, purpose: str) -> str:
+        """What an agent is told to do here, in plain words; the end of the default prompt."""
+
+    @abstractmethod
+    def check_answer(self, stage: ConfigT, answer: Json, view: StageView) -> Json:
+        """The answer as it is stored.
+
+        Raises:
+            InvalidInput: with every problem; `where` is the path into the answer.
+        """
+
+    @abstractmethod
+    def blocked_by(self, stage: ConfigT, member: Member, view: StageView) -> list[str]:
+        """Why this member cannot go on yet, in words for the member; empty when they can."""
+
+    @abstractmethod
+    def next_asks(self, stage: ConfigT, view: StageView) -> list[AskRequest]:
+        """What the lab wants from agents now; empty for a kind in which a model has nothing to say."""
+
+    @abstractmethod
+    def reply_model(self, stage: ConfigT, purpose: str, view: StageView) -> type[BaseModel] | None:
+        """The shape a model's reply must have for this ask (or for talking, purpose `talk`); None: no model here."""
+
+    @abstractmethod
+    def answer_from_reply(self, stage: ConfigT, reply: BaseModel) -> Json:
+        """The answer that a validated reply stands for, before `check_answer`."""
+
+    @abstractmethod
+    def on_unanswered(self, stage: ConfigT, purpose: str, reason: str) -> Unanswered:
+        """What becomes of a member whose ask will get no answer (the model failed for good, time ran out)."""
+
+    @abstractmethod
+    def columns(self, stage: ConfigT) -> list[Column]:
+        """The columns of this stage in the wide table, without the stage's id in front."""
+
+    @abstractmethod
+    def cells(self, stage: ConfigT, answer: Json) -> dict[str, Json]:
+        """The values of `columns` for one member's page answer; a missing value is left out."""
+
+    @abstractmethod
+    def example(self) -> ConfigT:
+        """A small, complete stage of this kind; documentation and the contract suite use it."""
+
+    def time_limit_seconds(self, stage: ConfigT) -> float | None:
+        """How long the stage's thread may last from its opening; None: no limit."""
+        return None
+
+    def next_wave(self, stage: ConfigT, thread: Thread) -> Wave:
+        """Who is asked to speak now. Only for kinds with a thread."""
+        raise NotImplementedError(f"{type(self).__name__} has no thread")
+
+    def utterance(self, stage: ConfigT, reply: BaseModel) -> Utterance:
+        """What a validated reply to purpose `talk` says in the thread. Only for kinds with a thread."""
+        raise NotImplementedError(f"{type(self).__name__} has no thread")
