@@ -1,0 +1,467 @@
+"""Threads: reading a scene under its lock, writing one change, and doing everything that is due in a thread.
+
+Lock order: member, thread, draft. A worker that saves a reply holds its own draft's row before the thread's lock; under
+the thread's lock only drafts that are wanted or ready are touched, and nobody holds those while waiting for a thread.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, text
+
+from shared.checkpoints import reached
+from shared.contracts.experiment import ChatSettings, Profile
+from shared.contracts.hints import AGENT_STEPS, FACTS, Hint, provider_queue
+from shared.conversation import (
+    Change,
+    Draft,
+    NewDraft,
+    NewMessage,
+    Scene,
+    Turn,
+    end,
+    lose,
+    next_change,
+    say,
+    say_goodbye,
+)
+from shared.db.designs import stage_of
+from shared.db.session import Event, Session, as_json
+from shared.errors import Conflict, NotFound
+from shared.stage import Member
+
+_LOCK = text(
+    """
+    SELECT t.id, t.cohort_id, t.stage_id, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger, t.last_author_id,
+        t.agent_run, t.clock_ms, t.turn_state, t.held, t.opened_at, t.ended_at,
+        e.id AS experiment_id, e.version, e.seed, e.pace, c.treatment_id, c.status AS cohort_status
+    FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
+    WHERE t.id = :thread_id
+    FOR NO KEY UPDATE OF t
+    """
+)
+
+# A second statement, so that its snapshot is taken after the lock was got.
+_PRESENT = text(
+    """
+    SELECT
+        (SELECT jsonb_agg(jsonb_build_object(
+            'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
+            'provider', m.provider, 'chat', m.agent_config -> 'chat',
+            'present', m.status = 'in_progress'
+                AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id)
+        ) ORDER BY m.path)
+        FROM members m WHERE m.cohort_id = :cohort_id) AS members,
+        (SELECT jsonb_agg(jsonb_build_object(
+            'id', d.id, 'path', d.path, 'member_id', d.member_id, 'trigger_key', d.trigger_key, 'state', d.state,
+            'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
+            'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end
+        ) ORDER BY d.path)
+        FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts
+    """
+)
+
+
+async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:
+    """Everything in the thread, under its lock until the transaction ends.
+
+    Raises:
+        NotFound: there is no such thread.
+    """
+    row = await session.first(_LOCK, {"thread_id": thread_id})
+    if row is None:
+        raise NotFound("There is no such conversation.")
+    stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
+    around = await session.one(_PRESENT, {"thread_id": thread_id, "cohort_id": row.cohort_id, "stage_id": row.stage_id})
+    members = around.members or []
+    return Scene(
+        experiment_id=row.experiment_id,
+        cohort_id=row.cohort_id,
+        thread_id=row.id,
+        path=row.path,
+        stage=stage,
+        seed=row.seed,
+        pace=row.pace,
+        now=now,
+        opened_at=row.opened_at,
+        ended=row.ended_at is not None or row.cohort_status == "ended",
+        held=row.held,
+        last_seq=row.last_seq,
+        last_spoken_id=row.last_spoken_id,
+        last_spoken_trigger=row.last_spoken_trigger,
+        last_author_id=row.last_author_id,
+        agent_run=row.agent_run,
+        clock_ms=row.clock_ms,
+        turn=_turn(row.turn_state),
+        members=tuple(as_member(member) for member in members),
+        providers={UUID(member["id"]): member["provider"] for member in members if member["provider"]},
+        drafts=tuple(_draft(draft) for draft in around.drafts or ()),
+    )
+
+
+def as_member(fields: Mapping[str, Any]) -> Member:
+    return Member(
+        id=UUID(str(fields["id"])),
+        path=fields["path"],
+        kind=fields["kind"],
+        player=fields["player"],
+        profile=Profile.model_construct(**fields["profile"]),
+        present=fields["present"],
+        chat=ChatSettings.model_construct(**(fields["chat"] or {})),
+    )
+
+
+def _draft(fields: Mapping[str, Any]) -> Draft:
+    due_at = fields["due_at"]
+    return Draft(
+        id=UUID(fields["id"]),
+        path=fields["path"],
+        member_id=UUID(fields["member_id"]),
+        trigger_key=fields["trigger_key"],
+        state=fields["state"],
+        due_at=datetime.fromisoformat(due_at) if due_at else None,
+        finish_ms=fields["finish_ms"],
+        text=fields["text"],
+        explanation=fields["explanation"],
+        ready_to_end=fields["ready_to_end"],
+    )
+
+
+def _turn(stored: Mapping[str, Any]) -> Turn:
+    return Turn(
+        asked=frozenset(map(UUID, stored.get("asked", ()))),
+        wave=stored.get("wave", 0),
+        opened=frozenset(map(UUID, stored.get("opened", ()))),
+        ready=frozenset(map(UUID, stored.get("ready", ()))),
+        spoken={UUID(member_id): count for member_id, count in stored.get("spoken", {}).items()},
+    )
+
+
+def _turn_row(turn: Turn) -> dict[str, Any]:
+    return {
+        "asked": sorted(map(str, turn.asked)),
+        "wave": turn.wave,
+        "opened": sorted(map(str, turn.opened)),
+        "ready": sorted(map(str, turn.ready)),
+        "spoken": {str(member_id): count for member_id, count in turn.spoken.items()},
+    }
+
+
+# Messages, thread, drafts and timers in one statement. Everything but the closing of the claiming draft hangs on `won`.
+_WRITE = text(
+    """
+    WITH claim AS (
+        INSERT INTO trigger_log (thread_id, trigger_key, member_id, draft_id, message_id, claimed_at)
+        SELECT :thread_id, :claim_key, :claim_member_id, :claim_draft_id, :claim_message_id, :now
+        WHERE CAST(:claim_draft_id AS uuid) IS NOT NULL
+        ON CONFLICT DO NOTHING
+        RETURNING 1
+    ), won AS (
+        SELECT 1 WHERE CAST(:claim_draft_id AS uuid) IS NULL OR EXISTS (SELECT FROM claim)
+    ), said AS (
+        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, text, reply_to, client_key, trigger_key,
+            explanation, elapsed_ms, created_at)
+        SELECT m.id, :thread_id, m.seq, m.member_id, m.author_kind, m.text, m.reply_to, m.client_key, m.trigger_key,
+            m.explanation, m.elapsed_ms, :now
+        FROM won, jsonb_to_recordset(CAST(:messages AS jsonb)) AS m(id uuid, seq int, member_id uuid, author_kind text,
+            text text, reply_to uuid, client_key text, trigger_key text, explanation text, elapsed_ms bigint)
+    ), thread AS (
+        UPDATE threads SET last_seq = :last_seq, last_spoken_id = :last_spoken_id,
+            last_spoken_trigger = :last_spoken_trigger, last_author_id = :last_author_id, agent_run = :agent_run,
+            clock_ms = :clock_ms, turn_state = CAST(:turn_state AS jsonb),
+            ended_at = CASE WHEN :ended THEN coalesce(ended_at, :now) ELSE ended_at END,
+            end_reason = coalesce(end_reason, :end_reason)
+        FROM won WHERE threads.id = :thread_id
+    ), own AS (
+        UPDATE drafts SET
+            state = CASE WHEN EXISTS (SELECT FROM won) THEN 'published' ELSE 'lost_claim' END,
+            message_id = CASE WHEN EXISTS (SELECT FROM won) THEN CAST(:claim_message_id AS uuid) END,
+            lease_owner = NULL, closed_at = :now
+        WHERE id = :claim_draft_id
+    ), closed AS (
+        UPDATE drafts d SET state = c.state, lease_owner = NULL, closed_at = :now
+        FROM won, jsonb_to_recordset(CAST(:closed AS jsonb)) AS c(id uuid, state text)
+        WHERE d.id = c.id AND d.state IN ('wanted', 'ready')
+    ), asked AS (
+        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, thread_id, trigger_key, wave, as_of_seq, purpose,
+            provider, state, reply, not_before, due_at, finish_ms, created_at)
+        SELECT w.id, w.path, :cohort_id, :stage_id, w.member_id, :thread_id, w.trigger_key, w.wave, w.as_of_seq, 'talk',
+            w.provider, w.state, w.reply, :now, w.due_at, w.finish_ms, :now
+        FROM won, jsonb_to_recordset(CAST(:wanted AS jsonb)) AS w(id uuid, path text, member_id uuid, trigger_key text,
+            wave int, as_of_seq int, provider text, state text, reply jsonb, due_at timestamptz, finish_ms bigint)
+        ON CONFLICT DO NOTHING
+    ), stopped AS (
+        UPDATE timers SET state = 'cancelled'
+        FROM won WHERE :ended AND timers.thread_id = :thread_id AND timers.state IN ('armed', 'held')
+    )
+    SELECT EXISTS (SELECT FROM won) AS won
+    """
+)
+
+
+async def _write(session: Session, scene: Scene, change: Change, cause: str) -> Scene:
+    """Write one change and return the scene as it is now; a claim that is lost closes its draft and changes nothing else."""
+    after, draft = change.after, change.claims
+    row = await session.one(
+        _WRITE,
+        {
+            "thread_id": scene.thread_id,
+            "cohort_id": scene.cohort_id,
+            "stage_id": scene.stage.id,
+            "now": scene.now,
+            "claim_key": draft and draft.trigger_key,
+            "claim_member_id": draft and draft.member_id,
+            "claim_draft_id": draft and draft.id,
+            "claim_message_id": change.messages[0].id if draft else None,
+            "messages": as_json([_message_row(message) for message in change.messages]),
+            "last_seq": after.last_seq,
+            "last_spoken_id": after.last_spoken_id,
+            "last_spoken_trigger": after.last_spoken_trigger,
+            "last_author_id": after.last_author_id,
+            "agent_run": after.agent_run,
+            "clock_ms": after.clock_ms,
+            "turn_state": as_json(_turn_row(after.turn)),
+            "ended": change.end_reason is not None,
+            "end_reason": change.end_reason,
+            "closed": as_json([{"id": closed.id, "state": state} for closed, state in change.closed]),
+            "wanted": as_json([_draft_row(wanted) for wanted in change.wanted]),
+        },
+    )
+    if not row.won:
+        assert draft is not None  # only a claim can be lost
+        return await _leave_after_losing(session, scene, draft, cause)
+    _tell(session, scene, change, cause)
+    return after
+
+
+async def _leave_after_losing(session: Session, scene: Scene, draft: Draft, cause: str) -> Scene:
+    change = lose(scene, draft)
+    return await _write(session, scene, change, cause) if change.messages else change.after
+
+
+def _message_row(message: NewMessage) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "seq": message.seq,
+        "member_id": message.author.id if message.author else None,
+        "author_kind": message.author.player if message.author else "system",
+        "text": message.text,
+        "reply_to": message.reply_to,
+        "client_key": message.client_key,
+        "trigger_key": message.trigger_key,
+        "explanation": message.explanation,
+        "elapsed_ms": message.elapsed_ms,
+    }
+
+
+def _draft_row(draft: NewDraft) -> dict[str, Any]:
+    return {
+        "id": draft.id,
+        "path": draft.path,
+        "member_id": draft.member_id,
+        "trigger_key": draft.trigger_key,
+        "wave": draft.wave,
+        "as_of_seq": draft.as_of_seq,
+        "provider": draft.provider,
+        "state": draft.state,
+        "reply": {"text": draft.text} if draft.text is not None else None,
+        "due_at": draft.due_at,
+        "finish_ms": draft.finish_ms,
+    }
+
+
+def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
+    """A message as everybody in the thread sees it; who is an agent, and why it spoke, is not in it."""
+    return {
+        "id": str(message.id),
+        "thread_id": str(scene.thread_id),
+        "stage_id": scene.stage.id,
+        "seq": message.seq,
+        "author": message.author and {"id": str(message.author.id), "profile": message.author.profile.model_dump()},
+        "text": message.text,
+        "reply_to": message.reply_to and str(message.reply_to),
+        "elapsed_ms": message.elapsed_ms,
+        "created_at": scene.now.isoformat(),
+    }
+
+
+def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
+    left = change.after.turn.ready - scene.turn.ready
+    for message in change.messages:
+        public = public_message(scene, message)
+        session.record(
+            Event(
+                experiment_id=scene.experiment_id,
+                cohort_id=scene.cohort_id,
+                type="message.created",
+                actor=message.author.path if message.author else "lab",
+                cause=cause,
+                subject=f"{scene.path}/{message.seq}",
+                subject_id=message.id,
+                payload={**public, "trigger_key": message.trigger_key, "explanation": message.explanation},
+                public=public,
+                at=scene.now,
+                unsettles=bool(left),
+            )
+        )
+    if change.end_reason is not None:
+        session.record(
+            Event(
+                experiment_id=scene.experiment_id,
+                cohort_id=scene.cohort_id,
+                type="thread.ended",
+                actor="lab",
+                cause=cause,
+                subject=scene.path,
+                subject_id=scene.thread_id,
+                payload={"reason": change.end_reason},
+                public={"thread_id": str(scene.thread_id), "stage_id": scene.stage.id, "reason": change.end_reason},
+                at=scene.now,
+                unsettles=True,
+            )
+        )
+    for draft in change.wanted:
+        if draft.state == "wanted":
+            session.announce(Hint(provider_queue(draft.provider), "draft.wanted", str(draft.id)))
+    for member in scene.members:
+        if member.player == "agent" and member.kind == "participant" and member.present:
+            if member.id in left or change.end_reason is not None:
+                session.announce(Hint(AGENT_STEPS, "member.changed", str(member.id)))
+    if change.messages or change.end_reason is not None:
+        session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
+
+
+async def advance(session: Session, scene: Scene, *, cause: str) -> Scene:
+    """Write every change that is due in a locked scene, and return the scene after them."""
+    while (change := next_change(scene)) is not None:
+        if change.claims is not None:
+            await reached("reply.claiming")
+        scene = await _write(session, scene, change, cause)
+    return scene
+
+
+async def advance_thread(session: Session, thread_id: UUID, now: datetime, *, cause: str) -> Scene:
+    """Do everything that is due in this thread; doing it twice, at once or for nothing is harmless.
+
+    Locks the thread.
+    """
+    return await advance(session, await lock_scene(session, thread_id, now), cause=cause)
+
+
+_POSTED = text(
+    """
+    SELECT id, seq, elapsed_ms, text, created_at, reply_to FROM messages
+    WHERE thread_id = :thread_id AND member_id = :member_id AND client_key = :client_key
+    """
+)
+
+
+async def post_message(
+    session: Session,
+    thread_id: UUID,
+    member_id: UUID,
+    message_text: str,
+    now: datetime,
+    *,
+    client_key: str,
+    reply_to: UUID | None = None,
+) -> dict[str, Any]:
+    """A person says something; the same `client_key` again returns the message that stands.
+
+    Returns the public message. Locks the thread.
+
+    Raises:
+        Conflict: the thread is over, or the person is not (or no longer) in it.
+    """
+    scene = await lock_scene(session, thread_id, now)
+    author = next((member for member in scene.members if member.id == member_id), None)
+    if author is None:
+        raise NotFound("There is no such conversation.")
+    posted = await session.first(_POSTED, {"thread_id": thread_id, "member_id": member_id, "client_key": client_key})
+    if posted is not None:
+        return _as_posted(scene, author, posted)
+    if scene.ended:
+        raise Conflict("The conversation is over; nothing can be said in it any more.", reason="thread_ended")
+    if not author.present or scene.held:
+        raise Conflict("You are not in this conversation now.", reason="not_in_thread")
+    change = say(scene, author, message_text, client_key=client_key, reply_to=reply_to)
+    await advance(session, await _write(session, scene, change, cause="request"), cause="request")
+    return public_message(scene, change.messages[0])
+
+
+def _as_posted(scene: Scene, author: Member, row: Row[Any]) -> dict[str, Any]:
+    message = NewMessage(
+        id=row.id, seq=row.seq, author=author, text=row.text, elapsed_ms=row.elapsed_ms, reply_to=row.reply_to
+    )
+    return public_message(replace(scene, now=row.created_at), message)
+
+
+async def leave_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime, *, cause: str) -> None:
+    """The lab's line that the member has left, and whatever follows from their leaving. Locks the thread."""
+    scene = await lock_scene(session, thread_id, now)
+    member = next(member for member in scene.members if member.id == member_id)
+    goodbye = say_goodbye(scene, member)
+    if goodbye is not None:
+        scene = await _write(session, scene, goodbye, cause)
+    await advance(session, scene, cause=cause)
+
+
+async def end_thread(session: Session, thread_id: UUID, now: datetime, *, reason: str, cause: str) -> bool:
+    """Close the thread for good; False when it was closed before. Locks the thread."""
+    scene = await lock_scene(session, thread_id, now)
+    if scene.ended:
+        return False
+    await _write(session, scene, end(scene, reason), cause)
+    return True
+
+
+_OPEN = text(
+    """
+    INSERT INTO threads (id, cohort_id, stage_id, scope, path, opened_at)
+    VALUES (:id, :cohort_id, :stage_id, :scope, :path, :now)
+    ON CONFLICT DO NOTHING
+    """
+)
+
+_ARM = text(
+    """
+    INSERT INTO timers (id, path, cohort_id, thread_id, purpose, due_at)
+    VALUES (:id, :path, :cohort_id, :thread_id, :purpose, :due_at)
+    ON CONFLICT DO NOTHING
+    """
+)
+
+
+async def open_thread(
+    session: Session,
+    *,
+    thread_id: UUID,
+    cohort_id: UUID,
+    stage_id: str,
+    scope: str,
+    path: str,
+    now: datetime,
+    timer: tuple[UUID, datetime] | None,
+) -> bool:
+    """Create the thread and its time limit (`timer`: id and due time); False when it is there already."""
+    opened = await session.run(
+        _OPEN,
+        {"id": thread_id, "cohort_id": cohort_id, "stage_id": stage_id, "scope": scope, "path": path, "now": now},
+    )
+    if opened and timer is not None:
+        timer_id, due_at = timer
+        await session.run(
+            _ARM,
+            {
+                "id": timer_id,
+                "path": f"{path}/time_limit",
+                "cohort_id": cohort_id,
+                "thread_id": thread_id,
+                "purpose": "time_limit",
+                "due_at": due_at,
+            },
+        )
+    return bool(opened)

@@ -1,0 +1,291 @@
+"""Drafts and model calls: leasing the work of an agent, recording what a model said, giving work back.
+
+Nothing is paid without a lease, and a lease is one conditional update: of two deliveries at the same instant one gets it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.contracts.experiment import AgentConfig, StageConfig
+from shared.contracts.hints import ORCHESTRATOR, Hint, provider_queue
+from shared.db.designs import stage_of
+from shared.db.session import Event, Session, as_json
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work on one draft, until it runs out or is renewed."""
+
+    draft_id: UUID
+    path: str
+    owner: UUID
+    experiment_id: UUID
+    cohort_id: UUID
+    thread_id: UUID | None
+    ask_id: UUID | None
+    member_id: UUID
+    member_path: str
+    member_kind: str
+    purpose: str
+    provider: str
+    attempts: int
+    calls_made: int
+    as_of_seq: int | None
+    seed: int
+    pace: str
+    model_mode: str
+    clock_ms: int
+    agent: AgentConfig
+    stage: StageConfig
+
+
+# The verdict is looked up without locking the thread: it saves a call that would be in vain, publishing decides.
+_LEASE = text(
+    """
+    WITH verdict AS (
+        SELECT d.id, CASE
+            WHEN m.status <> 'in_progress' OR (m.kind = 'participant'
+                AND m.stage_ids[m.position + 1] IS DISTINCT FROM d.stage_id) THEN 'cancelled'
+            WHEN a.state <> 'open' THEN 'cancelled'
+            WHEN t.ended_at IS NOT NULL THEN 'ended'
+            WHEN t.held THEN 'held'
+            WHEN t.turn_state -> 'ready' ? CAST(d.member_id AS text) THEN 'cancelled'
+            WHEN EXISTS (SELECT FROM trigger_log l
+                WHERE l.thread_id = d.thread_id AND l.trigger_key = d.trigger_key) THEN 'lost_claim'
+            WHEN t.id IS NOT NULL AND d.trigger_key
+                <> coalesce('message:' || t.last_spoken_id, 'start') THEN 'moved_on'
+        END AS closing
+        FROM drafts d JOIN members m ON m.id = d.member_id
+            LEFT JOIN asks a ON a.id = d.ask_id LEFT JOIN threads t ON t.id = d.thread_id
+        WHERE d.id = :draft_id
+    ), leased AS (
+        UPDATE drafts d SET
+            state = coalesce(v.closing, 'thinking'),
+            lease_owner = CASE WHEN v.closing IS NULL THEN CAST(:owner AS uuid) END,
+            lease_until = CASE WHEN v.closing IS NULL THEN CAST(:until AS timestamptz) END,
+            attempts = d.attempts + CASE WHEN v.closing IS NULL THEN 1 ELSE 0 END,
+            closed_at = CASE WHEN v.closing IS NULL THEN NULL ELSE CAST(:now AS timestamptz) END
+        FROM verdict v
+        WHERE d.id = v.id AND v.closing IS DISTINCT FROM 'held'
+            AND (d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now)
+        RETURNING d.*
+    )
+    SELECT d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id, d.stage_id, d.purpose, d.provider,
+        d.attempts, d.as_of_seq, m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
+        e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms, t.path AS thread_path,
+        (SELECT count(*) FROM model_calls k WHERE k.draft_id = d.id) AS calls_made
+    FROM leased d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
+        JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
+    """
+)
+
+
+async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, until: datetime) -> Lease | None:
+    """Take the draft for `owner` until `until`; None when there is nothing to do for it (any more).
+
+    A draft that has become pointless is closed here instead, without a call.
+    """
+    row = await session.first(_LEASE, {"draft_id": draft_id, "owner": owner, "now": now, "until": until})
+    if row is None:
+        return None
+    if row.state != "thinking":
+        _record_closing(session, row.experiment_id, row.cohort_id, row.path, row.id, row.state, now)
+        return None
+    return Lease(
+        draft_id=row.id,
+        path=row.path,
+        owner=owner,
+        experiment_id=row.experiment_id,
+        cohort_id=row.cohort_id,
+        thread_id=row.thread_id,
+        ask_id=row.ask_id,
+        member_id=row.member_id,
+        member_path=row.member_path,
+        member_kind=row.member_kind,
+        purpose=row.purpose,
+        provider=row.provider,
+        attempts=row.attempts,
+        calls_made=row.calls_made,
+        as_of_seq=row.as_of_seq,
+        seed=row.seed,
+        pace=row.pace,
+        model_mode=row.model_mode,
+        clock_ms=row.clock_ms or 0,
+        agent=AgentConfig.model_validate(row.agent_config),
+        stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
+    )
+
+
+def _record_closing(
+    session: Session, experiment_id: UUID, cohort_id: UUID, path: str, draft_id: UUID, state: str, now: datetime
+) -> None:
+    """A draft closed without a message may be the last of its wave: the cohort is looked at again."""
+    session.record(
+        Event(
+            experiment_id=experiment_id,
+            cohort_id=cohort_id,
+            type="draft.closed",
+            actor="lab",
+            cause="agent-worker",
+            subject=path,
+            subject_id=draft_id,
+            payload={"state": state},
+            at=now,
+            unsettles=True,
+        )
+    )
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
+
+
+_RENEW = text(
+    "UPDATE drafts SET lease_until = :until WHERE id = :draft_id AND lease_owner = :owner AND state = 'thinking'"
+)
+
+
+async def renew(session: Session, lease: Lease, until: datetime) -> bool:
+    """Keep the lease; False when it is not ours any more."""
+    renewed = await session.run(_RENEW, {"draft_id": lease.draft_id, "owner": lease.owner, "until": until})
+    return bool(renewed)
+
+
+_CALL = """
+    INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, model_mode,
+        settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, started_at, finished_at)
+    VALUES (:call_id, :draft_id, :part, :attempt, :call_path, :provider, :model_asked, :model_returned, :model_mode,
+        CAST(:settings AS jsonb), CAST(:prompt AS jsonb), :prompt_hash, :raw, CAST(:parsed AS jsonb), :status, :error,
+        :tokens_in, :tokens_out, :started_at, :finished_at)
+    ON CONFLICT DO NOTHING
+"""
+_SAVE_CALL = text(_CALL)
+
+# The first look at the thread, before its lock: whoever sees that it is too late does not queue for the lock.
+_SAVE_REPLY = text(
+    f"""
+    WITH call AS ({_CALL})
+    UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
+        ready_to_end = :ready_to_end, due_at = :due_at, finish_ms = :finish_ms
+    WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
+    RETURNING (
+        SELECT t.ended_at IS NULL
+            AND d.trigger_key IN (coalesce('message:' || t.last_spoken_id, 'start'), t.last_spoken_trigger)
+        FROM threads t WHERE t.id = d.thread_id
+    ) AS is_current
+    """
+)
+
+
+async def save_call(session: Session, call: Mapping[str, Any]) -> None:
+    """Record one attempt at a model; `call` has the columns of `model_calls` (see `call_row`)."""
+    await session.run(_SAVE_CALL, call)
+
+
+async def save_reply(
+    session: Session,
+    lease: Lease,
+    call: Mapping[str, Any],
+    *,
+    text: str | None,
+    explanation: str,
+    ready_to_end: bool,
+    due_at: datetime,
+    finish_ms: int,
+) -> bool | None:
+    """Record the call and make the draft ready; None when the lease was lost, else whether the thread still waits for it.
+
+    The call is recorded in any case: it was paid.
+    """
+    row = await session.first(
+        _SAVE_REPLY,
+        {
+            **call,
+            "owner": lease.owner,
+            "reply": as_json({"text": text, "explanation": explanation}),
+            "ready_to_end": ready_to_end,
+            "due_at": due_at,
+            "finish_ms": finish_ms,
+        },
+    )
+    return None if row is None else bool(row.is_current)
+
+
+_CLOSE = text(
+    """
+    UPDATE drafts SET state = :state, reason = :reason, lease_owner = NULL, lease_until = NULL, closed_at = :now
+    WHERE id = :draft_id AND lease_owner = :owner AND state = 'thinking'
+    """
+)
+
+
+async def close(session: Session, lease: Lease, state: str, reason: str | None, now: datetime) -> bool:
+    """Close a leased draft without a message (`failed`, `invalid`) or as `answered`; False when the lease was lost."""
+    closed = await session.run(
+        _CLOSE, {"draft_id": lease.draft_id, "owner": lease.owner, "state": state, "reason": reason, "now": now}
+    )
+    if closed and state != "answered":
+        _record_closing(session, lease.experiment_id, lease.cohort_id, lease.path, lease.draft_id, state, now)
+    return bool(closed)
+
+
+_GIVE_BACK = text(
+    """
+    UPDATE drafts SET state = 'wanted', lease_owner = NULL, lease_until = NULL, not_before = :not_before,
+        reason = :reason, attempts = attempts - CASE WHEN :counts THEN 0 ELSE 1 END
+    WHERE id = :draft_id AND lease_owner = :owner AND state = 'thinking'
+    """
+)
+
+
+async def give_back(session: Session, lease: Lease, not_before: datetime, reason: str, *, counts: bool) -> bool:
+    """Put the draft back, to be taken again at `not_before`; `counts` says whether this was an attempt."""
+    returned = await session.run(
+        _GIVE_BACK,
+        {
+            "draft_id": lease.draft_id,
+            "owner": lease.owner,
+            "not_before": not_before,
+            "reason": reason,
+            "counts": counts,
+        },
+    )
+    return bool(returned)
+
+
+_VOID = text("UPDATE drafts SET lease_until = :now WHERE state = 'thinking'")
+
+
+async def void_leases(session: Session, now: datetime) -> int:
+    """Void every lease: only for a lab that is the only one on its database and has just started."""
+    return await session.run(_VOID, {"now": now})
+
+
+_DUE_THREADS = text(
+    """
+    SELECT DISTINCT thread_id FROM drafts
+    WHERE state = 'ready' AND due_at <= :now AND thread_id IS NOT NULL LIMIT :most
+    """
+)
+
+
+async def due_threads(session: Session, now: datetime, *, most: int = 200) -> Sequence[UUID]:
+    """Threads in which a reply is due to be published."""
+    return [row.thread_id for row in await session.all(_DUE_THREADS, {"now": now, "most": most})]
+
+
+_WANTED = text(
+    """
+    SELECT id, provider FROM drafts
+    WHERE (state = 'wanted' AND not_before <= :before) OR (state = 'thinking' AND lease_until < :now)
+    ORDER BY not_before LIMIT :most
+    """
+)
+
+
+async def overdue(session: Session, now: datetime, before: datetime, *, most: int = 500) -> list[Hint]:
+    """Hints for drafts that were wanted before `before` and not taken, or whose lease has run out."""
+    rows = await session.all(_WANTED, {"now": now, "before": before, "most": most})
+    return [Hint(provider_queue(row.provider), "draft.wanted", str(row.id)) for row in rows]

@@ -1,0 +1,318 @@
+"""Experiments: storing a file, starting it (treatments, cohorts, members), ending it, and how far it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+from sqlalchemy import Row, insert, text
+
+from shared import seeds
+from shared.contracts.experiment import ModelMode, Profile
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.db import tables
+from shared.db.session import Event, Session
+from shared.errors import Conflict, NotFound
+from shared.experiment import (
+    CohortAssignment,
+    Experiment,
+    MediatorAssignment,
+    Resolved,
+    SeatAssignment,
+    allocate,
+    resolve,
+    snapshot,
+)
+from shared.stages import kind_of
+
+NO_TREATMENT = "default"
+"""The arm of an experiment that declares no treatments."""
+
+
+def document_hash(experiment: Experiment) -> str:
+    """The same for two files that say the same, whatever their format and comments."""
+    return sha256(orjson.dumps(experiment.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+async def create(
+    session: Session, owner_id: UUID, experiment: Experiment, now: datetime, *, is_test: bool = False
+) -> UUID:
+    """Store an experiment as a draft."""
+    experiment_id = uuid4()
+    document = experiment.model_dump(mode="json")
+    await session.connection.execute(
+        insert(tables.experiments).values(
+            id=experiment_id,
+            owner_id=owner_id,
+            study=experiment.study or experiment.name,
+            name=experiment.name,
+            seed=experiment.seed,
+            pace=experiment.pace,
+            model_mode=experiment.model_mode,
+            is_test=is_test,
+            document=document,
+            document_hash=document_hash(experiment),
+            created_at=now,
+        )
+    )
+    return experiment_id
+
+
+_LOCK = text("SELECT * FROM experiments WHERE id = :id FOR NO KEY UPDATE")
+_FIND = text("SELECT * FROM experiments WHERE id = :id")
+
+
+async def find(session: Session, experiment_id: UUID) -> Row[Any]:
+    """The experiment's row.
+
+    Raises:
+        NotFound: there is none.
+    """
+    row = await session.first(_FIND, {"id": experiment_id})
+    if row is None:
+        raise NotFound("There is no such experiment.")
+    return row
+
+
+_LIST = text(
+    """
+    SELECT id, name, study, status, pace, model_mode, seed, created_at, started_at, ended_at FROM experiments
+    WHERE owner_id = :owner_id ORDER BY created_at DESC, id LIMIT 200
+    """
+)
+
+
+async def list_of(session: Session, owner_id: UUID) -> Sequence[Row[Any]]:
+    """The newest 200 experiments of this owner."""
+    return await session.all(_LIST, {"owner_id": owner_id})
+
+
+_SET_MODE = text(
+    """
+    UPDATE experiments SET model_mode = :mode, version = version + 1,
+        document = jsonb_set(document, '{model_mode}', to_jsonb(CAST(:mode AS text)))
+    WHERE id = :id AND status = 'draft'
+    """
+)
+
+
+async def set_model_mode(session: Session, experiment_id: UUID, mode: ModelMode) -> None:
+    """Choose mock or real models; only while the experiment is a draft.
+
+    Raises:
+        Conflict: it was started already.
+    """
+    if not await session.run(_SET_MODE, {"id": experiment_id, "mode": mode}):
+        await find(session, experiment_id)
+        raise Conflict("The model mode can be changed only before the experiment is started.", reason="not_a_draft")
+
+
+_START = text("UPDATE experiments SET status = 'running', started_at = :now WHERE id = :id AND status = 'draft'")
+
+
+async def start(session: Session, experiment_id: UUID, now: datetime) -> None:
+    """Draw treatments, create cohorts and members, and wake everybody who has to act; twice is once.
+
+    Raises:
+        NotFound, and Conflict when the experiment has ended.
+    """
+    row = await session.first(_LOCK, {"id": experiment_id})
+    if row is None:
+        raise NotFound("There is no such experiment.")
+    if row.status == "ended":
+        raise Conflict("This experiment has ended; create it again to run it again.", reason="ended")
+    if row.status == "running":
+        return
+    experiment = Experiment.model_validate(row.document)
+    await session.run(_START, {"id": experiment_id, "now": now})
+    plan = allocate(experiment)
+    designs = await _store_treatments(session, experiment_id, experiment, plan)
+    await _store_cohorts(session, experiment_id, plan, designs, now)
+    await _store_members(session, row, plan, designs, now)
+    for cohort in plan:
+        _announce_cohort(session, experiment_id, cohort, now)
+
+
+def _arm(cohort: CohortAssignment) -> str:
+    return cohort.treatment_id or NO_TREATMENT
+
+
+async def _store_treatments(
+    session: Session, experiment_id: UUID, experiment: Experiment, plan: Sequence[CohortAssignment]
+) -> dict[str, Resolved]:
+    levels = {treatment.id: treatment for treatment in experiment.treatments}
+    designs = {
+        arm: resolve(experiment, None if arm == NO_TREATMENT else arm) for arm in {_arm(cohort) for cohort in plan}
+    }
+    await session.connection.execute(
+        insert(tables.treatments),
+        [
+            {
+                "experiment_id": experiment_id,
+                "id": arm,
+                "levels": levels[arm].model_dump(mode="json") if arm in levels else {},
+                "resolved": resolved.model_dump(mode="json"),
+            }
+            for arm, resolved in sorted(designs.items())
+        ],
+    )
+    return designs
+
+
+async def _store_cohorts(
+    session: Session,
+    experiment_id: UUID,
+    plan: Sequence[CohortAssignment],
+    designs: Mapping[str, Resolved],
+    now: datetime,
+) -> None:
+    rows = [
+        {
+            "id": seeds.row_id(experiment_id, cohort.path),
+            "experiment_id": experiment_id,
+            "path": cohort.path,
+            "name": cohort.name,
+            "treatment_id": _arm(cohort),
+            "variables": dict(designs[_arm(cohort)].variables),
+            "created_at": now,
+        }
+        for cohort in plan
+    ]
+    await session.connection.execute(insert(tables.cohorts), rows)
+    await session.connection.execute(insert(tables.streams), [{"cohort_id": row["id"]} for row in rows])
+
+
+async def _store_members(
+    session: Session,
+    row: Row[Any],
+    plan: Sequence[CohortAssignment],
+    designs: Mapping[str, Resolved],
+    now: datetime,
+) -> None:
+    rows = []
+    for cohort in plan:
+        resolved = designs[_arm(cohort)]
+        rows += [
+            _member_row(row, cohort, seat, "participant", resolved, n, now) for n, seat in enumerate(cohort.seats, 1)
+        ]
+        rows += [
+            _member_row(row, cohort, seat, "mediator", resolved, n, now) for n, seat in enumerate(cohort.mediators, 1)
+        ]
+    await session.connection.execute(insert(tables.members), rows)
+
+
+def _member_row(
+    experiment: Row[Any],
+    cohort: CohortAssignment,
+    seat: SeatAssignment | MediatorAssignment,
+    kind: str,
+    resolved: Resolved,
+    number: int,
+    now: datetime,
+) -> dict[str, Any]:
+    persona = resolved.personas[seat.persona_id] if seat.persona_id is not None else None
+    profile = persona.profile if persona else Profile()
+    if not profile.name:
+        profile = profile.model_copy(update={"name": f"{kind.capitalize()} {number}"})
+    agent = snapshot(persona) if persona else None
+    threads_only = kind == "mediator"
+    return {
+        "id": seeds.row_id(experiment.id, seat.path),
+        "experiment_id": experiment.id,
+        "cohort_id": seeds.row_id(experiment.id, cohort.path),
+        "path": seat.path,
+        "kind": kind,
+        "player": "agent" if agent else "person",
+        "profile": profile.model_dump(mode="json"),
+        "agent_config": agent.model_dump(mode="json") if agent else None,
+        "provider": ("mock" if experiment.model_mode == "mock" else agent.model.provider) if agent else None,
+        "status": "in_progress" if agent else "expected",
+        "stage_ids": [stage.id for stage in resolved.stages if not threads_only or kind_of(stage).has_thread],
+        "is_test": experiment.is_test,
+        "created_at": now,
+        "joined_at": now if agent else None,
+        "arrived_at": now if agent else None,
+    }
+
+
+def _announce_cohort(session: Session, experiment_id: UUID, cohort: CohortAssignment, now: datetime) -> None:
+    cohort_id = seeds.row_id(experiment_id, cohort.path)
+    session.record(
+        Event(
+            experiment_id=experiment_id,
+            cohort_id=cohort_id,
+            type="cohort.started",
+            actor="lab",
+            cause="request",
+            subject=cohort.path,
+            subject_id=cohort_id,
+            payload={"treatment_id": _arm(cohort)},
+            public={},
+            at=now,
+            unsettles=True,
+        )
+    )
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
+    session.announce(Hint(FACTS, "cohort.updated", str(cohort_id)))
+    for seat in cohort.seats:
+        if seat.persona_id:
+            session.announce(Hint(AGENT_STEPS, "member.changed", str(seeds.row_id(experiment_id, seat.path))))
+
+
+_END = text(
+    """
+    UPDATE experiments SET status = 'ended', ended_at = :now
+    WHERE id = :id AND status = 'running'
+        AND NOT EXISTS (SELECT FROM cohorts WHERE experiment_id = :id AND status = 'running')
+    """
+)
+
+
+async def end_when_done(session: Session, experiment_id: UUID, now: datetime) -> bool:
+    """End the experiment once all its cohorts have; to be called in a transaction after the one that ended a cohort."""
+    return bool(await session.run(_END, {"id": experiment_id, "now": now}))
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an experiment is."""
+
+    status: str
+    members_by_status: Mapping[str, int]
+    messages: int
+    model_calls: int
+    cohorts_running: int
+    cohorts: int
+
+
+_PROGRESS = text(
+    """
+    SELECT e.status,
+        (SELECT jsonb_object_agg(s.status, s.n) FROM (
+            SELECT status, count(*) AS n FROM members
+            WHERE experiment_id = e.id AND kind = 'participant' GROUP BY status
+        ) s) AS members,
+        (SELECT coalesce(sum(t.last_seq), 0) FROM threads t JOIN cohorts c ON c.id = t.cohort_id
+            WHERE c.experiment_id = e.id) AS messages,
+        (SELECT count(*) FROM model_calls k JOIN drafts d ON d.id = k.draft_id JOIN cohorts c ON c.id = d.cohort_id
+            WHERE c.experiment_id = e.id) AS calls,
+        (SELECT count(*) FROM cohorts WHERE experiment_id = e.id) AS cohorts,
+        (SELECT count(*) FROM cohorts WHERE experiment_id = e.id AND status = 'running') AS running
+    FROM experiments e WHERE e.id = :id
+    """
+)
+
+
+async def progress(session: Session, experiment_id: UUID) -> Progress:
+    """Counts for whoever watches.
+
+    Raises:
+        NotFound: there is no such experiment.
+    """
+    row = await session.first(_PROGRESS, {"id": experiment_id})
+    if row is None:
+        raise NotFound("There is no such experiment.")
+    return Progress(row.status, row.members or {}, int(row.messages), row.calls, row.running, row.cohorts)

@@ -1,0 +1,403 @@
+"""Members: where one stands, joining, moving on, leaving; whoever closes a member's work moves that member."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from secrets import token_urlsafe
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, TextClause, text
+
+from shared.contracts.experiment import Profile, StageConfig
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.db.conversation import as_member, leave_thread
+from shared.db.designs import design
+from shared.db.session import Event, Session, as_json
+from shared.errors import Conflict, NotFound, NotSignedIn
+from shared.experiment import Resolved
+from shared.stage import PAGE, Json, Member, Speaker, StageView, Thread
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A participant, locked, and everything that decides what they may do now."""
+
+    member: Member
+    experiment_id: UUID
+    cohort_id: UUID
+    seed: int
+    pace: str
+    model_mode: str
+    status: str
+    status_reason: str | None
+    position: int
+    version: int
+    provider: str | None
+    design: Resolved
+    stage_ids: tuple[str, ...]
+    unlocked: frozenset[str]
+    answers: Mapping[tuple[str, str], Json]
+    """This member's own answers, by stage and key."""
+    thread_ids: Mapping[str, UUID]
+    """The threads this member may be in, by stage."""
+    threads: Mapping[str, Mapping[str, Any]]
+    draws: Mapping[str, Mapping[str, Json]]
+    arrived: Mapping[str, tuple[int, int]]
+    """For a person: how many have arrived at the stage they are on, of how many who are counted."""
+
+    @property
+    def stage(self) -> StageConfig | None:
+        """The stage this member is on; None after the last one."""
+        return self.design.stage(self.stage_ids[self.position]) if self.position < len(self.stage_ids) else None
+
+    @property
+    def is_in_progress(self) -> bool:
+        return self.status == "in_progress"
+
+    @property
+    def is_locked(self) -> bool:
+        return self.stage is not None and self.stage.id not in self.unlocked
+
+    def view(self, stage: StageConfig) -> StageView:
+        """What the rules of one stage may read on behalf of this member."""
+        answers = {
+            (self.member.id, key): value for (stage_id, key), value in self.answers.items() if stage_id == stage.id
+        }
+        return StageView(
+            members=(self.member,),
+            reader=self.member.id,
+            draws=self.draws.get(stage.id, {}),
+            answers=answers,
+            thread=self._thread(stage),
+        )
+
+    def _thread(self, stage: StageConfig) -> Thread | None:
+        stored = self.threads.get(stage.id)
+        if stored is None:
+            return None
+        ready = str(self.member.id) in stored["turn_state"].get("ready", ())
+        return Thread(
+            path=stored["path"],
+            pace="fast" if self.pace == "fast" else "live",
+            trigger_key="",
+            last_author_id=None,
+            message_count=stored["last_seq"],
+            agent_run=stored["agent_run"],
+            speakers=(Speaker(self.member, ready=ready),),
+            ended=stored["ended_at"] is not None,
+        )
+
+
+_STANDING = """
+    SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
+        m.version, m.agent_config -> 'chat' AS chat, m.status = 'in_progress' AS present,
+        m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.version AS design_version, c.treatment_id,
+        (SELECT jsonb_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = m.cohort_id) AS draws,
+        (SELECT jsonb_agg(jsonb_build_array(a.stage_id, a.key, a.value))
+            FROM answers a WHERE a.member_id = m.id AND a.valid) AS answers,
+        (SELECT jsonb_object_agg(t.stage_id, jsonb_build_object('id', t.id, 'path', t.path, 'last_seq', t.last_seq,
+                'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state))
+            FROM threads t
+            WHERE t.cohort_id = m.cohort_id AND t.scope IN ('group', 'private:' || m.path)) AS threads,
+        (SELECT jsonb_object_agg(w.stage_id, jsonb_build_array(w.arrived, w.expected)) FROM (
+            SELECT m.stage_ids[m.position + 1] AS stage_id,
+                count(*) FILTER (WHERE o.status = 'in_progress'
+                    AND array_position(o.stage_ids, m.stage_ids[m.position + 1]) <= o.position + 1
+                    OR o.status = 'completed') AS arrived,
+                count(*) FILTER (WHERE o.status IN ('expected', 'in_progress', 'completed')) AS expected
+            FROM members o
+            WHERE o.cohort_id = m.cohort_id AND o.kind = 'participant' AND m.player = 'person'
+        ) w WHERE w.stage_id IS NOT NULL) AS arrived
+    FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
+    WHERE {condition}
+"""
+# NO KEY: new drafts and answers refer to the member while others hold this lock.
+_BY_ID = text(_STANDING.format(condition="m.id = :key") + "FOR NO KEY UPDATE OF m")
+_BY_TOKEN = text(_STANDING.format(condition="m.token_hash = :key") + "FOR NO KEY UPDATE OF m")
+_BY_TOKEN_UNLOCKED = text(_STANDING.format(condition="m.token_hash = :key"))
+
+
+async def lock_standing(session: Session, member_id: UUID) -> Standing:
+    """Where this member stands, under the member's lock until the transaction ends.
+
+    Raises:
+        NotFound: there is no such member.
+    """
+    standing = await _standing(session, _BY_ID, member_id)
+    if standing is None:
+        raise NotFound("There is no such participant.")
+    return standing
+
+
+async def sign_in(session: Session, token: str, *, lock: bool) -> Standing:
+    """The member whose token this is, under the member's lock when `lock`.
+
+    Raises:
+        NotSignedIn: nobody has this token.
+    """
+    standing = await _standing(session, _BY_TOKEN if lock else _BY_TOKEN_UNLOCKED, hash_token(token))
+    if standing is None:
+        raise NotSignedIn("This participant token is not valid. Join the experiment to get one.")
+    return standing
+
+
+async def _standing(session: Session, statement: TextClause, key: object) -> Standing | None:
+    row = await session.first(statement, {"key": key})
+    return None if row is None else await _as_standing(session, row)
+
+
+async def _as_standing(session: Session, row: Row[Any]) -> Standing:
+    threads = row.threads or {}
+    draws = row.draws or {}
+    return Standing(
+        member=as_member(row._asdict()),
+        experiment_id=row.experiment_id,
+        cohort_id=row.cohort_id,
+        seed=row.seed,
+        pace=row.pace,
+        model_mode=row.model_mode,
+        status=row.status,
+        status_reason=row.status_reason,
+        position=row.position,
+        version=row.version,
+        provider=row.provider,
+        design=await design(session, row.experiment_id, row.design_version, row.treatment_id),
+        stage_ids=tuple(row.stage_ids),
+        unlocked=frozenset(draws),
+        answers={(stage_id, key): value for stage_id, key, value in row.answers or ()},
+        thread_ids={stage_id: UUID(thread["id"]) for stage_id, thread in threads.items()},
+        threads=threads,
+        draws=draws,
+        arrived={stage_id: (arrived, expected) for stage_id, (arrived, expected) in (row.arrived or {}).items()},
+    )
+
+
+def hash_token(token: str) -> str:
+    """How a token is stored: tokens are long and random, so a plain hash is enough."""
+    return sha256(token.encode()).hexdigest()
+
+
+_TAKE_SEAT = text(
+    """
+    UPDATE members SET status = 'in_progress', token_hash = :token_hash, joined_at = :now, arrived_at = :now,
+        version = version + 1, profile = profile || CAST(:profile AS jsonb)
+    WHERE id = (
+        SELECT m.id FROM members m JOIN cohorts c ON c.id = m.cohort_id
+        WHERE m.experiment_id = :experiment_id AND m.status = 'expected' AND NOT c.locked AND c.status = 'running'
+            AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
+        ORDER BY c.created_at, c.path, m.path
+        LIMIT 1
+        FOR NO KEY UPDATE OF m SKIP LOCKED
+    )
+    RETURNING id, cohort_id, path
+    """
+)
+
+_EXPERIMENT_STATUS = text("SELECT status FROM experiments WHERE id = :experiment_id")
+
+
+async def join(
+    session: Session, experiment_id: UUID, now: datetime, *, cohort_id: UUID | None, profile: Profile | None
+) -> tuple[UUID, str]:
+    """Take the next open seat; returns the member's id and the token, which is shown this once.
+
+    Exact under concurrent joins: a seat is one row, taken by one conditional update.
+
+    Raises:
+        NotFound: there is no such experiment.
+        Conflict: it is not running, or no seat is open.
+    """
+    status = await session.first(_EXPERIMENT_STATUS, {"experiment_id": experiment_id})
+    if status is None:
+        raise NotFound("There is no such experiment.")
+    if status.status != "running":
+        raise Conflict("This experiment is not running.", reason="not_running")
+    token = token_urlsafe(32)
+    chosen = {} if profile is None else profile.model_dump(exclude_defaults=True)
+    seat = await session.first(
+        _TAKE_SEAT,
+        {
+            "experiment_id": experiment_id,
+            "cohort_id": cohort_id,
+            "token_hash": hash_token(token),
+            "profile": as_json(chosen),
+            "now": now,
+        },
+    )
+    if seat is None:
+        raise Conflict("No seat is open.", reason="full")
+    _record_member(
+        session, experiment_id, seat.cohort_id, seat.id, seat.path, "member.joined", {}, now, cause="request"
+    )
+    return seat.id, token
+
+
+def _record_member(
+    session: Session,
+    experiment_id: UUID,
+    cohort_id: UUID,
+    member_id: UUID,
+    path: str,
+    event_type: str,
+    payload: Mapping[str, Any],
+    now: datetime,
+    *,
+    cause: str,
+) -> None:
+    # Why somebody is out of the experiment is theirs and the experimenter's to know.
+    public = {key: value for key, value in payload.items() if key != "reason"}
+    session.record(
+        Event(
+            experiment_id=experiment_id,
+            cohort_id=cohort_id,
+            type=event_type,
+            actor=path,
+            cause=cause,
+            subject=path,
+            subject_id=member_id,
+            payload=payload,
+            public={"member_id": str(member_id), **public},
+            at=now,
+            unsettles=True,
+        )
+    )
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
+    session.announce(Hint(FACTS, "cohort.updated", str(cohort_id)))
+
+
+_ANSWER = text(
+    """
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, completed_at, written_at)
+    VALUES (:member_id, :stage_id, :key, :cohort_id, CAST(:value AS jsonb), :completed_at, :now)
+    ON CONFLICT (member_id, stage_id, key) DO UPDATE
+        SET value = excluded.value, completed_at = excluded.completed_at, written_at = excluded.written_at,
+            revision = answers.revision + 1
+        WHERE answers.completed_at IS NULL
+    """
+)
+
+_MOVE = text(
+    """
+    UPDATE members SET position = position + 1, version = version + 1, arrived_at = :now,
+        status = CASE WHEN position + 1 >= cardinality(stage_ids) THEN 'completed' ELSE status END,
+        ended_at = CASE WHEN position + 1 >= cardinality(stage_ids) THEN :now ELSE ended_at END
+    WHERE id = :member_id AND position = :position AND status = 'in_progress'
+    """
+)
+
+
+async def write_page(session: Session, standing: Standing, value: Json, now: datetime) -> None:
+    """Store the member's page answer of the stage they are on, as final."""
+    assert standing.stage is not None
+    await session.run(
+        _ANSWER,
+        {
+            "member_id": standing.member.id,
+            "stage_id": standing.stage.id,
+            "key": PAGE,
+            "cohort_id": standing.cohort_id,
+            "value": as_json(value),
+            "completed_at": now,
+            "now": now,
+        },
+    )
+
+
+async def move_on(session: Session, standing: Standing, now: datetime, *, cause: str) -> bool:
+    """Move this member one stage further than `standing` says; False when somebody has done so already.
+
+    Whoever leaves a thread is announced in it. The caller holds the member's lock; the thread's lock is taken.
+    """
+    stage = standing.stage
+    assert stage is not None
+    moved = await session.run(_MOVE, {"member_id": standing.member.id, "position": standing.position, "now": now})
+    if not moved:
+        return False
+    is_last = standing.position + 1 == len(standing.stage_ids)
+    following = None if is_last else standing.stage_ids[standing.position + 1]
+    _record_member(
+        session,
+        standing.experiment_id,
+        standing.cohort_id,
+        standing.member.id,
+        standing.member.path,
+        "member.moved",
+        {"from_stage_id": stage.id, "to_stage_id": following},
+        now,
+        cause=cause,
+    )
+    if stage.id in standing.thread_ids:
+        await leave_thread(session, standing.thread_ids[stage.id], standing.member.id, now, cause=cause)
+    return True
+
+
+_END = text(
+    """
+    UPDATE members SET status = :status, status_reason = :reason, ended_at = :now, version = version + 1
+    WHERE id = :member_id AND status IN ('expected', 'in_progress', 'paused')
+    """
+)
+
+_CANCEL_ASKS = text(
+    """
+    WITH cancelled AS (
+        UPDATE asks SET state = 'cancelled', reason = :reason, closed_at = :now
+        WHERE member_id = :member_id AND state = 'open' RETURNING id
+    )
+    UPDATE drafts d SET state = 'cancelled', reason = :reason, closed_at = :now
+    FROM cancelled WHERE d.ask_id = cancelled.id AND d.state = 'wanted'
+    """
+)
+
+
+async def end_member(
+    session: Session, standing: Standing, status: str, reason: str, now: datetime, *, cause: str
+) -> bool:
+    """Take a member out of the experiment for good: `left`, `removed` or `failed`; False when they were out already.
+
+    What was wanted from them is cancelled, and those who waited for them are looked at again.
+    """
+    ended = await session.run(_END, {"member_id": standing.member.id, "status": status, "reason": reason, "now": now})
+    if not ended:
+        return False
+    await session.run(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": reason, "now": now})
+    _record_member(
+        session,
+        standing.experiment_id,
+        standing.cohort_id,
+        standing.member.id,
+        standing.member.path,
+        f"member.{status}",
+        {"reason": reason},
+        now,
+        cause=cause,
+    )
+    if standing.stage is not None and standing.stage.id in standing.thread_ids:
+        await leave_thread(session, standing.thread_ids[standing.stage.id], standing.member.id, now, cause=cause)
+    return True
+
+
+_STEPPED = text("UPDATE members SET stepped_version = version WHERE id = :member_id AND stepped_version < version")
+
+
+async def mark_stepped(session: Session, member_id: UUID) -> None:
+    await session.run(_STEPPED, {"member_id": member_id})
+
+
+_WAKE = text(
+    """
+    UPDATE members SET version = version + 1
+    WHERE id = ANY(:member_ids) AND player = 'agent' AND status = 'in_progress'
+    RETURNING id
+    """
+)
+
+
+async def wake_agents(session: Session, member_ids: Sequence[UUID]) -> None:
+    """Update these agents' profiles, so that each takes a step; others among them are left alone."""
+    if not member_ids:
+        return
+    for row in await session.all(_WAKE, {"member_ids": sorted(member_ids)}):
+        session.announce(Hint(AGENT_STEPS, "member.changed", str(row.id)))

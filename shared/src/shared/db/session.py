@@ -1,0 +1,249 @@
+"""One transaction, one decision: what it writes, the events that record it and the hints that announce it.
+
+Events and outbox rows are collected and written by one statement, the last before the commit, so that a cohort's
+`stream_seq` is gapless and in commit order and the lock on its counter is held as short as can be.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from sqlalchemy import Row, TextClause, text
+from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from shared.checkpoints import reached
+from shared.contracts.hints import Hint
+from shared.errors import Unavailable
+from shared.logs import correlation
+
+Params = Mapping[str, Any]
+Committed = Sequence[tuple[int, Hint]]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact, in the past tense. `subject` is the path of what it is about.
+
+    `payload` is the new value, private parts included; `public` what the audience sees, None when nobody does;
+    `audience` None means everybody in the cohort. `unsettles` asks for the cohort to be settled.
+    """
+
+    experiment_id: UUID
+    cohort_id: UUID
+    type: str
+    actor: str
+    cause: str
+    subject: str
+    at: datetime
+    subject_id: UUID | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    public: Mapping[str, Any] | None = None
+    audience: Sequence[UUID] | None = None
+    unsettles: bool = False
+
+
+def as_json(value: Any) -> str:
+    """JSON text for a `CAST(:name AS jsonb)` parameter."""
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+class Session:
+    """An open transaction. Functions of `shared.db` take one; only `Database.transaction` commits it."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+        self._events: list[Event] = []
+        self._hints: dict[Hint, None] = {}
+
+    @property
+    def connection(self) -> AsyncConnection:
+        """The SQLAlchemy connection, for the bulk statements of this package."""
+        return self._connection
+
+    async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row[Any]]:
+        return (await self._connection.execute(statement, params)).all()
+
+    async def one(self, statement: TextClause, params: Params | None = None) -> Row[Any]:
+        return (await self._connection.execute(statement, params)).one()
+
+    async def first(self, statement: TextClause, params: Params | None = None) -> Row[Any] | None:
+        return (await self._connection.execute(statement, params)).first()
+
+    async def run(self, statement: TextClause, params: Params | None = None) -> int:
+        """Execute and return the number of rows that were touched."""
+        return (await self._connection.execute(statement, params)).rowcount
+
+    def record(self, event: Event) -> None:
+        """Write this event with the commit."""
+        self._events.append(event)
+
+    def announce(self, hint: Hint) -> None:
+        """Publish this hint after the commit; the same hint twice in a transaction is sent once."""
+        self._hints[hint] = None
+
+    async def flush(self) -> Committed:
+        """Write what was recorded and announced; `Database.transaction` calls it."""
+        if not self._events and not self._hints:
+            return ()
+        row = await self.one(_FLUSH, {"events": as_json(_ranked(self._events)), "hints": as_json(self._hint_rows())})
+        if row.recorded != len(self._events):
+            raise LookupError("an event names a cohort that has no stream")
+        return [
+            (written["id"], Hint(written["queue"], written["type"], written["subject_id"], written["correlation"]))
+            for written in row.announced or ()
+        ]
+
+    def _hint_rows(self) -> list[dict[str, str]]:
+        return [
+            {
+                "queue": hint.queue,
+                "type": hint.type,
+                "subject_id": hint.id,
+                "correlation": hint.correlation or correlation.get(),
+            }
+            for hint in self._hints
+        ]
+
+
+def _ranked(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """The events as rows, each with its rank among those of its cohort."""
+    ranks: dict[UUID, int] = {}
+    rows = []
+    for event in events:
+        ranks[event.cohort_id] = ranks.get(event.cohort_id, 0) + 1
+        rows.append(
+            {
+                "rank": ranks[event.cohort_id],
+                "experiment_id": event.experiment_id,
+                "cohort_id": event.cohort_id,
+                "type": event.type,
+                "actor": event.actor,
+                "cause": event.cause,
+                "subject": event.subject,
+                "subject_id": event.subject_id,
+                "payload": event.payload,
+                "public": event.public,
+                "audience": event.audience,
+                "at": event.at,
+                "unsettles": event.unsettles,
+            }
+        )
+    return rows
+
+
+_FLUSH = text(
+    """
+    WITH given AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
+            rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
+            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool)
+    ), counted AS (
+        UPDATE streams s
+        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END
+        FROM (
+            SELECT cohort_id, count(*) AS n, bool_or(unsettles) AS unsettles
+            FROM given GROUP BY cohort_id ORDER BY cohort_id
+        ) g
+        WHERE s.cohort_id = g.cohort_id
+        RETURNING s.cohort_id, s.last - g.n AS before
+    ), recorded AS (
+        INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
+            public, audience, at)
+        SELECT g.experiment_id, g.cohort_id, c.before + g.rank, g.type, g.actor, g.cause, g.subject, g.subject_id,
+            g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
+        FROM given g JOIN counted c USING (cohort_id)
+        ORDER BY g.cohort_id, g.rank
+        RETURNING 1
+    ), announced AS (
+        INSERT INTO outbox (queue, type, subject_id, correlation, created_at)
+        SELECT h.queue, h.type, h.subject_id, h.correlation, statement_timestamp()
+        FROM jsonb_to_recordset(CAST(:hints AS jsonb)) AS h(queue text, type text, subject_id text, correlation text)
+        RETURNING id, queue, type, subject_id, correlation
+    )
+    SELECT (SELECT count(*) FROM recorded) AS recorded,
+        (SELECT jsonb_agg(to_jsonb(announced)) FROM announced) AS announced
+    """
+)
+
+
+def _nobody(_: Committed) -> None:
+    """Nobody listens: the outbox's sweep finds the rows."""
+
+
+class Database:
+    """The way into Postgres for one process: an engine, and whoever wants to hear of committed outbox rows."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self.engine = engine
+        self.on_commit: Callable[[Committed], None] = _nobody
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Session]:
+        """Commit on success, roll back otherwise; hand what must be published to `on_commit`.
+
+        Raises:
+            Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
+        """
+        try:
+            async with self.engine.begin() as connection:
+                session = Session(connection)
+                yield session
+                committed = await session.flush()
+        except (DBAPIError, OSError) as error:
+            if is_connection_problem(error):
+                raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
+            raise
+        await reached("transaction.committed")
+        if committed:
+            self.on_commit(committed)
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+def is_connection_problem(error: BaseException) -> bool:
+    """Whether Postgres is away, as opposed to refusing what was asked."""
+    if isinstance(error, InterfaceError | OSError):
+        return True
+    return isinstance(error, DBAPIError) and (error.connection_invalidated or _is_shutdown(error))
+
+
+_SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "53300", "08000", "08001", "08003", "08006")
+
+
+def _is_shutdown(error: DBAPIError) -> bool:
+    original = error.orig
+    state = getattr(original, "sqlstate", None)
+    return state in _SHUTDOWN_STATES or (state is None and type(original).__name__ == "OperationalError")
+
+
+def is_deadlock(error: BaseException) -> bool:
+    """Whether trying the whole transaction again is the right answer (deadlock, serialization failure)."""
+    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in ("40P01", "40001")
+
+
+def connect(url: str, *, pool_size: int = 20) -> Database:
+    """A database for this process; `url` is `postgresql://...`. Connects on first use."""
+    return Database(
+        create_async_engine(
+            as_sqlalchemy_url(url),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=10,
+            pool_pre_ping=False,
+            connect_args={"options": "-c timezone=UTC -c lock_timeout=10000", "connect_timeout": 5},
+            json_deserializer=orjson.loads,
+        )
+    )
+
+
+def as_sqlalchemy_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme.split("+")[0] not in ("postgresql", "postgres"):
+        raise ValueError("the database URL must start with postgresql://")
+    return f"postgresql+psycopg://{rest}"

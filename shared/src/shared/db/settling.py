@@ -1,0 +1,262 @@
+"""What the orchestrator reads and writes to settle a cohort. The rules are its own; this is the SQL."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.db.designs import design
+from shared.db.session import Event, Session, as_json
+from shared.experiment import Resolved
+from shared.stage import Json
+
+
+class CohortBusy(Exception):
+    """Another settle holds the cohort; come back later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attendee:
+    """A participant or mediator as settling sees them."""
+
+    id: UUID
+    path: str
+    kind: str
+    player: str
+    status: str
+    stage_ids: tuple[str, ...]
+    position: int
+    profile: Mapping[str, Any]
+
+    @property
+    def stage_id(self) -> str | None:
+        return self.stage_ids[self.position] if self.position < len(self.stage_ids) else None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenThread:
+    id: UUID
+    stage_id: str
+    scope: str
+    ended: bool
+    ready: frozenset[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class CohortState:
+    """A cohort under its lock."""
+
+    id: UUID
+    path: str
+    experiment_id: UUID
+    seed: int
+    pace: str
+    status: str
+    design: Resolved
+    members: tuple[Attendee, ...]
+    draws: Mapping[str, Mapping[str, Json]]
+    """What was drawn, by unlocked stage."""
+    threads: tuple[OpenThread, ...]
+    as_of: int
+    """The counter of the cohort's events up to which this state is known to be true."""
+
+
+# The counter is read first: whatever comes later leaves the cohort unsettled.
+_LOCK = text(
+    """
+    SELECT c.id, c.path, c.experiment_id, c.status, c.treatment_id, e.seed, e.pace, e.version, s.last AS as_of
+    FROM cohorts c JOIN experiments e ON e.id = c.experiment_id JOIN streams s ON s.cohort_id = c.id
+    WHERE c.id = :cohort_id
+    FOR NO KEY UPDATE OF c NOWAIT
+    """
+)
+_AS_OF = text("SELECT last AS as_of FROM streams WHERE cohort_id = :cohort_id")
+
+_STATE = text(
+    """
+    SELECT
+        (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
+            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile) ORDER BY m.path)
+        FROM members m WHERE m.cohort_id = :cohort_id) AS members,
+        (SELECT jsonb_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS draws,
+        (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
+            'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready') ORDER BY t.path)
+        FROM threads t WHERE t.cohort_id = :cohort_id) AS threads
+    """
+)
+
+
+async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
+    """The cohort, under its lock until the transaction ends; None when there is none.
+
+    Raises:
+        CohortBusy: somebody else is settling it. The transaction is of no use any more.
+    """
+    as_of = await session.first(_AS_OF, {"cohort_id": cohort_id})
+    try:
+        row = await session.first(_LOCK, {"cohort_id": cohort_id})
+    except OperationalError as error:
+        if getattr(error.orig, "sqlstate", None) == "55P03":
+            raise CohortBusy from error
+        raise
+    if row is None or as_of is None:
+        return None
+    state = await session.one(_STATE, {"cohort_id": cohort_id})
+    return CohortState(
+        id=row.id,
+        path=row.path,
+        experiment_id=row.experiment_id,
+        seed=row.seed,
+        pace=row.pace,
+        status=row.status,
+        design=await design(session, row.experiment_id, row.version, row.treatment_id),
+        members=tuple(_attendee(member) for member in state.members or ()),
+        draws=state.draws or {},
+        threads=tuple(_thread(thread) for thread in state.threads or ()),
+        as_of=as_of.as_of,
+    )
+
+
+def _attendee(fields: Mapping[str, Any]) -> Attendee:
+    return Attendee(
+        id=UUID(fields["id"]),
+        path=fields["path"],
+        kind=fields["kind"],
+        player=fields["player"],
+        status=fields["status"],
+        stage_ids=tuple(fields["stage_ids"]),
+        position=fields["position"],
+        profile=fields["profile"],
+    )
+
+
+def _thread(fields: Mapping[str, Any]) -> OpenThread:
+    return OpenThread(
+        id=UUID(fields["id"]),
+        stage_id=fields["stage_id"],
+        scope=fields["scope"],
+        ended=fields["ended"],
+        ready=frozenset(map(UUID, fields["ready"] or ())),
+    )
+
+
+_UNLOCK = text(
+    """
+    INSERT INTO cohort_stages (cohort_id, stage_id, unlocked_at, draws)
+    VALUES (:cohort_id, :stage_id, :now, CAST(:draws AS jsonb))
+    ON CONFLICT (cohort_id, stage_id) DO UPDATE SET draws = excluded.draws
+    RETURNING (xmax = 0) AS is_new
+    """
+)
+
+
+async def unlock(
+    session: Session, cohort: CohortState, stage_id: str, draws: Mapping[str, Json], now: datetime
+) -> None:
+    """Open a stage for the cohort, or extend its draws; the first time is recorded as an event."""
+    row = await session.one(
+        _UNLOCK, {"cohort_id": cohort.id, "stage_id": stage_id, "now": now, "draws": as_json(draws)}
+    )
+    if row.is_new:
+        _record(session, cohort, "stage.unlocked", f"{cohort.path}/{stage_id}", {"stage_id": stage_id}, now)
+
+
+_END = text("UPDATE cohorts SET status = 'ended', ended_at = :now WHERE id = :cohort_id AND status = 'running'")
+_END_MEDIATORS = text(
+    """
+    UPDATE members SET status = 'completed', ended_at = :now, version = version + 1
+    WHERE cohort_id = :cohort_id AND kind = 'mediator' AND status IN ('in_progress', 'paused')
+    """
+)
+
+
+async def end_cohort(session: Session, cohort: CohortState, now: datetime) -> None:
+    await session.run(_END, {"cohort_id": cohort.id, "now": now})
+    await session.run(_END_MEDIATORS, {"cohort_id": cohort.id, "now": now})
+    _record(session, cohort, "cohort.ended", cohort.path, {}, now)
+
+
+def _record(
+    session: Session, cohort: CohortState, event_type: str, subject: str, payload: Mapping[str, Any], now: datetime
+) -> None:
+    session.record(
+        Event(
+            experiment_id=cohort.experiment_id,
+            cohort_id=cohort.id,
+            type=event_type,
+            actor="lab",
+            cause="orchestrator",
+            subject=subject,
+            payload=payload,
+            public=payload,
+            at=now,
+        )
+    )
+    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+
+
+_SETTLED = text("UPDATE streams SET settled = greatest(settled, :as_of) WHERE cohort_id = :cohort_id")
+
+
+async def mark_settled(session: Session, cohort: CohortState) -> None:
+    """Say up to where the cohort is settled; the last statement, because it locks the cohort's counter."""
+    await session.run(_SETTLED, {"cohort_id": cohort.id, "as_of": cohort.as_of})
+
+
+_UNSETTLED = text("SELECT cohort_id FROM streams WHERE settled < unsettled LIMIT :most")
+_UNSTEPPED = text(
+    """
+    SELECT id FROM members
+    WHERE player = 'agent' AND status = 'in_progress' AND stepped_version < version AND kind = 'participant' LIMIT :most
+    """
+)
+
+
+async def unsettled(session: Session, *, most: int = 500) -> list[Hint]:
+    """Hints for cohorts in which something has happened that nobody has looked at yet."""
+    return [
+        Hint(ORCHESTRATOR, "cohort.unsettled", str(row.cohort_id))
+        for row in await session.all(_UNSETTLED, {"most": most})
+    ]
+
+
+async def unstepped(session: Session, *, most: int = 500) -> list[Hint]:
+    """Hints for agents whose profile was updated and who have not taken their step."""
+    return [Hint(AGENT_STEPS, "member.changed", str(row.id)) for row in await session.all(_UNSTEPPED, {"most": most})]
+
+
+_DUE = text("SELECT id, thread_id FROM timers WHERE state = 'armed' AND due_at <= :now ORDER BY due_at LIMIT :most")
+_FIRE = text(
+    "UPDATE timers SET state = 'fired', fired_at = :now WHERE id = :timer_id AND state = 'armed' AND due_at <= :now"
+)
+_LOCK_THREAD = text("SELECT FROM threads WHERE id = :thread_id FOR NO KEY UPDATE")
+
+
+async def due_timers(session: Session, now: datetime, *, most: int = 200) -> Sequence[tuple[UUID, UUID | None]]:
+    """Timers whose time has come, with their thread."""
+    return [(row.id, row.thread_id) for row in await session.all(_DUE, {"now": now, "most": most})]
+
+
+async def fire(session: Session, timer_id: UUID, thread_id: UUID | None, now: datetime) -> bool:
+    """Take a due timer under its owner's lock; True exactly once, and its effect belongs in this transaction."""
+    if thread_id is not None:
+        await session.first(_LOCK_THREAD, {"thread_id": thread_id})
+    return bool(await session.run(_FIRE, {"timer_id": timer_id, "now": now}))
+
+
+_RUNNING = text(
+    """
+    SELECT e.id FROM experiments e WHERE e.status = 'running'
+        AND NOT EXISTS (SELECT FROM cohorts c WHERE c.experiment_id = e.id AND c.status = 'running')
+    """
+)
+
+
+async def finished_experiments(session: Session) -> Sequence[UUID]:
+    """Running experiments all of whose cohorts have ended."""
+    return [row.id for row in await session.all(_RUNNING)]
