@@ -1,0 +1,62 @@
+"""When a stage opens and when a cohort is over: pure rules over who is where."""
+
+from collections.abc import Iterable, Sequence
+
+from shared.contracts.experiment import StageConfig
+from shared.db.settling import Attendee, CohortState
+from shared.db.tables import MEMBER_END_STATES
+from shared.stages import kind_of
+
+COUNTED = ("expected", "in_progress", "completed")
+"""Who is counted when a stage waits: paused, failed, removed and gone members are not waited for."""
+
+
+def participants(members: Iterable[Attendee]) -> list[Attendee]:
+    return [member for member in members if member.kind == "participant"]
+
+
+def on_stage(members: Iterable[Attendee], stage_id: str) -> list[Attendee]:
+    """The participants who are on this stage now."""
+    return [
+        member for member in participants(members) if member.status == "in_progress" and member.stage_id == stage_id
+    ]
+
+
+def has_arrived(member: Attendee, stage_id: str) -> bool:
+    """Whether the member is on this stage or beyond it."""
+    return member.status in ("in_progress", "completed") and member.stage_ids.index(stage_id) <= member.position
+
+
+def may_open(stage: StageConfig, cohort: CohortState) -> bool:
+    """Whether a locked stage opens now.
+
+    A stage that waits for nobody is open from the start. Open seats are waited for. In pace `fast` a conversation also
+    waits for every agent, so that who is there when it begins does not depend on how long calls took.
+    """
+    counted = [
+        member for member in participants(cohort.members) if member.status in COUNTED and stage.id in member.stage_ids
+    ]
+    arrived = [member for member in counted if has_arrived(member, stage.id)]
+    if len(arrived) < stage.progress.min_participants:
+        return False
+    awaited = _awaited(stage, cohort.pace, counted)
+    if not awaited:
+        return bool(arrived) or not _waits(stage, cohort.pace)
+    return all(has_arrived(member, stage.id) for member in awaited)
+
+
+def _waits(stage: StageConfig, pace: str) -> bool:
+    return stage.progress.wait_for_all or (pace == "fast" and kind_of(stage).has_thread)
+
+
+def _awaited(stage: StageConfig, pace: str, counted: Sequence[Attendee]) -> list[Attendee]:
+    if stage.progress.wait_for_all:
+        return list(counted)
+    if pace == "fast" and kind_of(stage).has_thread:
+        return [member for member in counted if member.player != "person"]
+    return []
+
+
+def is_over(cohort: CohortState) -> bool:
+    """Whether every participant has come to an end, one way or another."""
+    return all(member.status in MEMBER_END_STATES for member in participants(cohort.members))

@@ -1,0 +1,141 @@
+"""The orchestrator of one process: settles cohorts as they are announced, fires timers, announces what is overdue."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+
+from orchestrator.settings import OrchestratorSettings
+from orchestrator.settling import fire_due_timers, settle
+from shared.bus import Bus, NotNow, Subscription
+from shared.clock import Clock
+from shared.contracts.hints import ORCHESTRATOR, Hint
+from shared.db import settling
+from shared.db.drafts import overdue
+from shared.db.experiments import end_when_done
+from shared.db.session import Database, is_deadlock
+from shared.db.settling import CohortBusy
+from shared.errors import Unavailable
+from shared.logs import correlation
+
+log = structlog.get_logger(__name__)
+
+
+class Orchestrator:
+    """Runs one settle per cohort at a time; what arrives meanwhile is merged into one more run."""
+
+    def __init__(
+        self, *, database: Database, bus: Bus, clock: Clock, settings: OrchestratorSettings | None = None
+    ) -> None:
+        self._database = database
+        self._bus = bus
+        self._clock = clock
+        self._settings = settings or OrchestratorSettings()
+        self._subscription: Subscription | None = None
+        self._loops: list[asyncio.Task[None]] = []
+        self._settling: set[UUID] = set()
+        self._again: set[UUID] = set()
+        self._retries: set[asyncio.TimerHandle] = set()
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        self._subscription = await self._bus.consume(ORCHESTRATOR, self.on_unsettled, prefetch=self._settings.prefetch)
+        self._loops = [
+            asyncio.create_task(self._every(self._settings.timer_seconds, self._fire_timers)),
+            asyncio.create_task(self._every(self._settings.watch_seconds, self.watch)),
+        ]
+
+    async def stop(self) -> None:
+        for loop in self._loops:
+            loop.cancel()
+        for retry in self._retries:
+            retry.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        if self._subscription is not None:
+            await self._subscription.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def on_unsettled(self, hint: Hint) -> None:
+        correlation.set(hint.correlation)
+        try:
+            await self.settle(UUID(hint.id))
+        except Unavailable as error:
+            raise NotNow(error.message) from error
+
+    async def settle(self, cohort_id: UUID) -> None:
+        """Settle the cohort, or have the run that is under way do it once more."""
+        if cohort_id in self._settling:
+            self._again.add(cohort_id)
+            return
+        self._settling.add(cohort_id)
+        try:
+            await self._settle_until_quiet(cohort_id)
+        finally:
+            self._settling.discard(cohort_id)
+            self._again.discard(cohort_id)
+
+    async def _settle_until_quiet(self, cohort_id: UUID) -> None:
+        while True:
+            self._again.discard(cohort_id)
+            try:
+                await self._settle_once(cohort_id)
+            except CohortBusy:
+                self._come_back(cohort_id)
+                return
+            if cohort_id not in self._again:
+                return
+
+    async def _settle_once(self, cohort_id: UUID) -> None:
+        try:
+            await settle(self._database, cohort_id, self._clock.now())
+        except Exception as error:
+            if not is_deadlock(error):
+                raise
+            log.warning("deadlock.retried", cohort=str(cohort_id))
+            await settle(self._database, cohort_id, self._clock.now())
+
+    def _come_back(self, cohort_id: UUID) -> None:
+        def begin() -> None:
+            self._retries.discard(timer)
+            task = asyncio.ensure_future(self._quietly(lambda: self.settle(cohort_id)))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+        timer = asyncio.get_running_loop().call_later(self._settings.retry_seconds, begin)
+        self._retries.add(timer)
+
+    async def _fire_timers(self) -> None:
+        await fire_due_timers(self._database, self._clock.now())
+
+    async def watch(self) -> None:
+        """Announce what is overdue: drafts nobody took, leases that ran out, cohorts and agents nobody looked at."""
+        now = self._clock.now()
+        async with self._database.transaction() as session:
+            hints = [
+                *await overdue(session, now, now - timedelta(seconds=self._settings.overdue_seconds)),
+                *await settling.unsettled(session),
+                *await settling.unstepped(session),
+            ]
+            finished = await settling.finished_experiments(session)
+        for experiment_id in finished:
+            async with self._database.transaction() as session:
+                await end_when_done(session, experiment_id, now)
+        if hints:
+            log.info("watch.announced", hints=len(hints))
+            await self._bus.publish(hints)
+
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            await self._quietly(work)
+
+    async def _quietly(self, work: Callable[[], Awaitable[None]]) -> None:
+        """What is due stands in a row and is found at the next look."""
+        try:
+            await work()
+        except Unavailable as error:
+            log.warning("orchestrator.unavailable", reason=error.message)
+        except Exception:
+            log.exception("orchestrator.failed")

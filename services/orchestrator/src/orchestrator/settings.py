@@ -1,0 +1,19 @@
+"""What an orchestrator is told by its environment."""
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class OrchestratorSettings(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="ORCHESTRATOR_", extra="ignore", frozen=True)
+
+    prefetch: int = Field(default=8, ge=1, le=1000)
+    """How many cohorts this process settles at a time."""
+    timer_seconds: float = Field(default=0.5, gt=0)
+    """How often due timers are looked for; a time limit is late by at most about this."""
+    watch_seconds: float = Field(default=5.0, gt=0)
+    """How often the watchdog announces what is overdue."""
+    overdue_seconds: float = Field(default=5.0, ge=0)
+    """How long a wanted draft may wait before it is announced again."""
+    retry_seconds: float = Field(default=0.05, gt=0)
+    """When to come back to a cohort that another process is settling."""

@@ -1,0 +1,128 @@
+"""Settling a cohort: unlocks, draws, conversations, the end. Level-triggered, one transaction, safe to repeat."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from orchestrator.rules import has_arrived, is_over, may_open, on_stage, participants
+from shared import seeds
+from shared.contracts.experiment import Profile, StageConfig
+from shared.conversation import TIME_IS_UP
+from shared.db import settling
+from shared.db.conversation import advance_thread, end_thread, open_thread
+from shared.db.experiments import end_when_done
+from shared.db.members import wake_agents
+from shared.db.session import Database, Session
+from shared.db.settling import Attendee, CohortState
+from shared.stage import Member
+from shared.stages import kind_of
+
+CAUSE = "orchestrator"
+
+
+async def settle(database: Database, cohort_id: UUID, now: datetime) -> None:
+    """Do everything that is due in a cohort, and end its experiment when it was the last.
+
+    Raises:
+        CohortBusy: another process is settling it; come back later.
+    """
+    async with database.transaction() as session:
+        cohort = await settling.lock_cohort(session, cohort_id)
+        if cohort is None:
+            return
+        has_ended = cohort.status == "running" and await _settle(session, cohort, now)
+        await settling.mark_settled(session, cohort)
+    if has_ended:
+        async with database.transaction() as session:
+            await end_when_done(session, cohort.experiment_id, now)
+
+
+async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
+    """Returns whether the cohort has ended."""
+    to_wake: set[UUID] = set()
+    for stage in cohort.design.stages:
+        to_wake |= await _settle_stage(session, cohort, stage, now)
+    await wake_agents(session, list(to_wake))
+    if is_over(cohort):
+        await settling.end_cohort(session, cohort, now)
+        return True
+    return False
+
+
+async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> set[UUID]:
+    """Open the stage when it may, draw for whoever is new, keep its conversations going; returns who has to act."""
+    here = on_stage(cohort.members, stage.id)
+    is_new = stage.id not in cohort.draws
+    if is_new and not may_open(stage, cohort):
+        return set()
+    drawn = cohort.draws.get(stage.id, {})
+    arrived = [
+        _member(member)
+        for member in participants(cohort.members)
+        if stage.id in member.stage_ids and has_arrived(member, stage.id)
+    ]
+    rng = seeds.rng(cohort.seed, f"{cohort.path}/{stage.id}/draw")
+    draws = kind_of(stage).draw(stage, arrived, drawn, rng)
+    if is_new or draws != drawn:
+        await settling.unlock(session, cohort, stage.id, draws, now)
+    to_wake = {member.id for member in here} if is_new else set()
+    if kind_of(stage).has_thread:
+        to_wake |= await _settle_thread(session, cohort, stage, here, now)
+    return to_wake
+
+
+async def _settle_thread(
+    session: Session, cohort: CohortState, stage: StageConfig, here: list[Attendee], now: datetime
+) -> set[UUID]:
+    """Begin the stage's conversation when the first participant is there, and do what is due in it."""
+    existing = next((thread for thread in cohort.threads if thread.stage_id == stage.id), None)
+    if existing is None and not here:
+        return set()
+    path = f"{cohort.path}/{stage.id}/group"
+    thread_id = seeds.row_id(cohort.experiment_id, path)
+    if existing is None:
+        await open_thread(
+            session,
+            thread_id=thread_id,
+            cohort_id=cohort.id,
+            stage_id=stage.id,
+            scope="group",
+            path=path,
+            now=now,
+            timer=_time_limit(cohort, stage, path, now),
+        )
+    elif existing.ended:
+        return {member.id for member in here}
+    scene = await advance_thread(session, thread_id, now, cause=CAUSE)
+    return {member.id for member in here if scene.ended or member.id in scene.turn.ready}
+
+
+def _time_limit(cohort: CohortState, stage: StageConfig, path: str, now: datetime) -> tuple[UUID, datetime] | None:
+    limit = kind_of(stage).time_limit_seconds(stage)
+    if limit is None:
+        return None
+    return seeds.row_id(cohort.experiment_id, f"{path}/time_limit"), now + timedelta(seconds=limit)
+
+
+def _member(attendee: Attendee) -> Member:
+    fields: dict[str, Any] = {"id": attendee.id, "path": attendee.path}
+    return Member(
+        **fields,
+        kind="mediator" if attendee.kind == "mediator" else "participant",
+        player="person" if attendee.player == "person" else "agent" if attendee.player == "agent" else "script",
+        profile=Profile.model_construct(**attendee.profile),
+    )
+
+
+async def fire_due_timers(database: Database, now: datetime) -> int:
+    """Let every timer whose time has come take effect, each in a transaction of its own; returns how many did."""
+    async with database.transaction() as session:
+        due = await settling.due_timers(session, now)
+    fired = 0
+    for timer_id, thread_id in due:
+        async with database.transaction() as session:
+            if await settling.fire(session, timer_id, thread_id, now):
+                fired += 1
+                if thread_id is not None:
+                    await end_thread(session, thread_id, now, reason=TIME_IS_UP, cause="timer")
+    return fired
