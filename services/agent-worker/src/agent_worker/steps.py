@@ -1,0 +1,68 @@
+"""An agent participant's next step: answer what its stage asks, take part in its conversation, or move on.
+
+`take_step` is level-triggered: every update of an agent's profile, creation included, every opened ask and every unlock
+lead to it; it reads the present state and does what is due. Doing nothing is normal.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from shared.contracts.experiment import StageConfig
+from shared.conversation import view_of
+from shared.db.asks import open_asks
+from shared.db.conversation import advance_thread
+from shared.db.members import Standing, lock_standing, mark_stepped, move_on
+from shared.db.session import Session
+from shared.stage import StageView
+from shared.stages import kind_of
+
+CAUSE = "agent-worker"
+
+
+async def take_step(session: Session, member_id: UUID, now: datetime) -> None:
+    """Do what is due for this member, through as many stages as need nothing from a model.
+
+    Harmless for people, for members who have left, twice, at once and in any order: it holds the member's lock.
+    """
+    standing = await lock_standing(session, member_id)
+    while _may_act(standing) and await _act(session, standing, now):
+        standing = await lock_standing(session, member_id)
+    await mark_stepped(session, member_id)
+
+
+def _may_act(standing: Standing) -> bool:
+    member = standing.member
+    return (
+        member.player == "agent"
+        and member.kind == "participant"
+        and standing.is_in_progress
+        and standing.stage is not None
+        and not standing.is_locked
+    )
+
+
+async def _act(session: Session, standing: Standing, now: datetime) -> bool:
+    """One step; True when the member has moved and may have more to do."""
+    stage = standing.stage
+    assert stage is not None
+    kind = kind_of(stage)
+    view = standing.view(stage)
+    if wanted := kind.next_asks(stage, view):
+        await open_asks(session, standing, wanted, now)
+        return False
+    view = await _take_part(session, standing, stage, view, now)
+    if kind.blocked_by(stage, standing.member, view):
+        return False
+    return await move_on(session, standing, now, cause=CAUSE)
+
+
+async def _take_part(
+    session: Session, standing: Standing, stage: StageConfig, view: StageView, now: datetime
+) -> StageView:
+    """Enter the stage's conversation, when it has one that is open, and return the view with it."""
+    thread_id = standing.thread_ids.get(stage.id)
+    if thread_id is None:
+        return view
+    scene = await advance_thread(session, thread_id, now, cause=CAUSE)
+    return replace(view, members=scene.members, thread=view_of(scene))

@@ -1,0 +1,338 @@
+"""One draft from wanted to closed: lease it, ask the model, and publish or store what it said.
+
+No transaction is open and nothing sleeps while the model thinks. What is paid is recorded: one row per attempt.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from agent_worker.models import Model, backoff_seconds
+from agent_worker.prompts import PromptClient
+from agent_worker.settings import WorkerSettings
+from agent_worker.steps import CAUSE, take_step
+from shared import seeds
+from shared.bus import NotNow
+from shared.checkpoints import reached
+from shared.clock import Clock
+from shared.contracts.models import ChatMessage, ModelReply, ModelRequest
+from shared.contracts.prompts import Prompt
+from shared.conversation import thinking_seconds, typing_seconds
+from shared.db import asks, drafts
+from shared.db.alerts import raise_alert
+from shared.db.conversation import advance_thread
+from shared.db.members import end_member, lock_standing, move_on, write_page
+from shared.db.session import Database, as_json
+from shared.errors import InvalidInput, NotFound, Unavailable
+from shared.stage import Json, StageView
+from shared.stages import kind_of
+
+log = structlog.get_logger(__name__)
+
+Later = Callable[[float, Callable[[], Awaitable[None]]], None]
+"""Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call and what came of it; `reason` says why its reply cannot be used."""
+
+    number: int
+    path: str
+    request: ModelRequest
+    reply: ModelReply
+    started_at: datetime
+    finished_at: datetime
+    reason: str | None = None
+
+
+class Invalid(Exception):
+    """The reply does not answer what was asked; the message says why, in words for the model."""
+
+
+class Thinker:
+    """Works on drafts for one process."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        models: Mapping[str, Model],
+        prompts: PromptClient,
+        clock: Clock,
+        settings: WorkerSettings,
+        later: Later,
+    ) -> None:
+        self._database = database
+        self._models = models
+        self._prompts = prompts
+        self._clock = clock
+        self._settings = settings
+        self._later = later
+        self._owner = uuid4()
+
+    async def work_on(self, draft_id: UUID) -> None:
+        """Take the draft's lease and see it through; returns at once when there is nothing to do for it.
+
+        Raises:
+            NotNow: Postgres or prompt-builder is away; the draft is wanted again and that was no attempt.
+        """
+        lease = await self._lease(draft_id)
+        if lease is None:
+            return
+        await reached("draft.leased")
+        prompt = await self._prompt(lease)
+        if prompt is not None:
+            await self._think(lease, prompt)
+
+    async def _lease(self, draft_id: UUID) -> drafts.Lease | None:
+        now = self._clock.now()
+        until = now + timedelta(seconds=60 + self._settings.lease_margin_seconds)
+        async with self._database.transaction() as session:
+            return await drafts.lease(session, draft_id, self._owner, now, until)
+
+    async def _prompt(self, lease: drafts.Lease) -> Prompt | None:
+        try:
+            return await self._prompts.build(lease.draft_id)
+        except NotFound:
+            return None
+        except Unavailable as error:
+            with suppress(Unavailable):
+                await self._give_back(lease, 0.0, "the prompt builder is away", counts=False)
+            raise NotNow("The prompt builder is away.") from error
+
+    async def _think(self, lease: drafts.Lease, prompt: Prompt) -> None:
+        model = self._models[lease.provider]
+        messages = prompt.messages
+        for number in range(lease.calls_made + 1, lease.agent.model.max_attempts + 1):
+            if not await self._keep(lease):
+                return
+            attempt = await self._call(lease, prompt, model, messages, number)
+            await reached("reply.received")
+            if attempt.reply.status == "ok":
+                try:
+                    await self._use(lease, attempt)
+                    return
+                except Invalid as invalid:
+                    attempt = replace(attempt, reason=str(invalid))
+            await self._record(lease, attempt)
+            wait = (
+                0.0 if attempt.reason else backoff_seconds(attempt.reply, number, seeds.rng(lease.seed, attempt.path))
+            )
+            if wait is None or number == lease.agent.model.max_attempts:
+                await self._give_up(lease, attempt)
+                return
+            if wait > 0:
+                await self._try_later(lease, attempt, wait)
+                return
+            messages = _with_reason(prompt.messages, attempt)
+        else:
+            await self._give_up(lease, None)
+
+    async def _keep(self, lease: drafts.Lease) -> bool:
+        """Make the lease outlast one call with these settings."""
+        seconds = lease.agent.model.timeout_seconds + self._settings.lease_margin_seconds
+        if lease.calls_made == 0 and seconds <= 60 + self._settings.lease_margin_seconds and lease.attempts == 1:
+            return True
+        async with self._database.transaction() as session:
+            return await drafts.renew(session, lease, self._clock.now() + timedelta(seconds=seconds))
+
+    async def _call(
+        self, lease: drafts.Lease, prompt: Prompt, model: Model, messages: tuple[ChatMessage, ...], number: int
+    ) -> Attempt:
+        path = f"{lease.path}/call:{number}"
+        request = ModelRequest.model_construct(
+            path=path,
+            seed=lease.seed,
+            settings=lease.agent.model,
+            messages=messages,
+            reply_schema=prompt.reply_schema,
+            reply_name=prompt.reply_name,
+            purpose=prompt.purpose,
+            hints=prompt.hints,
+        )
+        started_at = self._clock.now()
+        reply = await model.reply(request)
+        return Attempt(number, path, request, reply, started_at, self._clock.now())
+
+    async def _use(self, lease: drafts.Lease, attempt: Attempt) -> None:
+        if lease.thread_id is not None:
+            await self._speak(lease, attempt, lease.thread_id)
+        else:
+            await self._answer(lease, attempt)
+
+    async def _speak(self, lease: drafts.Lease, attempt: Attempt, thread_id: UUID) -> None:
+        """Save what the agent wants to say; publish it when it is due, at once without a typing delay."""
+        kind = kind_of(lease.stage)
+        reply_model = kind.reply_model(lease.stage, lease.purpose, StageView())
+        if reply_model is None:
+            raise Invalid("nothing was asked")
+        utterance = kind.utterance(lease.stage, _validated(reply_model, attempt.reply))
+        rng = seeds.rng(lease.seed, f"{lease.path}/pace")
+        thinking = thinking_seconds(rng)
+        typing = typing_seconds(utterance.text or "", lease.agent.chat.words_per_minute, rng)
+        # A live reply appears after its typing delay, counted from the moment it was there; silence takes no typing.
+        delay = typing if lease.pace == "live" and utterance.text is not None else 0.0
+        async with self._database.transaction() as session:
+            is_current = await drafts.save_reply(
+                session,
+                lease,
+                call_row(lease, attempt),
+                text=utterance.text,
+                explanation=utterance.explanation,
+                ready_to_end=utterance.ready_to_end,
+                due_at=attempt.finished_at + timedelta(seconds=delay),
+                finish_ms=lease.clock_ms + int((thinking + typing) * 1000),
+            )
+            if is_current is None:
+                return
+            if is_current:
+                await reached("reply.current")
+            if delay == 0:
+                await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE)
+        await reached("reply.saved")
+        if delay > 0:
+            self._later(delay, lambda: self.publish_due(thread_id))
+
+    async def publish_due(self, thread_id: UUID) -> None:
+        """Publish whatever is due in the thread."""
+        async with self._database.transaction() as session:
+            await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE)
+        await reached("reply.published")
+
+    async def _answer(self, lease: drafts.Lease, attempt: Attempt) -> None:
+        """Check the answer, store it, close the ask and move the member, all in one transaction."""
+        assert lease.ask_id is not None
+        now = self._clock.now()
+        async with self._database.transaction() as session:
+            standing = await lock_standing(session, lease.member_id)
+            if standing.stage is None or standing.stage.id != lease.stage.id or not standing.is_in_progress:
+                await drafts.save_call(session, call_row(lease, attempt))
+                await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
+                return
+            value = _answer_of(lease, attempt.reply, standing.view(standing.stage))
+            await drafts.save_call(session, call_row(lease, attempt))
+            if not await drafts.close(session, lease, "answered", None, now):
+                return
+            if await asks.close_ask(session, lease.ask_id, "answered", None, now):
+                await write_page(session, standing, value, now)
+                await move_on(session, standing, now, cause=CAUSE)
+                await take_step(session, lease.member_id, now)
+        await reached("reply.published")
+
+    async def _record(self, lease: drafts.Lease, attempt: Attempt) -> None:
+        async with self._database.transaction() as session:
+            await drafts.save_call(session, call_row(lease, attempt))
+        log.info(
+            "model.call_failed",
+            draft=lease.path,
+            attempt=attempt.number,
+            status="invalid" if attempt.reason else attempt.reply.status,
+        )
+
+    async def _try_later(self, lease: drafts.Lease, attempt: Attempt, wait_seconds: float) -> None:
+        await self._give_back(lease, wait_seconds, attempt.reply.status, counts=True)
+        self._later(wait_seconds, lambda: self.work_on(lease.draft_id))
+
+    async def _give_back(self, lease: drafts.Lease, wait_seconds: float, reason: str, *, counts: bool) -> None:
+        not_before = self._clock.now() + timedelta(seconds=wait_seconds)
+        async with self._database.transaction() as session:
+            await drafts.give_back(session, lease, not_before, reason, counts=counts)
+
+    async def _give_up(self, lease: drafts.Lease, last: Attempt | None) -> None:
+        """The model failed for good: close the draft, say so, and let the kind decide what becomes of the member."""
+        state = "invalid" if last and (last.reason or last.reply.status == "invalid") else "failed"
+        reason = _why(last)
+        now = self._clock.now()
+        async with self._database.transaction() as session:
+            standing = await lock_standing(session, lease.member_id)
+            if not await drafts.close(session, lease, state, reason, now):
+                return
+            await raise_alert(
+                session,
+                experiment_id=lease.experiment_id,
+                cohort_id=lease.cohort_id,
+                member_id=lease.member_id,
+                path=f"{lease.path}/failed",
+                alert_type="model_failed",
+                text=f"{lease.member_path} got no usable reply on {lease.stage.id}: {reason}",
+                now=now,
+            )
+            if lease.ask_id is not None:
+                await asks.close_ask(session, lease.ask_id, "failed", reason, now)
+                if kind_of(lease.stage).on_unanswered(lease.stage, lease.purpose, state) == "drop":
+                    await end_member(session, standing, "failed", reason, now, cause=CAUSE)
+        if lease.thread_id is not None:
+            await self.publish_due(lease.thread_id)
+
+
+def _validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
+    try:
+        return reply_model.model_validate(reply.parsed)
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors())
+        raise Invalid("; ".join(problems)) from error
+
+
+def _answer_of(lease: drafts.Lease, reply: ModelReply, view: StageView) -> Json:
+    kind = kind_of(lease.stage)
+    reply_model = kind.reply_model(lease.stage, lease.purpose, view)
+    if reply_model is None:
+        raise Invalid("nothing was asked")
+    answer = kind.answer_from_reply(lease.stage, _validated(reply_model, reply))
+    try:
+        return kind.check_answer(lease.stage, answer, view)
+    except InvalidInput as error:
+        raise Invalid("; ".join(map(str, error.problems)) or error.message) from error
+
+
+def _with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[ChatMessage, ...]:
+    """The prompt, the reply that could not be used, and why."""
+    reason = attempt.reason or attempt.reply.error or "it was not valid JSON of the requested shape"
+    return (
+        *messages,
+        ChatMessage(role="assistant", content=attempt.reply.raw or "(empty)"),
+        ChatMessage(role="user", content=f"That reply cannot be used: {reason}. Reply again in the requested format."),
+    )
+
+
+def _why(last: Attempt | None) -> str:
+    if last is None:
+        return "no attempt is left"
+    return last.reason or last.reply.error or last.reply.status
+
+
+def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
+    """The row of `model_calls` for one attempt."""
+    request, reply = attempt.request, attempt.reply
+    prompt = orjson.dumps([{"role": message.role, "content": message.content} for message in request.messages])
+    return {
+        "call_id": seeds.row_id(lease.experiment_id, attempt.path),
+        "draft_id": lease.draft_id,
+        "part": "",
+        "attempt": attempt.number,
+        "call_path": attempt.path,
+        "provider": lease.provider,
+        "model_asked": request.settings.model,
+        "model_returned": reply.model_returned or None,
+        "model_mode": lease.model_mode,
+        "settings": as_json(request.settings.model_dump(mode="json", exclude_defaults=True)),
+        "prompt": prompt.decode(),
+        "prompt_hash": sha256(prompt).hexdigest(),
+        "raw": reply.raw.replace("\x00", ""),
+        "parsed": as_json(reply.parsed) if reply.parsed is not None else None,
+        "status": "invalid" if attempt.reason else reply.status,
+        "error": attempt.reason or reply.error,
+        "tokens_in": reply.tokens_in,
+        "tokens_out": reply.tokens_out,
+        "started_at": attempt.started_at,
+        "finished_at": attempt.finished_at,
+    }

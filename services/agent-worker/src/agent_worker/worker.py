@@ -1,0 +1,140 @@
+"""The agent worker of one process: takes hints off its queues and keeps what is due in mind."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from uuid import UUID
+
+import structlog
+
+from agent_worker.models import Model
+from agent_worker.prompts import PromptClient
+from agent_worker.settings import WorkerSettings
+from agent_worker.steps import take_step
+from agent_worker.thinking import Thinker
+from shared.bus import Bus, NotNow, Subscription
+from shared.clock import Clock
+from shared.contracts.hints import AGENT_STEPS, Hint, provider_queue
+from shared.db.drafts import due_threads
+from shared.db.session import Database, is_deadlock
+from shared.errors import NotFound, Unavailable
+from shared.logs import correlation
+
+log = structlog.get_logger(__name__)
+
+
+class Worker:
+    """Consumes the steps of agents and the drafts of every provider in `models`; `stop` finishes what is in hand."""
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        bus: Bus,
+        models: Mapping[str, Model],
+        prompts: PromptClient,
+        clock: Clock,
+        settings: WorkerSettings | None = None,
+    ) -> None:
+        self._database = database
+        self._bus = bus
+        self._models = models
+        self._clock = clock
+        self._settings = settings or WorkerSettings()
+        self._subscriptions: list[Subscription] = []
+        self._running: set[asyncio.Task[None]] = set()
+        self._timers: set[asyncio.TimerHandle] = set()
+        self._poll: asyncio.Task[None] | None = None
+        self._thinker = Thinker(
+            database=database,
+            models=models,
+            prompts=prompts,
+            clock=clock,
+            settings=self._settings,
+            later=self._later,
+        )
+
+    async def start(self) -> None:
+        self._subscriptions.append(
+            await self._bus.consume(AGENT_STEPS, self.on_member_changed, prefetch=self._settings.step_prefetch)
+        )
+        for provider in self._models:
+            self._subscriptions.append(
+                await self._bus.consume(
+                    provider_queue(provider), self.on_draft_wanted, prefetch=self._settings.prefetch
+                )
+            )
+        self._poll = asyncio.create_task(self._keep_publishing())
+
+    async def stop(self) -> None:
+        """Take nothing new, finish what is in hand, let go of what is merely due: its rows stay."""
+        if self._poll is not None:
+            self._poll.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._poll
+        for timer in self._timers:
+            timer.cancel()
+        for subscription in self._subscriptions:
+            await subscription.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        for model in self._models.values():
+            await model.aclose()
+
+    async def on_member_changed(self, hint: Hint) -> None:
+        correlation.set(hint.correlation)
+        await self._guarded(lambda: self._step(UUID(hint.id)))
+
+    async def on_draft_wanted(self, hint: Hint) -> None:
+        correlation.set(hint.correlation)
+        await self._guarded(lambda: self._thinker.work_on(UUID(hint.id)))
+
+    async def publish_what_is_due(self) -> None:
+        """Publish every ready reply whose time has come, whoever saved it."""
+        async with self._database.transaction() as session:
+            threads = await due_threads(session, self._clock.now())
+        for thread_id in threads:
+            await self._guarded(lambda thread_id=thread_id: self._thinker.publish_due(thread_id))  # type: ignore[misc]
+
+    async def _step(self, member_id: UUID) -> None:
+        with suppress(NotFound):
+            async with self._database.transaction() as session:
+                await take_step(session, member_id, self._clock.now())
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Once more after a deadlock; `NotNow` when a part of the lab is away."""
+        try:
+            try:
+                await work()
+            except Exception as error:
+                if not is_deadlock(error):
+                    raise
+                log.warning("deadlock.retried")
+                await work()
+        except NotNow:
+            raise
+        except Unavailable as error:
+            raise NotNow(error.message) from error
+
+    def _later(self, delay_seconds: float, work: Callable[[], Awaitable[None]]) -> None:
+        def begin() -> None:
+            self._timers.discard(timer)
+            task = asyncio.ensure_future(self._quietly(work))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+
+        timer = asyncio.get_running_loop().call_later(delay_seconds, begin)
+        self._timers.add(timer)
+
+    async def _quietly(self, work: Callable[[], Awaitable[None]]) -> None:
+        """What is due stands in a row: if this fails, the poll or the watchdog finds it."""
+        try:
+            await self._guarded(work)
+        except Unavailable as error:
+            log.warning("later.unavailable", reason=error.message)
+        except Exception:
+            log.exception("later.failed")
+
+    async def _keep_publishing(self) -> None:
+        while True:
+            await asyncio.sleep(self._settings.poll_seconds)
+            await self._quietly(self.publish_what_is_due)
