@@ -1,0 +1,40 @@
+"""Databases as a whole: making, copying and dropping them on a server."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+
+
+def with_name(url: str, name: str) -> str:
+    """The URL of another database on the same server."""
+    return urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
+def create_database(url: str, name: str) -> str:
+    """Create the database unless it is there, on the server that `url` leads to; returns its URL."""
+    with _connected(url) as connection, suppress(psycopg.errors.DuplicateDatabase):
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    return with_name(url, name)
+
+
+def copy_database(url: str, template: str, name: str) -> str:
+    """Create a database as a copy of `template`, to which nobody may be connected; returns its URL."""
+    statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    with _connected(url) as connection:
+        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+    return with_name(url, name)
+
+
+def drop_database(url: str, name: str) -> None:
+    """Drop the database if it is there, and cut off whoever is connected to it."""
+    with _connected(url) as connection:
+        connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
+        yield connection

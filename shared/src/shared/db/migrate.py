@@ -1,0 +1,215 @@
+"""Brings a database to the newest schema, and says whether a database is what `tables.py` says.
+
+A change of `tables.py` needs a migration in the same commit. On a database that stands at the newest revision,
+`python -m shared.db.migrate --new "What it adds"` writes it into `migrations/versions`; read it, tidy it, run
+`ruff format` on it. A test compares the outcome of all migrations with `tables.py`, and so does `--check`.
+
+As long as nothing is released there is one migration, and it is written anew instead: delete the file in
+`migrations/versions`, point PARLEY_DATABASE_URL at an empty database, run `--new "First tables"`. Databases of
+developers are then dropped and made again.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import Script
+from sqlalchemy import Connection, NullPool, create_engine, text
+
+from shared.db.session import Session, as_sqlalchemy_url
+from shared.db.tables import metadata
+from shared.errors import ParleyError, SettingsInvalid
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_FILES = sorted(file.name for file in (_MIGRATIONS / "versions").glob("r[0-9]*.py"))
+
+HEAD = _FILES[-1][1:5] if _FILES else ""
+"""The newest revision, that this code needs. Revisions are numbered, and so are their files."""
+
+_ONE_AT_A_TIME = 0x7061726C6579  # "parley"
+_EXPECTED = "parley_expected"
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The revision before, None in a database without tables, and the one after."""
+
+    before: str | None
+    after: str
+
+    def __str__(self) -> str:
+        if self.before == self.after:
+            return f"The database stands at revision {self.after}, the newest; nothing was to be done."
+        return f"The database went from {self.before or 'no tables'} to revision {self.after}."
+
+
+def upgrade(url: str) -> Migrated:
+    """Apply what is missing. Several processes may call it at once: one works, the others wait and find it done.
+
+    Raises:
+        SettingsInvalid: the database is newer than this code.
+    """
+    with _connected(url) as connection:
+        # Of the session, not of the transaction, so that a migration may commit on its way.
+        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _ONE_AT_A_TIME})
+        before = _revision(connection)
+        connection.commit()
+        if before is not None and before > HEAD:
+            raise SettingsInvalid(
+                f"The database stands at revision {before}, this version of Parley knows revisions up to {HEAD}. "
+                "Start a newer Parley, or point PARLEY_DATABASE_URL at another database."
+            )
+        if before != HEAD:
+            command.upgrade(_config(connection), "head")
+            connection.commit()
+        return Migrated(before, HEAD)
+
+
+def current_revision(url: str) -> str | None:
+    """The revision of a database, None when it has no tables of ours."""
+    with _connected(url) as connection:
+        return _revision(connection)
+
+
+async def read_revision(session: Session) -> str | None:
+    """The same for a process that is connected already."""
+    return await session.connection.run_sync(_revision)
+
+
+def differences(url: str) -> list[str]:
+    """What the database has and `tables.py` does not (`-`), and the other way round (`+`): tables, columns, defaults,
+    constraints and indexes, as Postgres prints them. Empty when they agree. Writes nothing."""
+    with _connected(url) as connection:
+        present = _described(connection, "public")
+        connection.execute(text(f"CREATE SCHEMA {_EXPECTED}"))
+        connection.execute(text(f"SET LOCAL search_path = {_EXPECTED}"))
+        metadata.create_all(connection, checkfirst=False)
+        expected = _described(connection, _EXPECTED)
+        connection.rollback()
+    return [
+        *(f"- {line}" for line in sorted(present - expected)),
+        *(f"+ {line}" for line in sorted(expected - present)),
+    ]
+
+
+def new_revision(url: str, message: str) -> None:
+    """Write the migration that leads from the database, which stands at the newest revision, to `tables.py`."""
+    with _connected(url) as connection:
+        script = command.revision(_config(connection), message, autogenerate=True, rev_id=f"{int(HEAD or 0) + 1:04}")
+    assert isinstance(script, Script)
+    path = Path(script.path)
+    path.write_text(_tidied(path.read_text()))
+
+
+def _tidied(source: str) -> str:
+    lines = [line for line in source.splitlines(keepends=True) if not line.lstrip().startswith("# ###")]
+    return "".join(lines).replace("JSONB(astext_type=sa.Text())", "JSONB()")
+
+
+def _config(connection: Connection) -> Config:
+    config = Config(attributes={"connection": connection})
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("file_template", "r%%(rev)s_%%(slug)s")
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Connection]:
+    engine = create_engine(as_sqlalchemy_url(url), poolclass=NullPool, connect_args={"connect_timeout": 5})
+    with engine.connect() as connection:
+        yield connection
+
+
+def _revision(connection: Connection) -> str | None:
+    if connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:
+        return None
+    revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return revision
+
+
+_COLUMNS = text(
+    """
+    SELECT format('%s.%s %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+        CASE WHEN a.attnotnull THEN ' not null' END,
+        ' default ' || pg_get_expr(d.adbin, d.adrelid),
+        CASE WHEN a.attidentity <> '' THEN ' identity ' || CAST(a.attidentity AS text) END)
+    FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    WHERE c.relnamespace = CAST(:schema AS regnamespace) AND c.relkind IN ('r', 'p', 'v')
+        AND c.relname <> 'alembic_version'
+    """
+)
+_CONSTRAINTS = text(
+    """
+    SELECT format('%s constraint %s %s', c.relname, k.conname, pg_get_constraintdef(k.oid))
+    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid
+    WHERE c.relnamespace = CAST(:schema AS regnamespace) AND c.relname <> 'alembic_version'
+    """
+)
+_INDEXES = text(
+    """
+    SELECT replace(pg_get_indexdef(i.indexrelid), ' ON ' || CAST(:schema AS text) || '.', ' ON ')
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
+    WHERE c.relnamespace = CAST(:schema AS regnamespace) AND c.relname <> 'alembic_version'
+    """
+)
+
+
+def _described(connection: Connection, schema: str) -> set[str]:
+    statements = (_COLUMNS, _CONSTRAINTS, _INDEXES)
+    return {line for statement in statements for line in connection.scalars(statement, {"schema": schema})}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m shared.db.migrate",
+        description="Bring the database at PARLEY_DATABASE_URL to the newest schema.",
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--check", action="store_true", help="change nothing; say how the database and tables.py differ")
+    mode.add_argument("--new", metavar="MESSAGE", help="write a migration for what changed in tables.py")
+    options = parser.parse_args(arguments)
+    try:
+        return _run(_url(), options)
+    except ParleyError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _run(url: str, options: argparse.Namespace) -> int:
+    if options.check:
+        return _check(url)
+    if options.new:
+        new_revision(url, options.new)
+        return 0
+    print(upgrade(url))
+    return 0
+
+
+def _check(url: str) -> int:
+    found = current_revision(url)
+    if found != HEAD:
+        print(f"The database stands at {found or 'no revision'}; the newest is {HEAD}. Migrate it first.")
+        return 1
+    lines = differences(url)
+    print("\n".join(lines) if lines else f"The database stands at revision {HEAD} and is what tables.py says.")
+    return 1 if lines else 0
+
+
+def _url() -> str:
+    url = os.environ.get("PARLEY_DATABASE_URL", "")
+    if not url:
+        raise SettingsInvalid("PARLEY_DATABASE_URL is not set. Example: postgresql://user@127.0.0.1:5432/parley")
+    return url
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+"""A guard on sockets: a test talks to this machine and to the servers it was given, to nothing else.
+
+It sees what goes through Python's sockets: every HTTP and AMQP client. libpq has its own and talks to PostgreSQL only.
+"""
+
+import ipaddress
+import socket
+from typing import Any
+from urllib.parse import urlsplit
+
+
+class NetworkForbidden(Exception):
+    """A test tried to reach another machine: a real model call, a download."""
+
+
+class NetworkGuard:
+    """Forbids connections and name look-ups of other machines from `install` to `remove`, and keeps who was tried."""
+
+    def __init__(self) -> None:
+        self.attempts: list[str] = []
+        self._allowed = {"localhost", socket.gethostname()}
+        self._connect = socket.socket.connect
+        self._connect_ex = socket.socket.connect_ex
+        self._getaddrinfo = socket.getaddrinfo
+
+    def allow(self, url: str) -> None:
+        """Let tests reach the host of this URL."""
+        host = urlsplit(url).hostname
+        if host is None or _is_this_machine(host):
+            return
+        self._allowed.add(host)
+        self._allowed.update(str(found[4][0]) for found in self._getaddrinfo(host, None))
+
+    def install(self) -> None:
+        guard = self
+
+        def connect(self: socket.socket, address: Any) -> None:
+            guard._check(self.family, address)
+            guard._connect(self, address)
+
+        def connect_ex(self: socket.socket, address: Any) -> int:
+            guard._check(self.family, address)
+            return guard._connect_ex(self, address)
+
+        def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
+            guard._check_host(host)
+            return guard._getaddrinfo(host, *args, **options)
+
+        socket.socket.connect = connect  # type: ignore[method-assign, assignment]
+        socket.socket.connect_ex = connect_ex  # type: ignore[method-assign, assignment]
+        socket.getaddrinfo = getaddrinfo
+
+    def remove(self) -> None:
+        socket.socket.connect = self._connect  # type: ignore[method-assign]
+        socket.socket.connect_ex = self._connect_ex  # type: ignore[method-assign]
+        socket.getaddrinfo = self._getaddrinfo
+
+    def _check(self, family: int, address: Any) -> None:
+        if family in (socket.AF_INET, socket.AF_INET6):
+            self._check_host(address[0])
+
+    def _check_host(self, host: Any) -> None:
+        name = host.decode() if isinstance(host, bytes) else host
+        if not name or name in self._allowed or _is_this_machine(name):
+            return
+        self.attempts.append(name)
+        raise NetworkForbidden(f"a test may not reach {name}")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified

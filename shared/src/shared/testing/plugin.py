@@ -1,0 +1,159 @@
+"""A pytest plugin: fixtures that every member uses, and the rule that no test reaches the network.
+
+Everything heavy is imported by the fixture that needs it: tests that need no server start at once, and the plugin also
+loads in the environment of CrewAI.
+"""
+
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from shared.testing import services
+from shared.testing.fake_clock import FakeClock
+from shared.testing.network import NetworkGuard
+
+if TYPE_CHECKING:
+    from shared.db.session import Database
+
+_POSTGRES_FIXTURES = ("postgres_server", "template_database", "database_url", "database", "shared_database")
+_NEEDS = {"postgres": frozenset(_POSTGRES_FIXTURES), "rabbitmq": frozenset(["rabbitmq_server", "amqp_url"])}
+
+_sources = pytest.StashKey[dict[str, str]]()
+_guard = pytest.StashKey[NetworkGuard]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_sources] = {}
+    config.stash[_guard] = NetworkGuard()
+    config.stash[_guard].install()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[_guard].remove()
+
+
+# First, so that `-m "not postgres"` sees the markers.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests that use a server by the fixtures they ask for."""
+    for item in items:
+        for marker, fixtures in _NEEDS.items():
+            if fixtures.intersection(getattr(item, "fixturenames", ())):
+                item.add_marker(marker)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fails a test that tried to reach the network, even if it swallowed the error."""
+    guard = item.config.stash[_guard]
+    guard.attempts.clear()
+    yield
+    if guard.attempts:
+        pytest.fail(f"The test tried to reach {', '.join(guard.attempts)}. No test may use the network.")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for name, source in config.stash[_sources].items():
+        terminalreporter.line(f"{name}: {source}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object) -> None:
+    """What a process of xdist used is said by the one that prints."""
+    told = getattr(node, "workeroutput", {}).get("parley_sources", {})
+    config: pytest.Config = node.config  # type: ignore[attr-defined]  # xdist need not be installed
+    config.stash[_sources].update(told)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["parley_sources"] = session.config.stash[_sources]
+
+
+@pytest.fixture(scope="session")
+def postgres_server(pytestconfig: pytest.Config) -> Iterator[services.Server]:
+    """A PostgreSQL from PARLEY_TEST_DATABASE_URL, else from Docker, else embedded."""
+    with services.postgres() as server:
+        pytestconfig.stash[_sources]["PostgreSQL"] = server.source
+        pytestconfig.stash[_guard].allow(server.url)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def template_database(postgres_server: services.Server) -> Iterator[str]:
+    """The name of a database with all tables and no rows; nobody connects to it. Each process of xdist has its own."""
+    from shared.db import databases, migrate
+
+    name = _database_name("template")
+    migrate.upgrade(databases.create_database(postgres_server.url, name))
+    yield name
+    databases.drop_database(postgres_server.url, name)
+
+
+@pytest.fixture
+def database_url(postgres_server: services.Server, template_database: str) -> Iterator[str]:
+    """A database of the test's own, migrated and empty. For tests that commit and count what is there."""
+    from shared.db import databases
+
+    name = _database_name("test")
+    yield databases.copy_database(postgres_server.url, template_database, name)
+    databases.drop_database(postgres_server.url, name)
+
+
+@pytest.fixture
+async def database(database_url: str) -> "AsyncIterator[Database]":
+    """Connected to `database_url`."""
+    from shared.db import session
+
+    database = session.connect(database_url)
+    yield database
+    await database.close()
+
+
+@pytest.fixture(scope="session")
+def _shared_database_url(postgres_server: services.Server, template_database: str) -> Iterator[str]:
+    from shared.db import databases
+
+    name = _database_name("shared")
+    yield databases.copy_database(postgres_server.url, template_database, name)
+    databases.drop_database(postgres_server.url, name)
+
+
+@pytest.fixture
+async def shared_database(_shared_database_url: str) -> "AsyncIterator[Database]":
+    """A database with what other tests left in it, without the 50 ms for one of the test's own."""
+    from shared.db import session
+
+    database = session.connect(_shared_database_url)
+    yield database
+    await database.close()
+
+
+@pytest.fixture(scope="session")
+def rabbitmq_server(pytestconfig: pytest.Config) -> Iterator[services.Server]:
+    """A RabbitMQ from PARLEY_TEST_AMQP_URL, else from Docker; else the test is skipped."""
+    try:
+        way = services.rabbitmq()
+        server = way.__enter__()
+    except services.NoServer as error:
+        pytest.skip(f"no RabbitMQ: {services.AMQP_VARIABLE} is not set and {error}")
+    pytestconfig.stash[_sources]["RabbitMQ"] = server.source
+    pytestconfig.stash[_guard].allow(server.url)
+    yield server
+    way.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def amqp_url(rabbitmq_server: services.Server) -> str:
+    return rabbitmq_server.url
+
+
+@pytest.fixture
+def fake_clock() -> FakeClock:
+    return FakeClock()
+
+
+def _database_name(purpose: str) -> str:
+    return f"parley_{purpose}_{uuid.uuid4().hex[:16]}"

@@ -1,0 +1,154 @@
+"""Where tests find PostgreSQL and RabbitMQ: where the environment says, else in Docker, else embedded."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from testcontainers.core.container import DockerContainer
+
+DATABASE_VARIABLE = "PARLEY_TEST_DATABASE_URL"
+AMQP_VARIABLE = "PARLEY_TEST_AMQP_URL"
+EMBEDDED = "embedded"
+
+POSTGRES_IMAGE = "postgres:15"
+RABBITMQ_IMAGE = "rabbitmq:3.13"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that tests may use; `source` says where it came from, for people."""
+
+    url: str
+    source: str
+
+
+class NoServer(Exception):
+    """There is no way to such a server here; says what was tried."""
+
+
+@contextmanager
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL. With PARLEY_TEST_DATABASE_URL=embedded the embedded one is taken though Docker answers."""
+    given = os.environ.get(DATABASE_VARIABLE, "")
+    if given and given != EMBEDDED:
+        yield Server(given, f"{DATABASE_VARIABLE} ({urlsplit(given).hostname})")
+        return
+    with ExitStack() as stack:
+        yield _postgres_without_environment(stack, wanted_embedded=given == EMBEDDED)
+
+
+def _postgres_without_environment(stack: ExitStack, *, wanted_embedded: bool) -> Server:
+    why = f"{DATABASE_VARIABLE}={EMBEDDED}"
+    if not wanted_embedded:
+        try:
+            return stack.enter_context(_postgres_in_docker())
+        except NoServer as error:
+            why = str(error)
+    folder = Path(stack.enter_context(TemporaryDirectory(prefix="parley-test-", ignore_cleanup_errors=True)))
+    return stack.enter_context(_embedded_postgres(folder / "postgres", why))
+
+
+@contextmanager
+def _embedded_postgres(folder: Path, why: str) -> Iterator[Server]:
+    from shared.db import embedded
+
+    server = embedded.start(folder, fast=True)
+    try:
+        yield Server(server.url, f"embedded ({why})")
+    finally:
+        server.stop()
+
+
+@contextmanager
+def rabbitmq() -> Iterator[Server]:
+    """A RabbitMQ.
+
+    Raises:
+        NoServer: neither does the environment name one nor can Docker start one.
+    """
+    given = os.environ.get(AMQP_VARIABLE, "")
+    if given:
+        yield Server(given, f"{AMQP_VARIABLE} ({urlsplit(given).hostname})")
+        return
+    with _rabbitmq_in_docker() as server:
+        yield server
+
+
+@contextmanager
+def _postgres_in_docker() -> Iterator[Server]:
+    require_docker()
+    from testcontainers.core.container import DockerContainer
+    from testcontainers.core.wait_strategies import ExecWaitStrategy
+
+    image = os.environ.get("POSTGRES_IMAGE", POSTGRES_IMAGE)
+    container = (
+        DockerContainer(image)
+        .with_env("POSTGRES_PASSWORD", "test")
+        .with_exposed_ports(5432)
+        # Nothing in it has to survive, so it need not wait for the disk.
+        .with_command("postgres -c fsync=off -c max_connections=300")
+        # Over TCP: the server that runs while the image sets itself up listens on its socket only.
+        .waiting_for(ExecWaitStrategy(["pg_isready", "--host", "127.0.0.1", "--username", "postgres"]))
+    )
+    with _started(container, image, 5432) as address:
+        yield Server(f"postgresql://postgres:test@{address}/postgres", f"Docker ({image})")
+
+
+@contextmanager
+def _rabbitmq_in_docker() -> Iterator[Server]:
+    require_docker()
+    from testcontainers.core.container import DockerContainer
+    from testcontainers.core.wait_strategies import ExecWaitStrategy
+
+    image = os.environ.get("RABBITMQ_IMAGE", RABBITMQ_IMAGE)
+    container = (
+        DockerContainer(image)
+        .with_env("RABBITMQ_DEFAULT_USER", "test")
+        .with_env("RABBITMQ_DEFAULT_PASS", "test")
+        .with_exposed_ports(5672)
+        .waiting_for(ExecWaitStrategy(["rabbitmq-diagnostics", "--quiet", "check_port_connectivity"]))
+    )
+    with _started(container, image, 5672) as address:
+        yield Server(f"amqp://test:test@{address}/", f"Docker ({image})")
+
+
+@contextmanager
+def _started(container: "DockerContainer", image: str, port: int) -> Iterator[str]:
+    """Runs the container and yields the host and port at which its port is reached."""
+    from docker.errors import DockerException  # type: ignore[import-untyped]
+
+    try:
+        container.start()
+    except (DockerException, OSError, RuntimeError) as error:
+        container.stop()
+        raise NoServer(f"Docker cannot start {image}: {str(error).splitlines()[0]}") from error
+    try:
+        yield f"{container.get_container_host_ip()}:{container.get_exposed_port(port)}"
+    finally:
+        container.stop()
+
+
+def require_docker() -> None:
+    """Raises:
+    NoServer: no Docker engine answers.
+    """
+    try:
+        import docker  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise NoServer("the Docker client is not installed") from error
+    try:
+        client = docker.from_env(timeout=5)
+    except docker.errors.DockerException as error:
+        raise NoServer("no Docker engine answers") from error
+    try:
+        client.ping()
+    except (docker.errors.DockerException, OSError) as error:
+        raise NoServer("no Docker engine answers") from error
+    finally:
+        client.close()

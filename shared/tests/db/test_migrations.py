@@ -1,0 +1,114 @@
+"""The migrations lead exactly to what `tables.py` says."""
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from shared.db import databases, migrate
+from shared.db.session import Database, as_sqlalchemy_url
+from shared.errors import SettingsInvalid
+from shared.testing.services import Server
+
+
+@pytest.fixture
+def empty_url(postgres_server: Server) -> Iterator[str]:
+    name = f"parley_empty_{uuid.uuid4().hex[:16]}"
+    yield databases.create_database(postgres_server.url, name)
+    databases.drop_database(postgres_server.url, name)
+
+
+def _execute(url: str, statement: str) -> None:
+    engine = create_engine(as_sqlalchemy_url(url))
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+def test_migrations_lead_to_the_tables_of_the_code(database_url: str) -> None:
+    assert migrate.differences(database_url) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ("ALTER TABLE lab ADD COLUMN colour text", "- lab.colour text"),
+        ("ALTER TABLE members ALTER COLUMN status DROP NOT NULL", "+ members.status text not null"),
+        ("ALTER TABLE messages DROP CONSTRAINT ck_messages_author", "+ messages constraint ck_messages_author CHECK"),
+        ("DROP INDEX uq_asks_open", "+ CREATE UNIQUE INDEX uq_asks_open ON asks"),
+        ("ALTER TABLE threads ALTER COLUMN held SET DEFAULT true", "- threads.held boolean not null default true"),
+    ],
+)
+def test_a_difference_to_the_tables_of_the_code_is_found(database_url: str, change: str, difference: str) -> None:
+    _execute(database_url, change)
+
+    assert any(line.startswith(difference) for line in migrate.differences(database_url))
+
+
+def test_looking_for_differences_leaves_nothing_behind(database_url: str) -> None:
+    migrate.differences(database_url)
+
+    assert migrate.differences(database_url) == []
+
+
+def test_upgrading_twice_is_upgrading_once(empty_url: str) -> None:
+    first = migrate.upgrade(empty_url)
+    second = migrate.upgrade(empty_url)
+
+    assert (first.before, first.after) == (None, migrate.HEAD)
+    assert (second.before, second.after) == (migrate.HEAD, migrate.HEAD)
+
+
+@pytest.mark.race
+def test_of_several_that_upgrade_at_once_one_does_the_work(empty_url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(migrate.upgrade, [empty_url] * 4))
+
+    assert sorted(outcome.before or "" for outcome in outcomes) == ["", *[migrate.HEAD] * 3]
+
+
+def test_revision_of_an_empty_database_is_none(empty_url: str) -> None:
+    assert migrate.current_revision(empty_url) is None
+
+
+async def test_revision_can_be_read_in_a_transaction(database: Database) -> None:
+    async with database.transaction() as session:
+        assert await migrate.read_revision(session) == migrate.HEAD
+
+
+def test_a_database_newer_than_the_code_is_refused(database_url: str) -> None:
+    _execute(database_url, "UPDATE alembic_version SET version_num = '9999'")
+
+    with pytest.raises(SettingsInvalid, match="revision 9999"):
+        migrate.upgrade(database_url)
+
+
+def test_the_command_says_what_it_did(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PARLEY_DATABASE_URL", empty_url)
+
+    assert migrate.main(["--check"]) == 1
+    assert migrate.main([]) == 0
+    assert migrate.main(["--check"]) == 0
+    _execute(empty_url, "DROP TABLE alerts")
+    assert migrate.main(["--check"]) == 1
+
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        f"The database stands at no revision; the newest is {migrate.HEAD}. Migrate it first.",
+        f"The database went from no tables to revision {migrate.HEAD}.",
+        f"The database stands at revision {migrate.HEAD} and is what tables.py says.",
+    ]
+
+
+def test_the_command_without_a_database_says_which_variable_is_missing() -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-m", "shared.db.migrate"], env={}, capture_output=True, text=True, check=False
+    )
+
+    assert outcome.returncode == 2
+    assert "PARLEY_DATABASE_URL" in outcome.stderr
