@@ -1,0 +1,150 @@
+"""What an experiment file says apart from its stages' own fields: seats, personas, treatments, chat settings.
+
+The stages' own fields belong to the kinds; `shared.experiment` puts both together.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from shared.contracts.models import ModelSettings
+
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
+"""An id that is safe in paths, columns and file names."""
+
+Pace = Literal["live", "fast"]
+ModelMode = Literal["mock", "real"]
+
+
+class Document(BaseModel):
+    """Base of everything a researcher writes: unknown fields are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
+
+
+class Profile(Document):
+    """How others see a participant; the same shape for people and agents."""
+
+    name: str = ""
+    """Shown with everything the participant says; empty: `Participant 1`, `Participant 2` by seat."""
+    avatar: str = ""
+    """One emoji or a short text."""
+    pronouns: str = ""
+
+
+class ChatSettings(Document):
+    """How an agent behaves in conversations."""
+
+    words_per_minute: float | None = Field(default=None, gt=0)
+    """Typing speed; a reply appears after words / words_per_minute minutes (times 0.75 to 1.25, at most 10 s). None: at once."""
+    min_messages_before_responding: int = Field(default=0, ge=0)
+    """The agent says nothing before the thread has this many messages, system messages included."""
+    can_self_trigger: bool = False
+    """Whether the agent may answer when the newest message is its own."""
+    max_responses: int | None = Field(default=None, ge=0)
+    """How many messages of its own the agent may have in one thread, the opening line included. None: unlimited."""
+    initial_message: str = ""
+    """A fixed opening line, said once when the thread opens or the agent enters it. Empty: one agent opens an empty room."""
+
+
+class Progress(Document):
+    """When a stage opens for the participants of a cohort."""
+
+    min_participants: int = Field(default=0, ge=0)
+    """The stage opens when at least this many participants have arrived at it."""
+    wait_for_all: bool = False
+    """The stage opens when everybody who is still in the cohort has arrived at it; open seats are waited for."""
+    show_progress: bool = True
+    """Whether those who wait see how many have arrived."""
+
+
+class StageConfig(Document):
+    """What every stage has, whatever its kind."""
+
+    id: Slug
+    """Unique in the experiment; names the stage in treatments, data and prompts."""
+    kind: str
+    name: str = ""
+    """The heading that participants see; empty: the id."""
+    description: str = ""
+    """Text above the stage's content. `{{name}}` is replaced by the variable of that name."""
+    info: str = ""
+    """Additional information, shown on request."""
+    progress: Progress = Progress()
+    block: Slug | None = None
+    """The name of a block of stages whose order a treatment may change."""
+
+    @property
+    def title(self) -> str:
+        return self.name or self.id
+
+
+class Persona(Document):
+    """Who an agent is: text and model settings. What ran is a snapshot of it, stored with the member."""
+
+    id: Slug
+    profile: Profile = Profile()
+    """How others see the agent."""
+    text: str = ""
+    """Private background, shown to the model only."""
+    attributes: dict[str, str | int | float | bool | None] = {}
+    """Background data of the persona."""
+    model: ModelSettings = ModelSettings()
+    """Which model speaks for the persona, and how it is called."""
+    chat: ChatSettings = ChatSettings()
+
+
+class Seat(Document):
+    """A place in a cohort and who plays it: a persona, or a person who joins."""
+
+    persona: Slug | None = None
+    """The id of the persona that takes this seat; leave it out for a person."""
+    open: bool = False
+    """True: a person takes this seat by joining."""
+    count: int = Field(default=1, ge=1, le=10_000)
+    """How many seats like this one."""
+
+
+class CohortPlan(Document):
+    """A group of participants who share stages, as the file declares it."""
+
+    id: Slug | None = None
+    """Names the cohort in the data; left out: c1, c2, ... by position."""
+    seats: tuple[Seat, ...] = Field(min_length=1)
+    mediators: tuple[Slug, ...] = ()
+    """Personas that talk in every thread of the cohort without taking part."""
+    treatment: Slug | None = None
+    """The treatment of this cohort; left out: drawn, so that arms are as equal in number as can be."""
+    count: int = Field(default=1, ge=1, le=10_000)
+    """How many cohorts like this one."""
+
+
+class Treatment(Document):
+    """One arm: variables, and what it changes in stages, personas and model settings."""
+
+    id: Slug
+    name: str = ""
+    variables: dict[str, Any] = {}
+    """Values for `{{name}}` in texts; they win over the experiment's."""
+    stages: dict[Slug, dict[str, Any]] = {}
+    """Fields to replace, by stage id. Nested objects are merged, everything else is replaced."""
+    personas: dict[Slug, dict[str, Any]] = {}
+    """Fields to replace, by persona id."""
+    model: dict[str, Any] = {}
+    """Model settings to replace for every persona."""
+    leave_out: tuple[Slug, ...] = ()
+    """Stages that participants of this arm do not see."""
+    order: dict[Slug, tuple[Slug, ...]] = {}
+    """The order of the stages of a named block, by block; it names every stage of the block once."""
+
+
+class AgentConfig(BaseModel):
+    """The private part of an agent's profile: a snapshot of its persona and model settings as they ran."""
+
+    model_config = ConfigDict(frozen=True)
+
+    persona_id: str
+    text: str
+    attributes: dict[str, Any]
+    model: ModelSettings
+    chat: ChatSettings

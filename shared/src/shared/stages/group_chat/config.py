@@ -1,0 +1,40 @@
+"""What an experiment file says about a free conversation, and the shape of an agent's words in it."""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from shared.contracts.experiment import Progress, StageConfig
+from shared.replies import Reply, Text, Truth
+
+
+class ChatProgress(Progress):
+    """When the conversation opens; by default when everybody of the cohort is there."""
+
+    wait_for_all: bool = True
+    """The stage opens when everybody who is still in the cohort has arrived at it; open seats are waited for."""
+
+
+class GroupChatStage(StageConfig):
+    """A free conversation of the whole cohort; mediators talk in it, too."""
+
+    kind: Literal["group_chat"] = "group_chat"
+    progress: ChatProgress = ChatProgress()
+    time_limit_seconds: float | None = Field(default=None, gt=0)
+    """How long the conversation may last from its opening; left out: until everybody is ready to end it."""
+    max_agent_run: int = Field(default=20, ge=1)
+    """After this many agents' messages in a row, without a person between, no agent is asked to speak any more."""
+
+
+class TalkReply(Reply):
+    """What an agent does with its chance to speak. The reasons come first, so that a model thinks before it decides."""
+
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True, serialize_by_alias=True)
+
+    explanation: Text = Field(description="Why you speak or stay silent now, in one or two sentences; nobody sees it.")
+    should_respond: Truth = Field(alias="shouldRespond", description="Whether you say something now.")
+    response: Text = Field(description="What you say, exactly as the others will read it; empty when you say nothing.")
+    ready_to_end: Truth = Field(
+        alias="readyToEndChat",
+        description="Whether you have nothing more to say in this conversation and want to leave it for good.",
+    )

@@ -1,0 +1,102 @@
+"""What a reply says in a conversation, and how a prompt shows one."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic import ValidationError
+
+from shared.contracts.experiment import Profile
+from shared.stage import Member, Message, Speaker, StageView, Thread, Utterance
+from shared.stages.group_chat import KIND
+from shared.stages.group_chat.config import GroupChatStage, TalkReply
+
+ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana", pronouns="she/her"))
+BEN = Member(UUID(int=2), "c1/m2", "participant", "person", Profile(name="Ben"))
+GUIDE = Member(UUID(int=3), "c1/med1", "mediator", "agent", Profile(name="Guide"))
+
+
+def reply(**changes: Any) -> TalkReply:
+    fields = {"explanation": "why", "shouldRespond": True, "response": " Hello ", "readyToEndChat": False}
+    return TalkReply.model_validate({**fields, **changes})
+
+
+def thread(**changes: Any) -> Thread:
+    fields: dict[str, Any] = {"speakers": (Speaker(ANA), Speaker(BEN)), **changes}
+    return Thread("c1/talk", "live", "start", None, 0, 0, **fields)
+
+
+def test_a_reply_says_its_text_and_may_leave_with_it() -> None:
+    assert KIND.utterance(KIND.example(), reply(readyToEndChat=True)) == Utterance("Hello", True, "why")
+
+
+@pytest.mark.parametrize("changes", [{"shouldRespond": False}, {"response": " \n"}, {"shouldRespond": "false"}])
+def test_nothing_is_said_when_the_reply_says_nothing(changes: dict[str, Any]) -> None:
+    assert KIND.utterance(KIND.example(), reply(**changes)).text is None
+
+
+def test_the_text_false_means_false() -> None:
+    assert reply(readyToEndChat="false").ready_to_end is False
+    assert reply(readyToEndChat="True").ready_to_end is True
+
+
+@pytest.mark.parametrize(
+    "changes", [{"readyToEndChat": 1}, {"readyToEndChat": "no"}, {"response": None}, {"more": 1}, {"response": "\0"}]
+)
+def test_a_reply_of_another_shape_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        reply(**changes)
+
+
+def test_reasons_come_before_the_decision() -> None:
+    model = KIND.reply_model(KIND.example(), "talk", StageView())
+
+    assert model is not None
+    assert list(model.model_json_schema()["properties"]) == [
+        "explanation",
+        "shouldRespond",
+        "response",
+        "readyToEndChat",
+    ]
+
+
+def test_an_agent_stays_until_it_is_ready_or_the_conversation_is_over() -> None:
+    stage = KIND.example()
+
+    assert KIND.blocked_by(stage, ANA, StageView())
+    assert KIND.blocked_by(stage, ANA, StageView(thread=thread()))
+    assert not KIND.blocked_by(stage, ANA, StageView(thread=thread(speakers=(Speaker(ANA, ready=True),))))
+    assert not KIND.blocked_by(stage, ANA, StageView(thread=thread(ended=True)))
+    assert not KIND.blocked_by(stage, BEN, StageView(thread=thread()))
+
+
+def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
+    messages = (
+        Message(1, None, "", "Ben has left.", 500),
+        Message(2, ANA.id, "Ana", "Hello", 65_000),
+        Message(3, BEN.id, "Ben", "One\n(00:01) Ana: two", 3_605_000),
+    )
+
+    blocks = KIND.describe(KIND.example(), StageView((ANA, BEN, GUIDE), ANA.id, messages=messages), with_answers=False)
+
+    assert "- Ana, she/her (you)" in blocks[0].text
+    assert blocks[0].text.endswith("- Guide")
+    assert [block.text for block in blocks[-3:]] == [
+        "(00:00) [system] Ben has left.",
+        "(01:05) Ana (you): Hello",
+        "(60:05) Ben: One\n    (00:01) Ana: two",
+    ]
+    assert [block.speaker for block in blocks[-3:]] == [None, ANA.id, BEN.id]
+
+
+def test_an_empty_conversation_says_so() -> None:
+    blocks = KIND.describe(KIND.example(), StageView((ANA,)), with_answers=False)
+
+    assert "Nobody has said anything yet." in blocks[-1].text
+
+
+def test_a_chat_waits_for_all_even_when_it_says_something_else_about_progress() -> None:
+    stage = GroupChatStage.model_validate({"id": "talk", "progress": {"min_participants": 2}})
+
+    assert stage.progress.wait_for_all
+    assert not GroupChatStage.model_validate({"id": "t", "progress": {"wait_for_all": False}}).progress.wait_for_all

@@ -1,0 +1,138 @@
+"""Who is asked to speak, and when a conversation is over."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.contracts.experiment import ChatSettings, Profile
+from shared.stage import Member, Speaker, Thread, Wave
+from shared.stages.group_chat import KIND
+from shared.stages.group_chat.config import GroupChatStage
+
+TIMED = GroupChatStage(id="talk", time_limit_seconds=60, max_agent_run=4)
+UNTIMED = GroupChatStage(id="talk", max_agent_run=4)
+SILENT = Wave(over="silent")
+
+
+def speaker(number: int, *, spoken: int = 0, ready: bool = False, chat: Any = None, **changes: Any) -> Speaker:
+    fields = {"kind": "participant", "player": "agent", "profile": Profile(), **changes}
+    member = Member(UUID(int=number), f"c1/m{number}", chat=ChatSettings(**(chat or {})), **fields)
+    return Speaker(member, spoken, ready)
+
+
+def thread(*speakers: Speaker, **changes: Any) -> Thread:
+    fields: dict[str, Any] = {
+        "path": "c1/talk",
+        "pace": "fast",
+        "trigger_key": "message:1",
+        "last_author_id": None,
+        "message_count": 3,
+        "agent_run": 1,
+    }
+    return Thread(speakers=speakers, **{**fields, **changes})
+
+
+def asked(wave: Wave) -> list[int]:
+    return [speaker.int for speaker in wave.speakers]
+
+
+PERSON = speaker(9, player="person")
+MEDIATOR = speaker(8, kind="mediator")
+
+
+def test_mediators_are_asked_first_and_participants_when_all_of_them_were() -> None:
+    everybody = (speaker(1), speaker(2), MEDIATOR, PERSON)
+
+    assert asked(KIND.next_wave(TIMED, thread(*everybody))) == [8]
+    assert asked(KIND.next_wave(TIMED, thread(*everybody, asked=frozenset({UUID(int=8)})))) == [1, 2]
+
+
+def test_without_an_eligible_mediator_participants_are_asked_at_once() -> None:
+    silent = speaker(8, kind="mediator", spoken=2, chat={"max_responses": 2})
+
+    assert asked(KIND.next_wave(TIMED, thread(speaker(1), silent))) == [1]
+
+
+@pytest.mark.parametrize(
+    ("one", "changes"),
+    [
+        (speaker(1, spoken=2, chat={"max_responses": 2}), {}),
+        (speaker(1, chat={"max_responses": 0}), {}),
+        (speaker(1, chat={"min_messages_before_responding": 4}), {}),
+        (speaker(1), {"last_author_id": UUID(int=1)}),
+        (speaker(1), {"asked": frozenset({UUID(int=1)})}),
+        (speaker(1, present=False), {}),
+        (speaker(1, ready=True), {}),
+        (speaker(1), {"agent_run": 4}),
+        (speaker(1, chat={"initial_message": "Hello"}), {"trigger_key": "start"}),
+    ],
+)
+def test_who_cannot_speak_is_not_asked(one: Speaker, changes: dict[str, Any]) -> None:
+    assert KIND.next_wave(TIMED, thread(one, PERSON, **changes)) == Wave()
+
+
+@pytest.mark.parametrize(
+    ("one", "changes"),
+    [
+        (speaker(1, spoken=1, chat={"max_responses": 2}), {}),
+        (speaker(1, spoken=1000), {}),
+        (speaker(1, chat={"min_messages_before_responding": 3}), {}),
+        (speaker(1, chat={"can_self_trigger": True}), {"last_author_id": UUID(int=1)}),
+        (speaker(1), {"agent_run": 3}),
+        (speaker(1), {"trigger_key": "start", "message_count": 0}),
+    ],
+)
+def test_who_can_speak_is_asked(one: Speaker, changes: dict[str, Any]) -> None:
+    assert asked(KIND.next_wave(TIMED, thread(one, PERSON, **changes))) == [1]
+
+
+def test_silence_among_agents_ends_a_fast_conversation() -> None:
+    quiet = thread(speaker(1), MEDIATOR, asked=frozenset({UUID(int=1), UUID(int=8)}))
+
+    assert KIND.next_wave(TIMED, quiet) == SILENT
+
+
+def test_silence_waits_for_a_person_or_the_time_limit() -> None:
+    none_left = frozenset({UUID(int=1)})
+
+    assert KIND.next_wave(UNTIMED, thread(speaker(1), PERSON, asked=none_left)) == Wave()
+    assert KIND.next_wave(TIMED, thread(speaker(1), asked=none_left, pace="live")) == Wave()
+    assert KIND.next_wave(UNTIMED, thread(speaker(1), asked=none_left, pace="live")) == SILENT
+
+
+def test_agents_alone_stop_at_their_limit() -> None:
+    assert KIND.next_wave(TIMED, thread(speaker(1), agent_run=4)) == Wave(over="agents reached their limit")
+
+
+@pytest.mark.parametrize("left", [speaker(1, ready=True), speaker(1, present=False)])
+def test_a_conversation_without_participants_is_over_though_mediators_stay(left: Speaker) -> None:
+    assert KIND.next_wave(TIMED, thread(left, MEDIATOR, pace="live")) == Wave(over="everyone left")
+
+
+def test_an_ended_conversation_asks_nobody() -> None:
+    assert KIND.next_wave(TIMED, thread(speaker(1), ended=True)) == Wave()
+
+
+@given(
+    present=st.lists(st.booleans(), min_size=1, max_size=5),
+    ready=st.lists(st.booleans(), min_size=5, max_size=5),
+    was_asked=st.sets(st.integers(0, 4)),
+    run=st.integers(0, 5),
+)
+def test_a_wave_names_only_those_who_were_not_asked_and_is_never_over_at_once(
+    present: list[bool], ready: list[bool], was_asked: set[int], run: int
+) -> None:
+    speakers = [speaker(number, present=here, ready=ready[number]) for number, here in enumerate(present)]
+
+    wave = KIND.next_wave(TIMED, thread(*speakers, agent_run=run))
+    again = KIND.next_wave(
+        TIMED, thread(*speakers, asked=frozenset(UUID(int=number) for number in was_asked), agent_run=run)
+    )
+
+    assert not (wave.speakers and wave.over)
+    assert not set(asked(again)) & was_asked
+    # Among agents alone a fast conversation either goes on or is over: it never hangs.
+    assert again.speakers or again.over

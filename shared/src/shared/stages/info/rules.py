@@ -1,0 +1,71 @@
+"""The rules of a page to read."""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from pydantic import BaseModel
+
+from shared.contracts.experiment import StageConfig
+from shared.errors import InvalidInput, Problem
+from shared.stage import AskRequest, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stages.info.config import InfoStage
+
+
+class Info(StageKind[InfoStage]):
+    config_model = InfoStage
+
+    def problems(self, stage: InfoStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        return []
+
+    def draw(
+        self, stage: InfoStage, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
+    ) -> dict[str, Json]:
+        return dict(drawn)
+
+    def public_view(self, stage: InfoStage, view: StageView) -> dict[str, Json]:
+        return {**heading(stage), "lines": list(stage.lines)}
+
+    def describe(self, stage: InfoStage, view: StageView, *, with_answers: bool) -> list[Block]:
+        return [Block("\n".join(stage.lines))]
+
+    def task(self, stage: InfoStage, purpose: str) -> str:
+        return "Read this page."
+
+    def check_answer(self, stage: InfoStage, answer: Json, view: StageView) -> Json:
+        """A page to read has the empty answer, given by going on."""
+        if answer:
+            raise InvalidInput(
+                "This page takes no answer.", [Problem("", "an answer", "nothing: this page has no question")]
+            )
+        return {}
+
+    def blocked_by(self, stage: InfoStage, member: Member, view: StageView) -> list[str]:
+        return []
+
+    def next_asks(self, stage: InfoStage, view: StageView) -> list[AskRequest]:
+        return []
+
+    def reply_model(self, stage: InfoStage, purpose: str, view: StageView) -> type[BaseModel] | None:
+        return None
+
+    def answer_from_reply(self, stage: InfoStage, reply: BaseModel) -> Json:
+        return {}
+
+    def on_unanswered(self, stage: InfoStage, purpose: str, reason: str) -> Unanswered:
+        return "wait"
+
+    def columns(self, stage: InfoStage) -> list[Column]:
+        return []
+
+    def cells(self, stage: InfoStage, answer: Json) -> dict[str, Json]:
+        return {}
+
+    def example(self) -> InfoStage:
+        return InfoStage(
+            id="welcome",
+            name="Welcome",
+            lines=("# A talk about the night bus", "You will talk with **three others** for about ten minutes."),
+        )
+
+
+KIND = Info()

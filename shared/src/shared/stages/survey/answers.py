@@ -1,0 +1,113 @@
+"""Answers to a page of questions: which questions count, whether every answer fits, and what a model is to fill in."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from uuid import UUID
+
+from pydantic import Field, create_model
+
+from shared import rules
+from shared.errors import InvalidInput, Problem
+from shared.replies import Reply
+from shared.rules import PageAnswer
+from shared.stage import Json, StageView
+from shared.stages.survey.config import SurveyStage
+from shared.stages.survey.questions import BaseQuestion, CheckQuestion, Unfit
+
+Pages = Mapping[str, PageAnswer]
+
+
+class PageReply(Reply):
+    """Base of the shapes of a page; `pages` are the answers of earlier stages that the shape was made for."""
+
+    pages: ClassVar[Pages] = {}
+
+
+def earlier_pages(view: StageView, member_id: UUID | None) -> Pages:
+    """The member's page answers of earlier stages, by stage."""
+    return {
+        stage_id: answer
+        for (owner, stage_id), answer in view.earlier.items()
+        if owner == member_id and isinstance(answer, Mapping)
+    }
+
+
+def possible_questions(stage: SurveyStage, pages: Pages) -> list[BaseQuestion]:
+    """The questions that may be shown; those whose rule is false whatever is answered here are left out."""
+    return [
+        question
+        for question in stage.questions
+        if question.show_if is None or not rules.is_out_of_reach(question.show_if, pages, stage.id)
+    ]
+
+
+def check(stage: SurveyStage, answer: Json, pages: Pages) -> dict[str, Json]:
+    """The answer as it is stored: one value for every question that is shown, nothing for the others.
+
+    Raises:
+        InvalidInput: with all problems.
+    """
+    if not isinstance(answer, Mapping):
+        found = Problem("", type(answer).__name__, "an object with one entry per question")
+        raise InvalidInput("These answers cannot be used.", [found])
+    stored, problems = _split(stage, answer, pages)
+    known = {question.id for question in stage.questions}
+    problems += [Problem(str(key), "an answer", "no such question here") for key in answer if key not in known]
+    if problems:
+        raise InvalidInput("Some answers cannot be used.", problems)
+    return stored
+
+
+def without_hidden(stage: SurveyStage, reply: PageReply) -> dict[str, Json]:
+    """What a model answered, for the questions that its own answers bring up."""
+    given: dict[str, Json] = reply.model_dump(by_alias=True)
+    kept: dict[str, Json] = {}
+    for question in stage.questions:
+        if question.id in given and _is_shown(question, kept, stage, reply.pages):
+            kept[question.id] = given[question.id]
+    return kept
+
+
+def reply_model(stage: SurveyStage, pages: Pages) -> type[PageReply]:
+    """One required field per question that may be shown, named by the question's id."""
+    fields: dict[str, Any] = {}
+    for index, question in enumerate(possible_questions(stage, pages)):
+        described = Field(alias=question.id, description=_instruction(question, stage, pages))
+        fields[f"answer_{index}"] = (question.reply_type(), described)
+    model = create_model("SurveyReply", __base__=PageReply, **fields)
+    model.pages = pages
+    return model
+
+
+def _instruction(question: BaseQuestion, stage: SurveyStage, pages: Pages) -> str:
+    text = f"{question.title} Answer with {question.hint()}."
+    rule = question.show_if
+    if rule is None or rules.holds(rule, pages, stage.id):
+        return text
+    return f"{text} Counts only if: {rules.in_words(rule)}."
+
+
+def _is_shown(question: BaseQuestion, answers: PageAnswer, stage: SurveyStage, pages: Pages) -> bool:
+    return question.show_if is None or rules.holds(question.show_if, {**pages, stage.id: answers}, stage.id)
+
+
+def _split(stage: SurveyStage, answer: PageAnswer, pages: Pages) -> tuple[dict[str, Json], list[Problem]]:
+    stored: dict[str, Json] = {}
+    problems: list[Problem] = []
+    for question in stage.questions:
+        value = answer.get(question.id)
+        if not _is_shown(question, stored, stage, pages):
+            if value is not None:
+                problems.append(Problem(question.id, "an answer", "none, because this question is not shown"))
+            continue
+        if value is None and isinstance(question, CheckQuestion):
+            value = False
+        try:
+            stored[question.id] = question.stored(value)
+        except Unfit as unfit:
+            problems.append(Problem(question.id, _found(value), unfit.expected))
+    return stored, problems
+
+
+def _found(value: Json) -> str:
+    return "no answer" if value is None else repr(value)[:80]

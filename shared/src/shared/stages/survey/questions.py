@@ -1,0 +1,368 @@
+"""The kinds of questions: one class says everything about one kind; a new one is a class and a name in Question."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from shared.contracts.experiment import Document, Slug
+from shared.errors import Problem
+from shared.replies import Text, Truth, is_storable, number, whole_number
+from shared.rules import Rule
+from shared.stage import Column, Json
+
+Number = int | float
+_MOST_LISTED_STEPS: Final = 200
+
+
+class Unfit(Exception):
+    """A value that cannot answer the question; says what could."""
+
+    def __init__(self, expected: str) -> None:
+        super().__init__(expected)
+        self.expected = expected
+
+
+class BaseQuestion(Document):
+    """What every question has."""
+
+    id: Slug
+    """Unique on the page; names the answer in the data and in show-if rules."""
+    title: str = Field(min_length=1)
+    """The question itself."""
+    show_if: Rule | None = None
+    """The question is shown only when this is true; left out: always."""
+
+    @abstractmethod
+    def stored(self, value: Json) -> Json:
+        """The answer as it is stored. Raises Unfit."""
+
+    @abstractmethod
+    def reply_type(self) -> Any:
+        """The type of the answer in a model's reply."""
+
+    @abstractmethod
+    def hint(self) -> str:
+        """How it is to be answered, for a prompt."""
+
+    def public(self) -> dict[str, Json]:
+        """What the page shows."""
+        return self.model_dump(mode="json", exclude={"show_if"})
+
+    def in_words(self, answer: Json) -> str:
+        """The answer as a prompt shows it."""
+        return str(answer)
+
+    def problems(self) -> Iterator[Problem]:
+        """What the types cannot say about this question; `where` is relative to it."""
+        yield from ()
+
+    def columns(self) -> list[Column]:
+        return [Column(self.id, self.title, "text")]
+
+    def cells(self, answer: Json) -> dict[str, Json]:
+        return {self.id: answer}
+
+
+class TextQuestion(BaseQuestion):
+    """An answer in one's own words."""
+
+    kind: Literal["text"] = "text"
+    min_chars: int = Field(default=1, ge=0)
+    """The fewest characters, spaces around the answer not counted; 0: it may stay empty."""
+    max_chars: int | None = Field(default=None, ge=1)
+    """The most characters; left out: no limit."""
+
+    def stored(self, value: Json) -> Json:
+        if not isinstance(value, str) or not is_storable(value):
+            raise Unfit("text")
+        text = value.strip()
+        if len(text) < self.min_chars or (self.max_chars is not None and len(text) > self.max_chars):
+            raise Unfit(self.hint())
+        return text
+
+    def reply_type(self) -> Any:
+        return Annotated[Text, Field(min_length=self.min_chars, max_length=self.max_chars)]
+
+    def hint(self) -> str:
+        if self.max_chars is None:
+            return f"text of at least {self.min_chars} characters" if self.min_chars > 1 else "text"
+        return f"text of {self.min_chars} to {self.max_chars} characters"
+
+    def in_words(self, answer: Json) -> str:
+        return str(answer) or "(left empty)"
+
+    def problems(self) -> Iterator[Problem]:
+        if self.max_chars is not None and self.max_chars < self.min_chars:
+            yield Problem("max_chars", str(self.max_chars), f"at least min_chars, which is {self.min_chars}")
+
+
+class CheckQuestion(BaseQuestion):
+    """A box to tick."""
+
+    kind: Literal["check"] = "check"
+    required: bool = False
+    """Whether one must tick it to go on."""
+
+    def stored(self, value: Json) -> Json:
+        if not isinstance(value, bool):
+            raise Unfit("true or false")
+        if self.required and not value:
+            raise Unfit(self.hint())
+        return value
+
+    def reply_type(self) -> Any:
+        return Annotated[Truth, Field(json_schema_extra={"enum": [True]})] if self.required else Truth
+
+    def hint(self) -> str:
+        return "true: this box must be ticked" if self.required else "true or false"
+
+    def in_words(self, answer: Json) -> str:
+        return "ticked" if answer else "not ticked"
+
+    def columns(self) -> list[Column]:
+        return [Column(self.id, self.title, "boolean")]
+
+
+class Option(Document):
+    """One of the answers to choose from."""
+
+    id: Slug
+    """Stands for the option in the data."""
+    text: str = Field(min_length=1)
+    """What participants read."""
+
+
+class _OptionsQuestion(BaseQuestion):
+    options: tuple[Option, ...] = Field(min_length=1)
+    """What to choose from."""
+
+    @property
+    def option_ids(self) -> tuple[str, ...]:
+        return tuple(option.id for option in self.options)
+
+    def _one(self) -> Any:
+        """The type of one of the ids."""
+        return Literal[self.option_ids]
+
+    def _listed(self) -> str:
+        return ", ".join(f"{option.id} ({option.text})" for option in self.options)
+
+    def _texts(self, chosen: Sequence[str]) -> str:
+        return "; ".join(option.text for option in self.options if option.id in chosen)
+
+    def problems(self) -> Iterator[Problem]:
+        for index, option_id in enumerate(self.option_ids):
+            if option_id in self.option_ids[:index]:
+                yield Problem(f"options[{index}].id", f"{option_id!r} again", "an id of its own for every option")
+
+
+class ChoiceQuestion(_OptionsQuestion):
+    """One answer out of several."""
+
+    kind: Literal["choice"] = "choice"
+    correct: Slug | None = None
+    """The id of the right option, when there is one; participants and models never see it."""
+
+    def stored(self, value: Json) -> Json:
+        if not isinstance(value, str) or value not in self.option_ids:
+            raise Unfit(self.hint())
+        return value
+
+    def reply_type(self) -> Any:
+        return self._one()
+
+    def hint(self) -> str:
+        return f"one of: {self._listed()}"
+
+    def public(self) -> dict[str, Json]:
+        return self.model_dump(mode="json", exclude={"show_if", "correct"})
+
+    def in_words(self, answer: Json) -> str:
+        return self._texts([answer])
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.correct is not None and self.correct not in self.option_ids:
+            yield Problem("correct", repr(self.correct), f"one of the options {', '.join(self.option_ids)}")
+
+
+class ChoicesQuestion(_OptionsQuestion):
+    """Several answers out of several."""
+
+    kind: Literal["choices"] = "choices"
+    min_chosen: int = Field(default=0, ge=0)
+    """The fewest options one must choose."""
+    max_chosen: int | None = Field(default=None, ge=1)
+    """The most options one may choose; left out: all of them."""
+
+    def stored(self, value: Json) -> Json:
+        """The ids in the order of the options, whatever the order in which they were chosen."""
+        if not isinstance(value, list | tuple) or any(chosen not in self.option_ids for chosen in value):
+            raise Unfit(self.hint())
+        chosen = [option_id for option_id in self.option_ids if option_id in value]
+        if len(chosen) != len(value) or not self.min_chosen <= len(chosen) <= self._most():
+            raise Unfit(self.hint())
+        return chosen
+
+    def reply_type(self) -> Any:
+        bounds = Field(min_length=self.min_chosen, max_length=self.max_chosen, json_schema_extra={"uniqueItems": True})
+        return Annotated[list[self._one()], bounds, AfterValidator(_without_repeats)]  # type: ignore[misc]
+
+    def hint(self) -> str:
+        return f"{self.min_chosen} to {self._most()} different ones of: {self._listed()}"
+
+    def in_words(self, answer: Json) -> str:
+        return self._texts(answer) or "none of them"
+
+    def problems(self) -> Iterator[Problem]:
+        yield from super().problems()
+        if self.min_chosen > self._most():
+            yield Problem("min_chosen", str(self.min_chosen), f"at most {self._most()}, the most one may choose")
+        if self.max_chosen is not None and self.max_chosen > len(self.options):
+            yield Problem("max_chosen", str(self.max_chosen), f"at most {len(self.options)}, the number of options")
+
+    def columns(self) -> list[Column]:
+        """One column per option, as statistics programs want it."""
+        return [Column(f"{self.id}.{one.id}", f"{self.title} {one.text}", "boolean") for one in self.options]
+
+    def cells(self, answer: Json) -> dict[str, Json]:
+        return {f"{self.id}.{option_id}": option_id in answer for option_id in self.option_ids}
+
+    def _most(self) -> int:
+        return len(self.options) if self.max_chosen is None else self.max_chosen
+
+
+def _without_repeats(chosen: list[str]) -> list[str]:
+    if len(set(chosen)) != len(chosen):
+        raise ValueError("every option may be chosen once")
+    return chosen
+
+
+class _NumericQuestion(BaseQuestion):
+    def _is_whole(self) -> bool:
+        raise NotImplementedError
+
+    def _number(self, value: Json) -> Number:
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            raise Unfit(self.hint())
+        if isinstance(value, float) and value.is_integer() and self._is_whole():
+            return int(value)
+        if isinstance(value, float) and (self._is_whole() or abs(value) == float("inf")):
+            raise Unfit(self.hint())
+        return value
+
+    def columns(self) -> list[Column]:
+        return [Column(self.id, self.title, "integer" if self._is_whole() else "number")]
+
+
+class NumberQuestion(_NumericQuestion):
+    """A number to write."""
+
+    kind: Literal["number"] = "number"
+    minimum: Number | None = None
+    """The smallest number allowed."""
+    maximum: Number | None = None
+    """The largest number allowed."""
+    integer: bool = False
+    """Whether only whole numbers are allowed."""
+
+    def _is_whole(self) -> bool:
+        return self.integer
+
+    def stored(self, value: Json) -> Json:
+        written = self._number(value)
+        is_too_small = self.minimum is not None and written < self.minimum
+        if is_too_small or (self.maximum is not None and written > self.maximum):
+            raise Unfit(self.hint())
+        return written
+
+    def reply_type(self) -> Any:
+        bounds = Field(ge=self.minimum, le=self.maximum)
+        return whole_number(bounds) if self.integer else number(bounds)
+
+    def hint(self) -> str:
+        bounds = [
+            *([f"at least {self.minimum}"] if self.minimum is not None else []),
+            *([f"at most {self.maximum}"] if self.maximum is not None else []),
+        ]
+        return ", ".join(["a whole number" if self.integer else "a number", *bounds])
+
+    def problems(self) -> Iterator[Problem]:
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            yield Problem("maximum", str(self.maximum), f"at least the minimum, which is {self.minimum}")
+
+
+class ScaleQuestion(_NumericQuestion):
+    """A point between two ends."""
+
+    kind: Literal["scale"] = "scale"
+    lower: Number = 0
+    """The lower end."""
+    upper: Number = 10
+    """The upper end."""
+    step: Number = Field(default=1, gt=0)
+    """The distance between two points; it divides the scale without a rest."""
+    lower_text: str = ""
+    """What stands at the lower end."""
+    middle_text: str = ""
+    """What stands in the middle."""
+    upper_text: str = ""
+    """What stands at the upper end."""
+
+    def _is_whole(self) -> bool:
+        return isinstance(self.lower, int) and isinstance(self.step, int)
+
+    def _steps(self) -> Fraction:
+        return (_exact(self.upper) - _exact(self.lower)) / _exact(self.step)
+
+    def _point(self, index: int) -> Number:
+        point = _exact(self.lower) + index * _exact(self.step)
+        return int(point) if self._is_whole() else float(point)
+
+    def stored(self, value: Json) -> Json:
+        chosen = self._number(value)
+        index = (_exact(chosen) - _exact(self.lower)) / _exact(self.step)
+        if index.denominator != 1 or not 0 <= index <= self._steps():
+            raise Unfit(self.hint())
+        return chosen
+
+    def reply_type(self) -> Any:
+        # A step of 1 between whole ends needs no list; for the others JSON Schema has no exact word.
+        is_listed = (self.step != 1 or not self._is_whole()) and self._steps() <= _MOST_LISTED_STEPS
+        points: list[JsonValue] = [self._point(index) for index in range(int(self._steps()) + 1)] if is_listed else []
+        bounds = Field(ge=self.lower, le=self.upper, json_schema_extra={"enum": points} if points else None)
+        return whole_number(bounds) if self._is_whole() else number(bounds)
+
+    def hint(self) -> str:
+        steps = "" if self.step == 1 else f" in steps of {self.step}"
+        number = "a whole number" if self._is_whole() else "a number"
+        return f"{number} from {self.lower} to {self.upper}{steps}{self._legend()}"
+
+    def in_words(self, answer: Json) -> str:
+        return f"{answer}, on a scale from {self.lower} to {self.upper}{self._legend()}"
+
+    def problems(self) -> Iterator[Problem]:
+        if self.lower >= self.upper:
+            yield Problem("upper", str(self.upper), f"more than lower, which is {self.lower}")
+        elif self._steps().denominator != 1:
+            yield Problem("step", str(self.step), f"a step that divides {self.lower} to {self.upper} without a rest")
+
+    def _legend(self) -> str:
+        middle = f"{float(_exact(self.lower) + _exact(self.upper)) / 2:g}"
+        ends = ((self.lower, self.lower_text), (middle, self.middle_text), (self.upper, self.upper_text))
+        labels = [f"{point} = {text}" for point, text in ends if text]
+        return f" ({', '.join(labels)})" if labels else ""
+
+
+def _exact(number: Number) -> Fraction:
+    """The number as it is written: 0.1 is one tenth."""
+    return Fraction(str(number))
+
+
+Question = Annotated[
+    TextQuestion | CheckQuestion | ChoiceQuestion | ChoicesQuestion | NumberQuestion | ScaleQuestion,
+    Field(discriminator="kind"),
+]

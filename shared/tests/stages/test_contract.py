@@ -1,0 +1,172 @@
+"""What every kind of stage promises, checked for each kind there is. A new kind gets this suite by being there."""
+
+import copy
+import json
+from random import Random
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+
+from shared.contracts.experiment import Profile, StageConfig
+from shared.schema_filler import fill
+from shared.stage import MEDIATE, PAGE, TALK, Member, Message, Speaker, StageKind, StageView, Thread
+from shared.stages import kind_of, kinds, read_stage
+
+SPACE = UUID(int=7)
+PRIVATE_FIELDS = {"correct"}
+TYPES = {"text": str, "integer": int, "number": int | float, "boolean": bool}
+
+
+def member(number: int, **changes: Any) -> Member:
+    fields: dict[str, Any] = {
+        "id": uuid5(SPACE, f"m{number}"),
+        "path": f"c1/m{number}",
+        "kind": "participant",
+        "player": "agent",
+        "profile": Profile(name=f"Person {number}"),
+    }
+    return Member(**{**fields, **changes})
+
+
+MEMBERS = (member(1), member(2), member(3, player="person"), member(4, kind="mediator"))
+
+
+def view(**changes: Any) -> StageView:
+    thread = Thread(
+        path="c1/talk",
+        pace="live",
+        trigger_key="start",
+        last_author_id=None,
+        message_count=1,
+        agent_run=0,
+        speakers=tuple(Speaker(one) for one in MEMBERS),
+    )
+    message = Message(1, MEMBERS[0].id, "Person 1", "Good evening", 1000)
+    return StageView(
+        **{"members": MEMBERS, "reader": MEMBERS[0].id, "thread": thread, "messages": (message,), **changes}
+    )
+
+
+@pytest.fixture(params=sorted(kinds()))
+def kind(request: pytest.FixtureRequest) -> StageKind[Any]:
+    return kinds()[request.param]
+
+
+@pytest.fixture
+def stage(kind: StageKind[Any]) -> StageConfig:
+    example: StageConfig = kind.example()
+    return example
+
+
+def purposes(kind: StageKind[Any]) -> list[str]:
+    return [TALK, MEDIATE] if kind.has_thread else ["page"]
+
+
+def keys(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        return set(value).union(*(keys(part) for part in value.values()))
+    return set().union(*(keys(part) for part in value)) if isinstance(value, list) else set()
+
+
+def an_answer(kind: StageKind[Any], stage: StageConfig, seed: int) -> Any:
+    model = kind.reply_model(stage, purposes(kind)[0], view())
+    if model is None:
+        return {}
+    reply = model.model_validate(fill(model.model_json_schema(), Random(seed)))
+    return kind.check_answer(stage, kind.answer_from_reply(stage, reply), view())
+
+
+def test_example_is_complete_and_survives_json(kind: StageKind[Any], stage: StageConfig) -> None:
+    again = read_stage(json.loads(stage.model_dump_json()))
+
+    assert again == stage
+    assert kind_of(again) is kind
+    assert kind.problems(stage, []) == []
+
+
+def test_pages_and_prompts_keep_private_fields_private(kind: StageKind[Any], stage: StageConfig) -> None:
+    answered = view(answers={(MEMBERS[0].id, PAGE): an_answer(kind, stage, 1)})
+
+    for seen in (view(), answered, view(thread=None, messages=()), view(reader=None)):
+        page = kind.public_view(stage, seen)
+        assert json.loads(json.dumps(page)) == page
+        assert not keys(page) & PRIVATE_FIELDS
+        for with_answers in (True, False):
+            blocks = kind.describe(stage, seen, with_answers=with_answers)
+            assert all(isinstance(block.text, str) for block in blocks)
+
+
+def test_every_purpose_has_a_task(kind: StageKind[Any], stage: StageConfig) -> None:
+    assert all(kind.task(stage, purpose) for purpose in purposes(kind))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_replies_that_fit_the_schema_are_answers(kind: StageKind[Any], stage: StageConfig, seed: int) -> None:
+    answer = an_answer(kind, stage, seed)
+
+    assert json.loads(json.dumps(answer)) == answer
+    assert kind.check_answer(stage, answer, view()) == answer
+
+
+def test_reply_schemas_are_strict_objects(kind: StageKind[Any], stage: StageConfig) -> None:
+    for purpose in purposes(kind):
+        model = kind.reply_model(stage, purpose, view())
+        if model is not None:
+            schema = model.model_json_schema()
+            assert schema["additionalProperties"] is False
+            assert schema["required"] == list(schema["properties"])
+            assert "default" not in keys(schema)
+
+
+def test_asking_again_changes_nothing(kind: StageKind[Any], stage: StageConfig) -> None:
+    asks = kind.next_asks(stage, view())
+
+    assert kind.next_asks(stage, view()) == asks
+    assert len({(ask.member_id, ask.key) for ask in asks}) == len(asks)
+    assert {ask.member_id for ask in asks} <= {one.id for one in MEMBERS if one.player == "agent"}
+
+
+def test_nobody_who_has_answered_is_asked_or_blocked(kind: StageKind[Any], stage: StageConfig) -> None:
+    answers = {(one.id, PAGE): an_answer(kind, stage, 1) for one in MEMBERS}
+    over = view(answers=answers, thread=Thread("c1/talk", "live", "", None, 0, 0, (), ended=True))
+
+    assert kind.next_asks(stage, over) == []
+    assert all(kind.blocked_by(stage, one, over) == [] for one in MEMBERS if one.kind == "participant")
+
+
+def test_cells_are_in_the_columns_and_of_their_type(kind: StageKind[Any], stage: StageConfig) -> None:
+    columns = {column.name: column for column in kind.columns(stage)}
+
+    cells = kind.cells(stage, an_answer(kind, stage, 3))
+
+    assert len(columns) == len(kind.columns(stage))
+    assert set(cells) <= set(columns)
+    assert all(isinstance(cell, TYPES[columns[name].type]) for name, cell in cells.items())
+    assert kind.cells(stage, {}) == {}
+
+
+def test_a_later_draw_only_extends(kind: StageKind[Any], stage: StageConfig) -> None:
+    first = kind.draw(stage, MEMBERS[:2], {}, Random(1))
+    before = copy.deepcopy(first)
+
+    later = kind.draw(stage, MEMBERS, first, Random(2))
+
+    assert first == before
+    assert {name: later[name] for name in first} == first
+
+
+def test_a_failed_ask_has_a_defined_end(kind: StageKind[Any], stage: StageConfig) -> None:
+    for purpose in purposes(kind):
+        assert kind.on_unanswered(stage, purpose, "failed") in {"wait", "pass", "default", "drop"}
+
+
+def test_only_a_kind_with_a_thread_has_turns(kind: StageKind[Any], stage: StageConfig) -> None:
+    thread = view().thread
+    assert thread is not None
+
+    if kind.has_thread:
+        assert kind.next_wave(stage, thread) == kind.next_wave(stage, thread)
+    else:
+        with pytest.raises(NotImplementedError):
+            kind.next_wave(stage, thread)
