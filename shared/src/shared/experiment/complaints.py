@@ -1,0 +1,167 @@
+"""From pydantic's errors to sentences with a place in the file. Nothing here knows what an experiment is."""
+
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from shared.errors import Problem
+
+Json = Any
+Loc = tuple[int | str, ...]
+
+_LONGEST_FOUND: Final = 60
+_EXPECTED: Final[Mapping[str, str]] = {
+    "missing": "this field",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a number with an end",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "an object with fields",
+    "model_type": "an object with fields",
+    "model_attributes_type": "an object with fields",
+    "literal_error": "{expected}",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "string_too_short": "text of at least {min_length} characters",
+    "string_too_long": "text of at most {max_length} characters",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
+    "union_tag_invalid": "one of {expected_tags}",
+    "union_tag_not_found": "an object with a `kind`",
+}
+_SLUG_EXPECTED: Final = "an id of small letters, digits, `-` and `_`, at most 64, starting with a letter or digit"
+
+
+def translate(error: ValidationError, value: Json, schema: Mapping[str, Any], *, inside: Loc = ()) -> list[Problem]:
+    """All problems in `value`, relative to it; `inside` is where in `schema` a value like it stands."""
+    problems: dict[str, Problem] = {}
+    for detail in error.errors(include_url=False, include_context=True):
+        if _counts_valid_parts_only(detail):
+            continue
+        problem = _problem(detail, value, schema, inside)
+        before = problems.get(problem.where)
+        if before is not None and before.expected != problem.expected:
+            # The branches of a union complain one by one about the same value.
+            problem = Problem(problem.where, before.found, f"{before.expected} or {problem.expected}")
+        problems[problem.where] = problem
+    return list(problems.values())
+
+
+def found(value: Json) -> str:
+    """A value in few words."""
+    if isinstance(value, Mapping):
+        return "an object with fields"
+    if isinstance(value, list | tuple):
+        return f"a list of {len(value)}"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _LONGEST_FOUND else f"{text[:_LONGEST_FOUND]}..."
+
+
+def one_of(name: str, known: Iterable[str], what: str) -> str:
+    """What could have been meant by an unknown `name`."""
+    names = list(known)
+    if not names:
+        return f"no {what}: there is none"
+    close = difflib.get_close_matches(name, names, n=1)
+    listed = f"one of {', '.join(names)}" if len(names) <= 20 else f"the name of a known {what}"
+    return f"{close[0]} (did you mean that?), or another {what}" if close else listed
+
+
+def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], inside: Loc) -> Problem:
+    loc, kind = detail["loc"], detail["type"]
+    where = path_of(loc, value, is_missing=kind == "missing")
+    if kind == "missing":
+        return Problem(where, "nothing", _EXPECTED[kind])
+    if kind == "extra_forbidden":
+        known = sorted(known_fields(schema, inside + loc[:-1]))
+        return Problem(where, "an unknown field", one_of(str(loc[-1]), known, "field"))
+    if kind == "union_tag_invalid":
+        tags = [tag.strip("' ") for tag in str(detail["ctx"]["expected_tags"]).split(",")]
+        name = str(detail["ctx"]["tag"])
+        return Problem(f"{where}.kind".lstrip("."), found(name), one_of(name, tags, "kind"))
+    if kind == "union_tag_not_found" and isinstance(detail["input"], Mapping):
+        return Problem(f"{where}.kind".lstrip("."), "nothing", "the name of a kind")
+    if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"].startswith("^[a-z0-9]["):
+        return Problem(where, found(detail["input"]), _SLUG_EXPECTED)
+    template = _EXPECTED.get(kind)
+    return Problem(where, found(detail["input"]), _sentence(detail, template) if template else detail["msg"])
+
+
+def _counts_valid_parts_only(detail: ErrorDetails) -> bool:
+    """A list of wrong parts counts as empty for pydantic; the parts have their own complaints."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def _sentence(detail: ErrorDetails, template: str) -> str:
+    return template.format(**{name: _plain(value) for name, value in detail.get("ctx", {}).items()})
+
+
+def _plain(value: Json) -> Json:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def path_of(loc: Sequence[int | str], value: Json, *, is_missing: bool = False) -> str:
+    """`loc` as a path in the file: without the names of union branches, which pydantic puts between."""
+    path = ""
+    may_be_tag = True
+    for position, step in enumerate(loc):
+        if isinstance(step, int) and isinstance(value, list | tuple) and step < len(value):
+            path, value, may_be_tag = f"{path}[{step}]", value[step], True
+            continue
+        if isinstance(value, Mapping) and may_be_tag and value.get("kind") == step:
+            may_be_tag = False
+            continue
+        is_field = isinstance(value, Mapping) and step in value
+        if is_field or (is_missing and position == len(loc) - 1):
+            path = f"{path}.{step}" if path else str(step)
+            value, may_be_tag = (value[step] if is_field else None), False
+    return path
+
+
+def known_fields(schema: Mapping[str, Any], loc: Loc) -> set[str]:
+    """The names of the fields that an object at `loc` may have."""
+    nodes = list(_alternatives(schema, schema))
+    for step in loc:
+        nodes = [after for node in nodes for part in _step(node, step) for after in _alternatives(part, schema)]
+    return {name for node in nodes for name in node.get("properties", {})}
+
+
+def _step(node: Mapping[str, Any], step: int | str) -> Iterator[Mapping[str, Any]]:
+    if isinstance(step, int):
+        if isinstance(node.get("items"), Mapping):
+            yield node["items"]
+    elif step in node.get("properties", {}) and not _is_branch(node, step):
+        yield node["properties"][step]
+    elif _is_branch(node, step) or step.startswith("<"):
+        # The name of a union's branch leads to the branch itself.
+        yield node
+    elif isinstance(node.get("additionalProperties"), Mapping):
+        yield node["additionalProperties"]
+
+
+def _is_branch(node: Mapping[str, Any], step: str) -> bool:
+    return bool(node.get("properties", {}).get("kind", {}).get("const") == step)
+
+
+def _alternatives(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if "$ref" in node:
+        yield from _alternatives(root["$defs"][node["$ref"].rpartition("/")[2]], root)
+        return
+    branches = [*node.get("anyOf", ()), *node.get("oneOf", ())]
+    for branch in branches:
+        yield from _alternatives(branch, root)
+    if not branches:
+        yield node

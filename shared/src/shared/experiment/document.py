@@ -1,0 +1,62 @@
+"""The schema of an experiment file, with the stages of every kind there is."""
+
+from typing import Any, Final, Literal
+
+from pydantic import Field, JsonValue
+
+from shared.contracts.experiment import AgentConfig, CohortPlan, Document, ModelMode, Pace, Persona, Treatment
+from shared.stages import AnyStage
+
+SCHEMA_VERSION: Final = 1
+
+MAX_MEMBERS: Final = 200_000
+"""The most participants and mediators of one experiment; a typing error in `count` should not fill a disk."""
+
+
+class Experiment(Document):
+    """One design with one seed."""
+
+    parley: Literal[1]
+    """The version of this file format."""
+    name: str = Field(min_length=1, max_length=200)
+    """Names the experiment in lists and result folders."""
+    description: str = ""
+    """For researchers; participants do not see it."""
+    study: str | None = None
+    """The study that this experiment belongs to."""
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)
+    """Decides everything that is drawn; the same file and seed give the same data."""
+    pace: Pace = "fast"
+    """`live`: delays are waited for; `fast`: they are simulated."""
+    model_mode: ModelMode = "mock"
+    """`mock`: made-up replies that cost nothing; `real`: the models of the personas are called and paid."""
+    variables: dict[str, JsonValue] = Field(default_factory=dict)
+    """Values for `{{name}}` in the texts of stages and personas."""
+    stages: tuple[AnyStage, ...] = Field(min_length=1)
+    """The steps in their order."""
+    personas: tuple[Persona, ...] = ()
+    """Who the agents are."""
+    cohorts: tuple[CohortPlan, ...] = Field(min_length=1)
+    """The groups of participants, with their seats."""
+    treatments: tuple[Treatment, ...] = ()
+    """The arms. Without any, every cohort gets the experiment as it stands."""
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of experiment files, for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **Experiment.model_json_schema(),
+        "title": "Parley experiment",
+    }
+
+
+def snapshot(persona: Persona) -> AgentConfig:
+    """The private part of the profile of an agent that plays this persona."""
+    return AgentConfig(
+        persona_id=persona.id,
+        text=persona.text,
+        attributes=dict(persona.attributes),
+        model=persona.model,
+        chat=persona.chat,
+    )

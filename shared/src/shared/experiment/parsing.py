@@ -1,0 +1,199 @@
+"""From the text of a file to plain JSON values. Nothing in a file can run code, blow up or be read in two ways."""
+
+import json
+import math
+import re
+from collections.abc import Hashable
+from typing import Any, Final, NoReturn
+
+import yaml
+
+from shared.errors import InvalidInput, Problem, TooLarge
+from shared.replies import is_storable
+
+Json = Any
+
+MAX_BYTES: Final = 1024 * 1024
+MAX_VALUES: Final = 200_000
+"""The most values that a file may stand for once its YAML aliases are written out."""
+MAX_DEPTH: Final = 60
+_TAG: Final = "tag:yaml.org,2002:"
+_TAGS: Final = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge"))
+
+
+def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Json:
+    """The values in an experiment file: JSON when `name` ends in `.json`, YAML otherwise.
+
+    Raises:
+        TooLarge: more than `max_bytes`.
+        InvalidInput: no such file, or a key that stands there twice.
+    """
+    text = _decode(content, name, max_bytes)
+    try:
+        value = _parse_json(text) if name.lower().endswith(".json") else _parse_yaml(text)
+    except _Unreadable as error:
+        raise _refusal(name, error.where, error.found, error.expected) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else name
+        raise _refusal(name, where, error.problem or "something that is not YAML", "valid YAML") from error
+    except ValueError as error:
+        # Python refuses to read numbers of thousands of digits.
+        raise _refusal(name, name, "a number with too many digits", "a shorter number") from error
+    except yaml.YAMLError as error:
+        raise _refusal(name, name, str(error).splitlines()[0], "valid YAML") from error
+    except RecursionError as error:
+        raise _refusal(name, name, "values nested too deeply", "an experiment") from error
+    return value
+
+
+def check_values(value: Json, name: str) -> None:
+    """Refuses what Postgres cannot store, and values nested so deeply that only an attack would nest them.
+
+    Raises:
+        InvalidInput: with the first such value.
+    """
+    try:
+        _check(value, "", 0)
+    except _Unreadable as error:
+        raise _refusal(name, error.where or name, error.found, error.expected) from error
+
+
+def _check(value: Json, where: str, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise _Unreadable(where[:60], "values nested too deeply", f"at most {MAX_DEPTH} levels")
+    if isinstance(value, str) and not is_storable(value):
+        raise _Unreadable(where, "a text with NUL or broken characters", "text that can be stored")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _Unreadable(where, "a number without an end", "a number below 1e308")
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _check(key, where, depth + 1)
+            _check(part, f"{where}.{key}" if where else key, depth + 1)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            _check(part, f"{where}[{index}]", depth + 1)
+
+
+class _Unreadable(Exception):
+    def __init__(self, where: str, found: str, expected: str) -> None:
+        super().__init__(found)
+        self.where, self.found, self.expected = where, found, expected
+
+
+def _refusal(name: str, where: str, found: str, expected: str) -> InvalidInput:
+    return InvalidInput(f"{name} cannot be read.", [Problem(where, found, expected)])
+
+
+def _decode(content: str | bytes, name: str, max_bytes: int) -> str:
+    size = len(content.encode("utf-8", "surrogatepass")) if isinstance(content, str) else len(content)
+    if size > max_bytes:
+        raise TooLarge(f"{name} has {size} bytes; an experiment file may have {max_bytes}.")
+    try:
+        return content if isinstance(content, str) else content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _refusal(name, f"byte {error.start}", "something that is not UTF-8", "a text in UTF-8") from error
+
+
+def _parse_json(text: str) -> Json:
+    try:
+        value = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise _Unreadable(where, error.msg, "valid JSON") from error
+    return value
+
+
+def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    fields: dict[str, Json] = {}
+    for key, value in pairs:
+        if key in fields:
+            raise _Unreadable(key, "this key twice in one object", "every key once")
+        fields[key] = value
+    return fields
+
+
+def _no_constant(constant: str) -> NoReturn:
+    raise _Unreadable(constant, constant, "a number")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML with the words of JSON only: `no`, `12:30`, `010` and dates are texts, as everybody expects them to be."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML copies it when resolvers are added
+
+
+def _resolve_plain(tag: str, pattern: str, first: str) -> None:
+    _Loader.add_implicit_resolver(_TAG + tag, re.compile(pattern), list(first))
+
+
+_resolve_plain("null", r"^(?:~|null|Null|NULL|)$", "~nN")
+_Loader.yaml_implicit_resolvers.setdefault("", []).extend(_Loader.yaml_implicit_resolvers["~"])
+_resolve_plain("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF")
+_resolve_plain("int", r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789")
+_resolve_plain("float", r"^[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$", "-+0123456789")
+_resolve_plain("merge", r"^<<$", "<")
+
+
+def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Json]:
+    return loader.construct_mapping(node, deep=True)
+
+
+_Loader.add_constructor(_TAG + "map", _construct_mapping)
+
+
+def _parse_yaml(text: str) -> Json:
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _check_nodes(node)
+        return loader.construct_document(node)
+    finally:
+        loader.dispose()
+
+
+def _check_nodes(root: yaml.Node) -> None:
+    size = _size(root, {}, set())
+    if size > MAX_VALUES:
+        raise _Unreadable("aliases", f"{size} values once all aliases are written out", f"at most {MAX_VALUES}")
+
+
+def _size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
+    """How many values `node` stands for; `above` are the nodes it stands in."""
+    if id(node) in sizes:
+        return sizes[id(node)]
+    if id(node) in above:
+        raise _Unreadable(_place(node), "an alias to something that it is part of", "a value that ends")
+    if isinstance(node, yaml.MappingNode):
+        _check_keys(node)
+    if node.tag not in _TAGS:
+        raise _Unreadable(_place(node), f"a value tagged {node.tag.rpartition(':')[2]}", "a value that JSON has")
+    above.add(id(node))
+    parts: list[yaml.Node] = []
+    if isinstance(node, yaml.MappingNode):
+        parts = [part for pair in node.value for part in pair]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = node.value
+    sizes[id(node)] = 1 + sum(_size(part, sizes, above) for part in parts)
+    above.discard(id(node))
+    return sizes[id(node)]
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if not isinstance(key, yaml.ScalarNode):
+            raise _Unreadable(_place(key), "a key that is not a text", "a text as key")
+        if key.tag == _TAG + "merge":
+            continue
+        if key.value in seen:
+            raise _Unreadable(_place(key), f"the key {key.value!r} twice in one object", "every key once")
+        seen.add(key.value)
+        # Whatever it looks like, a key is a text.
+        key.tag = _TAG + "str"
+
+
+def _place(node: yaml.Node) -> str:
+    return f"line {node.start_mark.line + 1}, column {node.start_mark.column + 1}"
