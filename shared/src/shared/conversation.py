@@ -378,6 +378,8 @@ def _with_next_wave(change: Change) -> Change:
         return change
     wave = kind_of(scene.stage).next_wave(scene.stage, view_of(scene))
     if wave.over is not None:
+        if any(member.awaited for member in scene.members):
+            return change
         ending = end(scene, wave.over)
         return replace(
             change,

@@ -33,7 +33,7 @@ PAGE = ""
 class Member:
     """A participant or mediator of the cohort, as the rules of a stage see them.
 
-    `present` says that the member is in progress and sits on this stage now.
+    `present` says that the member is in progress and sits on this stage now; `awaited` that they may still reach it.
     """
 
     id: UUID
@@ -42,6 +42,7 @@ class Member:
     player: Literal["person", "agent", "script"]
     profile: Profile
     present: bool = True
+    awaited: bool = False
     chat: ChatSettings = field(default_factory=ChatSettings)
 
     @property

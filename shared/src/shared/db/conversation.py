@@ -52,7 +52,9 @@ _PRESENT = text(
             'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
             'provider', m.provider, 'chat', m.agent_config -> 'chat',
             'present', m.status = 'in_progress'
-                AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id)
+                AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id),
+            'awaited', m.kind = 'participant' AND m.status IN ('expected', 'in_progress')
+                AND coalesce(array_position(m.stage_ids, :stage_id) > m.position + 1, false)
         ) ORDER BY m.path)
         FROM members m WHERE m.cohort_id = :cohort_id) AS members,
         (SELECT jsonb_agg(jsonb_build_object(
@@ -110,6 +112,7 @@ def as_member(fields: Mapping[str, Any]) -> Member:
         player=fields["player"],
         profile=Profile.model_construct(**fields["profile"]),
         present=fields["present"],
+        awaited=fields.get("awaited", False),
         chat=ChatSettings.model_construct(**(fields["chat"] or {})),
     )
 

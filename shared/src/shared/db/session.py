@@ -238,6 +238,8 @@ def connect(url: str, *, pool_size: int = 20) -> Database:
             pool_pre_ping=False,
             connect_args={"options": "-c timezone=UTC -c lock_timeout=10000", "connect_timeout": 5},
             json_deserializer=orjson.loads,
+            # What people and models say must not reach a log with an error message.
+            hide_parameters=True,
         )
     )
 

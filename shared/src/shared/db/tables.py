@@ -165,7 +165,7 @@ members = Table(
     Column("kind", Text, nullable=False),
     Column("player", Text, nullable=False),
     _json("profile"),
-    Column("agent_config", JSONB),
+    Column("agent_config", JSONB(none_as_null=True)),
     Column("provider", Text),
     Column("status", Text, nullable=False),
     Column("status_reason", Text),

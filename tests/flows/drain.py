@@ -1,0 +1,125 @@
+"""The whole lab in a straight line: every hint is handled until none is left, with no sleeping and no process."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx2
+from agent_worker.models import Model, build_models
+from agent_worker.prompts import PromptClient
+from agent_worker.settings import WorkerSettings
+from agent_worker.steps import take_step
+from agent_worker.thinking import Thinker
+from orchestrator.settling import fire_due_timers, settle
+from prompt_builder.app import create_app
+from sqlalchemy import insert, text
+
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.db import experiments, tables
+from shared.db.members import join
+from shared.db.session import Database
+from shared.db.settling import CohortBusy
+from shared.experiment import load
+from shared.testing.fake_clock import FakeClock
+
+ENOUGH = 20_000
+
+
+class DrainLab:
+    """A lab on `database` whose hints are drained by the test.
+
+    `deliveries` says how often each hint is delivered, at the same time; `rng` shuffles the order of hints.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        models: Mapping[str, Model] | None = None,
+        deliveries: int = 1,
+        rng: Random | None = None,
+        together: int = 1,
+    ) -> None:
+        self.database = database
+        self.clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
+        self.hints: list[Hint] = []
+        self.later: list[tuple[float, Callable[[], Awaitable[None]]]] = []
+        self._deliveries = deliveries
+        self._rng = rng
+        self._together = together
+        database.on_commit = self._collect
+        transport = httpx2.ASGITransport(app=create_app(database))
+        self.prompts = PromptClient(httpx2.AsyncClient(transport=transport, base_url="http://prompts"))
+        self.thinker = Thinker(
+            database=database,
+            models=models or build_models({}),
+            prompts=self.prompts,
+            clock=self.clock,
+            settings=WorkerSettings(),
+            later=lambda delay, work: self.later.append((delay, work)),
+        )
+
+    def _collect(self, rows: Sequence[tuple[int, Hint]]) -> None:
+        self.hints += [hint for _, hint in rows]
+
+    async def start(self, document: str) -> UUID:
+        owner_id = uuid4()
+        experiment = load(document, "test.yaml")
+        async with self.database.transaction() as session:
+            await session.connection.execute(
+                insert(tables.experimenters).values(id=owner_id, name=str(owner_id), created_at=self.clock.now())
+            )
+            experiment_id = await experiments.create(session, owner_id, experiment, self.clock.now())
+        async with self.database.transaction() as session:
+            await experiments.start(session, experiment_id, self.clock.now())
+        return experiment_id
+
+    async def join(self, experiment_id: UUID) -> tuple[UUID, str]:
+        async with self.database.transaction() as session:
+            return await join(session, experiment_id, self.clock.now(), cohort_id=None, profile=None)
+
+    async def drain(self) -> None:
+        """Handle hints, and let time pass when nothing else is left to do, until the lab is at rest."""
+        for _ in range(ENOUGH):
+            if self.hints:
+                await self._deliver(self._next_hints())
+            elif self.later:
+                self.later.sort(key=lambda one: one[0])
+                delay, work = self.later.pop(0)
+                self.clock.advance(delay)
+                self.later = [(max(0.0, other - delay), then) for other, then in self.later]
+                await work()
+            else:
+                return
+        raise AssertionError("the lab never comes to rest")
+
+    def _next_hints(self) -> list[Hint]:
+        if self._rng is not None:
+            self._rng.shuffle(self.hints)
+        chosen, self.hints = self.hints[: self._together], self.hints[self._together :]
+        return chosen * self._deliveries
+
+    async def _deliver(self, hints: Sequence[Hint]) -> None:
+        await asyncio.gather(*(self._handle(hint) for hint in hints))
+
+    async def _handle(self, hint: Hint) -> None:
+        if hint.queue == ORCHESTRATOR:
+            try:
+                await settle(self.database, UUID(hint.id), self.clock.now())
+            except CohortBusy:
+                self.hints.append(hint)
+        elif hint.queue == AGENT_STEPS:
+            async with self.database.transaction() as session:
+                await take_step(session, UUID(hint.id), self.clock.now())
+        elif hint.queue != FACTS:
+            await self.thinker.work_on(UUID(hint.id))
+
+    async def fire_timers(self) -> None:
+        await fire_due_timers(self.database, self.clock.now())
+
+    async def rows(self, query: str, **params: Any) -> list[Any]:
+        async with self.database.transaction() as session:
+            return list(await session.all(text(query), params))
