@@ -1,0 +1,41 @@
+"""What crosses the border between a worker and prompt-builder: one question, one answer."""
+
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from shared.contracts.models import ChatMessage, Hint
+
+
+class PromptQuestion(BaseModel):
+    """Who is to say something, where, why and as of which sequence number: all of it stands on the draft."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    draft_id: UUID
+
+
+class Prompt(BaseModel):
+    """What a model is shown for one draft, and the shape that its reply must have.
+
+    `hints` are facts for the mock, never sent to a provider. The same question gives the same prompt for as long as
+    what it is about stands, however much is said afterwards.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    messages: tuple[ChatMessage, ...]
+    reply_schema: dict[str, Any]
+    reply_name: str
+    purpose: str
+    hints: dict[str, Hint]
+    fingerprint: str
+
+
+def fingerprint(messages: Iterable[ChatMessage]) -> str:
+    """The SHA-256 of the messages: two prompts with the same one say the same."""
+    return sha256(orjson.dumps([[message.role, message.content] for message in messages])).hexdigest()

@@ -1,0 +1,205 @@
+"""Everything that the prompt of one draft is made from, as of the moment the draft was wanted.
+
+Reads only and locks nothing: what it reads is either never changed (messages up to a sequence number, final answers) or
+does not matter to what is asked.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Row, text
+
+from shared.audience import may_read
+from shared.contracts.experiment import AgentConfig, StageConfig
+from shared.db.conversation import as_member
+from shared.db.designs import design
+from shared.db.session import Database, Session
+from shared.errors import NotFound
+from shared.stage import PAGE, Json, Member, Message, StageView
+
+_LONGEST_NAME: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that the reader may read."""
+
+    member_id: UUID
+    stage_id: str
+    key: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class PromptContext:
+    """One draft with all that its author may know when it is written.
+
+    `stages` are the author's own, in the author's order, up to the current one, which is the last. `reached` has the
+    stages of members who are out of the experiment: of later ones they were no part.
+    """
+
+    draft_id: UUID
+    purpose: str
+    author: Member
+    agent: AgentConfig
+    stages: tuple[StageConfig, ...]
+    members: tuple[Member, ...]
+    reached: Mapping[UUID, Container[str]]
+    draws: Mapping[str, Mapping[str, Json]]
+    answers: tuple[Answer, ...]
+    messages: Mapping[str, tuple[Message, ...]]
+    variables: Mapping[str, Json]
+
+    @property
+    def stage(self) -> StageConfig:
+        """The stage that the draft is for."""
+        return self.stages[-1]
+
+    def view(self, stage: StageConfig) -> StageView:
+        """What the rules of one stage may read on behalf of the author.
+
+        It has no thread: a prompt shows what was said, not how turns are taken.
+        """
+        ids = [one.id for one in self.stages]
+        before = ids[: ids.index(stage.id)]
+        return StageView(
+            members=tuple(m for m in self.members if m.id not in self.reached or stage.id in self.reached[m.id]),
+            reader=self.author.id,
+            draws=self.draws.get(stage.id, {}),
+            answers={(a.member_id, a.key): a.value for a in self.answers if a.stage_id == stage.id},
+            messages=self.messages.get(stage.id, ()),
+            variables=self.variables,
+            earlier={
+                (a.member_id, a.stage_id): a.value for a in self.answers if a.key == PAGE and a.stage_id in before
+            },
+        )
+
+
+# A member who was ready to end left that conversation in the transaction that closed the draft saying so: of what was
+# said there afterwards the member knows nothing, however late the prompt is made.
+_CONTEXT = text(
+    """
+    SELECT d.purpose, d.stage_id, d.member_id, m.kind, m.stage_ids, m.agent_config, m.experiment_id, e.version,
+        c.treatment_id, c.variables,
+        (SELECT json_agg(json_build_object(
+            'id', o.id, 'path', o.path, 'kind', o.kind, 'player', o.player, 'profile', o.profile,
+            'chat', o.agent_config -> 'chat',
+            'present', o.status = 'in_progress' AND (o.kind = 'mediator' OR o.stage_ids[o.position + 1] = d.stage_id),
+            'reached', CASE WHEN o.kind = 'participant' AND o.status IN ('left', 'removed', 'failed')
+                THEN o.stage_ids[1:o.position + 1] END
+        ) ORDER BY o.path)
+        FROM members o
+        WHERE o.cohort_id = d.cohort_id AND (o.id = d.member_id OR o.status <> 'expected')) AS members,
+        (SELECT json_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = d.cohort_id) AS draws,
+        (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{}'))
+            ORDER BY a.member_id, a.stage_id, a.key)
+        FROM answers a
+        WHERE a.valid AND a.cohort_id = d.cohort_id AND (a.member_id = m.id OR a.audience IS NOT NULL)) AS answers,
+        (SELECT json_agg(json_build_array(
+            t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience
+        ) ORDER BY t.stage_id, x.seq)
+        FROM threads t
+            LEFT JOIN LATERAL (
+                SELECT min(k.closed_at) AS at FROM drafts k
+                WHERE k.thread_id = t.id AND k.member_id = m.id AND k.ready_to_end AND m.kind = 'participant'
+                    AND k.state IN ('published', 'declined', 'moved_on', 'lost_claim')
+            ) gone ON t.stage_id <> d.stage_id
+            JOIN messages x ON x.thread_id = t.id
+        WHERE t.cohort_id = d.cohort_id AND (t.id = d.thread_id OR t.scope IN ('group', 'private:' || m.path))
+            AND array_position(m.stage_ids, t.stage_id) <= array_position(m.stage_ids, d.stage_id)
+            AND (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL OR x.seq <= d.as_of_seq)
+            AND (gone.at IS NULL OR x.created_at <= gone.at)) AS messages
+    FROM drafts d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
+        JOIN experiments e ON e.id = m.experiment_id
+    WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
+    """
+)
+
+
+async def prompt_context(session: Session, draft_id: UUID) -> PromptContext:
+    """All that the author of this draft may know; one statement, and the design once per process and version.
+
+    Raises:
+        NotFound: there is no such draft.
+    """
+    row = await session.first(_CONTEXT, {"draft_id": draft_id})
+    if row is None:
+        raise NotFound("There is no such draft.")
+    resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
+    members = tuple(as_member({**fields, "profile": _as_seen(fields["profile"])}) for fields in row.members)
+    return PromptContext(
+        draft_id=draft_id,
+        purpose=row.purpose,
+        author=next(member for member in members if member.id == row.member_id),
+        agent=AgentConfig.model_validate(row.agent_config),
+        stages=_stages_until(row, resolved.stages),
+        members=members,
+        reached={UUID(fields["id"]): fields["reached"] for fields in row.members if fields["reached"] is not None},
+        draws=row.draws or {},
+        answers=_answers(row.answers or (), row.member_id),
+        messages=_messages(row.messages or (), members, row.member_id),
+        variables=row.variables,
+    )
+
+
+def _stages_until(row: Row[Any], stages: Sequence[StageConfig]) -> tuple[StageConfig, ...]:
+    """A mediator goes through no stages: it knows all that lie before the conversation."""
+    by_id = {stage.id: stage for stage in stages}
+    order = [*by_id] if row.kind == "mediator" else row.stage_ids
+    return tuple(by_id[stage_id] for stage_id in order[: order.index(row.stage_id) + 1])
+
+
+def _as_seen(profile: Mapping[str, str]) -> dict[str, str]:
+    """Names are chosen by those who bear them: in a prompt each is one short line, and nothing but a name."""
+    return {field: _one_line(value) for field, value in profile.items()}
+
+
+def _one_line(value: str) -> str:
+    if value.isalnum():
+        return value[:_LONGEST_NAME]
+    # A colon ends the author's name in a transcript, a bracket starts the name of the lab.
+    printable = "".join(character if character.isprintable() else " " for character in value)
+    return " ".join(printable.translate(_NO_MARKS).split())[:_LONGEST_NAME]
+
+
+_NO_MARKS: Final = str.maketrans({":": " ", "[": "(", "]": ")"})
+
+
+def _answers(rows: Sequence[Sequence[Any]], reader: UUID) -> tuple[Answer, ...]:
+    return tuple(
+        Answer(UUID(member_id), stage_id, key, value)
+        for member_id, stage_id, key, value, audience in rows
+        if may_read(str(reader), author=member_id, audience=audience)
+    )
+
+
+def _messages(rows: Sequence[Sequence[Any]], members: Sequence[Member], reader: UUID) -> dict[str, tuple[Message, ...]]:
+    authors = {str(member.id): member for member in members}
+    transcripts: dict[str, list[Message]] = {}
+    for stage_id, seq, author_id, author_kind, said, elapsed_ms, audience in rows:
+        if may_read(str(reader), author=author_id, audience=audience):
+            author = None if author_kind == "system" else authors.get(author_id)
+            message = _message(seq, author, said, elapsed_ms)
+            transcripts.setdefault(stage_id, []).append(message)
+    return {stage_id: tuple(transcript) for stage_id, transcript in transcripts.items()}
+
+
+def _message(seq: int, author: Member | None, said: str, elapsed_ms: int) -> Message:
+    if author is None:
+        return Message(seq, None, "", said, elapsed_ms)
+    return Message(seq, author.id, author.name, said, elapsed_ms)
+
+
+_PING = text("SELECT 1")
+
+
+async def check_reachable(database: Database) -> None:
+    """Return when Postgres answers.
+
+    Raises:
+        Unavailable: it does not.
+    """
+    async with database.transaction() as session:
+        await session.one(_PING)
