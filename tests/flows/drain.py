@@ -8,6 +8,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx2
+from sqlalchemy import insert, text
+
 from agent_worker.models import Model, build_models
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
@@ -15,8 +17,6 @@ from agent_worker.steps import take_step
 from agent_worker.thinking import Thinker
 from orchestrator.settling import fire_due_timers, settle
 from prompt_builder.app import create_app
-from sqlalchemy import insert, text
-
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db import experiments, tables
 from shared.db.members import join
@@ -50,6 +50,7 @@ class DrainLab:
         self._deliveries = deliveries
         self._rng = rng
         self._together = together
+        self._busy: set[UUID] = set()
         database.on_commit = self._collect
         transport = httpx2.ASGITransport(app=create_app(database))
         self.prompts = PromptClient(httpx2.AsyncClient(transport=transport, base_url="http://prompts"))
@@ -85,7 +86,7 @@ class DrainLab:
         """Handle hints, and let time pass when nothing else is left to do, until the lab is at rest."""
         for _ in range(ENOUGH):
             if self.hints:
-                await self._deliver(self._next_hints())
+                await self.deliver(self.next_hints())
             elif self.later:
                 self.later.sort(key=lambda one: one[0])
                 delay, work = self.later.pop(0)
@@ -96,21 +97,25 @@ class DrainLab:
                 return
         raise AssertionError("the lab never comes to rest")
 
-    def _next_hints(self) -> list[Hint]:
+    def next_hints(self) -> list[Hint]:
         if self._rng is not None:
             self._rng.shuffle(self.hints)
         chosen, self.hints = self.hints[: self._together], self.hints[self._together :]
         return chosen * self._deliveries
 
-    async def _deliver(self, hints: Sequence[Hint]) -> None:
+    async def deliver(self, hints: Sequence[Hint]) -> None:
+        """Handle these hints at the same time."""
         await asyncio.gather(*(self._handle(hint) for hint in hints))
+        busy, self._busy = self._busy, set()
+        for cohort_id in busy:
+            await settle(self.database, cohort_id, self.clock.now())
 
     async def _handle(self, hint: Hint) -> None:
         if hint.queue == ORCHESTRATOR:
             try:
                 await settle(self.database, UUID(hint.id), self.clock.now())
             except CohortBusy:
-                self.hints.append(hint)
+                self._busy.add(UUID(hint.id))
         elif hint.queue == AGENT_STEPS:
             async with self.database.transaction() as session:
                 await take_step(session, UUID(hint.id), self.clock.now())

@@ -5,11 +5,11 @@ from multiprocessing.connection import Connection
 from uuid import UUID
 
 import httpx2
+
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
 from prompt_builder.app import create_app
-
 from shared.checkpoints import on_checkpoint
 from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest

@@ -7,12 +7,12 @@ from multiprocessing.connection import Connection
 from uuid import UUID
 
 import pytest
-from tests.races.claiming import main
 from sqlalchemy import text
 
 from shared.db.conversation import post_message
 from shared.db.session import Database
 from tests.flows.drain import DrainLab
+from tests.races.claiming import main
 
 ROUNDS = 100
 SHARES = ((0, 3), (3, 5))
@@ -67,7 +67,7 @@ async def rooms_with_a_question(lab: DrainLab, rounds: int) -> list[tuple[UUID, 
         await lab.join(experiment_id)
     while lab.hints:
         # Settle and step only: what the room would say by itself is not part of this race.
-        await lab._deliver([hint for hint in lab._next_hints() if hint.type != "draft.wanted"])
+        await lab.deliver([hint for hint in lab.next_hints() if hint.type != "draft.wanted"])
     people = await lab.rows(
         "SELECT m.id, t.id AS thread_id FROM members m JOIN threads t USING (cohort_id) WHERE m.player = 'person'"
     )

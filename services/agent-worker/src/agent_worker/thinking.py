@@ -37,6 +37,9 @@ from shared.stages import kind_of
 
 log = structlog.get_logger(__name__)
 
+FIRST_LEASE_SECONDS = 60.0
+"""For how long a draft is leased before its model's time-out is known; the default time-out of a call."""
+
 Later = Callable[[float, Callable[[], Awaitable[None]]], None]
 """Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
 
@@ -95,7 +98,7 @@ class Thinker:
 
     async def _lease(self, draft_id: UUID) -> drafts.Lease | None:
         now = self._clock.now()
-        until = now + timedelta(seconds=60 + self._settings.lease_margin_seconds)
+        until = now + timedelta(seconds=FIRST_LEASE_SECONDS + self._settings.lease_margin_seconds)
         async with self._database.transaction() as session:
             return await drafts.lease(session, draft_id, self._owner, now, until)
 
@@ -113,7 +116,7 @@ class Thinker:
         model = self._models[lease.provider]
         messages = prompt.messages
         for number in range(lease.calls_made + 1, lease.agent.model.max_attempts + 1):
-            if not await self._keep(lease):
+            if not await self._keep(lease, number):
                 return
             attempt = await self._call(lease, prompt, model, messages, number)
             await reached("reply.received")
@@ -137,13 +140,14 @@ class Thinker:
         else:
             await self._give_up(lease, None)
 
-    async def _keep(self, lease: drafts.Lease) -> bool:
-        """Make the lease outlast one call with these settings."""
-        seconds = lease.agent.model.timeout_seconds + self._settings.lease_margin_seconds
-        if lease.calls_made == 0 and seconds <= 60 + self._settings.lease_margin_seconds and lease.attempts == 1:
+    async def _keep(self, lease: drafts.Lease, number: int) -> bool:
+        """Make the lease outlast the next call; False when it is not ours any more."""
+        timeout_seconds = lease.agent.model.timeout_seconds
+        if number == lease.calls_made + 1 and timeout_seconds <= FIRST_LEASE_SECONDS:
             return True
+        until = self._clock.now() + timedelta(seconds=timeout_seconds + self._settings.lease_margin_seconds)
         async with self._database.transaction() as session:
-            return await drafts.renew(session, lease, self._clock.now() + timedelta(seconds=seconds))
+            return await drafts.renew(session, lease, until)
 
     async def _call(
         self, lease: drafts.Lease, prompt: Prompt, model: Model, messages: tuple[ChatMessage, ...], number: int

@@ -206,7 +206,7 @@ _WRITE = text(
 
 
 async def _write(session: Session, scene: Scene, change: Change, cause: str) -> Scene:
-    """Write one change and return the scene as it is now; a claim that is lost closes its draft and changes nothing else."""
+    """Write one change and return the scene as it is now; a lost claim closes its draft and changes nothing else."""
     after, draft = change.after, change.claims
     row = await session.one(
         _WRITE,
@@ -330,9 +330,9 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
         if draft.state == "wanted":
             session.announce(Hint(provider_queue(draft.provider), "draft.wanted", str(draft.id)))
     for member in scene.members:
-        if member.player == "agent" and member.kind == "participant" and member.present:
-            if member.id in left or change.end_reason is not None:
-                session.announce(Hint(AGENT_STEPS, "member.changed", str(member.id)))
+        may_move = member.id in left or change.end_reason is not None
+        if may_move and member.player == "agent" and member.kind == "participant" and member.present:
+            session.announce(Hint(AGENT_STEPS, "member.changed", str(member.id)))
     if change.messages or change.end_reason is not None:
         session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
 

@@ -1,6 +1,6 @@
 """Drafts and model calls: leasing the work of an agent, recording what a model said, giving work back.
 
-Nothing is paid without a lease, and a lease is one conditional update: of two deliveries at the same instant one gets it.
+Nothing is paid without a lease, and a lease is one conditional update: of two deliveries at once one gets it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -165,8 +165,9 @@ _SAVE_CALL = text(_CALL)
 
 # The first look at the thread, before its lock: whoever sees that it is too late does not queue for the lock.
 _SAVE_REPLY = text(
-    f"""
-    WITH call AS ({_CALL})
+    "WITH call AS ("
+    + _CALL
+    + """)
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
         ready_to_end = :ready_to_end, due_at = :due_at, finish_ms = :finish_ms
     WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
@@ -195,7 +196,7 @@ async def save_reply(
     due_at: datetime,
     finish_ms: int,
 ) -> bool | None:
-    """Record the call and make the draft ready; None when the lease was lost, else whether the thread still waits for it.
+    """Record the call and make the draft ready; None when the lease was lost, else whether the thread awaits it.
 
     The call is recorded in any case: it was paid.
     """

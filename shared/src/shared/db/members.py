@@ -70,6 +70,11 @@ class Standing:
             reader=self.member.id,
             draws=self.draws.get(stage.id, {}),
             answers=answers,
+            earlier={
+                (self.member.id, stage_id): value
+                for (stage_id, key), value in self.answers.items()
+                if key == PAGE and stage_id != stage.id
+            },
             thread=self._thread(stage),
         )
 
