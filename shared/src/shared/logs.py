@@ -2,8 +2,9 @@
 
 import logging
 import sys
+from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TextIO
 from uuid import uuid4
 
 import structlog
@@ -25,8 +26,18 @@ def _add_correlation(_: Any, __: str, entry: structlog.typing.EventDict) -> stru
     return entry
 
 
-def set_up_logs(service: str, *, level: str = "INFO", as_json: bool = True) -> None:
-    """Send the logs of this process to standard error, as JSON lines or, in development, readable."""
+def set_up_logs(
+    service: str,
+    *,
+    level: str = "INFO",
+    as_json: bool = True,
+    stream: TextIO | None = None,
+    watchers: Sequence[structlog.typing.Processor] = (),
+) -> None:
+    """Send the logs of this process to `stream` (standard error), as JSON lines or, in development, readable.
+
+    `watchers` see every entry before it is rendered.
+    """
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
     )
@@ -36,11 +47,12 @@ def set_up_logs(service: str, *, level: str = "INFO", as_json: bool = True) -> N
             _add_correlation,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            *watchers,
             structlog.processors.format_exc_info,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=False,
     )
     structlog.contextvars.bind_contextvars(service=service)

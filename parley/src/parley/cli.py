@@ -1,0 +1,148 @@
+"""The command line: `parley up`, `run`, `validate`, `schema`. A command imports the heavy modules that it needs."""
+
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from shared.errors import InvalidInput, NotFound, ParleyError, SettingsInvalid, TooLarge
+
+BAD_INPUT: Final = 2
+FAILED: Final = 1
+INTERRUPTED: Final = 130
+
+_BAD_INPUT_ERRORS = (InvalidInput, TooLarge, SettingsInvalid, NotFound)
+
+app = typer.Typer(
+    name="parley",
+    help="Behavioural experiments with people and LLM agents.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file, YAML or JSON.")]
+ModelsOption = Annotated[
+    Literal["mock", "real"] | None,
+    typer.Option("--models", help="Which models speak: made-up replies that cost nothing, or real ones. [the file's]"),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where a folder for the data is made.")]
+DataDir = Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="Where the lab keeps its database and logs.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"parley {version('parley-lab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def up(
+    experiment: Annotated[
+        Path | None, typer.Option("--experiment", metavar="FILE", help="An experiment to run to its end first.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the REST API; 0: a free one.")] = 8000,
+    models: ModelsOption = None,
+    out: Out = Path("results"),
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Start the lab, run an experiment if one is named, and serve the REST API until Ctrl-C."""
+    from parley.running import Order, execute
+
+    order = Order(
+        file=experiment,
+        models=models,
+        out=out,
+        data_dir=data_dir,
+        port=port,
+        keep_serving=True,
+    )
+    raise typer.Exit(execute(order))
+
+
+@app.command()
+def run(
+    file: File,
+    models: ModelsOption = None,
+    out: Out = Path("results"),
+    data_dir: DataDir = Path(".parley"),
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="Serve the REST API meanwhile; 0: not, or on 8000 if people have to join."),
+    ] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the latest unfinished run.")] = False,
+) -> None:
+    """Run an experiment to its end and write its data.
+
+    Exit codes: 0 finished; 1 stuck, or participants failed; 2 bad input; 130 stopped by Ctrl-C.
+    """
+    from parley.running import Order, execute
+
+    order = Order(
+        file=file,
+        models=models,
+        out=out,
+        data_dir=data_dir,
+        port=port or None,
+        resume=resume,
+    )
+    raise typer.Exit(execute(order))
+
+
+@app.command()
+def validate(file: File) -> None:
+    """Check an experiment file and tell every problem in it at once."""
+    from parley.experiment_file import read_experiment
+
+    experiment = read_experiment(file)
+    cohorts = sum(plan.count for plan in experiment.cohorts)
+    participants = sum(plan.count * sum(seat.count for seat in plan.seats) for plan in experiment.cohorts)
+    typer.echo(
+        f"{file} is valid: {experiment.name!r}, stages: {len(experiment.stages)}, "
+        f"treatments: {len(experiment.treatments)}, cohorts: {cohorts}, participants: {participants}."
+    )
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of experiment files."""
+    import json
+
+    from shared.experiment import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+def main() -> None:
+    """The console script."""
+    from parley.environment import read_dotenv
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows another, instead of ending the run.
+            stream.reconfigure(errors="replace")
+    read_dotenv(Path.cwd())
+    try:
+        app()
+    except ParleyError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(BAD_INPUT if isinstance(error, _BAD_INPUT_ERRORS) else FAILED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""The embedded lab: PostgreSQL from a wheel, a bus in memory and all four services in one process and one event loop.
+
+With servers of one's own in the settings the same lab runs on those instead.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Protocol, Self
+from uuid import UUID
+
+import httpx2
+import structlog
+
+from agent_worker.models import Model, build_models
+from agent_worker.prompts import PromptClient
+from agent_worker.worker import Worker
+from gateway.app import create_app
+from gateway.settings import GatewaySettings, read
+from orchestrator.service import Orchestrator
+from parley.directory import DataDirectory
+from parley.serving import HOST, listening, serving
+from prompt_builder.app import create_app as create_prompt_builder
+from shared.bus import Bus
+from shared.bus.in_process import InProcessBus
+from shared.bus.publisher import OutboxPublisher
+from shared.bus.rabbit import RabbitBus
+from shared.clock import Clock, SystemClock
+from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
+from shared.db import drafts, embedded, keys, migrate
+from shared.db.lab import LabClaim, claim_lab
+from shared.db.outbox import Outbox
+from shared.db.session import Database, connect
+from shared.errors import SettingsInvalid, Unavailable
+from shared.settings import ServerSettings
+
+log = structlog.get_logger(__name__)
+
+OPERATOR: Final = "operator"
+"""The experimenter who owns what is run from the command line."""
+
+_POOL_SIZE: Final = 20
+_CLAIM_LOOK_SECONDS: Final = 5.0
+_ALONE_AGE_SECONDS: Final = 1.0
+"""Where no other process publishes, what lies in the outbox for longer was left by one that is gone."""
+
+
+class EmbeddedLab:
+    """A whole lab for as long as the block lasts.
+
+    `port` None: without the REST API; 0: on any free port. `mock_only`: no real model can be called, whoever asks.
+
+    Raises on entering:
+        SettingsInvalid: a busy port, another lab on the directory or database, data of another version.
+        Unavailable: PostgreSQL does not start or does not answer.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path,
+        *,
+        servers: ServerSettings,
+        environ: Mapping[str, str],
+        port: int | None,
+        mock_only: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        self.directory = DataDirectory(data_dir)
+        self.clock = clock or SystemClock()
+        self._servers = servers
+        self._environ = {**environ, USE_MOCK_VARIABLE: "true"} if mock_only else environ
+        self._port = port
+        self._mock_only = mock_only
+        self._stack = AsyncExitStack()
+        self._database: Database | None = None
+        self._operator_id: UUID | None = None
+        self._postgres: embedded.EmbeddedPostgres | None = None
+        self.url: str | None = None
+        self.is_lost = asyncio.Event()
+        """Set when another lab has taken the database over: this one must stop."""
+
+    @property
+    def database(self) -> Database:
+        assert self._database is not None, "the lab has not started"
+        return self._database
+
+    @property
+    def operator_id(self) -> UUID:
+        assert self._operator_id is not None, "the lab has not started"
+        return self._operator_id
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def stop_postgres(self) -> None:
+        """Stop an embedded server at once, for a process that is about to be cut short; what was committed stays."""
+        if self._postgres is not None:
+            self._postgres.stop()
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        listener = stack.enter_context(listening(self._port)) if self._port is not None else None
+        stack.enter_context(self.directory.held())
+        url = await self._database_url(stack)
+        await self._migrate(url)
+        claim = await _claimed(stack, url, self._servers.amqp_url)
+        database = await self._connected(stack, url)
+        await self._prepare(database)
+        bus = await _bus(stack, self._servers.amqp_url)
+        await stack.enter_async_context(_publishing(database, bus, is_alone=self._servers.amqp_url is None))
+        await self._start_services(stack, database, bus)
+        await stack.enter_async_context(_in_background(self._keep_claim(claim)))
+        if listener is not None:
+            await self._serve(stack, listener, database, bus)
+
+    async def _database_url(self, stack: AsyncExitStack) -> str:
+        if self._servers.database_url is not None:
+            return self._servers.database_url
+        # In a thread: it waits for other programs, and Ctrl-C should not.
+        self._postgres = server = await asyncio.to_thread(embedded.start, self.directory.postgres)
+        stack.push_async_callback(asyncio.to_thread, server.stop)
+        return server.url
+
+    async def _migrate(self, url: str) -> None:
+        try:
+            migrated = await asyncio.to_thread(migrate.upgrade, url)
+        except (SettingsInvalid, Unavailable):
+            raise
+        except Exception as error:
+            if self._postgres is not None:
+                raise
+            raise Unavailable(
+                f"The database at PARLEY_DATABASE_URL cannot be used ({type(error).__name__}). See that the server "
+                "runs, that the database exists, and that the user may create tables in it."
+            ) from error
+        if self._postgres is not None:
+            self.directory.stamp(embedded.MAJOR, migrated.after)
+
+    async def _connected(self, stack: AsyncExitStack, url: str) -> Database:
+        self._database = database = connect(url, pool_size=_POOL_SIZE)
+        stack.push_async_callback(database.close)
+        return database
+
+    async def _prepare(self, database: Database) -> None:
+        now = self.clock.now()
+        async with database.transaction() as session:
+            self._operator_id = await keys.store_key(session, self.directory.local_key(), OPERATOR, now)
+            # On a bus in this process nobody else can be at work: what is leased was leased by a process that is gone.
+            if self._servers.amqp_url is None:
+                voided = await drafts.void_leases(session, now)
+                log.info("lab.leases_voided", leases=voided)
+
+    async def _start_services(self, stack: AsyncExitStack, database: Database, bus: Bus) -> None:
+        prompts = PromptClient(
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=create_prompt_builder(database)), base_url="http://prompt-builder"
+            )
+        )
+        stack.push_async_callback(prompts.aclose)
+        orchestrator = Orchestrator(database=database, bus=bus, clock=self.clock)
+        worker = Worker(database=database, bus=bus, models=self._models(), prompts=prompts, clock=self.clock)
+        for service in (orchestrator, worker):
+            await stack.enter_async_context(_running(service))
+
+    def _models(self) -> Mapping[str, Model]:
+        models = build_models(self._environ)
+        return {MOCK_PROVIDER: models[MOCK_PROVIDER]} if self._mock_only else models
+
+    async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:
+        port = listener.getsockname()[1]
+        settings = read(GatewaySettings).model_copy(update={"host": HOST, "port": port})
+        app = create_app(database, bus, self.clock, settings, environ=self._environ)
+        await stack.enter_async_context(serving(app, settings, listener))
+        self.url = f"http://{HOST}:{port}"
+
+    async def _keep_claim(self, claim: LabClaim) -> None:
+        """A restart of PostgreSQL takes our place away: take it again before somebody else does."""
+        while True:
+            await asyncio.sleep(_CLAIM_LOOK_SECONDS)
+            try:
+                await claim.renew()
+            except SettingsInvalid as error:
+                log.error("lab.lost", reason=error.message)
+                self.is_lost.set()
+                return
+            except Exception as error:  # noqa: BLE001 - PostgreSQL is away, as its driver says it
+                log.warning("lab.claim_unknown", reason=str(error))
+
+
+class _Service(Protocol):
+    async def start(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+@asynccontextmanager
+async def _running(service: _Service) -> AsyncIterator[None]:
+    await service.start()
+    try:
+        yield
+    finally:
+        await service.stop()
+
+
+async def _claimed(stack: AsyncExitStack, url: str, amqp_url: str | None) -> LabClaim:
+    claim = await claim_lab(url, "in-process" if amqp_url is None else "rabbitmq")
+    stack.push_async_callback(claim.close)
+    return claim
+
+
+async def _bus(stack: AsyncExitStack, amqp_url: str | None) -> Bus:
+    bus = InProcessBus() if amqp_url is None else RabbitBus(amqp_url)
+    stack.push_async_callback(bus.close)
+    return bus
+
+
+@asynccontextmanager
+async def _publishing(database: Database, bus: Bus, *, is_alone: bool) -> AsyncIterator[None]:
+    outbox = Outbox(database, age_seconds=_ALONE_AGE_SECONDS) if is_alone else Outbox(database)
+    publisher = OutboxPublisher(bus, delete=outbox.delete, leftover=outbox.leftover)
+    database.on_commit = publisher.offer
+    publisher.start()
+    try:
+        yield
+    finally:
+        await publisher.stop()
+
+
+@asynccontextmanager
+async def _in_background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

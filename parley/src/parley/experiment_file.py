@@ -1,0 +1,99 @@
+"""An experiment file as the command line takes it: read, checked, and let through the gate to real models."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from shared.contracts.experiment import ModelMode
+from shared.contracts.providers import effective_model_mode, model_mode_problems
+from shared.errors import InvalidInput
+from shared.experiment import (
+    Experiment,
+    MediatorAssignment,
+    Resolved,
+    SeatAssignment,
+    allocate,
+    load,
+    resolve,
+)
+
+Models = Literal["mock", "real"]
+"""What `--models` asks for."""
+
+
+def read_experiment(path: Path) -> Experiment:
+    """The experiment in this file.
+
+    Raises:
+        InvalidInput: the file cannot be read, or with everything that is wrong in it.
+        TooLarge: nobody writes such a file by hand.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
+    return load(content, str(path))
+
+
+def providers_used(experiment: Experiment) -> set[str]:
+    """The providers of models that seats and mediators of this experiment would call, treatments included."""
+
+    @cache
+    def resolved(treatment_id: str | None) -> Resolved:
+        return resolve(experiment, treatment_id)
+
+    def used() -> Iterator[str]:
+        for cohort in allocate(experiment):
+            personas = resolved(cohort.treatment_id).personas
+            seats: list[SeatAssignment | MediatorAssignment] = [*cohort.seats, *cohort.mediators]
+            for seat in seats:
+                if seat.persona_id is not None:
+                    yield personas[seat.persona_id].model.provider
+
+    return set(used())
+
+
+def has_open_seats(experiment: Experiment) -> bool:
+    """Whether somebody has to join before this experiment can end."""
+    return any(seat.open for cohort in experiment.cohorts for seat in cohort.seats)
+
+
+def chosen_mode(experiment: Experiment, models: Models | None, environ: Mapping[str, str]) -> ModelMode:
+    """The model mode in which a new run of this experiment takes place.
+
+    Raises:
+        InvalidInput: it would call real models and may not, with every reason.
+    """
+    mode: ModelMode = "mock" if models == "mock" else experiment.model_mode
+    requested_real = models == "real"
+    refuse(model_mode_problems(mode, providers_used(experiment), environ, requested_real=requested_real))
+    return effective_model_mode(mode, requested_real=requested_real)
+
+
+def kept_mode(
+    stored: ModelMode, experiment: Experiment, models: Models | None, environ: Mapping[str, str]
+) -> ModelMode:
+    """The model mode in which a run that was begun goes on: the one it was begun in.
+
+    Raises:
+        InvalidInput: another was asked for, or it calls real models and may not (any more).
+    """
+    if stored == "real" and models == "mock":
+        refuse(
+            ["This run was begun with real models and cannot change to the mock. Start a new run with --models mock."]
+        )
+    requested_real = models == "real"
+    problems = model_mode_problems(
+        stored, providers_used(experiment), environ, requested_real=requested_real, is_draft=False
+    )
+    refuse(problems)
+    return stored
+
+
+def refuse(problems: list[str]) -> None:
+    """Raises:
+    InvalidInput: when there are any problems.
+    """
+    if problems:
+        raise InvalidInput("\n".join(problems))

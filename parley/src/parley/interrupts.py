@@ -1,0 +1,65 @@
+"""Ctrl-C and SIGTERM as the command line means them: once to finish what is in hand, twice to stop at once."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+ResultT = TypeVar("ResultT")
+
+EXIT_OF_SIGNAL: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
+
+
+class Interrupted(Exception):
+    """The user wants the command to end; `exit_code` is what a shell expects of it then."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"interrupted ({exit_code})")
+        self.exit_code = exit_code
+
+
+class Interrupts:
+    """Listens for the signals of this process from its making on; belongs to a running loop.
+
+    `on_first` may tell the user that the wish was heard, `before_exit` runs when they insist.
+    """
+
+    def __init__(self, *, on_first: Callable[[], None], before_exit: Callable[[], None]) -> None:
+        self._wanted = asyncio.Event()
+        self._exit_code = 0
+        self._on_first = on_first
+        self._before_exit = before_exit
+        for number in EXIT_OF_SIGNAL:
+            asyncio.get_running_loop().add_signal_handler(number, self._heard, number)
+
+    def _heard(self, number: signal.Signals) -> None:
+        if not self._wanted.is_set():
+            self._exit_code = EXIT_OF_SIGNAL[number]
+            self._wanted.set()
+            self._on_first()
+            return
+        self._before_exit()
+        os._exit(EXIT_OF_SIGNAL[number])
+
+    async def wait(self) -> None:
+        """Return when the user wants the command to end."""
+        await self._wanted.wait()
+
+    async def unless(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """What `work` returns.
+
+        Raises:
+            Interrupted: the user wanted the command to end first; `work` was cancelled.
+        """
+        task = asyncio.create_task(work)
+        wanted = asyncio.create_task(self._wanted.wait())
+        try:
+            await asyncio.wait({task, wanted}, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            raise Interrupted(self._exit_code)
+        finally:
+            for unfinished in (task, wanted):
+                unfinished.cancel()
+            await asyncio.gather(task, wanted, return_exceptions=True)

@@ -1,0 +1,48 @@
+"""The logs of an embedded lab: into a file as JSON lines, with word of errors to whoever is watching."""
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import structlog
+
+from shared.logs import set_up_logs
+
+OnError = Callable[[str], None]
+"""Told the name of an event that was logged as an error."""
+
+
+@contextmanager
+def logging_to(path: Path, on_error: OnError) -> Iterator[None]:
+    """Send the logs of this process to the end of this file, libraries' warnings included, until the block ends."""
+
+    def watch(_: object, method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        if method in ("error", "exception", "critical"):
+            on_error(str(entry.get("event", "")))
+        return entry
+
+    with path.open("a", encoding="utf-8", buffering=1) as file:
+        set_up_logs("lab", stream=file, watchers=[watch])
+        handler = logging.StreamHandler(file)
+        handler.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=[
+                    structlog.processors.add_log_level,
+                    structlog.processors.TimeStamper(fmt="iso", utc=True),
+                    structlog.processors.format_exc_info,
+                ],
+                processors=[
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.JSONRenderer(),
+                ],
+            )
+        )
+        root = logging.getLogger()
+        root.addHandler(handler)
+        try:
+            yield
+        finally:
+            root.removeHandler(handler)
+            set_up_logs("lab", level="WARNING", stream=sys.stderr)

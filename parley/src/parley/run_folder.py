@@ -1,0 +1,111 @@
+"""Where the data of a run goes: `results/<experiment>/<run>/`, one new folder per run, with `run.json` in it."""
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from shared.errors import InvalidInput
+
+RECORD = "run.json"
+FINISHED = "finished"
+UNFINISHED = "unfinished"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of an experiment file; `file_hash` is that of what the file said."""
+
+    folder: Path
+    experiment_id: UUID
+    file_hash: str
+    file: str
+    model_mode: str
+    started_at: str
+    status: str = UNFINISHED
+
+
+def slug(name: str) -> str:
+    """A folder name for an experiment's name."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].rstrip("-") or "experiment"
+
+
+def begin(
+    out: Path, name: str, *, experiment_id: UUID, file_hash: str, file: Path, model_mode: str, now: datetime
+) -> Run:
+    """Make the folder of a new run and record it there; an existing folder is never used."""
+    folder = out / slug(name) / f"{now:%Y%m%dT%H%M%SZ}-{experiment_id.hex[:8]}"
+    folder.mkdir(parents=True)
+    run = Run(folder, experiment_id, file_hash, str(file), model_mode, now.isoformat())
+    write(run)
+    return run
+
+
+def finish(run: Run) -> None:
+    """Record that nothing of this run is left to do."""
+    write(replace(run, status=FINISHED))
+
+
+def write(run: Run) -> None:
+    """Record the run, so that a reader finds the old record or the new one, whole."""
+    fields = {
+        "experiment_id": str(run.experiment_id),
+        "file": run.file,
+        "file_hash": run.file_hash,
+        "model_mode": run.model_mode,
+        "started_at": run.started_at,
+        "status": run.status,
+    }
+    partial = run.folder / f"{RECORD}.partial"
+    partial.write_text(json.dumps(fields, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    os.replace(partial, run.folder / RECORD)
+
+
+def latest_unfinished(out: Path, name: str, file: Path, file_hash: str) -> Run:
+    """The run that `--resume` goes on with.
+
+    Raises:
+        InvalidInput: there is none, or the newest one was made from something else than the file says now.
+    """
+    experiment_folder = out / slug(name)
+    run = next((run for run in _runs(experiment_folder) if run.status != FINISHED), None)
+    if run is None:
+        raise InvalidInput(f"There is nothing to resume: no unfinished run of {file} is in {experiment_folder}.")
+    if run.file_hash != file_hash:
+        raise InvalidInput(
+            f"The latest unfinished run, {run.folder}, was begun with another file or another version of it: "
+            f"{run.file} said something else than {file} says now. Restore that file to resume the run, "
+            "or start a new run without --resume."
+        )
+    return run
+
+
+def _runs(experiment_folder: Path) -> Iterator[Run]:
+    """The runs in this folder, newest first: their names begin with the time."""
+    for record in sorted(experiment_folder.glob(f"*/{RECORD}"), reverse=True):
+        run = _read(record)
+        if run is not None:
+            yield run
+
+
+def _read(record: Path) -> Run | None:
+    try:
+        fields: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
+        return Run(
+            folder=record.parent,
+            experiment_id=UUID(fields["experiment_id"]),
+            file_hash=str(fields["file_hash"]),
+            file=str(fields["file"]),
+            model_mode=str(fields["model_mode"]),
+            started_at=str(fields["started_at"]),
+            status=str(fields["status"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

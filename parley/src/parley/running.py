@@ -1,0 +1,287 @@
+"""Running experiments in an embedded lab, as `parley up` and `parley run` do it."""
+
+import asyncio
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final
+from uuid import UUID
+
+import uvloop
+
+from parley import run_folder
+from parley.embedded import EmbeddedLab
+from parley.experiment_file import Models, chosen_mode, has_open_seats, kept_mode, read_experiment
+from parley.following import Ending, Follower
+from parley.interrupts import Interrupted, Interrupts
+from parley.lab_logs import logging_to
+from parley.run_folder import Run
+from parley.screen import Screen, progress_line
+from shared.contracts.experiment import ModelMode
+from shared.db import experiments
+from shared.db.following import Failed, failed_members, open_seats, others_running
+from shared.errors import InvalidInput, NotFound, Unavailable
+from shared.experiment import Experiment
+from shared.exports import export
+from shared.settings import ServerSettings, read_settings
+
+DEFAULT_PORT: Final = 8000
+
+FINISHED: Final = 0
+INCOMPLETE: Final = 1
+"""The run is stuck, or participants failed in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the user asked for. `port` None: no REST API, unless people have to join; 0: any free port."""
+
+    file: Path | None
+    models: Models | None
+    out: Path
+    data_dir: Path
+    port: int | None
+    resume: bool = False
+    keep_serving: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be run, once everything that can be refused beforehand was not; `run` is the one to go on with."""
+
+    file: Path
+    experiment: Experiment
+    file_hash: str
+    model_mode: ModelMode
+    run: Run | None
+
+
+def execute(order: Order) -> int:
+    """Do what was ordered and return the exit code.
+
+    Raises:
+        ParleyError: it was refused, before anything has started whenever that is possible.
+    """
+    servers = read_settings(ServerSettings)
+    plan = None if order.file is None else _plan(order, order.file)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_execute(order, plan, servers))
+
+
+def _plan(order: Order, file: Path) -> Plan:
+    experiment = read_experiment(file)
+    file_hash = experiments.document_hash(experiment)
+    if not order.resume:
+        return Plan(file, experiment, file_hash, chosen_mode(experiment, order.models, os.environ), None)
+    run = run_folder.latest_unfinished(order.out, experiment.name, file, file_hash)
+    stored: ModelMode = "real" if run.model_mode == "real" else "mock"
+    return Plan(file, experiment, file_hash, kept_mode(stored, experiment, order.models, os.environ), run)
+
+
+def _port(order: Order, plan: Plan | None) -> int | None:
+    if order.port is None and plan is not None and has_open_seats(plan.experiment):
+        return DEFAULT_PORT
+    return order.port
+
+
+def _mock_only(order: Order, plan: Plan | None) -> bool:
+    """What was left unfinished in the data directory goes on too: without a word for real models, none is called."""
+    if order.models == "mock":
+        return True
+    return not order.keep_serving and plan is not None and plan.model_mode == "mock"
+
+
+async def _execute(order: Order, plan: Plan | None, servers: ServerSettings) -> int:
+    lab = EmbeddedLab(
+        order.data_dir,
+        servers=servers,
+        environ=os.environ,
+        port=_port(order, plan),
+        mock_only=_mock_only(order, plan),
+    )
+    lab.directory.make()
+    with Screen() as screen, logging_to(lab.directory.log, _errors_to(screen, lab.directory.log)):
+        interrupts = Interrupts(
+            on_first=lambda: screen.notice("Finishing what is in hand ... (Ctrl-C again stops at once)"),
+            before_exit=lab.stop_postgres,
+        )
+        screen.notice("Starting the lab ...", style="dim")
+        async with lab:
+            return await _in_lab(order, plan, lab, screen, interrupts)
+
+
+def _errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
+    """Tells the user of each kind of error once; the rest is in the log."""
+    told: set[str] = set()
+
+    def tell(event: str) -> None:
+        if event not in told:
+            told.add(event)
+            screen.problem(f"The lab had an error ({event}). Details are in {log}.")
+
+    return tell
+
+
+async def _in_lab(order: Order, plan: Plan | None, lab: EmbeddedLab, screen: Screen, interrupts: Interrupts) -> int:
+    _say_where(lab, screen)
+    code = FINISHED
+    if plan is not None:
+        try:
+            code = await interrupts.unless(_while_ours(lab, _ExperimentRun(order, plan, lab, screen).to_its_end()))
+        except Interrupted as interrupted:
+            screen.end_progress()
+            _say_how_to_go_on(order, plan, screen)
+            return interrupted.exit_code
+    if order.keep_serving:
+        screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
+        try:
+            await interrupts.unless(_while_ours(lab, asyncio.Event().wait()))
+        except Interrupted:
+            return code
+    return code
+
+
+async def _while_ours(lab: EmbeddedLab, work: Any) -> Any:
+    """What `work` returns.
+
+    Raises:
+        Unavailable: another lab took the database in the meantime.
+    """
+    task = asyncio.ensure_future(work)
+    lost = asyncio.create_task(lab.is_lost.wait())
+    try:
+        await asyncio.wait({task, lost}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Unavailable("Another lab has taken over this database while PostgreSQL was away; this one stops.")
+        return task.result()
+    finally:
+        for unfinished in (task, lost):
+            unfinished.cancel()
+        await asyncio.gather(task, lost, return_exceptions=True)
+
+
+def _say_where(lab: EmbeddedLab, screen: Screen) -> None:
+    screen.notice(f"The lab runs. Its data and logs are in {lab.directory.path}.")
+    if lab.url is not None:
+        screen.notice(f"REST API: {lab.url}  documentation: {lab.url}/docs  API key: in {lab.directory.api_key}")
+
+
+def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
+    command = ["parley", "run", str(plan.file), "--resume"]
+    if str(order.out) != "results":
+        command += ["--out", str(order.out)]
+    if str(order.data_dir) != ".parley":
+        command += ["--data-dir", str(order.data_dir)]
+    screen.notice(f"Stopped. What was finished is kept in {order.data_dir}. Go on with: {shlex.join(command)}")
+
+
+class _ExperimentRun:
+    """One run of an experiment, from its start or where it was left to its data files."""
+
+    def __init__(self, order: Order, plan: Plan, lab: EmbeddedLab, screen: Screen) -> None:
+        self._order = order
+        self._plan = plan
+        self._lab = lab
+        self._screen = screen
+        self._database = lab.database
+
+    async def to_its_end(self) -> int:
+        began = monotonic()
+        run = await self._resumed(self._plan.run) if self._plan.run is not None else await self._begun()
+        follower = Follower(self._database, run.experiment_id, self._screen)
+        if self._plan.run is not None:
+            await follower.skip_what_was()
+        await self._start(run.experiment_id)
+        await self._say_who_is_awaited(run.experiment_id)
+        ending = await follower.until_over()
+        self._screen.end_progress()
+        return await self._concluded(run, ending, monotonic() - began)
+
+    async def _begun(self) -> Run:
+        plan, now = self._plan, self._lab.clock.now()
+        async with self._database.transaction() as session:
+            experiment_id = await experiments.create(session, self._lab.operator_id, plan.experiment, now)
+            if plan.model_mode != plan.experiment.model_mode:
+                await experiments.set_model_mode(session, experiment_id, plan.model_mode)
+        # The record stands before anything happens, so that whatever has begun can be resumed.
+        run = run_folder.begin(
+            self._order.out,
+            plan.experiment.name,
+            experiment_id=experiment_id,
+            file_hash=plan.file_hash,
+            file=plan.file,
+            model_mode=plan.model_mode,
+            now=now,
+        )
+        self._say_what(f"Running {plan.experiment.name!r} from {plan.file}")
+        return run
+
+    async def _resumed(self, run: Run) -> Run:
+        async with self._database.transaction() as session:
+            try:
+                row = await experiments.find(session, run.experiment_id)
+            except NotFound as error:
+                raise InvalidInput(
+                    f"The run {run.folder} was begun in another lab: its experiment is not in this one's database. "
+                    "Name the data directory (--data-dir) or PARLEY_DATABASE_URL with which it was begun."
+                ) from error
+        if row.model_mode != self._plan.model_mode:
+            raise InvalidInput(f"{run.folder / run_folder.RECORD} was changed: the run uses {row.model_mode} models.")
+        self._say_what(f"Going on with the run {run.folder}")
+        return run
+
+    def _say_what(self, text: str) -> None:
+        mode = self._plan.model_mode
+        says_other = mode != self._plan.experiment.model_mode
+        models = f"{mode} models" + (f" (the file says {self._plan.experiment.model_mode})" if says_other else "")
+        self._screen.notice(f"{text}, with {models}, pace {self._plan.experiment.pace}.", style="bold")
+
+    async def _start(self, experiment_id: UUID) -> None:
+        async with self._database.transaction() as session:
+            row = await experiments.find(session, experiment_id)
+            if row.status == "draft":
+                await experiments.start(session, experiment_id, self._lab.clock.now())
+            others = await others_running(session, experiment_id)
+        if others:
+            self._screen.notice(
+                f"Unfinished experiments in this lab go on as well: {', '.join(map(repr, others[:5]))}"
+                + (f" and {len(others) - 5} more." if len(others) > 5 else "."),
+                style="yellow",
+            )
+
+    async def _say_who_is_awaited(self, experiment_id: UUID) -> None:
+        async with self._database.transaction() as session:
+            seats = await open_seats(session, experiment_id)
+        if seats:
+            self._screen.notice(
+                f"Waiting for {seats} {'person' if seats == 1 else 'people'} to join: "
+                f"curl -X POST {self._lab.url}/v1/experiments/{experiment_id}/join",
+                style="bold yellow",
+            )
+
+    async def _concluded(self, run: Run, ending: Ending, seconds: float) -> int:
+        await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
+        async with self._database.transaction() as session:
+            failed = await failed_members(session, run.experiment_id)
+        self._say_how_it_ended(ending, failed, seconds)
+        self._screen.notice(f"The data are in {run.folder}{os.sep}", style="bold")
+        if ending.stuck:
+            return INCOMPLETE
+        run_folder.finish(run)
+        return INCOMPLETE if failed else FINISHED
+
+    def _say_how_it_ended(self, ending: Ending, failed: "tuple[Failed, ...] | Any", seconds: float) -> None:
+        self._screen.notice(progress_line(ending.progress))
+        if ending.stuck:
+            self._screen.problem("The run is stuck: nothing more will happen in it.")
+        for stuck in ending.stuck:
+            self._screen.problem(f"  {stuck.member_path} on {stuck.stage_id or 'no stage'}: {stuck.reason}")
+        if failed:
+            self._screen.problem(f"{len(failed)} of the participants failed:")
+        for member in failed:
+            self._screen.problem(f"  {member.member_path} on {member.stage_id or 'no stage'}: {member.reason}")
+        if not ending.stuck and not failed:
+            self._screen.notice(f"Finished in {seconds:.1f} s.", style="bold green")

@@ -1,0 +1,67 @@
+"""What somebody who follows a run wants to be told besides its events: who failed, alerts, open seats."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.db.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A participant whom the lab had to give up, and why."""
+
+    member_path: str
+    stage_id: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    id: UUID
+    cohort_path: str | None
+    text: str
+    created_at: datetime
+
+
+_FAILED = text(
+    """
+    SELECT path, stage_ids[position + 1] AS stage_id, status_reason FROM members
+    WHERE experiment_id = :id AND kind = 'participant' AND status = 'failed' ORDER BY length(path), path COLLATE "C"
+    """
+)
+_ALERTS = text(
+    """
+    SELECT a.id, c.path AS cohort_path, a.text, a.created_at
+    FROM alerts a LEFT JOIN cohorts c ON c.id = a.cohort_id
+    WHERE a.experiment_id = :id ORDER BY a.created_at, a.path
+    """
+)
+_OPEN_SEATS = text("SELECT count(*) AS n FROM members WHERE experiment_id = :id AND status = 'expected'")
+_OTHERS = text("SELECT name FROM experiments WHERE status = 'running' AND id <> :id ORDER BY started_at, id")
+
+
+async def failed_members(session: Session, experiment_id: UUID) -> Sequence[Failed]:
+    """The participants who failed, in the order of their paths."""
+    rows = await session.all(_FAILED, {"id": experiment_id})
+    return [Failed(row.path, row.stage_id, row.status_reason or "no reason was given") for row in rows]
+
+
+async def alerts_of(session: Session, experiment_id: UUID) -> Sequence[Alert]:
+    """Everything an experimenter should look at in this experiment, oldest first."""
+    rows = await session.all(_ALERTS, {"id": experiment_id})
+    return [Alert(row.id, row.cohort_path, row.text, row.created_at) for row in rows]
+
+
+async def open_seats(session: Session, experiment_id: UUID) -> int:
+    """How many people are still expected to join."""
+    count: int = (await session.one(_OPEN_SEATS, {"id": experiment_id})).n
+    return count
+
+
+async def others_running(session: Session, experiment_id: UUID) -> Sequence[str]:
+    """The names of the other experiments that have been started and have not ended: a lab goes on with all of them."""
+    return [row.name for row in await session.all(_OTHERS, {"id": experiment_id})]
