@@ -114,7 +114,7 @@ def embedded(place: Place) -> Iterator[Running]:
         "LLM_USE_MOCK": "false",
         **place.models,
     }
-    with Tool("embedded lab", ["-m", "benchmarks.embedded", str(port), _API_KEY], environment) as lab:
+    with Tool("embedded lab", ["-m", "benchmarks.embedded", str(port)], environment) as lab:
         key = lab.line()
         lab.wait_for_http(f"http://127.0.0.1:{port}/readyz")
         yield Running(port, (lab.process.pid,), lambda count: _parley_rooms(port, count, key))
