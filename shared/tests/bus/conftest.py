@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.testing.buses import Broker, InProcessBroker, RabbitBroker, amqp_url
+from shared.testing.buses import Broker, InProcessBroker, RabbitBroker
 
 QUEUES = ("work", "other")
 
@@ -16,13 +16,13 @@ async def broker(request: pytest.FixtureRequest) -> AsyncIterator[Broker]:
     if request.param == "in_process":
         broker = InProcessBroker(delivery_limit=2)
     else:
-        broker = RabbitBroker(amqp_url(), queues=QUEUES, delivery_limit=2)
+        broker = RabbitBroker(request.getfixturevalue("amqp_url"), queues=QUEUES, delivery_limit=2)
     yield broker
     await broker.close()
 
 
 @pytest.fixture
-async def rabbit() -> AsyncIterator[RabbitBroker]:
-    broker = RabbitBroker(amqp_url(), queues=QUEUES, delivery_limit=2)
+async def rabbit(amqp_url: str) -> AsyncIterator[RabbitBroker]:
+    broker = RabbitBroker(amqp_url, queues=QUEUES, delivery_limit=2)
     yield broker
     await broker.close()

@@ -1,7 +1,6 @@
 """One broker of either kind with as many processes on it as a test wants, and handlers that a test can steer."""
 
 import asyncio
-import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -10,10 +9,6 @@ from shared.bus import DELIVERY_LIMIT, Bus, Pause, back_off
 from shared.bus.in_process import InProcessBus
 from shared.bus.rabbit import RabbitBus
 from shared.contracts.hints import Hint
-
-
-def amqp_url() -> str:
-    return os.environ.get("PARLEY_TEST_AMQP_URL", "amqp://guest:guest@127.0.0.1:5672/")
 
 
 class Broker(ABC):
