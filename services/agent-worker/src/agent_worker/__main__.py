@@ -1,0 +1,48 @@
+"""`python -m agent_worker` takes the steps of agents and calls their models in a distributed lab."""
+
+import asyncio
+import os
+import sys
+
+from agent_worker.models import build_models
+from agent_worker.prompts import client_of
+from agent_worker.settings import WorkerSettings
+from agent_worker.worker import Worker
+from shared.process import connected, run_process
+from shared.settings import ProcessSettings, read_settings
+
+
+class WorkerProcessSettings(ProcessSettings):
+    prompt_builder_url: str = "http://127.0.0.1:8001"
+    """Where the prompt builder answers."""
+
+
+async def serve(settings: WorkerProcessSettings) -> None:
+    """Work until cancelled, then finish what is in hand."""
+    own = read_settings(WorkerSettings)
+    prompts = client_of(settings.prompt_builder_url)
+    try:
+        async with connected(settings) as parts:
+            worker = Worker(
+                database=parts.database,
+                bus=parts.bus,
+                models=build_models(os.environ),
+                prompts=prompts,
+                clock=parts.clock,
+                settings=own,
+            )
+            await worker.start()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await worker.stop()
+    finally:
+        await prompts.aclose()
+
+
+def main() -> int:
+    return run_process("agent-worker", WorkerProcessSettings, serve)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

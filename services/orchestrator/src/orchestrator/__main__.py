@@ -1,0 +1,29 @@
+"""`python -m orchestrator` settles the cohorts of a distributed lab."""
+
+import asyncio
+import sys
+
+from orchestrator.service import Orchestrator
+from orchestrator.settings import OrchestratorSettings
+from shared.process import connected, run_process
+from shared.settings import ProcessSettings, read_settings
+
+
+async def serve(settings: ProcessSettings) -> None:
+    """Work until cancelled, then finish what is in hand."""
+    own = read_settings(OrchestratorSettings)
+    async with connected(settings) as parts:
+        orchestrator = Orchestrator(database=parts.database, bus=parts.bus, clock=parts.clock, settings=own)
+        await orchestrator.start()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await orchestrator.stop()
+
+
+def main() -> int:
+    return run_process("orchestrator", ProcessSettings, serve)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""A service as a process of its own: reads its settings, connects, answers health checks, stops when it is told to."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import structlog
+
+from shared.bus import Bus
+from shared.bus.publisher import OutboxPublisher
+from shared.bus.rabbit import RabbitBus
+from shared.clock import Clock, SystemClock
+from shared.db.context import check_reachable
+from shared.db.lab import claim_lab
+from shared.db.migrate import HEAD, read_revision
+from shared.db.outbox import Outbox
+from shared.db.session import Database, connect
+from shared.errors import ParleyError, SettingsInvalid, Unavailable
+from shared.health import answering_health
+from shared.logs import set_up_logs
+from shared.settings import ProcessSettings, read_settings
+
+log = structlog.get_logger(__name__)
+
+SettingsT = TypeVar("SettingsT", bound=ProcessSettings)
+
+_CHECK_SECONDS: Final = 2.0
+_RETRY_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a service works with."""
+
+    database: Database
+    bus: Bus
+    clock: Clock
+
+
+def run_process(service: str, settings_model: type[SettingsT], work: Callable[[SettingsT], Awaitable[None]]) -> int:
+    """Run a service until SIGTERM or SIGINT; returns the exit code, 2 when its settings are missing or wrong."""
+    try:
+        settings = read_settings(settings_model)
+        set_up_logs(service, level=settings.log_level, as_json=settings.log_format == "json")
+        asyncio.run(_until_told_to_stop(work(settings)))
+    except SettingsInvalid as error:
+        print(f"The service {service} cannot start.\n{error}", file=sys.stderr)
+        return 2
+    except ParleyError as error:
+        print(f"The service {service} stops. {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _until_told_to_stop(work: Awaitable[None]) -> None:
+    """A signal cancels `work`, which then finishes what it has in hand."""
+    task = asyncio.ensure_future(work)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("process.stopped")
+
+
+@asynccontextmanager
+async def connected(settings: ProcessSettings) -> AsyncIterator[Parts]:
+    """A distributed lab's parts for one process, and its health checks, until the block ends.
+
+    Waits for Postgres when it is away; the broker may come later.
+
+    Raises:
+        SettingsInvalid: the database has not been migrated, or belongs to an embedded lab.
+    """
+    async with AsyncExitStack() as stack:
+        database = connect(settings.database_url, pool_size=settings.database_pool_size)
+        stack.push_async_callback(database.close)
+        bus = RabbitBus(settings.amqp_url)
+        stack.push_async_callback(bus.close)
+        health = answering_health(settings.health_host, settings.health_port, lambda: _is_ready(database, bus))
+        await stack.enter_async_context(health)
+        await _require_schema(database)
+        claim = await claim_lab(settings.database_url, "rabbitmq")
+        stack.push_async_callback(claim.close)
+        outbox = Outbox(database)
+        publisher = OutboxPublisher(bus, delete=outbox.delete, leftover=outbox.leftover)
+        database.on_commit = publisher.offer
+        publisher.start()
+        stack.push_async_callback(publisher.stop)
+        yield Parts(database, bus, SystemClock())
+
+
+async def _require_schema(database: Database) -> None:
+    found = await _revision(database)
+    if found is None or found < HEAD:
+        raise SettingsInvalid(
+            f"The database at PARLEY_DATABASE_URL stands at {f'revision {found}' if found else 'no revision'}, this "
+            f"service needs {HEAD}. Run first: python -m shared.db.migrate"
+        )
+
+
+async def _revision(database: Database) -> str | None:
+    while True:
+        try:
+            async with database.transaction() as session:
+                return await read_revision(session)
+        except Unavailable as error:
+            log.warning("process.waits_for_database", reason=error.message)
+        await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _is_ready(database: Database, bus: Bus) -> bool:
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            await check_reachable(database)
+            return await bus.ping()
+    except (TimeoutError, Unavailable):
+        return False
