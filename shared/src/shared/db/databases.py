@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic, sleep
 from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
+
+from shared.errors import Unavailable
 
 
 def with_name(url: str, name: str) -> str:
@@ -32,6 +35,23 @@ def drop_database(url: str, name: str) -> None:
     """Drop the database if it is there, and cut off whoever is connected to it."""
     with _connected(url) as connection:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def wait_until_ready(url: str, *, seconds: float) -> None:
+    """Wait for a server that is starting.
+
+    Raises:
+        Unavailable: it did not answer in this time.
+    """
+    deadline = monotonic() + seconds
+    while True:
+        try:
+            with _connected(url):
+                return
+        except psycopg.OperationalError as error:
+            if monotonic() > deadline:
+                raise Unavailable(f"The database did not answer within {seconds:.0f} s: {error}") from error
+            sleep(0.1)
 
 
 @contextmanager

@@ -25,6 +25,8 @@ _guard = pytest.StashKey[NetworkGuard]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # The Docker client does not close its sockets, and some later test would be blamed for it.
+    config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket\.socket fd=\d+, family=1,:ResourceWarning")
     config.stash[_sources] = {}
     config.stash[_guard] = NetworkGuard()
     config.stash[_guard].install()
@@ -70,6 +72,12 @@ def pytest_testnodedown(node: object) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["parley_sources"] = session.config.stash[_sources]
+
+
+@pytest.fixture
+def network_guard(pytestconfig: pytest.Config) -> NetworkGuard:
+    """For tests that start a server of their own on another machine."""
+    return pytestconfig.stash[_guard]
 
 
 @pytest.fixture(scope="session")

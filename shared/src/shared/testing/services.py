@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -84,38 +85,44 @@ def rabbitmq() -> Iterator[Server]:
 def _postgres_in_docker() -> Iterator[Server]:
     require_docker()
     from testcontainers.core.container import DockerContainer
-    from testcontainers.core.wait_strategies import ExecWaitStrategy
+
+    from shared.db import databases
 
     image = os.environ.get("POSTGRES_IMAGE", POSTGRES_IMAGE)
+    # Docker publishes the port to the network.
+    password = token_hex(8)
     container = (
         DockerContainer(image)
-        .with_env("POSTGRES_PASSWORD", "test")
+        .with_env("POSTGRES_PASSWORD", password)
         .with_exposed_ports(5432)
         # Nothing in it has to survive, so it need not wait for the disk.
         .with_command("postgres -c fsync=off -c max_connections=300")
-        # Over TCP: the server that runs while the image sets itself up listens on its socket only.
-        .waiting_for(ExecWaitStrategy(["pg_isready", "--host", "127.0.0.1", "--username", "postgres"]))
     )
     with _started(container, image, 5432) as address:
-        yield Server(f"postgresql://postgres:test@{address}/postgres", f"Docker ({image})")
+        url = f"postgresql://postgres:{password}@{address}/postgres"
+        # Not by a command in the container, for which the Docker client leaves a socket open.
+        databases.wait_until_ready(url, seconds=60)
+        yield Server(url, f"Docker ({image})")
 
 
 @contextmanager
 def _rabbitmq_in_docker() -> Iterator[Server]:
     require_docker()
     from testcontainers.core.container import DockerContainer
-    from testcontainers.core.wait_strategies import ExecWaitStrategy
+    from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
     image = os.environ.get("RABBITMQ_IMAGE", RABBITMQ_IMAGE)
+    password = token_hex(8)
     container = (
         DockerContainer(image)
         .with_env("RABBITMQ_DEFAULT_USER", "test")
-        .with_env("RABBITMQ_DEFAULT_PASS", "test")
+        .with_env("RABBITMQ_DEFAULT_PASS", password)
         .with_exposed_ports(5672)
-        .waiting_for(ExecWaitStrategy(["rabbitmq-diagnostics", "--quiet", "check_port_connectivity"]))
+        # Not `rabbitmq-diagnostics`, which as root reads another cookie than the server's.
+        .waiting_for(LogMessageWaitStrategy("Server startup complete"))
     )
     with _started(container, image, 5672) as address:
-        yield Server(f"amqp://test:test@{address}/", f"Docker ({image})")
+        yield Server(f"amqp://test:{password}@{address}/", f"Docker ({image})")
 
 
 @contextmanager
@@ -125,11 +132,14 @@ def _started(container: "DockerContainer", image: str, port: int) -> Iterator[st
 
     try:
         container.start()
-    except (DockerException, OSError, RuntimeError) as error:
+        address = f"{container.get_container_host_ip()}:{container.get_exposed_port(port)}"
+    except BaseException as error:
         container.stop()
+        if not isinstance(error, DockerException | OSError | RuntimeError):
+            raise
         raise NoServer(f"Docker cannot start {image}: {str(error).splitlines()[0]}") from error
     try:
-        yield f"{container.get_container_host_ip()}:{container.get_exposed_port(port)}"
+        yield address
     finally:
         container.stop()
 

@@ -1,0 +1,141 @@
+"""Fixtures that every member relies on, and the rule that no test reaches the network."""
+
+import asyncio
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from shared.db.session import Database
+from shared.testing import services
+from shared.testing.fake_clock import FakeClock
+from shared.testing.network import NetworkGuard
+
+INSERT = text("INSERT INTO experimenters (id, name, created_at) VALUES (gen_random_uuid(), 'Ada', now())")
+COUNT = text("SELECT count(*) AS n FROM experimenters")
+
+
+@pytest.mark.parametrize("_", ["first", "second"])
+async def test_each_test_has_a_database_of_its_own(database: Database, _: str) -> None:
+    async with database.transaction() as session:
+        await session.run(INSERT)
+
+    async with database.transaction() as session:
+        assert (await session.one(COUNT)).n == 1
+
+
+@pytest.mark.parametrize("_", ["first", "second"])
+async def test_shared_database_works_in_every_event_loop(shared_database: Database, _: str) -> None:
+    async with shared_database.transaction() as session:
+        assert (await session.one(COUNT)).n >= 0
+
+
+def test_database_fixtures_mark_their_tests(request: pytest.FixtureRequest, database_url: str) -> None:
+    assert request.node.get_closest_marker("postgres")
+
+
+def test_fake_clock_stands_still_until_it_is_moved(fake_clock: FakeClock) -> None:
+    before = fake_clock.now()
+
+    fake_clock.advance(1.5)
+
+    assert fake_clock.now() - before == timedelta(seconds=1.5)
+    assert fake_clock.now().tzinfo is not None
+
+
+async def test_servers_on_this_machine_can_be_reached() -> None:
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "localhost", 0)
+    host, port = server.sockets[0].getsockname()[:2]
+
+    _, writer = await asyncio.open_connection(host, port)
+
+    writer.close()
+    server.close()
+    await server.wait_closed()
+
+
+def test_a_test_that_reaches_the_network_fails_though_it_swallows_the_error(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest('pytest_plugins = ["shared.testing.plugin"]')
+    pytester.makepyfile(
+        """
+        import asyncio
+        import socket
+
+        def test_by_name():
+            try:
+                socket.create_connection(("models.example", 443), timeout=1)
+            except Exception:
+                pass
+
+        def test_by_address():
+            try:
+                socket.create_connection(("192.0.2.1", 443), timeout=1)
+            except Exception:
+                pass
+
+        def test_in_a_loop():
+            async def call():
+                await asyncio.open_connection("192.0.2.1", 443)
+            try:
+                asyncio.run(call())
+            except Exception:
+                pass
+
+        def test_without():
+            pass
+        """
+    )
+
+    outcome = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+
+    outcome.assert_outcomes(passed=1, failed=3)
+    outcome.stdout.fnmatch_lines(["*The test tried to reach models.example. No test may use the network.*"])
+
+
+def test_guard_is_taken_away_with_the_session() -> None:
+    program = (
+        "import socket, pytest; before = socket.getaddrinfo, socket.socket.connect;"
+        "pytest.main(['--version', '-p', 'shared.testing.plugin']);"
+        "assert before == (socket.getaddrinfo, socket.socket.connect)"
+    )
+
+    outcome = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert outcome.returncode == 0, outcome.stderr
+
+
+def test_environment_names_the_database_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(services.DATABASE_VARIABLE, "postgresql://somebody:secret@database.example/postgres")
+
+    with services.postgres() as server:
+        assert server.url == "postgresql://somebody:secret@database.example/postgres"
+        assert "secret" not in server.source
+
+
+def test_without_docker_there_is_no_rabbitmq(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(services.AMQP_VARIABLE, raising=False)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+
+    with pytest.raises(services.NoServer, match="no Docker engine"), services.rabbitmq():
+        pass
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_docker_starts_a_rabbitmq(monkeypatch: pytest.MonkeyPatch, network_guard: NetworkGuard) -> None:
+    monkeypatch.delenv(services.AMQP_VARIABLE, raising=False)
+
+    with ExitStack() as stack:
+        try:
+            server = stack.enter_context(services.rabbitmq())
+        except services.NoServer as error:
+            pytest.skip(str(error))
+        network_guard.allow(server.url)
+        host, _, port = server.url.rpartition("@")[2].strip("/").partition(":")
+        with socket.create_connection((host, int(port)), timeout=5) as connection:
+            connection.sendall(b"AMQP\x00\x00\x09\x01")
+            assert connection.recv(1)
