@@ -1,0 +1,363 @@
+"""What the REST API takes and gives: the same shapes for every client, whatever the stage kinds are."""
+
+from datetime import datetime
+from math import isfinite
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from shared.contracts.experiment import ModelMode, Pace
+from shared.replies import is_storable
+
+DEEPEST: Final = 32
+_LARGEST_INTEGER: Final = 2**63 - 1
+
+
+class Resource(BaseModel):
+    """Base of what the API gives."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+
+class Request(BaseModel):
+    """Base of what the API takes: unknown fields are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _storable_text(value: object) -> object:
+    if isinstance(value, str) and not is_storable(value):
+        raise ValueError("text without NUL and without broken characters is expected")
+    return value
+
+
+def _not_blank(value: str) -> str:
+    if not value.strip():
+        raise ValueError("text that is more than white space is expected")
+    return value
+
+
+def storable_json(value: Any, depth: int = 0) -> Any:
+    """The value itself, when Postgres can hold it and give it back unchanged.
+
+    Raises:
+        ValueError: it holds NUL or broken characters, a number that JSON does not know, or too many levels.
+    """
+    if depth > DEEPEST:
+        raise ValueError(f"at most {DEEPEST} levels of objects and lists are expected")
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _storable_text(key)
+            storable_json(part, depth + 1)
+    elif isinstance(value, list):
+        for part in value:
+            storable_json(part, depth + 1)
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError("a finite number is expected")
+    elif isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+        raise ValueError("a number of at most 63 bits is expected")
+    return _storable_text(value)
+
+
+StorableText = Annotated[str, BeforeValidator(_storable_text)]
+StorableJson = Annotated[Any, AfterValidator(storable_json)]
+MessageText = Annotated[StorableText, Field(min_length=1, max_length=10_000), AfterValidator(_not_blank)]
+
+
+class ProblemItem(Resource):
+    """One thing that is wrong with the input."""
+
+    where: str = Field(examples=["stages[2].questions[0].id"])
+    """The path into the input."""
+    found: str = Field(examples=["'age' again"])
+    expected: str = Field(examples=["an id of its own for every question"])
+
+
+class ProblemDetails(Resource):
+    """Any answer that is not a success (RFC 9457, `application/problem+json`)."""
+
+    type: str = Field(examples=["urn:parley:problem:conflict"])
+    title: str = Field(examples=["Conflict"])
+    status: int = Field(examples=[409])
+    detail: str = Field(examples=["This stage is not open yet."])
+    """What happened and what to do, for people."""
+    code: str = Field(examples=["conflict"])
+    """What happened, for programs; does not change."""
+    can_retry: bool = Field(examples=[False])
+    """Whether the same request can succeed later."""
+    correlation_id: str = Field(examples=["4b0c2f6f3f0a4b7b9f1c7a0d6f1f2c55"])
+    """Names this request in the logs of every service."""
+    reason: str | None = Field(default=None, examples=["stage_locked"])
+    """For conflicts: a stable word."""
+    problems: list[ProblemItem] = Field(default=[], examples=[[]])
+    """Everything that is wrong with the input, at once."""
+
+
+class Health(Resource):
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(Resource):
+    status: Literal["ready"] = "ready"
+    database: bool = True
+    bus: bool = Field(examples=[True])
+    """Whether the bus answers; without it the gateway stays ready, and what it accepts is published later."""
+
+
+class ExperimentProgress(Resource):
+    members_by_status: dict[str, int] = Field(examples=[{"in_progress": 3, "completed": 1}])
+    """Participants, by status."""
+    messages: int = Field(examples=[12])
+    model_calls: int = Field(examples=[20])
+    cohorts: int = Field(examples=[2])
+    cohorts_running: int = Field(examples=[1])
+
+
+class ExperimentSummary(Resource):
+    id: UUID
+    name: str = Field(examples=["Free night buses"])
+    study: str = Field(examples=["Night buses"])
+    status: Literal["draft", "running", "ended"]
+    pace: Pace
+    model_mode: ModelMode
+    seed: int = Field(examples=[7])
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+class ExperimentResource(ExperimentSummary):
+    is_test: bool = Field(examples=[False])
+    document_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    """The same for two files that say the same."""
+    progress: ExperimentProgress
+
+
+class ExperimentList(Resource):
+    experiments: list[ExperimentSummary]
+
+
+class ExperimentCheck(Resource):
+    """What a valid experiment file comes to."""
+
+    name: str = Field(examples=["Free night buses"])
+    document_hash: str
+    stages: list[str] = Field(examples=[["welcome", "before", "talk", "after"]])
+    treatments: list[str] = Field(examples=[["control", "warm"]])
+    cohorts: int = Field(examples=[2])
+    members: int = Field(examples=[10])
+    """Seats and mediators of all cohorts."""
+
+
+class ExperimentChange(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model_mode": "mock"}]})
+
+    model_mode: ModelMode
+    """`mock` or `real`; can be changed while the experiment is a draft."""
+
+
+class CohortResource(Resource):
+    id: UUID
+    path: str = Field(examples=["c1"])
+    name: str = Field(examples=["morning"])
+    treatment_id: str = Field(examples=["control"])
+    status: Literal["running", "ended"]
+    locked: bool
+    open_seats: int = Field(examples=[1])
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class CohortList(Resource):
+    cohorts: list[CohortResource]
+
+
+class ProfileResource(Resource):
+    """How others see a member; the same shape for people and agents."""
+
+    name: str = Field(default="", examples=["Ada"])
+    avatar: str = Field(default="", examples=["🦊"])
+    pronouns: str = Field(default="", examples=["she/her"])
+
+
+class ProfileRequest(Request):
+    """How the participant wants to be seen; what is left out is given by the lab."""
+
+    name: StorableText = Field(default="", max_length=100, examples=["Ada"])
+    avatar: StorableText = Field(default="", max_length=32, examples=["🦊"])
+    pronouns: StorableText = Field(default="", max_length=40, examples=["she/her"])
+
+
+class MemberResource(Resource):
+    """A member as the experimenter sees them, private parts included."""
+
+    id: UUID
+    path: str = Field(examples=["c1/m2"])
+    kind: Literal["participant", "mediator"]
+    player: Literal["person", "agent", "script"]
+    profile: ProfileResource
+    agent: dict[str, Any] | None
+    """The private configuration of an agent: persona, model settings, chat settings."""
+    status: str = Field(examples=["in_progress"])
+    status_reason: str | None
+    stage_id: str | None = Field(examples=["talk"])
+    """Where the member is; null after the last stage."""
+    stage_ids: list[str]
+    cohort_id: UUID
+    cohort: str = Field(examples=["morning"])
+    treatment_id: str = Field(examples=["control"])
+    is_test: bool
+    created_at: datetime
+    joined_at: datetime | None
+    arrived_at: datetime | None
+    ended_at: datetime | None
+
+
+class MemberList(Resource):
+    members: list[MemberResource]
+    next_after: UUID | None
+    """Give this as `after` to read on; null at the end."""
+
+
+class RemovalRequest(Request):
+    reason: StorableText = Field(min_length=1, max_length=500, examples=["asked to be taken out"])
+
+
+class JoinRequest(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"profile": {"name": "Ada", "pronouns": "she/her"}}]})
+
+    cohort_id: UUID | None = None
+    """The cohort to join; left out: the first one with an open seat."""
+    profile: ProfileRequest | None = None
+
+
+class StageMark(Resource):
+    """One stage on the way of a participant."""
+
+    id: str = Field(examples=["talk"])
+    title: str = Field(examples=["The conversation"])
+    kind: str = Field(examples=["group_chat"])
+    state: Literal["done", "current", "locked", "upcoming"]
+    """`locked`: the participant is there, and it is not open yet."""
+
+
+class Me(Resource):
+    """Everything that the shell of a participant's page shows."""
+
+    member_id: UUID
+    cohort_id: UUID
+    experiment_id: UUID
+    profile: ProfileResource
+    status: str = Field(examples=["in_progress"])
+    status_reason: str | None
+    stages: list[StageMark]
+    stage_id: str | None = Field(examples=["talk"])
+    """Where the participant is; null after the last stage."""
+    cursor: str = Field(examples=["6f0f7a5e-1111-5222-8333-444455556666:17"])
+    """Follow the live stream from here to miss nothing of what this answer does not show."""
+
+
+class Joined(Resource):
+    member_id: UUID
+    token: str = Field(examples=["rVQ3v3mP..."])
+    """The participant's key to everything below `/v1/me`; shown this once."""
+    me: Me
+
+
+class Lock(Resource):
+    """Why a stage is not open yet."""
+
+    reason: str = Field(examples=["Waiting for others: 2 of 3 have arrived."])
+    arrived: int | None = Field(examples=[2])
+    """How many have arrived; null when the stage does not say."""
+    expected: int | None = Field(examples=[3])
+
+
+class ThreadState(Resource):
+    id: UUID
+    last_seq: int = Field(examples=[4])
+    has_ended: bool
+
+
+class StagePage(Resource):
+    """Everything that one stage shows to the participant."""
+
+    stage_id: str = Field(examples=["talk"])
+    kind: str = Field(examples=["group_chat"])
+    state: Literal["done", "current", "locked"]
+    lock: Lock | None
+    view: dict[str, Any] | None
+    """What the page shows; its fields belong to the kind. Null while the stage is locked."""
+    answer: Any
+    """The participant's own answer; null before there is one."""
+    blocked_by: list[str] = Field(examples=[["Please answer the questions on this page."]])
+    """Why the participant cannot go on yet, without an answer given with the request to go on."""
+    thread: ThreadState | None
+
+
+class Page(Resource):
+    """Where the participant is now, and what is to be seen there."""
+
+    me: Me
+    page: StagePage | None
+    """Null after the last stage, and when the participant is not in the experiment any more."""
+
+
+class AdvanceRequest(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"answer": {"age": 33, "city": "Chur"}}]})
+
+    from_stage_id: StorableText | None = None
+    """The stage to leave; when given, the same as in the path."""
+    answer: StorableJson = None
+    """The answer to the page; left out where the stage takes none."""
+
+
+class MessageRequest(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"text": "Hello all!", "client_message_id": "m-1"}]})
+
+    text: MessageText
+    client_message_id: StorableText = Field(min_length=1, max_length=100)
+    """Chosen by the client; the same one again gives the message that stands, and posts nothing."""
+    reply_to: UUID | None = None
+    """The message in the same thread that this one answers."""
+
+
+class Author(Resource):
+    id: UUID
+    profile: ProfileResource
+
+
+class MessageResource(Resource):
+    id: UUID
+    thread_id: UUID
+    stage_id: str = Field(examples=["talk"])
+    seq: int = Field(examples=[3])
+    """1, 2, 3, ... in the thread."""
+    author: Author | None
+    """Null for what the lab says."""
+    text: str = Field(examples=["Hello all!"])
+    reply_to: UUID | None
+    elapsed_ms: int = Field(examples=[4200])
+    """Time since the stage opened."""
+    created_at: datetime
+
+
+class MessageList(Resource):
+    messages: list[MessageResource]
+    read_to: int = Field(examples=[3])
+    """Give this as `after_seq` to read on."""
+    has_ended: bool
+    """Nothing more can be said in this thread."""
+
+
+class StreamEvent(Resource):
+    """The `data` of one server-sent event; its `id` is the cursor to resume from, its `event` the type."""
+
+    type: str = Field(examples=["message.created"])
+    cohort_id: UUID
+    stream_seq: int = Field(examples=[17])
+    """1, 2, 3, ... in the cohort; a participant sees only some of them."""
+    at: datetime
+    data: Any
+    """What the event is about, as the reader may see it."""

@@ -1,0 +1,185 @@
+# ruff: noqa: S608 - statements are put together from constants of this module only
+"""The research data, read in one snapshot and streamed row by row in an order that two runs share.
+
+Everything is sorted by path, numbers in it as numbers. Tokens, hashes of keys and leases are never selected.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Row, text
+
+from shared.db.experiments import find
+from shared.db.session import Database, Session
+
+BATCH: Final = 200
+
+_SNAPSHOT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
+
+@asynccontextmanager
+async def snapshot(database: Database) -> AsyncIterator[Session]:
+    """A session in which every read sees the same moment.
+
+    Raises:
+        Unavailable: Postgres cannot be reached.
+    """
+    async with database.transaction() as session:
+        await session.run(_SNAPSHOT)
+        yield session
+
+
+def _by(*columns: str) -> str:
+    return ", ".join(map(_natural, columns))
+
+
+def _natural(column: str) -> str:
+    """Sorts c2 before c10: every number is filled up to nine digits. The column itself decides what is left equal."""
+    filled = rf"regexp_replace({column}, '\d+', '00000000\&', 'g')"
+    return rf"""regexp_replace({filled}, '\d*(\d{{9}})', '\1', 'g') COLLATE "C", {column} COLLATE "C" """
+
+
+_OF_COHORT: Final = "JOIN cohorts c ON c.id = x.cohort_id WHERE c.experiment_id = :experiment_id"
+
+SECTIONS: Final[Mapping[str, str]] = {
+    "treatments": f"""
+        SELECT x.id AS treatment, x.levels, x.resolved FROM treatments x
+        WHERE x.experiment_id = :experiment_id ORDER BY {_by("x.id")}
+    """,
+    "cohorts": f"""
+        SELECT x.id AS cohort_id, x.path AS cohort_path, x.name AS cohort, x.treatment_id AS treatment, x.variables,
+            x.status, x.locked, x.created_at, x.ended_at
+        FROM cohorts x WHERE x.experiment_id = :experiment_id ORDER BY {_by("x.path")}
+    """,
+    "members": f"""
+        SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
+            c.treatment_id AS treatment, x.kind, x.player, x.profile, x.agent_config AS agent, x.status,
+            x.status_reason, x.stage_ids AS stages, x.position, x.is_test, x.created_at, x.joined_at, x.arrived_at,
+            x.ended_at
+        FROM members x {_OF_COHORT} ORDER BY {_by("x.path")}
+    """,
+    "stages": f"""
+        SELECT c.path AS cohort_path, x.stage_id AS stage, x.draws, x.unlocked_at, x.ended_at
+        FROM cohort_stages x {_OF_COHORT} ORDER BY {_by("c.path", "x.stage_id")}
+    """,
+    "answers": f"""
+        SELECT m.path AS member_path, x.member_id, c.path AS cohort_path, x.stage_id AS stage, x.key, x.value, x.valid,
+            x.audience AS audience_ids, x.revision, x.completed_at, x.written_at
+        FROM answers x JOIN members m ON m.id = x.member_id {_OF_COHORT} ORDER BY {_by("m.path", "x.stage_id", "x.key")}
+    """,
+    "asks": f"""
+        SELECT x.path, x.id AS ask_id, c.path AS cohort_path, m.path AS member_path, x.stage_id AS stage, x.key,
+            x.generation, x.purpose, x.state, x.reason, x.opened_at, x.closed_at
+        FROM asks x JOIN members m ON m.id = x.member_id {_OF_COHORT} ORDER BY {_by("x.path")}, x.generation
+    """,
+    "threads": f"""
+        SELECT x.path, x.id AS thread_id, c.path AS cohort_path, x.stage_id AS stage, x.scope, x.last_seq,
+            x.agent_run, x.clock_ms, x.turn_state, x.held, x.end_reason, x.opened_at, x.ended_at
+        FROM threads x {_OF_COHORT} ORDER BY {_by("x.path")}
+    """,
+    "messages": f"""
+        SELECT t.path AS thread_path, g.seq, g.id AS message_id, t.id AS thread_id, c.path AS cohort_path,
+            c.name AS cohort, c.treatment_id AS treatment, t.stage_id AS stage, m.path AS author_path,
+            g.member_id AS author_id, g.author_kind, m.kind AS author_role, m.profile ->> 'name' AS author_name,
+            g.text, r.seq AS reply_to_seq, g.reply_to AS reply_to_id, g.audience AS audience_ids,
+            g.trigger_key AS trigger_id, g.explanation, g.elapsed_ms, g.created_at
+        FROM messages g JOIN threads t ON t.id = g.thread_id JOIN cohorts c ON c.id = t.cohort_id
+            LEFT JOIN members m ON m.id = g.member_id LEFT JOIN messages r ON r.id = g.reply_to
+        WHERE c.experiment_id = :experiment_id ORDER BY {_by("t.path")}, g.seq
+    """,
+    "drafts": f"""
+        SELECT x.path, x.id AS draft_id, c.path AS cohort_path, m.path AS member_path, x.stage_id AS stage,
+            t.path AS thread_path, a.path AS ask_path, x.trigger_key AS trigger_id, x.wave, x.as_of_seq, x.purpose,
+            x.provider, x.state, x.reason, x.reply, x.ready_to_end, x.message_id, x.finish_ms, x.attempts,
+            x.not_before AS not_before_at, x.due_at, x.created_at, x.closed_at
+        FROM drafts x JOIN members m ON m.id = x.member_id
+            LEFT JOIN threads t ON t.id = x.thread_id LEFT JOIN asks a ON a.id = x.ask_id
+        {_OF_COHORT} ORDER BY {_by("x.path")}
+    """,
+    "trigger_log": f"""
+        SELECT t.path AS thread_path, g.seq AS message_seq, x.trigger_key AS trigger_id, m.path AS member_path,
+            d.path AS draft_path, x.message_id, x.claimed_at
+        FROM trigger_log x JOIN threads t ON t.id = x.thread_id JOIN cohorts c ON c.id = t.cohort_id
+            JOIN members m ON m.id = x.member_id JOIN drafts d ON d.id = x.draft_id
+            JOIN messages g ON g.id = x.message_id
+        WHERE c.experiment_id = :experiment_id ORDER BY {_by("t.path")}, g.seq
+    """,
+    "model_calls": f"""
+        SELECT x.path, d.path AS draft_path, c.path AS cohort_path, m.path AS member_path, d.stage_id AS stage,
+            d.purpose, x.id AS call_id, x.draft_id, x.part, x.attempt, x.provider, x.model_asked, x.model_returned,
+            x.model_mode, x.status, x.error, x.tokens_in, x.tokens_out, x.cost, x.settings, x.prompt_hash, x.prompt,
+            x.raw, x.parsed, x.started_at, x.finished_at
+        FROM model_calls x JOIN drafts d ON d.id = x.draft_id JOIN cohorts c ON c.id = d.cohort_id
+            JOIN members m ON m.id = d.member_id
+        WHERE c.experiment_id = :experiment_id ORDER BY {_by("d.path", "x.part")}, x.attempt
+    """,
+    "timers": f"""
+        SELECT x.path, x.id AS timer_id, c.path AS cohort_path, x.purpose, x.generation, x.state, x.remaining_ms,
+            x.due_at, x.fired_at
+        FROM timers x {_OF_COHORT} ORDER BY {_by("x.path")}, x.generation
+    """,
+    "alerts": f"""
+        SELECT x.path, x.id AS alert_id, x.type, x.text, x.created_at, x.resolved_at
+        FROM alerts x WHERE x.experiment_id = :experiment_id ORDER BY {_by("x.path")}
+    """,
+    "events": f"""
+        SELECT c.path AS cohort_path, x.subject, x.type, x.actor, x.cause, x.subject_id, x.payload,
+            x.audience AS audience_ids, x.public IS NOT NULL AS is_public, x.stream_seq, x.at
+        FROM events x {_OF_COHORT} ORDER BY {_by("c.path", "x.subject")}, x.stream_seq
+    """,
+}
+"""The tables of the data, in the order of `data.json`, each with its statement."""
+
+_PARTICIPANTS: Final = f"""
+    SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
+        c.treatment_id AS treatment, x.player, x.profile, x.agent_config AS agent, x.status, x.status_reason,
+        x.stage_ids AS stages, x.position, x.is_test, x.created_at, x.joined_at, x.ended_at,
+        (SELECT jsonb_object_agg(a.stage_id, a.value) FROM answers a
+            WHERE a.member_id = x.id AND a.key = '' AND a.valid AND a.completed_at IS NOT NULL) AS pages
+    FROM members x {_OF_COHORT} AND x.kind = 'participant' ORDER BY {_by("x.path")}
+"""
+
+_ANSWERS: Final = f"""
+    SELECT x.member_id, m.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
+        c.treatment_id AS treatment, m.player, x.stage_id AS stage, x.key, x.value, x.revision, x.completed_at,
+        x.written_at
+    FROM answers x JOIN members m ON m.id = x.member_id {_OF_COHORT} AND x.valid
+    ORDER BY {_by("m.path")}, array_position(m.stage_ids, x.stage_id), {_by("x.key")}
+"""
+
+
+async def experiment(session: Session, experiment_id: UUID) -> Row[Any]:
+    """The experiment's row, its document included.
+
+    Raises:
+        NotFound: there is none.
+    """
+    return await find(session, experiment_id)
+
+
+async def section(session: Session, name: str, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
+    """The rows of one of `SECTIONS`; few of them are in memory at a time."""
+    async for row in _stream(session, SECTIONS[name], experiment_id):
+        yield row
+
+
+async def participants(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
+    """Participants with `pages`, their completed page answers by stage."""
+    async for row in _stream(session, _PARTICIPANTS, experiment_id):
+        yield row
+
+
+async def answers(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
+    """Valid answers, in the order in which each participant went through the stages."""
+    async for row in _stream(session, _ANSWERS, experiment_id):
+        yield row
+
+
+async def _stream(session: Session, statement: str, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
+    async with session.connection.stream(
+        text(statement), {"experiment_id": experiment_id}, execution_options={"yield_per": BATCH}
+    ) as result:
+        async for row in result.mappings():
+            yield dict(row)

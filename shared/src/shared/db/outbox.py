@@ -1,0 +1,39 @@
+"""The outbox as the publisher uses it: reading what was left behind, deleting what the bus has confirmed."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import text
+
+from shared.checkpoints import reached
+from shared.contracts.hints import Hint
+from shared.db.session import Database
+
+# The database's clock wrote created_at, so the database's clock says how old a row is.
+_LEFTOVER = text(
+    """
+    SELECT id, queue, type, subject_id, correlation FROM outbox
+    WHERE created_at <= statement_timestamp() - make_interval(secs => :age_seconds)
+    ORDER BY id LIMIT :most
+    """
+)
+_DELETE = text("DELETE FROM outbox WHERE id = ANY(:ids)")
+
+
+class Outbox:
+    """The outbox of one database. Rows younger than `age_seconds` are left to the process that wrote them."""
+
+    def __init__(self, database: Database, *, age_seconds: float = 10.0) -> None:
+        self._database = database
+        self._age_seconds = age_seconds
+
+    async def leftover(self, limit: int) -> Sequence[tuple[int, Hint]]:
+        """The oldest rows that nobody has published and deleted by now; two processes may find the same."""
+        async with self._database.transaction() as session:
+            rows = await session.all(_LEFTOVER, {"age_seconds": self._age_seconds, "most": limit})
+        return [(row.id, Hint(row.queue, row.type, row.subject_id, row.correlation)) for row in rows]
+
+    async def delete(self, ids: Sequence[int]) -> None:
+        """Remove confirmed rows; those that are gone already are no error."""
+        await reached("outbox.confirmed")
+        async with self._database.transaction() as session:
+            await session.run(_DELETE, {"ids": sorted(ids)})

@@ -1,0 +1,208 @@
+"""What the API shows besides where a member stands: who is here, what was said, how far the stream is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, text
+
+from shared.audience import may_read
+from shared.db.conversation import as_member
+from shared.db.session import Session
+from shared.errors import NotFound, NotSignedIn
+from shared.stage import Member
+
+
+@dataclass(frozen=True, slots=True)
+class Bearer:
+    """The member who holds a token, and no more than posting and streaming need."""
+
+    member_id: UUID
+    experiment_id: UUID
+    cohort_id: UUID
+    path: str
+
+
+_BEARER = text("SELECT id, experiment_id, cohort_id, path FROM members WHERE token_hash = :token_hash")
+
+
+async def bearer(session: Session, token_hash: str) -> Bearer:
+    """Whose token this is, without locking anything.
+
+    Raises:
+        NotSignedIn: nobody has it.
+    """
+    row = await session.first(_BEARER, {"token_hash": token_hash})
+    if row is None:
+        raise NotSignedIn("This participant token is not valid. Join the experiment to get one.")
+    return Bearer(row.id, row.experiment_id, row.cohort_id, row.path)
+
+
+_COMPANY = text(
+    """
+    SELECT m.id, m.path, m.kind, m.player, m.profile, m.agent_config -> 'chat' AS chat,
+        m.status = 'in_progress' AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id) AS present
+    FROM members m WHERE m.cohort_id = :cohort_id
+        AND (m.status NOT IN ('expected', 'removed') OR m.id = :member_id)
+    ORDER BY length(m.path), m.path COLLATE "C"
+    """
+)
+
+
+async def company(session: Session, cohort_id: UUID, member_id: UUID, stage_id: str) -> tuple[Member, ...]:
+    """Everybody whom this member meets in the cohort, mediators and the member included."""
+    rows = await session.all(_COMPANY, {"cohort_id": cohort_id, "member_id": member_id, "stage_id": stage_id})
+    return tuple(as_member(row._asdict()) for row in rows)
+
+
+_CURSOR = text("SELECT last FROM streams WHERE cohort_id = :cohort_id")
+_CURSOR_OF_TOKEN = text(
+    "SELECT s.last FROM streams s JOIN members m ON m.cohort_id = s.cohort_id WHERE m.token_hash = :token_hash"
+)
+
+
+async def cursor(session: Session, cohort_id: UUID) -> int:
+    """Up to where the cohort's stream has come. Read it before what it stands beside, so that nothing falls between."""
+    row = await session.one(_CURSOR, {"cohort_id": cohort_id})
+    last: int = row.last
+    return last
+
+
+async def cursor_of_token(session: Session, token_hash: str) -> int:
+    """`cursor` for the cohort of whoever holds the token; 0 when nobody does."""
+    row = await session.first(_CURSOR_OF_TOKEN, {"token_hash": token_hash})
+    return 0 if row is None else row.last
+
+
+# Somebody who has not reached the stage sees none of its thread.
+_THREAD = text(
+    """
+    SELECT t.id, t.stage_id, t.ended_at FROM threads t JOIN members m ON m.cohort_id = t.cohort_id
+    WHERE t.id = :thread_id AND m.id = :member_id AND t.scope IN ('group', 'private:' || m.path)
+        AND array_position(m.stage_ids, t.stage_id) <= m.position + 1
+    """
+)
+_MESSAGES = text(
+    """
+    SELECT g.id, g.seq, g.member_id, a.profile, g.text, g.reply_to, g.audience, g.elapsed_ms, g.created_at
+    FROM messages g LEFT JOIN members a ON a.id = g.member_id
+    WHERE g.thread_id = :thread_id AND g.seq > :after_seq
+    ORDER BY g.seq LIMIT :most
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPage:
+    """Some messages of a thread, oldest first, as their reader may see them."""
+
+    stage_id: str
+    has_ended: bool
+    messages: Sequence[Mapping[str, Any]]
+    read_to: int
+    """The number of the last message that was looked at, whether the reader may see it or not."""
+
+
+async def messages(session: Session, thread_id: UUID, member_id: UUID, *, after_seq: int, most: int) -> ThreadPage:
+    """The next messages of a thread for one reader.
+
+    Raises:
+        NotFound: there is no such thread, or the reader has no part in it.
+    """
+    thread = await session.first(_THREAD, {"thread_id": thread_id, "member_id": member_id})
+    if thread is None:
+        raise NotFound("There is no such conversation.")
+    rows = await session.all(_MESSAGES, {"thread_id": thread_id, "after_seq": after_seq, "most": most})
+    seen = [row for row in rows if may_read(member_id, author=row.member_id, audience=row.audience)]
+    return ThreadPage(
+        stage_id=thread.stage_id,
+        has_ended=thread.ended_at is not None,
+        messages=[_message(row, thread) for row in seen],
+        read_to=rows[-1].seq if rows else after_seq,
+    )
+
+
+def _message(row: Row[Any], thread: Row[Any]) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "thread_id": thread.id,
+        "stage_id": thread.stage_id,
+        "seq": row.seq,
+        "author": None if row.member_id is None else {"id": row.member_id, "profile": row.profile},
+        "text": row.text,
+        "reply_to": row.reply_to,
+        "elapsed_ms": row.elapsed_ms,
+        "created_at": row.created_at,
+    }
+
+
+_HAS_MESSAGE = text("SELECT 1 FROM messages WHERE id = :message_id AND thread_id = :thread_id")
+
+
+async def has_message(session: Session, thread_id: UUID, message_id: UUID) -> bool:
+    """Whether this message stands in this thread."""
+    return await session.first(_HAS_MESSAGE, {"message_id": message_id, "thread_id": thread_id}) is not None
+
+
+_ENTRY = """
+    SELECT m.id, m.path, m.kind, m.player, m.profile, m.agent_config, m.status, m.status_reason, m.stage_ids,
+        m.position, m.is_test, m.created_at, m.joined_at, m.arrived_at, m.ended_at,
+        c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort_name, c.treatment_id
+    FROM members m JOIN cohorts c ON c.id = m.cohort_id
+"""
+_ROSTER = text(
+    f"""
+    {_ENTRY}
+    WHERE m.experiment_id = :experiment_id AND (CAST(:cohort_id AS uuid) IS NULL OR m.cohort_id = :cohort_id)
+        AND m.id > CAST(:after AS uuid)
+    ORDER BY m.id LIMIT :most
+    """
+)
+
+
+async def roster(
+    session: Session, experiment_id: UUID, *, cohort_id: UUID | None, after: UUID, most: int
+) -> Sequence[Row[Any]]:
+    """Members with everything that an experimenter may know of them, ordered by id; never tokens."""
+    return await session.all(
+        _ROSTER, {"experiment_id": experiment_id, "cohort_id": cohort_id, "after": after, "most": most}
+    )
+
+
+_ROSTER_ENTRY = text(f"{_ENTRY} WHERE m.id = :member_id")
+
+
+async def roster_entry(session: Session, member_id: UUID) -> Row[Any]:
+    """One member as in `roster`; the member must be there."""
+    return await session.one(_ROSTER_ENTRY, {"member_id": member_id})
+
+
+_COHORTS = text(
+    """
+    SELECT id, path, name, treatment_id, status, locked, created_at, ended_at,
+        (SELECT count(*) FROM members m WHERE m.cohort_id = cohorts.id AND m.status = 'expected') AS open_seats
+    FROM cohorts WHERE experiment_id = :experiment_id ORDER BY created_at, length(path), path COLLATE "C" LIMIT 10000
+    """
+)
+
+
+async def cohorts(session: Session, experiment_id: UUID) -> Sequence[Row[Any]]:
+    """The cohorts of an experiment in their order."""
+    return await session.all(_COHORTS, {"experiment_id": experiment_id})
+
+
+_EXPERIMENT_OF_MEMBER = text("SELECT experiment_id FROM members WHERE id = :member_id")
+
+
+async def experiment_of(session: Session, member_id: UUID) -> UUID:
+    """The experiment that a member belongs to.
+
+    Raises:
+        NotFound: there is no such member.
+    """
+    row = await session.first(_EXPERIMENT_OF_MEMBER, {"member_id": member_id})
+    if row is None:
+        raise NotFound("There is no such participant.")
+    experiment_id: UUID = row.experiment_id
+    return experiment_id

@@ -1,0 +1,194 @@
+"""Writes the data files. A file is there as a whole or not at all; text stands in it as it was said."""
+
+import csv
+import io
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any, Final
+from uuid import UUID
+
+import orjson
+
+from shared.db import exports as reads
+from shared.db.session import Database, Session
+from shared.experiment import SCHEMA_VERSION, Resolved
+from shared.exports import rows
+
+EXPORT_VERSION: Final = 1
+"""Counts up when a file changes in a way that would break somebody's script."""
+
+CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv")
+_JSON_OPTIONS: Final = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+Rows = AsyncIterator[Mapping[str, Any]]
+
+
+async def export(
+    database: Database,
+    experiment_id: UUID,
+    folder: Path,
+    now: datetime,
+    *,
+    formats: Iterable[str] = ("json", "csv"),
+) -> dict[str, Any]:
+    """Write the data of an experiment into `folder`, all of one moment; returns the manifest, which is written too.
+
+    `formats`: `json` is data.json, `csv` the four tables. A file of the same name is replaced.
+
+    Raises:
+        NotFound: there is no such experiment.
+    """
+    wanted = frozenset(formats)
+    counts: dict[str, int] = {}
+    async with reads.snapshot(database) as session:
+        experiment = await reads.experiment(session, experiment_id)
+        if "json" in wanted:
+            counts["data.json"] = await _write_json(session, experiment, folder / "data.json")
+        if "csv" in wanted:
+            counts.update(await _write_tables(session, experiment, folder))
+    manifest = _manifest(experiment, counts, now)
+    with _whole_file(folder / "manifest.json") as target:
+        target.write(orjson.dumps(manifest, option=_JSON_OPTIONS | orjson.OPT_INDENT_2) + b"\n")
+    return manifest
+
+
+def _manifest(experiment: Any, counts: Mapping[str, int], now: datetime) -> dict[str, Any]:
+    return {
+        "export_version": EXPORT_VERSION,
+        "experiment_schema_version": SCHEMA_VERSION,
+        "software": "parley",
+        "software_version": version("parley-shared"),
+        "experiment_id": str(experiment.id),
+        "name": experiment.name,
+        "study": experiment.study,
+        "file_hash": experiment.document_hash,
+        "seed": experiment.seed,
+        "pace": experiment.pace,
+        "model_mode": experiment.model_mode,
+        "is_test": experiment.is_test,
+        "status": experiment.status,
+        "created_at": now,
+        "rows": dict(counts),
+    }
+
+
+def _header(experiment: Any) -> dict[str, Any]:
+    return {
+        "experiment_id": experiment.id,
+        "name": experiment.name,
+        "study": experiment.study,
+        "seed": experiment.seed,
+        "pace": experiment.pace,
+        "model_mode": experiment.model_mode,
+        "is_test": experiment.is_test,
+        "status": experiment.status,
+        "file_hash": experiment.document_hash,
+        "created_at": experiment.created_at,
+        "started_at": experiment.started_at,
+        "ended_at": experiment.ended_at,
+        "document": experiment.document,
+    }
+
+
+async def _write_json(session: Session, experiment: Any, path: Path) -> int:
+    """One object with a list for every section, one row a line; returns the number of rows."""
+    count = 0
+    with _whole_file(path) as target:
+        head = {
+            "export_version": EXPORT_VERSION,
+            "model_mode": experiment.model_mode,
+            "experiment": _header(experiment),
+        }
+        # The object stays open: its sections follow, one by one.
+        target.write(_as_json(head)[:-1])
+        for name in reads.SECTIONS:
+            target.write(f',\n"{name}": ['.encode())
+            separator = b"\n"
+            async for row in reads.section(session, name, experiment.id):
+                target.write(separator + _as_json(dict(row)))
+                separator = b",\n"
+                count += 1
+            target.write(b"\n]")
+        target.write(b"\n}\n")
+    return count
+
+
+def _as_json(value: Any) -> bytes:
+    return orjson.dumps(value, option=_JSON_OPTIONS, default=rows.plain)
+
+
+async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict[str, int]:
+    marks = {"experiment_id": experiment.id, "model_mode": experiment.model_mode}
+    arms = {
+        row["treatment"]: Resolved.model_validate(row["resolved"])
+        async for row in reads.section(session, "treatments", experiment.id)
+    }
+    answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
+    tables: list[tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]] = [
+        (
+            "participants.csv",
+            [*rows.PARTICIPANT_COLUMNS, *answers],
+            reads.participants(session, experiment.id),
+            lambda row: [rows.participant(row, arms)],
+        ),
+        (
+            "answers.csv",
+            rows.ANSWER_COLUMNS,
+            reads.answers(session, experiment.id),
+            lambda row: rows.answer(row, arms),
+        ),
+        (
+            "messages.csv",
+            rows.MESSAGE_COLUMNS,
+            reads.section(session, "messages", experiment.id),
+            lambda row: [row],
+        ),
+        (
+            "model_calls.csv",
+            rows.MODEL_CALL_COLUMNS,
+            reads.section(session, "model_calls", experiment.id),
+            lambda row: [row],
+        ),
+    ]
+    return {
+        name: await _write_csv(
+            folder / name, [*marks, *(one for one in columns if one not in marks)], source, spread, marks
+        )
+        for name, columns, source, spread in tables
+    }
+
+
+async def _write_csv(
+    path: Path,
+    columns: Sequence[str],
+    source: Rows,
+    spread: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]],
+    marks: Mapping[str, Any],
+) -> int:
+    count = 0
+    with _whole_file(path) as binary:
+        target = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=False)
+        writer = csv.writer(target)
+        writer.writerow(columns)
+        async for row in source:
+            for line in spread(row):
+                full = {**marks, **line}
+                writer.writerow([rows.cell(full.get(column)) for column in columns])
+                count += 1
+        target.flush()
+        target.detach()
+    return count
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[IO[bytes]]:
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as target:
+            yield target
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,174 @@
+"""From rows of the database to lines of a table. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+import orjson
+
+from shared.experiment import Resolved
+from shared.stage import PAGE
+from shared.stages import kind_of
+
+PARTICIPANT_COLUMNS: Final = (
+    "participant_id",
+    "path",
+    "cohort_id",
+    "cohort_path",
+    "cohort",
+    "treatment",
+    "player",
+    "persona",
+    "name",
+    "avatar",
+    "pronouns",
+    "is_test",
+    "status",
+    "status_reason",
+    "stage",
+    "created_at",
+    "joined_at",
+    "ended_at",
+)
+ANSWER_COLUMNS: Final = (
+    "participant_id",
+    "path",
+    "cohort_id",
+    "cohort_path",
+    "cohort",
+    "treatment",
+    "player",
+    "stage",
+    "kind",
+    "key",
+    "field",
+    "label",
+    "type",
+    "value",
+    "revision",
+    "completed_at",
+    "written_at",
+)
+MESSAGE_COLUMNS: Final = (
+    "message_id",
+    "thread_id",
+    "thread_path",
+    "cohort_path",
+    "cohort",
+    "treatment",
+    "stage",
+    "seq",
+    "author_id",
+    "author_path",
+    "author_kind",
+    "author_role",
+    "author_name",
+    "text",
+    "reply_to_id",
+    "reply_to_seq",
+    "trigger_id",
+    "explanation",
+    "elapsed_ms",
+    "created_at",
+)
+MODEL_CALL_COLUMNS: Final = (
+    "call_id",
+    "draft_id",
+    "path",
+    "cohort_path",
+    "member_path",
+    "stage",
+    "purpose",
+    "part",
+    "attempt",
+    "provider",
+    "model_asked",
+    "model_returned",
+    "status",
+    "error",
+    "tokens_in",
+    "tokens_out",
+    "cost",
+    "settings",
+    "prompt_hash",
+    "prompt",
+    "raw",
+    "parsed",
+    "started_at",
+    "finished_at",
+)
+
+
+def plain(value: Any) -> Any:
+    """What orjson cannot write by itself."""
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} is not written to JSON")
+
+
+def cell(value: Any) -> str:
+    """A value as it stands in a CSV file: nothing for null, `true` and `false`, JSON for lists and objects.
+
+    Text stands as it is, even where a spreadsheet would take it for a formula: data are not changed.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, Mapping | list | tuple):
+        return orjson.dumps(value, option=orjson.OPT_UTC_Z, default=plain).decode()
+    if isinstance(value, Decimal):
+        return format(value.normalize(), "f")
+    return str(value)
+
+
+def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[str]:
+    """`<stage>.<column>` for every question of every arm, stages in the order of the file."""
+    columns: dict[str, None] = {}
+    for stage_id in order:
+        for resolved in arms.values():
+            if stage_id in resolved.stage_ids:
+                stage = resolved.stage(stage_id)
+                columns.update(dict.fromkeys(f"{stage_id}.{column.name}" for column in kind_of(stage).columns(stage)))
+    return list(columns)
+
+
+def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
+    """One line of the wide table."""
+    resolved = arms[row["treatment"]]
+    stages = row["stages"]
+    line = {
+        **{column: row[column] for column in PARTICIPANT_COLUMNS if column in row},
+        "participant_id": row["member_id"],
+        "persona": row["agent"]["persona_id"] if row["agent"] else None,
+        "name": row["profile"].get("name"),
+        "avatar": row["profile"].get("avatar"),
+        "pronouns": row["profile"].get("pronouns"),
+        "stage": stages[row["position"]] if row["position"] < len(stages) else None,
+    }
+    for stage_id, value in (row["pages"] or {}).items():
+        stage = resolved.stage(stage_id)
+        line.update({f"{stage_id}.{name}": cell for name, cell in kind_of(stage).cells(stage, value).items()})
+    return line
+
+
+def answer(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
+    """The lines of the long table: one per field of a page; one for an entry, and for a page without fields."""
+    stage = arms[row["treatment"]].stage(row["stage"])
+    kind = kind_of(stage)
+    common = {**row, "participant_id": row["member_id"], "kind": stage.kind}
+    cells = kind.cells(stage, row["value"]) if row["key"] == PAGE else {}
+    if not cells:
+        yield {**common, "field": "", "label": "", "type": "json"}
+    for column in kind.columns(stage):
+        if column.name in cells:
+            yield {
+                **common,
+                "field": column.name,
+                "label": column.label,
+                "type": column.type,
+                "value": cells[column.name],
+            }
