@@ -1,0 +1,74 @@
+"""The gateway: HTTP in, server-sent events out, exports."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+
+from gateway import documentation, problems
+from gateway.context import Context
+from gateway.live import Live
+from gateway.middleware import CORRELATION_HEADER, AroundRequest
+from gateway.routes import experiments, health, participants
+from gateway.settings import GatewaySettings
+from shared.bus.contract import Bus
+from shared.clock import Clock
+from shared.db.session import Database
+
+
+def create_app(
+    database: Database,
+    bus: Bus,
+    clock: Clock,
+    settings: GatewaySettings,
+    *,
+    environ: Mapping[str, str] = os.environ,
+) -> FastAPI:
+    """The API over these parts, which stay the caller's: it closes none of them.
+
+    `environ` is where the keys of model providers are looked for when an experiment is started. Live streams run while
+    the application's lifespan does; `app.state.context.live.close()` ends them, so that a server can stop.
+    """
+    live = Live(
+        database,
+        bus,
+        ping_seconds=settings.stream_ping_seconds,
+        look_seconds=settings.stream_look_seconds,
+        backlog=settings.stream_backlog,
+    )
+    app = FastAPI(
+        title="Parley",
+        version=version("parley-gateway"),
+        description=documentation.DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.context = Context(database, bus, clock, settings, environ, live)
+    for module in (health, experiments, participants):
+        app.include_router(module.router)
+    problems.install(app)
+    documentation.install(app)
+    if settings.allowed_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.allowed_origins),
+            allow_methods=["GET", "POST", "PATCH"],
+            allow_headers=["Authorization", "Content-Type", "Last-Event-ID", CORRELATION_HEADER],
+            expose_headers=[CORRELATION_HEADER],
+        )
+    app.add_middleware(AroundRequest, max_body_bytes=settings.max_body_bytes)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    live = app.state.context.live
+    await live.start()
+    try:
+        yield
+    finally:
+        await live.close()

@@ -1,0 +1,73 @@
+"""What every handler works with, and the transaction in which it does its work."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from gateway.live import Live
+from gateway.settings import GatewaySettings
+from shared.bus.contract import Bus
+from shared.clock import Clock
+from shared.db.session import Database, Session, is_deadlock
+from shared.errors import NotSignedIn
+
+ResultT = TypeVar("ResultT")
+EXPORTS_AT_ONCE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The parts of one gateway. `environ` is where the keys of model providers are looked for."""
+
+    database: Database
+    bus: Bus
+    clock: Clock
+    settings: GatewaySettings
+    environ: Mapping[str, str]
+    live: Live
+    exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
+
+    async def decide(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+        """The result of `work`, which is committed when this returns; after a deadlock it is done once more."""
+        try:
+            return await self._once(work)
+        except Exception as error:
+            if not is_deadlock(error):
+                raise
+        return await self._once(work)
+
+    async def _once(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+        async with self.database.transaction() as session:
+            return await work(session)
+
+
+def _context(request: Request) -> Context:
+    context: Context = request.app.state.context
+    return context
+
+
+_api_key = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="The API key of an experimenter.")
+_member_token = HTTPBearer(
+    auto_error=False, scheme_name="ParticipantToken", description="The token that joining has given."
+)
+
+
+def _key(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]) -> str:
+    if credentials is None:
+        raise NotSignedIn("An API key is needed: send the header 'Authorization: Bearer <key>'.")
+    return credentials.credentials
+
+
+def _token(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)]) -> str:
+    if credentials is None:
+        raise NotSignedIn("A participant token is needed: send the header 'Authorization: Bearer <token>'.")
+    return credentials.credentials
+
+
+InContext = Annotated[Context, Depends(_context)]
+ApiKey = Annotated[str, Depends(_key)]
+MemberToken = Annotated[str, Depends(_token)]

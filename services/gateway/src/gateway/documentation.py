@@ -1,0 +1,125 @@
+"""The API's own documentation: OpenAPI with one error shape, and a page that shows it without any other host."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
+
+from gateway.problems import MEDIA_TYPE
+from shared.contracts.resources import ProblemDetails, StreamEvent
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+DESCRIPTION = """Behavioural experiments with people and LLM agents.
+
+Experimenters send an API key, participants the token that joining has given, both as `Authorization: Bearer ...`.
+Everything that is not a success is problem details (`application/problem+json`), with all problems at once. A header
+`X-Correlation-ID` comes with every answer; the one that a client sends is kept.
+"""
+
+
+def install(app: FastAPI) -> None:
+    """Describe errors as they are, and serve the page."""
+    original = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = _with_problems(original())
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to extend the schema
+    app.add_api_route("/docs", _page, include_in_schema=False, response_class=HTMLResponse)
+
+
+def _with_problems(schema: dict[str, Any]) -> dict[str, Any]:
+    schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+    for model in (ProblemDetails, StreamEvent):
+        own = model.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas.update(own.pop("$defs", {}))
+        schemas[model.__name__] = own
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    problem = {"$ref": "#/components/schemas/ProblemDetails"}
+    for path in schema["paths"].values():
+        for method in _METHODS:
+            if method in path:
+                responses = path[method]["responses"]
+                responses.pop("422", None)
+                responses["default"] = {
+                    "description": "Anything else",
+                    "content": {MEDIA_TYPE: {"schema": problem}},
+                }
+    return schema
+
+
+async def _page() -> str:
+    return _HTML
+
+
+_HTML = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Parley API</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+details { border: 1px solid #8886; border-radius: 6px; margin: .4rem 0; padding: .3rem .8rem; }
+summary { cursor: pointer; }
+code, pre { font: 14px/1.4 ui-monospace, monospace; }
+pre { overflow: auto; background: #8881; padding: .6rem; border-radius: 4px; }
+.method { display: inline-block; min-width: 4rem; font-weight: bold; text-transform: uppercase; }
+</style>
+</head>
+<body>
+<h1>Parley API</h1>
+<p id="description" style="white-space: pre-line"></p>
+<p>For programs: <a href="openapi.json">openapi.json</a></p>
+<main id="operations">Loading ...</main>
+<h2>Shapes</h2>
+<div id="shapes"></div>
+<script>
+const add = (parent, tag, text, className) => {
+  const element = parent.appendChild(document.createElement(tag));
+  if (text) element.textContent = text;
+  if (className) element.className = className;
+  return element;
+};
+const json = (parent, title, value) => {
+  add(parent, "h4", title);
+  add(parent, "pre", JSON.stringify(value, null, 2));
+};
+fetch("openapi.json").then(response => response.json()).then(api => {
+  document.getElementById("description").textContent = api.info.description || "";
+  const main = document.getElementById("operations");
+  main.textContent = "";
+  const tags = {};
+  for (const [path, methods] of Object.entries(api.paths))
+    for (const [method, operation] of Object.entries(methods))
+      (tags[(operation.tags || ["other"])[0]] ||= []).push({ path, method, operation });
+  for (const [tag, list] of Object.entries(tags)) {
+    add(main, "h2", tag);
+    for (const { path, method, operation } of list) {
+      const details = add(main, "details");
+      const summary = add(details, "summary");
+      add(summary, "span", method, "method");
+      add(summary, "code", path);
+      add(summary, "span", "  " + (operation.summary || ""));
+      if (operation.description) add(details, "p", operation.description);
+      if (operation.security) json(details, "Security", operation.security);
+      if (operation.parameters) json(details, "Parameters", operation.parameters);
+      if (operation.requestBody) json(details, "Body", operation.requestBody);
+      json(details, "Answers", operation.responses);
+    }
+  }
+  const shapes = document.getElementById("shapes");
+  for (const [name, shape] of Object.entries(api.components.schemas)) {
+    const details = add(shapes, "details");
+    add(details, "summary", name);
+    add(details, "pre", JSON.stringify(shape, null, 2));
+  }
+});
+</script>
+</body>
+</html>
+"""

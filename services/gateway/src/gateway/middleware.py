@@ -1,0 +1,105 @@
+"""Around every request: a correlation id, a limit on what is read, one line in the log, and no error that escapes."""
+
+import re
+from time import perf_counter
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway import problems
+from shared.logs import correlation, new_correlation
+
+log = structlog.get_logger(__name__)
+
+CORRELATION_HEADER = "X-Correlation-ID"
+_CORRELATION = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_QUIET = ("/healthz", "/readyz")
+
+
+class AroundRequest:
+    """The outermost layer of the gateway."""
+
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+        self._app = app
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        token = correlation.set(correlation.get())
+        try:
+            _take_correlation(headers)
+            await self._handle(scope, headers, receive, send)
+        finally:
+            correlation.reset(token)
+
+    async def _handle(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        started = perf_counter()
+        status = 0
+        correlation_id = correlation.get()
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[CORRELATION_HEADER] = correlation_id
+            await send(message)
+
+        try:
+            if _announces_more(headers, self._max_body_bytes):
+                await problems.too_large(self._max_body_bytes)(scope, receive, send_with_headers)
+            else:
+                await self._app(scope, _limited(receive, self._max_body_bytes), send_with_headers)
+        except Exception:
+            log.exception("http.failed")
+            if status:
+                raise
+            await problems.unexpected()(scope, receive, send_with_headers)
+        finally:
+            _log_request(scope, status, perf_counter() - started)
+
+
+def _take_correlation(headers: Headers) -> None:
+    given = headers.get(CORRELATION_HEADER, "")
+    if _CORRELATION.fullmatch(given):
+        correlation.set(given)
+    else:
+        new_correlation()
+
+
+def _announces_more(headers: Headers, max_bytes: int) -> bool:
+    length = headers.get("content-length", "")
+    return length.isdecimal() and int(length) > max_bytes
+
+
+def _limited(receive: Receive, max_bytes: int) -> Receive:
+    """`receive`, which stops reading a body that grows too large, whatever its headers have said."""
+    read = 0
+
+    async def receive_limited() -> Message:
+        nonlocal read
+        message = await receive()
+        read += len(message.get("body", b""))
+        if read > max_bytes:
+            # Of this type, because FastAPI turns any other one into "cannot be parsed".
+            raise HTTPException(413)
+        return message
+
+    return receive_limited
+
+
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
+    if scope["path"] in _QUIET:
+        return
+    # Neither the query nor a body: both can hold what somebody said.
+    log.info(
+        "http.request",
+        method=scope["method"],
+        path=scope["path"],
+        status=status,
+        duration_ms=round(seconds * 1000, 1),
+    )

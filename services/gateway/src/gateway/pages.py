@@ -1,0 +1,116 @@
+"""What a participant's page shows, made from where the participant stands. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+from uuid import UUID
+
+from shared.contracts.experiment import StageConfig
+from shared.contracts.resources import (
+    Lock,
+    Me,
+    Page,
+    ProfileResource,
+    StageMark,
+    StagePage,
+    ThreadState,
+)
+from shared.db.members import Standing
+from shared.stage import PAGE, Json, Member, StageView
+from shared.stages import kind_of
+
+State = Literal["done", "current", "locked", "upcoming"]
+
+
+def state_of(standing: Standing, index: int) -> State:
+    """How far the participant is with the stage at this place of their way."""
+    if index != standing.position:
+        return "done" if index < standing.position else "upcoming"
+    return "locked" if standing.is_locked else "current"
+
+
+def me(standing: Standing, cursor: int) -> Me:
+    """The shell of the participant's page."""
+    return Me(
+        member_id=standing.member.id,
+        cohort_id=standing.cohort_id,
+        experiment_id=standing.experiment_id,
+        profile=ProfileResource(**_profile(standing.member)),
+        status=standing.status,
+        status_reason=standing.status_reason,
+        stages=[_mark(standing, index) for index in range(len(standing.stage_ids))],
+        stage_id=standing.stage.id if standing.stage else None,
+        cursor=f"{standing.cohort_id}:{cursor}",
+    )
+
+
+def _profile(member: Member) -> dict[str, str]:
+    profile = member.profile
+    return {"name": profile.name, "avatar": profile.avatar, "pronouns": profile.pronouns}
+
+
+def _mark(standing: Standing, index: int) -> StageMark:
+    stage = standing.design.stage(standing.stage_ids[index])
+    return StageMark(id=stage.id, title=stage.title, kind=stage.kind, state=state_of(standing, index))
+
+
+def page(standing: Standing, cursor: int, company: Sequence[Member]) -> Page:
+    """Where the participant is now."""
+    stage = standing.stage
+    is_shown = stage is not None and standing.is_in_progress
+    return Page(
+        me=me(standing, cursor),
+        page=stage_page(standing, stage, company) if stage is not None and is_shown else None,
+    )
+
+
+def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member]) -> StagePage:
+    """What one stage shows that the participant has reached."""
+    state = state_of(standing, standing.stage_ids.index(stage.id))
+    assert state != "upcoming"
+    is_locked = state == "locked"
+    view = view_of(standing, stage, company)
+    kind = kind_of(stage)
+    return StagePage(
+        stage_id=stage.id,
+        kind=stage.kind,
+        state=state,
+        lock=_lock(standing, stage) if is_locked else None,
+        view=None if is_locked else kind.public_view(stage, view),
+        answer=standing.answers.get((stage.id, PAGE)),
+        blocked_by=kind.blocked_by(stage, standing.member, view) if state == "current" else [],
+        thread=None if is_locked else _thread(standing, stage),
+    )
+
+
+def view_of(standing: Standing, stage: StageConfig, company: Sequence[Member]) -> StageView:
+    """What the rules may read: the stage, everybody who is there, and the participant's answers of earlier stages."""
+    before = standing.stage_ids[: standing.stage_ids.index(stage.id)]
+    earlier = {
+        (standing.member.id, stage_id): value
+        for (stage_id, key), value in standing.answers.items()
+        if key == PAGE and stage_id in before
+    }
+    members = tuple(company) or (standing.member,)
+    return replace(standing.view(stage), members=members, earlier=earlier, variables=standing.design.variables)
+
+
+def with_answer(view: StageView, member_id: UUID, answer: Json) -> StageView:
+    """The view once the page is answered."""
+    return replace(view, answers={**view.answers, (member_id, PAGE): answer})
+
+
+def _lock(standing: Standing, stage: StageConfig) -> Lock:
+    if not stage.progress.show_progress or stage.id not in standing.arrived:
+        return Lock(reason="Waiting for others.", arrived=None, expected=None)
+    arrived, expected = standing.arrived[stage.id]
+    return Lock(reason=f"Waiting for others: {arrived} of {expected} have arrived.", arrived=arrived, expected=expected)
+
+
+def _thread(standing: Standing, stage: StageConfig) -> ThreadState | None:
+    thread: Mapping[str, Any] | None = standing.threads.get(stage.id)
+    if thread is None:
+        return None
+    return ThreadState(
+        id=standing.thread_ids[stage.id], last_seq=thread["last_seq"], has_ended=thread["ended_at"] is not None
+    )

@@ -1,0 +1,327 @@
+"""What experimenters do: create, start and follow experiments, look after members, take the data home."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+from fastapi.sse import EventSourceResponse
+from starlette.exceptions import HTTPException
+
+from gateway import archives, cursors
+from gateway.context import ApiKey, Context, InContext
+from gateway.live import RETRY_MS, Frame
+from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
+from shared.contracts.providers import model_mode_problems
+from shared.contracts.resources import (
+    CohortList,
+    CohortResource,
+    ExperimentChange,
+    ExperimentCheck,
+    ExperimentList,
+    ExperimentProgress,
+    ExperimentResource,
+    ExperimentSummary,
+    MemberList,
+    MemberResource,
+    RemovalRequest,
+)
+from shared.db import experiments, keys, members
+from shared.db import pages as reads
+from shared.db import streams as stream_reads
+from shared.db.session import Session
+from shared.errors import Conflict, NotFound
+from shared.experiment import Experiment, allocate, json_schema, load, resolve
+from shared.exports import natural
+
+router = APIRouter(prefix="/v1", tags=["experiments"])
+
+_FIRST = UUID(int=0)
+_JSON_TYPES = ("application/json",)
+_YAML_TYPES = ("", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
+_EXAMPLE = """parley: 1
+name: A first experiment
+stages:
+  - {id: welcome, kind: info, lines: ["# Welcome"]}
+cohorts:
+  - seats: [{open: true, count: 2}]
+"""
+_FILE_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "An experiment file, as `GET /v1/experiment-schema` describes it.",
+        "content": {
+            "application/yaml": {"schema": {"type": "string"}, "example": _EXAMPLE},
+            "application/json": {"schema": {"type": "object"}, "example": {"parley": 1, "name": "..."}},
+        },
+    }
+}
+
+
+async def _read_file(request: Request) -> Experiment:
+    """The experiment in the body.
+
+    Raises:
+        InvalidInput: with all problems.
+    """
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type not in (*_JSON_TYPES, *_YAML_TYPES):
+        raise HTTPException(415, "An experiment file is sent as application/yaml or application/json.")
+    name = "experiment.json" if content_type in _JSON_TYPES else "experiment.yaml"
+    content = await request.body()
+    # A large file takes a while, in which others must be served.
+    return await asyncio.to_thread(load, content, name)
+
+
+@router.post("/experiments", status_code=201, summary="Store an experiment as a draft", openapi_extra=_FILE_BODY)
+async def create(
+    request: Request,
+    context: InContext,
+    key: ApiKey,
+    is_test: Annotated[bool, Query(description="Marks all data as a test.")] = False,
+) -> ExperimentResource:
+    """All problems of the file are told at once; then nothing is stored."""
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="write")
+    experiment = await _read_file(request)
+
+    async def work(session: Session) -> ExperimentResource:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        experiment_id = await experiments.create(session, owner.id, experiment, now, is_test=is_test)
+        return await _resource(session, experiment_id)
+
+    return await context.decide(work)
+
+
+@router.post("/experiments/validate", summary="Check an experiment file", openapi_extra=_FILE_BODY)
+async def validate(request: Request, context: InContext, key: ApiKey) -> ExperimentCheck:
+    """Stores nothing; a file with problems gets the same answer as when it is created."""
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="read")
+    experiment = await _read_file(request)
+    plan = await asyncio.to_thread(allocate, experiment)
+    return ExperimentCheck(
+        name=experiment.name,
+        document_hash=experiments.document_hash(experiment),
+        stages=[stage.id for stage in experiment.stages],
+        treatments=[treatment.id for treatment in experiment.treatments],
+        cohorts=len(plan),
+        members=sum(len(cohort.seats) + len(cohort.mediators) for cohort in plan),
+    )
+
+
+@router.get("/experiment-schema", summary="The JSON Schema of experiment files")
+async def schema() -> dict[str, Any]:
+    return json_schema()
+
+
+@router.get("/experiments", summary="My newest experiments")
+async def list_experiments(context: InContext, key: ApiKey) -> ExperimentList:
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+        rows = await experiments.list_of(session, owner.id)
+    return ExperimentList(experiments=[ExperimentSummary.model_validate(row, from_attributes=True) for row in rows])
+
+
+@router.get("/experiments/{experiment_id}", summary="An experiment and how far it is")
+async def show(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+    async with context.database.transaction() as session:
+        await _owned(session, context, key, experiment_id, "read")
+        return await _resource(session, experiment_id)
+
+
+@router.patch("/experiments/{experiment_id}", summary="Choose mock or real models")
+async def change(experiment_id: UUID, body: ExperimentChange, context: InContext, key: ApiKey) -> ExperimentResource:
+    async def work(session: Session) -> ExperimentResource:
+        await _owned(session, context, key, experiment_id, "write")
+        await experiments.set_model_mode(session, experiment_id, body.model_mode)
+        return await _resource(session, experiment_id)
+
+    return await context.decide(work)
+
+
+@router.post("/experiments/{experiment_id}/start", summary="Start an experiment")
+async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+    """Starting twice is starting once. Real models are refused unless everything that they need says so."""
+
+    async def work(session: Session) -> ExperimentResource:
+        row = await _owned(session, context, key, experiment_id, "write")
+        if row.status == "draft":
+            _check_models(context, Experiment.model_validate(row.document), row.model_mode)
+        await experiments.start(session, experiment_id, context.clock.now())
+        return await _resource(session, experiment_id)
+
+    return await context.decide(work)
+
+
+def _check_models(context: Context, experiment: Experiment, mode: Literal["mock", "real"]) -> None:
+    """Raises:
+    Conflict: naming everything that is missing for real models.
+    """
+    problems = model_mode_problems(mode, _providers(experiment), context.environ)
+    if problems:
+        raise Conflict("Real models cannot be used. " + " ".join(problems), reason="real_models_refused")
+
+
+def _providers(experiment: Experiment) -> set[str]:
+    plan = allocate(experiment)
+    seated = {(one.treatment_id, seat.persona_id) for one in plan for seat in one.seats if seat.persona_id is not None}
+    players = seated | {(one.treatment_id, mediator.persona_id) for one in plan for mediator in one.mediators}
+    arms = {treatment_id: resolve(experiment, treatment_id) for treatment_id, _ in players}
+    return {arms[treatment_id].personas[persona_id].model.provider for treatment_id, persona_id in players}
+
+
+@router.get("/experiments/{experiment_id}/cohorts", summary="The cohorts of an experiment")
+async def cohorts(experiment_id: UUID, context: InContext, key: ApiKey) -> CohortList:
+    async with context.database.transaction() as session:
+        await _owned(session, context, key, experiment_id, "read")
+        rows = await reads.cohorts(session, experiment_id)
+    return CohortList(cohorts=[CohortResource.model_validate(row, from_attributes=True) for row in rows])
+
+
+@router.get("/experiments/{experiment_id}/members", summary="Who is where, private parts included")
+async def list_members(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    cohort_id: UUID | None = None,
+    after: UUID = _FIRST,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
+) -> MemberList:
+    async with context.database.transaction() as session:
+        await _owned(session, context, key, experiment_id, "read")
+        rows = await reads.roster(session, experiment_id, cohort_id=cohort_id, after=after, most=limit)
+    found = [_member(row) for row in rows]
+    return MemberList(
+        members=sorted(found, key=lambda member: natural(member.path)),
+        next_after=rows[-1].id if len(rows) == limit else None,
+    )
+
+
+def _member(row: Any) -> MemberResource:
+    return MemberResource(
+        id=row.id,
+        path=row.path,
+        kind=row.kind,
+        player=row.player,
+        profile=row.profile,
+        agent=row.agent_config,
+        status=row.status,
+        status_reason=row.status_reason,
+        stage_id=row.stage_ids[row.position] if row.position < len(row.stage_ids) else None,
+        stage_ids=row.stage_ids,
+        cohort_id=row.cohort_id,
+        cohort=row.cohort_name,
+        treatment_id=row.treatment_id,
+        is_test=row.is_test,
+        created_at=row.created_at,
+        joined_at=row.joined_at,
+        arrived_at=row.arrived_at,
+        ended_at=row.ended_at,
+    )
+
+
+@router.post("/members/{member_id}/remove", summary="Take a member out of the experiment for good")
+async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key: ApiKey) -> MemberResource:
+    """Removing twice is removing once. Whoever waited for the member is looked at again."""
+
+    async def work(session: Session) -> MemberResource:
+        experiment_id = await reads.experiment_of(session, member_id)
+        await _owned(session, context, key, experiment_id, "write")
+        standing = await members.lock_standing(session, member_id)
+        await members.end_member(session, standing, "removed", body.reason, context.clock.now(), cause="request")
+        return _member(await reads.roster_entry(session, member_id))
+
+    return await context.decide(work)
+
+
+@router.get(
+    "/experiments/{experiment_id}/stream",
+    response_class=StreamingResponse,
+    summary="Follow everything that happens (server-sent events)",
+    responses=EVENTS,
+)
+async def stream(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    after: StreamCursor = None,
+    last_event_id: LastEventId = None,
+) -> StreamingResponse:
+    """The last event of each chunk has an `id`: the cursor over all cohorts. After a reconnect some events may come
+    again; `cohort_id` and `stream_seq` tell them."""
+    async with context.database.transaction() as session:
+        await _owned(session, context, key, experiment_id, "read")
+        ids = await stream_reads.cohorts_of(session, experiment_id)
+        newest = await stream_reads.last_of(session, ids)
+    cursor = last_event_id or after
+    positions = cursors.experiment_cursor(cursor, len(ids)) if cursor else [newest[one] for one in ids]
+    sent = dict(zip(ids, positions, strict=True))
+    return EventSourceResponse(_events_of(context, experiment_id, sent), headers=STREAM_HEADERS)
+
+
+async def _events_of(context: Context, experiment_id: UUID, sent: dict[UUID, int]) -> AsyncGenerator[bytes, None]:
+    def show(frame: Frame) -> bytes:
+        return frame.for_experimenters
+
+    def mark() -> bytes:
+        return f"id: {cursors.experiment_cursor_text(sent.values())}\n".encode()
+
+    yield f"retry: {RETRY_MS}\n".encode() + mark() + b"\n"
+    # A draft has no cohorts; they come with its start.
+    while not sent and not context.live.is_closed:
+        await context.live.wait_for_news()
+        sent.update(dict.fromkeys(await context.live.cohorts_of(experiment_id), 0))
+        if not sent:
+            yield b": ping\n\n"
+    async with aclosing(context.live.follow(sent, show, mark=mark)) as chunks:
+        async for chunk in chunks:
+            yield chunk
+
+
+@router.get(
+    "/experiments/{experiment_id}/export",
+    response_class=StreamingResponse,
+    summary="All data of an experiment, as a zip file",
+    responses={200: {"content": {"application/zip": {}}, "description": "The data files and their manifest."}},
+)
+async def export(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    format: Annotated[Literal["json", "csv"] | None, Query(description="Left out: both.")] = None,
+) -> StreamingResponse:
+    async with context.database.transaction() as session:
+        await _owned(session, context, key, experiment_id, "read")
+    async with context.exports:
+        archive = await archives.pack(context.database, experiment_id, context.clock.now(), wanted=format)
+    headers = {"Content-Disposition": f'attachment; filename="parley-{experiment_id}.zip"'}
+    return StreamingResponse(archives.chunks(archive), headers=headers, media_type="application/zip")
+
+
+async def _owned(session: Session, context: Context, key: str, experiment_id: UUID, scope: keys.Scope) -> Any:
+    """The row of an experiment of whoever holds the key.
+
+    Raises:
+        NotFound: there is none, or it is somebody else's, which is not told apart.
+    """
+    owner = await keys.sign_in(session, key, context.clock.now(), scope=scope)
+    row = await experiments.find(session, experiment_id)
+    if row.owner_id != owner.id:
+        raise NotFound("There is no such experiment.")
+    return row
+
+
+async def _resource(session: Session, experiment_id: UUID) -> ExperimentResource:
+    row = await experiments.find(session, experiment_id)
+    progress = await experiments.progress(session, experiment_id)
+    return ExperimentResource(
+        **ExperimentSummary.model_validate(row, from_attributes=True).model_dump(),
+        is_test=row.is_test,
+        document_hash=row.document_hash,
+        progress=ExperimentProgress.model_validate(progress, from_attributes=True),
+    )

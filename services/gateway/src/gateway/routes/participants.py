@@ -1,0 +1,225 @@
+"""What participants do: join, see where they are, answer and go on, talk, follow, leave."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import StreamingResponse
+from fastapi.sse import EventSourceResponse
+
+from gateway import cursors, pages
+from gateway.context import Context, InContext, MemberToken
+from gateway.live import RETRY_MS, Frame
+from shared.contracts.experiment import Profile
+from shared.contracts.resources import (
+    AdvanceRequest,
+    Joined,
+    JoinRequest,
+    Me,
+    MessageList,
+    MessageRequest,
+    MessageResource,
+    Page,
+    StagePage,
+)
+from shared.db import conversation, members
+from shared.db import pages as reads
+from shared.db.members import Standing, hash_token
+from shared.db.session import Session
+from shared.errors import Conflict, InvalidInput, NotFound, Problem
+from shared.stage import Json
+from shared.stages import kind_of
+
+router = APIRouter(prefix="/v1", tags=["participants"])
+
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Events as they happen; the `data` of each is a StreamEvent.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+StreamCursor = Annotated[
+    str | None,
+    Query(description="Where to go on; left out: from now. `start`: from the first event.", max_length=50_000),
+]
+LastEventId = Annotated[
+    str | None, Header(description="Sent by browsers on reconnect; wins over `after`.", max_length=50_000)
+]
+
+
+@router.post("/experiments/{experiment_id}/join", status_code=201, summary="Take the next open seat")
+async def join(experiment_id: UUID, context: InContext, body: JoinRequest | None = None) -> Joined:
+    """The token in the answer is shown this once; it is the key to everything below `/v1/me`."""
+    wanted = body or JoinRequest()
+    profile = Profile(**wanted.profile.model_dump()) if wanted.profile else None
+
+    async def work(session: Session) -> Joined:
+        now = context.clock.now()
+        member_id, token = await members.join(session, experiment_id, now, cohort_id=wanted.cohort_id, profile=profile)
+        standing = await members.sign_in(session, token, lock=False)
+        cursor = await reads.cursor(session, standing.cohort_id)
+        return Joined(member_id=member_id, token=token, me=pages.me(standing, cursor))
+
+    return await context.decide(work)
+
+
+@router.get("/me", summary="Everything that the shell of the page shows")
+async def who_am_i(context: InContext, token: MemberToken) -> Me:
+    async with context.database.transaction() as session:
+        cursor = await reads.cursor_of_token(session, hash_token(token))
+        return pages.me(await members.sign_in(session, token, lock=False), cursor)
+
+
+@router.get("/me/stages/{stage_id}", summary="Everything that one stage shows")
+async def stage(stage_id: str, context: InContext, token: MemberToken) -> StagePage:
+    async with context.database.transaction() as session:
+        standing = await members.sign_in(session, token, lock=False)
+        index = _index(standing, stage_id)
+        if index > standing.position:
+            raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
+        company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id)
+    return pages.stage_page(standing, standing.design.stage(stage_id), company)
+
+
+@router.post("/me/stages/{stage_id}/advance", summary="Answer and go on, in one request")
+async def advance(stage_id: str, context: InContext, token: MemberToken, body: AdvanceRequest | None = None) -> Page:
+    """The answer is the page where the participant is afterwards. Going on twice from one stage is going on once."""
+    request = body or AdvanceRequest()
+    if request.from_stage_id not in (None, stage_id):
+        problem = Problem("from_stage_id", repr(request.from_stage_id), f"{stage_id!r}, as in the path")
+        raise InvalidInput("The request names two stages.", [problem])
+
+    async def work(session: Session) -> Page:
+        standing = await members.sign_in(session, token, lock=True)
+        if _index(standing, stage_id) >= standing.position:
+            await _leave_stage(session, context, standing, stage_id, request.answer)
+        return await _page(session, token)
+
+    return await context.decide(work)
+
+
+def _index(standing: Standing, stage_id: str) -> int:
+    if stage_id not in standing.stage_ids:
+        raise NotFound(f"There is no stage {stage_id!r} here.")
+    return standing.stage_ids.index(stage_id)
+
+
+async def _leave_stage(session: Session, context: Context, standing: Standing, stage_id: str, answer: Json) -> None:
+    """Store the answer and move on.
+
+    Raises:
+        InvalidInput: the answer is not one.
+        Conflict: the participant is not there, or cannot go on.
+    """
+    current = standing.stage
+    if not standing.is_in_progress:
+        raise Conflict("You are not taking part any more.", reason="not_in_progress")
+    if current is None or current.id != stage_id:
+        raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
+    if standing.is_locked:
+        raise Conflict("This stage is not open yet; wait for the others.", reason="stage_locked")
+    kind = kind_of(current)
+    view = pages.view_of(standing, current, ())
+    value = kind.check_answer(current, {} if answer is None else answer, view)
+    blocked_by = kind.blocked_by(current, standing.member, pages.with_answer(view, standing.member.id, value))
+    if blocked_by:
+        raise Conflict(" ".join(blocked_by), reason="blocked")
+    now = context.clock.now()
+    await members.write_page(session, standing, value, now)
+    await members.move_on(session, standing, now, cause="request")
+
+
+async def _page(session: Session, token: str) -> Page:
+    """Read anew, because others may have moved meanwhile."""
+    cursor = await reads.cursor_of_token(session, hash_token(token))
+    standing = await members.sign_in(session, token, lock=False)
+    stage_id = standing.stage.id if standing.stage else ""
+    company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id) if stage_id else ()
+    return pages.page(standing, cursor, company)
+
+
+@router.get("/me/threads/{thread_id}/messages", summary="What was said")
+async def messages(
+    thread_id: UUID,
+    context: InContext,
+    token: MemberToken,
+    after_seq: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> MessageList:
+    async with context.database.transaction() as session:
+        reader = await reads.bearer(session, hash_token(token))
+        page = await reads.messages(session, thread_id, reader.member_id, after_seq=after_seq, most=limit)
+    return MessageList(
+        messages=[MessageResource.model_validate(message) for message in page.messages],
+        read_to=page.read_to,
+        has_ended=page.has_ended,
+    )
+
+
+@router.post("/me/threads/{thread_id}/messages", status_code=201, summary="Say something")
+async def post_message(
+    thread_id: UUID, body: MessageRequest, context: InContext, token: MemberToken
+) -> MessageResource:
+    """Posting again with the same `client_message_id` gives the message that stands."""
+
+    async def work(session: Session) -> MessageResource:
+        author = await reads.bearer(session, hash_token(token))
+        if body.reply_to is not None and not await reads.has_message(session, thread_id, body.reply_to):
+            problem = Problem("reply_to", str(body.reply_to), "a message of this conversation")
+            raise InvalidInput("The message answers one that is not there.", [problem])
+        posted = await conversation.post_message(
+            session,
+            thread_id,
+            author.member_id,
+            body.text,
+            context.clock.now(),
+            client_key=body.client_message_id,
+            reply_to=body.reply_to,
+        )
+        return MessageResource.model_validate(posted)
+
+    return await context.decide(work)
+
+
+@router.get(
+    "/me/stream",
+    response_class=StreamingResponse,
+    summary="Follow what happens (server-sent events)",
+    responses=EVENTS,
+)
+async def stream(
+    context: InContext, token: MemberToken, after: StreamCursor = None, last_event_id: LastEventId = None
+) -> StreamingResponse:
+    async with context.database.transaction() as session:
+        reader = await reads.bearer(session, hash_token(token))
+        cursor = last_event_id or after
+        position = (
+            cursors.cohort_cursor(cursor, reader.cohort_id) if cursor else await reads.cursor(session, reader.cohort_id)
+        )
+    return EventSourceResponse(_events_of(context, reader, position), headers=STREAM_HEADERS)
+
+
+async def _events_of(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
+    def show(frame: Frame) -> bytes | None:
+        return frame.for_members if frame.is_for(reader.member_id) else None
+
+    yield f"retry: {RETRY_MS}\nid: {reader.cohort_id}:{position}\n\n".encode()
+    async with aclosing(context.live.follow({reader.cohort_id: position}, show)) as chunks:
+        async for chunk in chunks:
+            yield chunk
+
+
+@router.post("/me/leave", summary="Leave the experiment for good")
+async def leave(context: InContext, token: MemberToken) -> Me:
+    """Leaving twice is leaving once."""
+
+    async def work(session: Session) -> Me:
+        standing = await members.sign_in(session, token, lock=True)
+        await members.end_member(session, standing, "left", "left", context.clock.now(), cause="request")
+        cursor = await reads.cursor(session, standing.cohort_id)
+        return pages.me(await members.sign_in(session, token, lock=False), cursor)
+
+    return await context.decide(work)

@@ -1,0 +1,299 @@
+"""Live streams: everything once and in order, resumable, only what the reader may see, nothing held while idle."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import httpx2
+import pytest
+
+from gateway.live import Live
+from gateway.testing import Api, served
+from shared.bus.in_process import InProcessBus
+from shared.contracts.hints import FACTS, Hint
+from shared.db.session import Database, Event
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One server-sent event as a client reads it; `cursor` is the newest id so far."""
+
+    cursor: str
+    type: str
+    data: Any
+
+
+@pytest.fixture
+async def address(api: Api) -> AsyncIterator[str]:
+    """The gateway on a real socket, for what streams."""
+    async with served(api.app) as found:
+        yield found
+
+
+@asynccontextmanager
+async def _listening(address: str, path: str, token: str, **headers: str) -> AsyncIterator[AsyncIterator[Sent]]:
+    """The events of a stream; the stream is open when this is entered."""
+    headers = {"Authorization": f"Bearer {token}", **headers}
+    async with (
+        httpx2.AsyncClient(base_url=address, timeout=10) as client,
+        client.stream("GET", path, headers=headers) as response,
+    ):
+        assert response.status_code == 200, await response.aread()
+        assert response.headers["content-type"].startswith("text/event-stream")
+        events = _events(response)
+        opened = await anext(events)
+        assert opened.type == ""
+        yield events
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[Sent]:
+    cursor, kind, data, is_first = "", "", "", True
+    async for line in response.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name == "id":
+            cursor = value
+        elif name == "event":
+            kind = value
+        elif name == "data":
+            data = value
+        elif line == "" and (data or is_first):
+            yield Sent(cursor, kind, json.loads(data) if data else None)
+            kind, data, is_first = "", "", False
+
+
+async def _take(events: AsyncIterator[Sent], count: int) -> list[Sent]:
+    async with asyncio.timeout(10):
+        return [await anext(events) for _ in range(count)]
+
+
+async def _until(events: AsyncIterator[Sent], kind: str) -> list[Sent]:
+    found = []
+    async with asyncio.timeout(10):
+        async for one in events:
+            found.append(one)
+            if one.type == kind:
+                break
+    return found
+
+
+async def _talkers(api: Api) -> tuple[str, str, str]:
+    experiment_id = await api.running()
+    ada, bo = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
+    return experiment_id, ada, bo
+
+
+async def _say(api: Api, token: str, said: str) -> None:
+    address = f"/v1/me/threads/{await api.thread(token)}/messages"
+    answer = await api.participant(token, "POST", address, json={"text": said, "client_message_id": said})
+    assert answer.status_code == 201, answer.text
+
+
+async def test_what_is_said_reaches_everybody_who_listens(api: Api, address: str) -> None:
+    _, ada, bo = await _talkers(api)
+
+    async with _listening(address, "/v1/me/stream", ada) as one, _listening(address, "/v1/me/stream", bo) as other:
+        await _say(api, ada, "Hello")
+        heard = [(await _take(events, 1))[0] for events in (one, other)]
+
+    assert heard[0] == heard[1]
+    assert heard[0].type == "message.created"
+    assert heard[0].data["data"]["text"] == "Hello"
+    assert heard[0].data["data"]["author"]["profile"]["name"] == "Ada"
+    assert "explanation" not in heard[0].data["data"]
+    assert "actor" not in heard[0].data
+
+
+async def test_a_stream_goes_on_where_it_was_cut(api: Api, address: str) -> None:
+    _, ada, bo = await _talkers(api)
+    async with _listening(address, "/v1/me/stream", bo) as events:
+        await _say(api, ada, "one")
+        cut = (await _take(events, 1))[0]
+    for said in ("two", "three"):
+        await _say(api, ada, said)
+
+    async with _listening(address, "/v1/me/stream", bo, **{"Last-Event-ID": cut.cursor}) as events:
+        missed = await _take(events, 2)
+        await _say(api, ada, "four")
+        live = await _take(events, 1)
+    async with _listening(address, f"/v1/me/stream?after={cut.cursor}", bo) as events:
+        asked = await _take(events, 3)
+
+    assert [one.data["data"]["text"] for one in (*missed, *live)] == ["two", "three", "four"]
+    assert asked == [*missed, *live]
+
+
+async def test_the_cursor_of_a_page_misses_nothing(api: Api, address: str) -> None:
+    _, ada, bo = await _talkers(api)
+    cursor = (await api.participant(bo, "GET", "/v1/me")).json()["cursor"]
+    await _say(api, ada, "Hello")
+
+    async with _listening(address, f"/v1/me/stream?after={cursor}", bo) as events:
+        heard = await _take(events, 1)
+
+    assert heard[0].data["data"]["text"] == "Hello"
+
+
+async def test_the_start_of_a_stream_is_the_first_event(api: Api, address: str) -> None:
+    experiment_id, ada, _ = await _talkers(api)
+    await _say(api, ada, "Hello")
+
+    async with (
+        _listening(address, "/v1/me/stream?after=start", ada) as mine,
+        _listening(address, f"/v1/experiments/{experiment_id}/stream?after=start", api.key) as everything,
+    ):
+        seen = await _until(mine, "message.created")
+        all_seen = await _until(everything, "message.created")
+
+    numbers = [one.data["stream_seq"] for one in all_seen]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert {one.data["stream_seq"] for one in seen} <= set(numbers)
+    assert all_seen[-1].data["actor"] == "c1/m1"
+
+
+async def test_an_experimenter_follows_from_the_draft_on_and_over_all_cohorts(api: Api, address: str) -> None:
+    document = {
+        "parley": 1,
+        "name": "Two cohorts",
+        "pace": "live",
+        "stages": [{"id": "welcome", "kind": "info", "lines": ["Hello"]}],
+        "cohorts": [{"seats": [{"open": True}], "count": 2}],
+    }
+    created = await api.experimenter("POST", "/v1/experiments", json=document)
+    path = f"/v1/experiments/{created.json()['id']}"
+
+    async with _listening(address, f"{path}/stream", api.key) as events:
+        await api.experimenter("POST", f"{path}/start")
+        first = await _take(events, 2)
+        cut = first[-1].cursor
+    await api.join(created.json()["id"])
+    async with _listening(address, f"{path}/stream", api.key, **{"Last-Event-ID": cut}) as events:
+        second = await _until(events, "member.joined")
+
+    assert [one.type for one in first] == ["cohort.started", "cohort.started"]
+    assert len({one.data["cohort_id"] for one in first}) == 2
+    assert second[-1].type == "member.joined"
+    known = {(one.data["cohort_id"], one.data["stream_seq"]) for one in first}
+    assert not known & {(one.data["cohort_id"], one.data["stream_seq"]) for one in second}
+
+
+async def test_what_is_not_for_somebody_does_not_reach_them(api: Api, address: str, database: Database) -> None:
+    _, ada, bo = await _talkers(api)
+    me = [(await api.participant(token, "GET", "/v1/me")).json() for token in (ada, bo)]
+    event = Event(
+        experiment_id=UUID(me[0]["experiment_id"]),
+        cohort_id=UUID(me[0]["cohort_id"]),
+        type="note.written",
+        actor="lab",
+        cause="test",
+        subject="c1/note",
+        at=api.clock.now(),
+        payload={"secret": 1},
+        public={"text": "for Ada"},
+        audience=[UUID(me[0]["member_id"])],
+    )
+
+    async with _listening(address, "/v1/me/stream", ada) as one, _listening(address, "/v1/me/stream", bo) as other:
+        async with database.transaction() as session:
+            session.record(event)
+            session.record(replace(event, type="note.hidden", public=None, audience=None))
+            session.record(replace(event, type="note.shared", audience=None))
+        told, others = await _until(one, "note.shared"), await _until(other, "note.shared")
+
+    assert [sent.type for sent in told] == ["note.written", "note.shared"]
+    assert [sent.type for sent in others] == ["note.shared"]
+    assert "secret" not in json.dumps([sent.data for sent in (*told, *others)])
+
+
+@pytest.mark.parametrize("cursor", ["nonsense", "12", f"{UUID(int=7)}:3", "\u0660"])
+async def test_a_strange_cursor_is_refused(api: Api, cursor: str) -> None:
+    _, ada, _ = await _talkers(api)
+
+    refused = await api.participant(ada, "GET", "/v1/me/stream", params={"after": cursor})
+
+    assert refused.status_code == 422
+    assert refused.json()["problems"][0]["where"] == "after"
+
+
+async def test_idle_streams_hold_no_connection(api: Api, address: str, database: Database) -> None:
+    _, ada, bo = await _talkers(api)
+
+    async with _listening(address, "/v1/me/stream", ada) as one, _listening(address, "/v1/me/stream", bo) as other:
+        await _say(api, ada, "Hello")
+        await _take(one, 1)
+        await _take(other, 1)
+        held = database.engine.pool.checkedout()  # type: ignore[attr-defined]
+
+    assert held == 0
+
+
+async def test_streams_of_a_cohort_share_one_reader_which_goes_with_the_last(api: Api) -> None:
+    _, ada, _ = await _talkers(api)
+    live: Live = api.app.state.context.live
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    streams = [live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters) for _ in range(2)]
+
+    chunks = [await anext(stream) for stream in streams]
+    readers = [len(live._readers)]
+    for stream in streams:
+        await stream.aclose()
+        readers.append(len(live._readers))
+
+    assert chunks[0] == chunks[1]
+    assert readers == [1, 1, 0]
+
+
+async def test_a_reader_that_falls_behind_is_cut_off(database: Database, bus: InProcessBus, api: Api) -> None:
+    experiment_id, ada, _ = await _talkers(api)
+    live = Live(database, bus, ping_seconds=5, look_seconds=5, backlog=2)
+    await live.start()
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    stream = live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters)
+    await anext(stream)
+    reader = live._readers[cohort_id]
+    listener = next(iter(reader.listeners))
+
+    for number in range(4):
+        await _say(api, ada, str(number))
+        await reader._read()
+    remaining = [chunk async for chunk in stream]
+    await live.close()
+
+    assert experiment_id
+    assert listener.is_over
+    assert len(remaining) <= 1
+
+
+async def test_a_hint_wakes_a_reader_at_once(database: Database, bus: InProcessBus, api: Api) -> None:
+    _, ada, _ = await _talkers(api)
+    live = Live(database, bus, ping_seconds=60, look_seconds=60, backlog=10)
+    await live.start()
+    me = (await api.participant(ada, "GET", "/v1/me")).json()
+    cohort_id = UUID(me["cohort_id"])
+    position = int(me["cursor"].rpartition(":")[2])
+    stream = live.follow({cohort_id: position}, lambda frame: frame.for_members)
+    waiting = asyncio.ensure_future(anext(stream))
+
+    await _say(api, ada, "Hello")
+    await bus.publish([Hint(FACTS, "cohort.updated", str(cohort_id))])
+    async with asyncio.timeout(10):
+        chunk = await waiting
+    await stream.aclose()
+    await live.close()
+
+    assert b"Hello" in chunk
+
+
+async def test_a_gateway_that_stops_ends_its_streams(api: Api) -> None:
+    _, ada, _ = await _talkers(api)
+
+    async with asyncio.timeout(10), served(api.app) as address:
+        listening = _listening(address, "/v1/me/stream", ada)
+        events = await listening.__aenter__()
+    rest = [one async for one in events]
+    await listening.__aexit__(None, None, None)
+
+    assert rest == []
