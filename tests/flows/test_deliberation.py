@@ -70,7 +70,8 @@ async def the_data(lab: DrainLab) -> dict[str, list[Any]]:
     messages = await lab.rows(
         """
         SELECT t.path, m.seq, w.path AS author, m.text, m.elapsed_ms
-        FROM messages m JOIN threads t ON t.id = m.thread_id LEFT JOIN members w ON w.id = m.member_id ORDER BY t.path, m.seq
+        FROM messages m JOIN threads t ON t.id = m.thread_id LEFT JOIN members w ON w.id = m.member_id
+        ORDER BY t.path, m.seq
         """
     )
     answers = await lab.rows(

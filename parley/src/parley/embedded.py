@@ -116,7 +116,7 @@ class EmbeddedLab:
         claim = await _claimed(stack, url, self._servers.amqp_url)
         database = await self._connected(stack, url)
         await self._prepare(database)
-        bus = await _bus(stack, self._servers.amqp_url)
+        bus = await _bus(stack, self._servers)
         await stack.enter_async_context(_publishing(database, bus, is_alone=self._servers.amqp_url is None))
         await self._start_services(stack, database, bus)
         await stack.enter_async_context(_in_background(self._keep_claim(claim)))
@@ -218,8 +218,8 @@ async def _claimed(stack: AsyncExitStack, url: str, amqp_url: str | None) -> Lab
     return claim
 
 
-async def _bus(stack: AsyncExitStack, amqp_url: str | None) -> Bus:
-    bus = InProcessBus() if amqp_url is None else RabbitBus(amqp_url)
+async def _bus(stack: AsyncExitStack, servers: ServerSettings) -> Bus:
+    bus = InProcessBus() if servers.amqp_url is None else RabbitBus(servers.amqp_url, prefix=servers.amqp_prefix)
     stack.push_async_callback(bus.close)
     return bus
 

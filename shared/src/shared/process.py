@@ -80,7 +80,7 @@ async def connected(settings: ProcessSettings) -> AsyncIterator[Parts]:
     async with AsyncExitStack() as stack:
         database = connect(settings.database_url, pool_size=settings.database_pool_size)
         stack.push_async_callback(database.close)
-        bus = RabbitBus(settings.amqp_url)
+        bus = RabbitBus(settings.amqp_url, prefix=settings.amqp_prefix)
         stack.push_async_callback(bus.close)
         health = answering_health(settings.health_host, settings.health_port, lambda: _is_ready(database, bus))
         await stack.enter_async_context(health)

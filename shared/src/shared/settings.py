@@ -40,6 +40,8 @@ class BrokerSettings(BaseSettings):
 
     amqp_url: AmqpUrl
     """Where RabbitMQ is: amqp://user:password@host:5672/"""
+    amqp_prefix: str = ""
+    """Goes before the name of every queue and exchange, so that several labs can share one broker."""
 
 
 class ServerSettings(BaseSettings):
@@ -49,6 +51,8 @@ class ServerSettings(BaseSettings):
 
     database_url: PostgresUrl | None = None
     amqp_url: AmqpUrl | None = None
+    amqp_prefix: str = ""
+    """Goes before the name of every queue and exchange, so that several labs can share one broker."""
 
 
 class LogSettings(BaseSettings):

@@ -343,6 +343,8 @@ async def advance(session: Session, scene: Scene, *, cause: str) -> Scene:
         if change.claims is not None:
             await reached("reply.claiming")
         scene = await _write(session, scene, change, cause)
+        if change.claims is not None:
+            await reached("reply.claimed")
     return scene
 
 

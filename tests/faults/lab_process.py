@@ -1,0 +1,62 @@
+"""A lab in a process of its own that kills itself at a checkpoint: `lab_process.py '{"database_url": ..., ...}'`.
+
+It says `started <experiment id>` and `ended` on standard output.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from parley.embedded import EmbeddedLab
+from shared.checkpoints import on_checkpoint
+from shared.db import experiments
+from shared.db.session import Session
+from shared.logs import set_up_logs
+from shared.settings import ServerSettings
+from tests.faults.lab_tools import start
+
+
+def kill_at(name: str, hits: int) -> None:
+    """SIGKILL this process when it reaches the checkpoint for the `hits`-th time."""
+    left = hits
+
+    async def handler(reached: str) -> None:
+        nonlocal left
+        if reached == name:
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    on_checkpoint(handler)
+
+
+async def status(session: Session, experiment_id: UUID) -> str:
+    return str((await experiments.find(session, experiment_id)).status)
+
+
+async def main(task: dict[str, Any]) -> None:
+    servers = ServerSettings(
+        database_url=task["database_url"], amqp_url=task.get("amqp_url"), amqp_prefix=task.get("amqp_prefix", "")
+    )
+    environ = {**os.environ, **task.get("environ", {})}
+    async with EmbeddedLab(Path(task["data_dir"]), servers=servers, environ=environ, port=None) as lab:
+        experiment_id = await start(lab, task["document"]) if "document" in task else UUID(task["experiment_id"])
+        print("started", experiment_id, flush=True)
+        if "kill_at" in task:
+            kill_at(task["kill_at"], task["hits"])
+        while True:
+            async with lab.database.transaction() as session:
+                if await status(session, experiment_id) == "ended":
+                    break
+            await asyncio.sleep(0.05)
+    print("ended", flush=True)
+
+
+if __name__ == "__main__":
+    set_up_logs("lab", level="WARNING")
+    asyncio.run(main(json.loads(sys.argv[1])))

@@ -1,0 +1,16 @@
+"""What the fault tests do with a lab."""
+
+from uuid import UUID
+
+from parley.embedded import EmbeddedLab
+from shared.db import experiments
+from shared.experiment import load
+
+
+async def start(lab: EmbeddedLab, document: str) -> UUID:
+    """Create and start an experiment of the lab's own operator."""
+    experiment = load(document, "fault.yaml")
+    async with lab.database.transaction() as session:
+        experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
+        await experiments.start(session, experiment_id, lab.clock.now())
+    return experiment_id

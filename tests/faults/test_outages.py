@@ -1,0 +1,183 @@
+"""The broker or Postgres goes away under a lab at work: posts go on or are refused, nothing is lost or doubled."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from urllib.parse import urlsplit
+from uuid import UUID
+
+import httpx2
+import pytest
+from sqlalchemy import text
+
+from parley.embedded import EmbeddedLab
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from shared.db import embedded
+from shared.settings import ServerSettings
+from shared.testing.buses import RabbitBroker
+from shared.testing.tcp_proxy import TcpProxy
+from tests.faults.lab_tools import start
+
+ROOM = """
+parley: 1
+name: A room under fire
+pace: live
+personas: [{id: ada}, {id: bob}]
+stages: [{id: talk, kind: group_chat, max_agent_run: 1}]
+cohorts: [{seats: [{open: true}, {persona: ada}, {persona: bob}]}]
+"""
+OUTAGE_SECONDS = 10.0
+
+
+class Person:
+    """Somebody who joined and talks over REST."""
+
+    def __init__(self, client: httpx2.AsyncClient, thread_id: str) -> None:
+        self._client = client
+        self._thread_id = thread_id
+        self.seconds: list[float] = []
+
+    async def say(self, words: str) -> httpx2.Response:
+        begun = perf_counter()
+        response = await self._client.post(
+            f"/v1/me/threads/{self._thread_id}/messages", json={"text": words, "client_message_id": words}
+        )
+        self.seconds.append(perf_counter() - begun)
+        return response
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> None:
+    """Wait for a lab in real time, as its users do."""
+    for _ in range(600):
+        if await condition():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"never happened: {what}")
+
+
+@asynccontextmanager
+async def person_in(lab: EmbeddedLab, experiment_id: UUID) -> AsyncIterator[Person]:
+    assert lab.url is not None
+    async with httpx2.AsyncClient(base_url=lab.url, timeout=15) as client:
+        joined = (await client.post(f"/v1/experiments/{experiment_id}/join")).json()
+        client.headers["Authorization"] = f"Bearer {joined['token']}"
+        thread: list[str] = []
+
+        async def is_open() -> bool:
+            page = (await client.get("/v1/me/stages/talk")).json()
+            if page.get("thread"):
+                thread.append(page["thread"]["id"])
+            return bool(thread)
+
+        await eventually(is_open, "the conversation opens")
+        yield Person(client, thread[0])
+
+
+async def counts(lab: EmbeddedLab) -> tuple[int, int, int]:
+    """Messages of the person, distinct among them, and rows that wait in the outbox."""
+    async with lab.database.transaction() as session:
+        row = await session.one(
+            text(
+                """
+                SELECT count(*) AS said, count(DISTINCT client_key) AS keys, (SELECT count(*) FROM outbox) AS waiting
+                FROM messages WHERE author_kind = 'person'
+                """
+            )
+        )
+    return row.said, row.keys, row.waiting
+
+
+async def one_reply_per_trigger(lab: EmbeddedLab) -> bool:
+    async with lab.database.transaction() as session:
+        rows = await session.all(text("SELECT trigger_key FROM messages WHERE trigger_key IS NOT NULL"))
+    return len(rows) == len({row.trigger_key for row in rows})
+
+
+async def last_was_answered(lab: EmbeddedLab) -> bool:
+    """Both agents have closed their drafts about the newest message, and nothing waits."""
+    async with lab.database.transaction() as session:
+        row = await session.one(
+            text(
+                """
+                SELECT (SELECT count(*) FROM outbox) AS waiting,
+                    (SELECT count(*) FROM drafts WHERE state IN ('wanted', 'thinking', 'ready')) AS open
+                """
+            )
+        )
+    return bool(row.waiting == 0 and row.open == 0)
+
+
+@pytest.mark.fault
+@pytest.mark.slow
+async def test_posts_go_on_while_the_broker_is_away_and_nothing_is_lost_or_doubled(
+    database_url: str, amqp_url: str, tmp_path: Path
+) -> None:
+    broker = urlsplit(amqp_url)
+    queues = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")])
+    async with AsyncExitStack() as stack, TcpProxy(broker.hostname or "", broker.port or 5672) as proxy:
+        stack.push_async_callback(queues.close)
+        proxied = broker._replace(netloc=f"{broker.username}:{broker.password}@127.0.0.1:{proxy.port}").geturl()
+        servers = ServerSettings(database_url=database_url, amqp_url=proxied, amqp_prefix=queues.prefix)
+        async with EmbeddedLab(tmp_path, servers=servers, environ=os.environ, port=0) as lab:
+            experiment_id = await start(lab, ROOM)
+            async with person_in(lab, experiment_id) as person:
+                await person.say("before")
+                person.seconds.clear()
+                await proxy.cut()
+                begun = perf_counter()
+                said = 0
+                while perf_counter() - begun < OUTAGE_SECONDS:
+                    assert (await person.say(f"message {said}")).status_code == 201
+                    said += 1
+                    await asyncio.sleep(0.1)
+                await proxy.restore()
+
+                await eventually(lambda: last_was_answered(lab), "everything is published and answered")
+
+            assert await counts(lab) == (said + 1, said + 1, 0)
+            assert await one_reply_per_trigger(lab)
+            # Nobody waits for the broker: its time-outs are seconds. A busy machine may make single posts slow.
+            assert median(person.seconds) < 0.1
+            assert max(person.seconds) < 1.0
+
+
+@pytest.mark.fault
+@pytest.mark.slow
+async def test_postgres_is_restarted_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    server = await asyncio.to_thread(embedded.start, tmp_path / "postgres")
+    servers = ServerSettings(database_url=server.url)
+    try:
+        async with EmbeddedLab(tmp_path / "lab", servers=servers, environ=os.environ, port=0) as lab:
+            experiment_id = await start(lab, ROOM)
+            async with person_in(lab, experiment_id) as person:
+                restart = asyncio.create_task(asyncio.to_thread(_restart, server, tmp_path / "postgres"))
+                for number in range(40):
+                    await _say_until_heard(person, f"message {number}")
+                server = await restart
+
+                await eventually(lambda: last_was_answered(lab), "everything is published and answered")
+
+            assert await counts(lab) == (40, 40, 0)
+            assert await one_reply_per_trigger(lab)
+    finally:
+        await asyncio.to_thread(server.stop)
+
+
+def _restart(server: embedded.EmbeddedPostgres, directory: Path) -> embedded.EmbeddedPostgres:
+    server.stop()
+    return embedded.start(directory)
+
+
+async def _say_until_heard(person: Person, words: str) -> None:
+    """Post with the same client_message_id until it stands, as a frontend does."""
+    for _ in range(200):
+        response = await person.say(words)
+        if response.status_code == 201:
+            return
+        assert response.status_code == 503, response.text
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{words} was never heard")
