@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+import httpx2
 import pytest
 import yaml
 from sqlalchemy import text
@@ -19,9 +20,9 @@ from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
 from shared.bus.in_process import InProcessBus
-from shared.db import keys
+from shared.db import experiments, keys
 from shared.db.keys import Scope
-from shared.db.session import Database
+from shared.db.session import Database, Session, connect
 from shared.exports import without_ids_and_clocks
 
 AGENT = {"id": "ann", "profile": {"name": "Ann"}, "text": "A careful person"}
@@ -302,6 +303,25 @@ async def test_the_log_of_a_request_holds_neither_body_nor_query_nor_key(api: Ap
     assert not any(secret in str(logged) for secret in (token, api.key, "A secret name"))
 
 
+async def test_a_deadlock_is_tried_once_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, tries = experiments.set_model_mode, 0
+
+    async def deadlocked_at_first(session: Session, *rest: Any) -> None:
+        nonlocal tries
+        tries += 1
+        await real(session, *rest)
+        if tries == 1:
+            await session.run(text("DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$"))
+
+    monkeypatch.setattr(experiments, "set_model_mode", deadlocked_at_first)
+    created = await api.experimenter("POST", "/v1/experiments", json=FILE)
+
+    changed = await api.experimenter("PATCH", f"/v1/experiments/{created.json()['id']}", json={"model_mode": "real"})
+
+    assert tries == 2
+    assert (changed.status_code, changed.json()["model_mode"]) == (200, "real")
+
+
 async def test_health_and_readiness(api: Api, bus: InProcessBus) -> None:
     alive = await api.client.get("/healthz")
     ready = await api.client.get("/readyz")
@@ -314,10 +334,6 @@ async def test_health_and_readiness(api: Api, bus: InProcessBus) -> None:
 
 
 async def test_a_gateway_without_a_database_is_alive_and_not_ready(api: Api, bus: InProcessBus) -> None:
-    import httpx2
-
-    from shared.db.session import connect
-
     away = connect("postgresql://postgres@127.0.0.1:1/nothing")
     app = create_app(away, bus, api.clock, GatewaySettings(), environ={})
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway") as client:
