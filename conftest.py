@@ -4,6 +4,9 @@ import importlib.util
 
 import pytest
 
+# pytest would take the folder `parley/` for the package of that name, were it not imported already.
+import parley  # noqa: F401
+
 pytest_plugins = ["pytester", "shared.testing.no_skips"]
 if importlib.util.find_spec("shared.testing.plugin"):
     pytest_plugins.append("shared.testing.plugin")

@@ -133,7 +133,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A terminal that cannot show a character shows another, instead of ending the run.
-            stream.reconfigure(errors="replace")
+            # Whoever reads along through a pipe gets every line as it is written.
+            stream.reconfigure(errors="replace", line_buffering=True)
     read_dotenv(Path.cwd())
     try:
         app()

@@ -22,7 +22,7 @@ LOOK_SECONDS: Final = 0.25
 PROGRESS_SECONDS: Final = 0.5
 PLAIN_PROGRESS_SECONDS: Final = 5.0
 """How often the state is shown, where it moves and where every time is one more line."""
-STUCK_LOOK_SECONDS: Final = 2.0
+STUCK_LOOK_SECONDS: Final = 1.0
 STUCK_LOOKS: Final = 3
 """A run in which nothing happens is stuck when that many looks in a row, so far apart, find the same."""
 

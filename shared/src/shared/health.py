@@ -16,7 +16,7 @@ async def answering_health(host: str, port: int, is_ready: Ready) -> AsyncIterat
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
-                writer.write(await _response(await reader.readuntil(b"\r\n"), is_ready))
+                writer.write(await _response(await reader.readuntil(b"\r\n\r\n"), is_ready))
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass

@@ -1,0 +1,67 @@
+"""The command line as a user starts it: in a process of its own, in an empty folder, with a clean environment."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+OURS = ("PARLEY_", "LLM_", "OPENAI_", "GATEWAY_", "AGENT_WORKER_", "ORCHESTRATOR_")
+COMMAND = [sys.executable, "-m", "parley.cli"]
+
+Parley = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def environment(more: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return {**kept, "NO_COLOR": "1", **more}
+
+
+@pytest.fixture
+def parley(tmp_path: Path) -> Parley:
+    """Run one command to its end in an empty folder."""
+
+    def run(*arguments: str | Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            cwd=tmp_path,
+            env=environment(variables),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def begin_parley(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+    """Start a command and read along; what still runs at the end of the test is killed."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def begin(*arguments: str | Path, **variables: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [*COMMAND, *map(str, arguments)],
+            cwd=tmp_path,
+            env=environment(variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        begun.append(process)
+        return process
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that tests use one after another, since the first start of a lab takes longest."""
+    return tmp_path_factory.mktemp("lab") / ".parley"

@@ -1,0 +1,106 @@
+"""What the command line says without starting a lab: versions, checks, refusals."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Parley = Callable[..., "subprocess.CompletedProcess[str]"]
+
+GOOD = """
+parley: 1
+name: A talk
+model_mode: real
+stages:
+  - {id: talk, kind: group_chat}
+personas:
+  - {id: ada, profile: {name: Ada}}
+cohorts:
+  - seats: [{persona: ada, count: 2}]
+"""
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    path = tmp_path / "good.yaml"
+    path.write_text(GOOD)
+    return path
+
+
+def test_version_is_told(parley: Parley) -> None:
+    assert parley("--version").stdout.startswith("parley 0")
+
+
+def test_schema_is_json_schema(parley: Parley) -> None:
+    assert "properties" in json.loads(parley("schema").stdout)
+
+
+def test_a_valid_file_is_called_valid(parley: Parley, good: Path) -> None:
+    result = parley("validate", good)
+
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "good.yaml is valid: 'A talk', stages: 1, treatments: 0, cohorts: 1, participants: 2." in result.stdout
+
+
+@pytest.mark.parametrize("command", [("validate",), ("run",), ("up", "--experiment")])
+def test_an_invalid_file_is_refused_with_all_problems_before_anything_starts(
+    parley: Parley, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "bad.yaml").write_text("parley: 1\nname: Bad\nstages: [{id: a, kind: nonsense}]\ncohorts: []\n")
+
+    result = parley(*command, "bad.yaml")
+
+    assert result.returncode == 2
+    assert "stages[0]" in result.stderr
+    assert "cohorts" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / ".parley").exists()
+
+
+def test_a_file_that_is_not_there_is_refused(parley: Parley) -> None:
+    result = parley("run", "absent.yaml")
+
+    assert result.returncode == 2
+    assert "absent.yaml cannot be read: No such file" in result.stderr
+
+
+def test_real_models_without_their_key_are_refused_before_anything_starts(
+    parley: Parley, good: Path, tmp_path: Path
+) -> None:
+    result = parley("run", good)
+
+    assert result.returncode == 2
+    assert "OPENAI_API_KEY is not set" in result.stderr
+    assert not (tmp_path / ".parley").exists()
+
+
+def test_dotenv_is_read_and_does_not_win_over_what_is_set(parley: Parley, good: Path, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("LLM_USE_MOCK=true\nOPENAI_API_KEY=secret-text\n")
+
+    switched_off = parley("run", good)
+    key_missing = parley("run", good, LLM_USE_MOCK="false", OPENAI_API_KEY="")
+
+    assert switched_off.returncode == key_missing.returncode == 2
+    assert "LLM_USE_MOCK is set" in switched_off.stderr
+    assert "OPENAI_API_KEY is not set" not in switched_off.stderr
+    assert "OPENAI_API_KEY is not set" in key_missing.stderr
+    assert "LLM_USE_MOCK is set" not in key_missing.stderr
+    assert "secret-text" not in switched_off.stderr + switched_off.stdout
+
+
+def test_nothing_to_resume_is_said(parley: Parley, good: Path, tmp_path: Path) -> None:
+    result = parley("run", good, "--resume")
+
+    assert result.returncode == 2
+    assert "There is nothing to resume" in result.stderr
+    assert not (tmp_path / ".parley").exists()
+
+
+def test_a_wrong_address_of_a_server_is_named(parley: Parley, good: Path) -> None:
+    result = parley("run", good, "--models", "mock", PARLEY_DATABASE_URL="mysql://secret@host/name")
+
+    assert result.returncode == 2
+    assert "PARLEY_DATABASE_URL" in result.stderr
+    assert "secret" not in result.stderr
