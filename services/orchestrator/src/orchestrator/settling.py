@@ -99,9 +99,14 @@ async def _settle_thread(
 
 def _time_limit(cohort: CohortState, stage: StageConfig, path: str, now: datetime) -> tuple[UUID, datetime] | None:
     limit = kind_of(stage).time_limit_seconds(stage)
-    if limit is None:
+    if limit is None or _time_is_simulated(cohort):
         return None
     return seeds.row_id(cohort.experiment_id, f"{path}/time_limit"), now + timedelta(seconds=limit)
+
+
+def _time_is_simulated(cohort: CohortState) -> bool:
+    """Whether the conversation itself keeps its limit: a worker that was away for long must not show in the data."""
+    return cohort.pace == "fast" and all(member.player != "person" for member in cohort.members)
 
 
 def _member(attendee: Attendee) -> Member:
