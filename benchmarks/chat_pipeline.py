@@ -6,7 +6,7 @@ docs/benchmarks.md says what is measured and how to read it.
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.contestants import Place, Running, distributed, embedded, floor
 from benchmarks.load import Job, Room
 from benchmarks.processes import StartFailed, Tool, cpu_seconds
-from benchmarks.report import Counts, Report, Sample, print_report, write_results
+from benchmarks.report import POSTGRES, Counts, Report, Sample, print_report, write_results
 from benchmarks.servers import amqp_url, backends, own_broker_corner, own_database, postgres_url
 from benchmarks.wire import wire
 
@@ -48,8 +48,7 @@ class Window:
     seconds: float
     overhead_seconds: tuple[float, ...]
     post_seconds: tuple[float, ...]
-    service_cpu_seconds: float
-    postgres_cpu_seconds: float
+    cpu_seconds: Mapping[str, float]
     load_cpu_seconds: float
 
 
@@ -79,9 +78,9 @@ def drive(
         load.tell_all(orjson.dumps(asdict(job)))
         _expect(load, "begin")
         servers = backends(database_url)
-        services_before, postgres_before = cpu_seconds(running.pids), cpu_seconds(servers)
+        before = _cpu_seconds(running.pids, servers)
         _expect(load, "end")
-        services_after, postgres_after = cpu_seconds(running.pids), cpu_seconds(servers)
+        after = _cpu_seconds(running.pids, servers)
         result: dict[str, Any] = orjson.loads(load.line())
     return Window(
         replies=result["replies"],
@@ -89,10 +88,16 @@ def drive(
         seconds=result["seconds"],
         overhead_seconds=tuple(result["overhead_seconds"]),
         post_seconds=tuple(result["post_seconds"]),
-        service_cpu_seconds=services_after - services_before,
-        postgres_cpu_seconds=postgres_after - postgres_before,
+        cpu_seconds={name: after[name] - before[name] for name in after},
         load_cpu_seconds=result["cpu_seconds"],
     )
+
+
+def _cpu_seconds(services: Mapping[str, int], postgres: Iterable[int]) -> dict[str, float]:
+    return {
+        **{name: cpu_seconds(pid) for name, pid in services.items()},
+        POSTGRES: sum(map(cpu_seconds, postgres)),
+    }
 
 
 def _expect(tool: Tool, word: str) -> None:
@@ -120,8 +125,7 @@ def measure(name: str, model_url: str, broker_url: str, seconds: float) -> Sampl
     return Sample(
         contestant=name,
         replies_per_second=busy.replies / busy.seconds,
-        service_cpu_ms_per_reply=1000 * busy.service_cpu_seconds / busy.replies,
-        postgres_cpu_ms_per_reply=1000 * busy.postgres_cpu_seconds / busy.replies,
+        cpu_ms_per_reply={name: 1000 * seconds / busy.replies for name, seconds in busy.cpu_seconds.items()},
         load_cpu_ms_per_reply=1000 * busy.load_cpu_seconds / busy.posts,
         overhead_ms=tuple(1000 * seconds for seconds in easy.overhead_seconds),
         post_ms=tuple(1000 * seconds for seconds in easy.post_seconds),

@@ -1,7 +1,7 @@
 """Who is measured: the hand-written floor, Parley as four processes, Parley in one process."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ class Running:
     """A contestant that is ready; `open_rooms` gives so many new rooms in which a person can speak."""
 
     port: int
-    pids: tuple[int, ...]
+    pids: Mapping[str, int]
     open_rooms: Callable[[int], tuple[Room, ...]]
 
 
@@ -64,7 +64,8 @@ def floor(place: Place) -> Iterator[Running]:
         idle.line()
         prompts.wait_for_http(f"http://127.0.0.1:{prompts_port}/readyz")
         gateway.wait_for_http(f"http://127.0.0.1:{gateway_port}/readyz")
-        yield Running(gateway_port, tuple(one.process.pid for one in (gateway, prompts, worker, idle)), _floor_rooms)
+        pids = {one.name: one.process.pid for one in (gateway, prompts, worker, idle)}
+        yield Running(gateway_port, pids, _floor_rooms)
 
 
 def _floor_rooms(count: int) -> tuple[Room, ...]:
@@ -83,7 +84,7 @@ def distributed(place: Place) -> Iterator[Running]:
         "PARLEY_BOOTSTRAP_API_KEY": _API_KEY,
         "GATEWAY_PORT": str(gateway_port),
         "PROMPT_BUILDER_PORT": str(prompts_port),
-        "AGENT_WORKER_PROMPT_BUILDER_URL": f"http://127.0.0.1:{prompts_port}",
+        "PARLEY_PROMPT_BUILDER_URL": f"http://127.0.0.1:{prompts_port}",
         "LLM_USE_MOCK": "false",
         **place.models,
     }
@@ -100,7 +101,7 @@ def distributed(place: Place) -> Iterator[Running]:
         }
         for name, port in ready_ports.items():
             services[name].wait_for_http(f"http://127.0.0.1:{port}/readyz")
-        pids = tuple(service.process.pid for service in services.values())
+        pids = {name: service.process.pid for name, service in services.items()}
         yield Running(gateway_port, pids, lambda count: _parley_rooms(gateway_port, count))
 
 
@@ -117,7 +118,7 @@ def embedded(place: Place) -> Iterator[Running]:
     with Tool("embedded lab", ["-m", "benchmarks.embedded", str(port)], environment) as lab:
         key = lab.line()
         lab.wait_for_http(f"http://127.0.0.1:{port}/readyz")
-        yield Running(port, (lab.process.pid,), lambda count: _parley_rooms(port, count, key))
+        yield Running(port, {lab.name: lab.process.pid}, lambda count: _parley_rooms(port, count, key))
 
 
 def _migrate(place: Place) -> None:

@@ -56,20 +56,17 @@ class Job:
 class Client(asyncio.Protocol):
     """One keep-alive connection that speaks as much HTTP/1.1 as is needed, so that the load costs little."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int) -> None:
+        self._port = port
         self._buffer = bytearray()
         self._answer: asyncio.Future[tuple[int, bytes]] | None = None
         self._transport: asyncio.Transport | None = None
-
-    @classmethod
-    async def connect(cls, port: int) -> Self:
-        _, client = await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port)
-        return client
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
 
     def connection_lost(self, _: Exception | None) -> None:
+        self._transport = None
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(ConnectionError("the gateway closed the connection"))
 
@@ -89,11 +86,13 @@ class Client(asyncio.Protocol):
 
     async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Any:
         """The decoded answer. Raises: RuntimeError when it is no success."""
+        if self._transport is None:  # not yet, or closed by the server after a pause
+            await asyncio.get_running_loop().create_connection(lambda: self, "127.0.0.1", self._port)
+        assert self._transport is not None
         lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         lines += [f"content-length: {len(body)}", "", ""]
         self._answer = asyncio.get_running_loop().create_future()
-        assert self._transport is not None
         self._transport.write("\r\n".join(lines).encode() + body)
         status, content = await self._answer
         if not 200 <= status < 300:
@@ -139,7 +138,7 @@ class Run:
 
     async def measure(self) -> dict[str, Any]:
         job = self._job
-        clients = [await Client.connect(job.port) for _ in job.rooms]
+        clients = [Client(job.port) for _ in job.rooms]
         async with await AsyncConnection.connect(job.database_url, autocommit=True) as connection:
             observer = Observer(connection, job.poll_seconds)
             looking = asyncio.create_task(observer.keep_looking())

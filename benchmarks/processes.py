@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -99,12 +99,8 @@ class Tool(Service):
         return subprocess.PIPE
 
 
-def cpu_seconds(pids: Iterable[int]) -> float:
-    """CPU time used so far by these processes, user and system; one that is gone counts as nothing."""
-    return sum(map(_cpu_seconds_of, pids))
-
-
-def _cpu_seconds_of(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """CPU time that the process has used so far, user and system; nothing when it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
