@@ -27,13 +27,14 @@ run: setup ## Run EXPERIMENT (demos/deliberation.yaml) in the embedded lab until
 	@$(BIN)/parley up --experiment "$(EXPERIMENT)"
 
 test: setup ## Run every test; EXTRAS=crewai runs those of CrewAI too, in .venv-crewai
-	$(BIN)/python -m pytest -m "not crewai" $(ARGS)
+	$(BIN)/python -m pytest -m "not crewai and not docker" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
 	@echo
 	@echo "SKIPPED: the tests of CrewAI. 'make test EXTRAS=crewai' makes .venv-crewai and runs them."
 endif
+	@echo "LEFT OUT: the tests of the containers, which need a Docker engine. 'make test ARGS=\"-m docker\"' runs them."
 
 check: setup ## Lint, format, types and import contracts
 	$(BIN)/ruff check .
@@ -43,7 +44,7 @@ check: setup ## Lint, format, types and import contracts
 	$(BIN)/lint-imports
 
 unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
-	$(BIN)/python -m pytest -m "not services and not crewai" $(ARGS)
+	$(BIN)/python -m pytest -m "not services and not crewai and not docker" $(ARGS)
 
 bench: setup ## Compare the speed of Parley with that of a hand-written pipeline
 	$(BIN)/python benchmarks/chat_pipeline.py $(ARGS)

@@ -1,0 +1,125 @@
+"""The distributed lab in containers: it comes up by itself, runs experiments, and survives what happens to machines."""
+
+import csv
+import io
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+
+from shared.exports import without_ids_and_clocks
+from tests.containers.compose import WORKER, ComposeLab, built_lab, compose_command, engine_answers
+
+# Building an image and starting Erlang take their time.
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
+
+COHORTS = 20
+AGENTS = 3
+MOST = 4
+"""messages of one agent"""
+
+FAST = f"""
+parley: 1
+name: Containers
+seed: 5
+pace: fast
+treatments: [{{id: all, model: {{timeout_seconds: 5}}}}]
+personas:
+  - {{id: ada, profile: {{name: Ada}}, text: A retired judge., chat: {{words_per_minute: 400, max_responses: {MOST}}}}}
+  - {{id: bob, profile: {{name: Bob}}, text: A baker., chat: {{words_per_minute: 300, max_responses: {MOST}}}}}
+  - {{id: cid, profile: {{name: Cid}}, text: A student., chat: {{words_per_minute: 500, max_responses: {MOST}}}}}
+stages:
+  - {{id: before, kind: survey, questions: [{{id: view, kind: scale, title: Your view, lower: 1, upper: 7}}]}}
+  - {{id: talk, kind: group_chat, time_limit_seconds: 60}}
+  - {{id: after, kind: survey, questions: [{{id: why, kind: text, title: Why}}]}}
+cohorts:
+  - {{count: {COHORTS}, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid}}]}}
+"""
+# A short time-out of models makes the leases short that a killed worker leaves behind.
+LIVE = FAST.replace("pace: fast", "pace: live")
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[ComposeLab]:
+    command = compose_command()
+    if command is None or not engine_answers():
+        pytest.skip("no Docker engine with docker compose answers")
+    with built_lab(command) as lab:
+        lab.up(workers=3)
+        yield lab
+
+
+def table(data: dict[str, bytes], name: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(data[name].decode(), newline="")))
+
+
+def test_only_the_gateway_is_published_and_only_on_this_machine(lab: ComposeLab) -> None:
+    published = lab.published()
+
+    assert published == {"gateway": {"127.0.0.1"}}
+
+
+def test_no_service_runs_as_root(lab: ComposeLab) -> None:
+    for service in ("gateway", "orchestrator", WORKER, "prompt-builder"):
+        assert lab.compose("exec", "-T", service, "id", "-u").strip() == "10001", service
+
+
+def test_nothing_is_answered_without_the_key(lab: ComposeLab) -> None:
+    assert httpx2.get(f"{lab.url}/v1/experiments").status_code == 401
+
+
+@pytest.mark.fault
+def test_the_data_do_not_show_that_a_worker_was_killed_and_that_servers_restarted(lab: ComposeLab) -> None:
+    quiet = lab.start(FAST)
+    lab.wait_for_end(quiet, seconds=180)
+
+    rough = lab.start(FAST)
+    lab.wait_for_messages(rough, COHORTS)
+    disturb(lab)
+    assert lab.progress(rough)["status"] == "running", "too fast to be disturbed: take more cohorts"
+    lab.wait_for_end(rough, seconds=240)
+
+    expected, found = lab.export(quiet), lab.export(rough)
+    for name in ("participants.csv", "answers.csv", "messages.csv"):
+        assert without_ids_and_clocks(name, found[name]) == without_ids_and_clocks(name, expected[name]), name
+
+
+@pytest.mark.fault
+def test_a_live_conversation_survives_a_killed_worker_and_servers_that_restart(lab: ComposeLab) -> None:
+    lab.up(workers=3)
+    experiment_id = lab.start(LIVE)
+    lab.wait_for_messages(experiment_id, COHORTS)
+
+    disturb(lab)
+    lab.wait_for_end(experiment_id, seconds=240)
+
+    data = lab.export(experiment_id)
+    assert Counter(row["status"] for row in table(data, "participants.csv")) == {"completed": COHORTS * AGENTS}
+    answers = Counter((row["path"], row["stage"], row["field"]) for row in table(data, "answers.csv"))
+    assert set(answers.values()) == {1}
+    assert Counter(stage for _, stage, _ in answers) == {"before": COHORTS * AGENTS, "after": COHORTS * AGENTS}
+    assert_one_reply_to_each_trigger(table(data, "messages.csv"))
+    calls = Counter((row["path"], row["attempt"]) for row in table(data, "model_calls.csv"))
+    assert set(calls.values()) == {1}
+
+
+def assert_one_reply_to_each_trigger(messages: list[dict[str, str]]) -> None:
+    """And no gap in any thread, and nobody said more than they may."""
+    threads = defaultdict(list)
+    for row in messages:
+        threads[row["thread_id"]].append(row)
+    assert len(threads) == COHORTS
+    for rows in threads.values():
+        assert [int(row["seq"]) for row in rows] == list(range(1, len(rows) + 1))
+        triggers = [row["trigger_id"] for row in rows if row["trigger_id"]]
+        assert len(triggers) == len(set(triggers))
+        said = Counter(row["author_id"] for row in rows if row["author_id"])
+        assert max(said.values()) <= MOST
+
+
+def disturb(lab: ComposeLab) -> None:
+    """Kill a worker that is at work and leave it dead; restart the database and then the broker under load."""
+    lab.kill(WORKER)
+    lab.compose("restart", "postgres")
+    lab.compose("restart", "rabbitmq")
