@@ -12,7 +12,7 @@ from shared.contracts.experiment import StageConfig
 from shared.conversation import view_of
 from shared.db.asks import open_asks
 from shared.db.conversation import advance_thread
-from shared.db.members import Standing, lock_standing, mark_stepped, move_on
+from shared.db.members import Standing, lock_standing, mark_stepped, move_on, standing_of
 from shared.db.session import Session
 from shared.stage import StageView
 from shared.stages import kind_of
@@ -27,7 +27,7 @@ async def take_step(session: Session, member_id: UUID, now: datetime) -> None:
     """
     standing = await lock_standing(session, member_id)
     while _may_act(standing) and await _act(session, standing, now):
-        standing = await lock_standing(session, member_id)
+        standing = await standing_of(session, member_id)
     await mark_stepped(session, member_id)
 
 

@@ -13,7 +13,7 @@ from shared.db.conversation import advance_thread, end_thread, open_thread
 from shared.db.experiments import end_when_done
 from shared.db.members import wake_agents
 from shared.db.session import Database, Session
-from shared.db.settling import Attendee, CohortState
+from shared.db.settling import Attendee, CohortState, OpenThread
 from shared.stage import Member
 from shared.stages import kind_of
 
@@ -38,23 +38,26 @@ async def settle(database: Database, cohort_id: UUID, now: datetime) -> None:
 
 
 async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
-    """Returns whether the cohort has ended."""
-    to_wake: set[UUID] = set()
-    for stage in cohort.design.stages:
-        to_wake |= await _settle_stage(session, cohort, stage, now)
-    await wake_agents(session, list(to_wake))
+    """Returns whether the cohort has ended.
+
+    Members are woken before any thread is locked: whoever holds a member waits for threads, never the other way round.
+    """
+    open_stages = [stage for stage in cohort.design.stages if await _settle_stage(session, cohort, stage, now)]
+    await wake_agents(session, [member.id for stage in open_stages for member in _who_may_act(cohort, stage)])
+    for stage in open_stages:
+        if kind_of(stage).has_thread:
+            await _settle_thread(session, cohort, stage, now)
     if is_over(cohort):
         await settling.end_cohort(session, cohort, now)
         return True
     return False
 
 
-async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> set[UUID]:
-    """Open the stage when it may, draw for whoever is new, keep its conversations going; returns who has to act."""
-    here = on_stage(cohort.members, stage.id)
+async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> bool:
+    """Open the stage when it may, and draw for whoever is new; returns whether it is open."""
     is_new = stage.id not in cohort.draws
     if is_new and not may_open(stage, cohort):
-        return set()
+        return False
     drawn = cohort.draws.get(stage.id, {})
     arrived = [
         _member(member)
@@ -65,22 +68,30 @@ async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfi
     draws = kind_of(stage).draw(stage, arrived, drawn, rng)
     if is_new or draws != drawn:
         await settling.unlock(session, cohort, stage.id, draws, now)
-    to_wake = {member.id for member in here} if is_new else set()
-    if kind_of(stage).has_thread:
-        to_wake |= await _settle_thread(session, cohort, stage, here, now)
-    return to_wake
+    return True
 
 
-async def _settle_thread(
-    session: Session, cohort: CohortState, stage: StageConfig, here: list[Attendee], now: datetime
-) -> set[UUID]:
+def _who_may_act(cohort: CohortState, stage: StageConfig) -> list[Attendee]:
+    """Participants for whom something has changed here: the stage has just opened, or they are done talking."""
+    here = on_stage(cohort.members, stage.id)
+    if stage.id not in cohort.draws:
+        return here
+    thread = _thread_of(cohort, stage)
+    return [member for member in here if thread is not None and (thread.ended or member.id in thread.ready)]
+
+
+def _thread_of(cohort: CohortState, stage: StageConfig) -> OpenThread | None:
+    return next((thread for thread in cohort.threads if thread.stage_id == stage.id), None)
+
+
+async def _settle_thread(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> None:
     """Begin the stage's conversation when the first participant is there, and do what is due in it."""
-    existing = next((thread for thread in cohort.threads if thread.stage_id == stage.id), None)
-    if existing is None and not here:
-        return set()
+    thread = _thread_of(cohort, stage)
+    if thread is None and not on_stage(cohort.members, stage.id):
+        return
     path = f"{cohort.path}/{stage.id}/group"
     thread_id = seeds.row_id(cohort.experiment_id, path)
-    if existing is None:
+    if thread is None:
         await open_thread(
             session,
             thread_id=thread_id,
@@ -91,10 +102,8 @@ async def _settle_thread(
             now=now,
             timer=_time_limit(cohort, stage, path, now),
         )
-    elif existing.ended:
-        return {member.id for member in here}
-    scene = await advance_thread(session, thread_id, now, cause=CAUSE)
-    return {member.id for member in here if scene.ended or member.id in scene.turn.ready}
+    if thread is None or not thread.ended:
+        await advance_thread(session, thread_id, now, cause=CAUSE)
 
 
 def _time_limit(cohort: CohortState, stage: StageConfig, path: str, now: datetime) -> tuple[UUID, datetime] | None:

@@ -287,7 +287,7 @@ def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
         "text": message.text,
         "reply_to": message.reply_to and str(message.reply_to),
         "elapsed_ms": message.elapsed_ms,
-        "created_at": scene.now.isoformat(),
+        "created_at": scene.now.isoformat().replace("+00:00", "Z"),
     }
 
 

@@ -118,14 +118,26 @@ _STANDING = """
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
     WHERE {condition}
 """
+_BY_ID = text(_STANDING.format(condition="m.id = :key"))
+_BY_TOKEN = text(_STANDING.format(condition="m.token_hash = :key"))
+# The lock is a statement of its own: what is read after it was waited for has a snapshot taken after it was got.
 # NO KEY: new drafts and answers refer to the member while others hold this lock.
-_BY_ID = text(_STANDING.format(condition="m.id = :key") + "FOR NO KEY UPDATE OF m")
-_BY_TOKEN = text(_STANDING.format(condition="m.token_hash = :key") + "FOR NO KEY UPDATE OF m")
-_BY_TOKEN_UNLOCKED = text(_STANDING.format(condition="m.token_hash = :key"))
+_LOCK_BY_ID = text("SELECT id FROM members WHERE id = :key FOR NO KEY UPDATE")
+_LOCK_BY_TOKEN = text("SELECT id FROM members WHERE token_hash = :key FOR NO KEY UPDATE")
 
 
 async def lock_standing(session: Session, member_id: UUID) -> Standing:
     """Where this member stands, under the member's lock until the transaction ends.
+
+    Raises:
+        NotFound: there is no such member.
+    """
+    await session.first(_LOCK_BY_ID, {"key": member_id})
+    return await standing_of(session, member_id)
+
+
+async def standing_of(session: Session, member_id: UUID) -> Standing:
+    """Where this member stands, without locking; for somebody whose lock is held, or to look only.
 
     Raises:
         NotFound: there is no such member.
@@ -142,7 +154,10 @@ async def sign_in(session: Session, token: str, *, lock: bool) -> Standing:
     Raises:
         NotSignedIn: nobody has this token.
     """
-    standing = await _standing(session, _BY_TOKEN if lock else _BY_TOKEN_UNLOCKED, hash_token(token))
+    key = hash_token(token)
+    if lock:
+        await session.first(_LOCK_BY_TOKEN, {"key": key})
+    standing = await _standing(session, _BY_TOKEN, key)
     if standing is None:
         raise NotSignedIn("This participant token is not valid. Join the experiment to get one.")
     return standing
@@ -250,6 +265,7 @@ def _record_member(
     now: datetime,
     *,
     cause: str,
+    actor: str | None = None,
 ) -> None:
     # Why somebody is out of the experiment is theirs and the experimenter's to know.
     public = {key: value for key, value in payload.items() if key != "reason"}
@@ -258,7 +274,7 @@ def _record_member(
             experiment_id=experiment_id,
             cohort_id=cohort_id,
             type=event_type,
-            actor=path,
+            actor=actor or path,
             cause=cause,
             subject=path,
             subject_id=member_id,
@@ -358,11 +374,19 @@ _CANCEL_ASKS = text(
 
 
 async def end_member(
-    session: Session, standing: Standing, status: str, reason: str, now: datetime, *, cause: str
+    session: Session,
+    standing: Standing,
+    status: str,
+    reason: str,
+    now: datetime,
+    *,
+    cause: str,
+    actor: str | None = None,
 ) -> bool:
     """Take a member out of the experiment for good: `left`, `removed` or `failed`; False when they were out already.
 
-    What was wanted from them is cancelled, and those who waited for them are looked at again.
+    What was wanted from them is cancelled, and those who waited for them are looked at again. `actor` is the member
+    themself unless it says otherwise.
     """
     ended = await session.run(_END, {"member_id": standing.member.id, "status": status, "reason": reason, "now": now})
     if not ended:
@@ -378,6 +402,7 @@ async def end_member(
         {"reason": reason},
         now,
         cause=cause,
+        actor=actor,
     )
     if standing.stage is not None and standing.stage.id in standing.thread_ids:
         await leave_thread(session, standing.thread_ids[standing.stage.id], standing.member.id, now, cause=cause)

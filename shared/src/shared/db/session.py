@@ -14,6 +14,7 @@ from uuid import UUID
 import orjson
 from sqlalchemy import Row, TextClause, text
 from sqlalchemy.exc import DBAPIError, InterfaceError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from shared.checkpoints import reached
@@ -194,9 +195,13 @@ class Database:
                 session = Session(connection)
                 yield session
                 committed = await session.flush()
-        except (DBAPIError, OSError) as error:
+        except PoolTimeout as error:
+            raise Unavailable("The database is busy: no connection was free in time. Try again.") from error
+        except DBAPIError as error:
             if is_connection_problem(error):
                 raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
+            if _state_of(error) == _LOCK_TIMEOUT:
+                raise Unavailable("Somebody else is at work on this; it took too long. Try again.") from error
             raise
         await reached("transaction.committed")
         if committed:
@@ -208,23 +213,28 @@ class Database:
 
 def is_connection_problem(error: BaseException) -> bool:
     """Whether Postgres is away, as opposed to refusing what was asked."""
-    if isinstance(error, InterfaceError | OSError):
+    if isinstance(error, InterfaceError):
         return True
     return isinstance(error, DBAPIError) and (error.connection_invalidated or _is_shutdown(error))
 
 
 _SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "53300", "08000", "08001", "08003", "08006")
+_LOCK_TIMEOUT = "55P03"
+_TRY_AGAIN_STATES = ("40P01", "40001")
+
+
+def _state_of(error: BaseException) -> str | None:
+    return getattr(getattr(error, "orig", None), "sqlstate", None)
 
 
 def _is_shutdown(error: DBAPIError) -> bool:
-    original = error.orig
-    state = getattr(original, "sqlstate", None)
-    return state in _SHUTDOWN_STATES or (state is None and type(original).__name__ == "OperationalError")
+    state = _state_of(error)
+    return state in _SHUTDOWN_STATES or (state is None and type(error.orig).__name__ == "OperationalError")
 
 
 def is_deadlock(error: BaseException) -> bool:
     """Whether trying the whole transaction again is the right answer (deadlock, serialization failure)."""
-    return isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", None) in ("40P01", "40001")
+    return _state_of(error) in _TRY_AGAIN_STATES
 
 
 def connect(url: str, *, pool_size: int = 20) -> Database:

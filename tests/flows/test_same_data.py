@@ -1,0 +1,69 @@
+"""In pace `fast` one file and one seed give the same files byte for byte, ids and clocks aside: every run, on every bus."""
+
+import asyncio
+import os
+from pathlib import Path
+from uuid import UUID
+
+from parley.embedded import EmbeddedLab
+
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from shared.db import experiments
+from shared.exports import export, without_ids_and_clocks
+from shared.settings import ServerSettings
+from shared.testing.buses import RabbitBroker
+from tests.faults.lab_tools import start
+
+DEMO = Path(__file__).parents[2] / "demos" / "deliberation.yaml"
+
+
+async def ended(lab: EmbeddedLab, experiment_id: UUID) -> None:
+    while True:
+        async with lab.database.transaction() as session:
+            if (await experiments.find(session, experiment_id)).status == "ended":
+                return
+        await asyncio.sleep(0.02)
+
+
+async def run(document: str, servers: ServerSettings, folder: Path) -> dict[str, bytes]:
+    """The files of one run in a lab of its own, without ids and clocks."""
+    environ = {"LLM_USE_MOCK": "true", **os.environ}
+    async with EmbeddedLab(folder / "lab", servers=servers, environ=environ, port=None) as lab:
+        experiment_id = await start(lab, document)
+        await ended(lab, experiment_id)
+        (folder / "data").mkdir()
+        await export(lab.database, experiment_id, folder / "data", now=lab.clock.now())
+    return {
+        file.name: without_ids_and_clocks(file.name, file.read_bytes()) for file in sorted((folder / "data").iterdir())
+    }
+
+
+async def test_one_file_and_seed_give_the_same_data_run_after_run_and_on_both_buses(
+    database_url: str, second_database_url: str, amqp_url: str, tmp_path: Path
+) -> None:
+    document = DEMO.read_text()
+    in_memory = ServerSettings(database_url=database_url)
+    broker = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")])
+    on_rabbit = ServerSettings(database_url=second_database_url, amqp_url=amqp_url, amqp_prefix=broker.prefix)
+
+    try:
+        first = await run(document, in_memory, tmp_path / "1")
+        second = await run(document, in_memory, tmp_path / "2")
+        third = await run(document, on_rabbit, tmp_path / "3")
+    finally:
+        await broker.close()
+
+    assert len(first) == 6
+    assert second == first
+    assert third == first
+
+
+async def test_another_seed_gives_other_data(database_url: str, tmp_path: Path) -> None:
+    document = DEMO.read_text()
+    servers = ServerSettings(database_url=database_url)
+
+    first = await run(document, servers, tmp_path / "1")
+    second = await run(document.replace("seed: 2026", "seed: 2027"), servers, tmp_path / "2")
+
+    assert second["messages.csv"] != first["messages.csv"]
+    assert second["answers.csv"] != first["answers.csv"]
