@@ -69,3 +69,13 @@ def test_a_run_without_skips_passes(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_passes(): pass")
 
     assert run(pytester).ret == pytest.ExitCode.OK
+
+
+@pytest.mark.usefixtures("skips_forbidden")
+def test_folders_may_have_fixtures_of_their_own(pytester: pytest.Pytester) -> None:
+    for folder in ("first", "second"):
+        pytester.mkdir(folder)
+        pytester.path.joinpath(folder, "conftest.py").write_text("")
+        pytester.path.joinpath(folder, f"test_{folder}.py").write_text("def test_passes(): pass")
+
+    assert run(pytester).ret == pytest.ExitCode.OK

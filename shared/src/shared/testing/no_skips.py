@@ -15,7 +15,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(SkipWatch(), "parley-no-skips")
 
 
-@dataclass
+# By identity, since pytest keeps its plugins in sets.
+@dataclass(eq=False)
 class SkipWatch:
     """Collects what was left out, whole modules included, and fails the run at its end."""
 
