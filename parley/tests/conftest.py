@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -62,6 +63,10 @@ def begin_parley(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str
 
 
 @pytest.fixture(scope="session")
-def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that tests use one after another, since the first start of a lab takes longest."""
-    return tmp_path_factory.mktemp("lab") / ".parley"
+def data_dir() -> Iterator[Path]:
+    """A data directory that tests use one after another, since the first start of a lab takes longest.
+
+    Not below pytest's own folder: another pytest closes that to the user whom root's PostgreSQL runs as.
+    """
+    with tempfile.TemporaryDirectory(prefix="parley-lab-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder) / ".parley"

@@ -60,6 +60,13 @@ def test_a_broken_record_is_passed_over(tmp_path: Path) -> None:
     assert run_folder.latest_unfinished(tmp_path, "A talk", FILE, "same") == good
 
 
+def test_a_file_in_place_of_the_results_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("in the way")
+
+    with pytest.raises(InvalidInput, match="--out"):
+        run_folder.require_writable(tmp_path / "results")
+
+
 @pytest.mark.parametrize(
     ("name", "folder"),
     [("Quiet streets", "quiet-streets"), ("Über/../etc", "uber-etc"), ("会議", "experiment"), ("...", "experiment")],

@@ -149,6 +149,7 @@ async def test_a_run_in_which_participants_fail_names_them(tmp_path: Path, parle
     assert "c1/m1 on talk: " in result.stdout
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_said_and_resume_goes_on_with_it(
     tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:

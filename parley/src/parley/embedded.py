@@ -29,6 +29,7 @@ from shared.bus.in_process import InProcessBus
 from shared.bus.publisher import OutboxPublisher
 from shared.bus.rabbit import RabbitBus
 from shared.clock import Clock, SystemClock
+from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
 from shared.db import drafts, embedded, keys, migrate
 from shared.db.lab import LabClaim, claim_lab
@@ -81,6 +82,11 @@ class EmbeddedLab:
         self.url: str | None = None
         self.is_lost = asyncio.Event()
         """Set when another lab has taken the database over: this one must stop."""
+
+    @property
+    def served_modes(self) -> tuple[ModelMode, ...]:
+        """The model modes of the experiments that go on in this lab."""
+        return ("mock",) if self._mock_only else ("mock", "real")
 
     @property
     def database(self) -> Database:

@@ -22,6 +22,8 @@ LOOK_SECONDS: Final = 0.25
 PROGRESS_SECONDS: Final = 0.5
 PLAIN_PROGRESS_SECONDS: Final = 5.0
 """How often the state is shown, where it moves and where every time is one more line."""
+MOST_OF_THE_TIME: Final = 10
+"""Following a large run takes at most about one part in so many of the time."""
 STUCK_LOOK_SECONDS: Final = 1.0
 STUCK_LOOKS: Final = 3
 """A run in which nothing happens is stuck when that many looks in a row, so far apart, find the same."""
@@ -46,6 +48,9 @@ class Follower:
         self._screen = screen
         self._seen: dict[UUID, int] = {}
         self._alerts_seen: set[UUID] = set()
+        self._cohort_ids: list[UUID] = []
+        self._progress: Progress | None = None
+        self._progress_due_at = 0.0
         self._progress_shown_at = 0.0
         self._stuck_looked_at = monotonic()
         self._stuck: Sequence[Stuck] = ()
@@ -60,6 +65,7 @@ class Follower:
     async def until_over(self) -> Ending:
         """Show what happens until the run has ended or is stuck; waits while Postgres is away."""
         while True:
+            began = monotonic()
             try:
                 ending = await self._look()
             except Unavailable as error:
@@ -68,12 +74,11 @@ class Follower:
                 continue
             if ending is not None:
                 return ending
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(max(LOOK_SECONDS, MOST_OF_THE_TIME * (monotonic() - began)))
 
     async def _look(self) -> Ending | None:
         """The state is read before the events: those of an ended run are then all there."""
-        async with self._database.transaction() as session:
-            now = await progress(session, self._experiment_id)
+        now = await self._current_progress()
         has_news = await self._show_events()
         await self._show_alerts()
         if now.status == "ended":
@@ -81,9 +86,20 @@ class Follower:
         self._show_progress(now)
         return Ending(now, self._stuck) if await self._is_stuck(has_news) else None
 
+    async def _current_progress(self) -> Progress:
+        """Counting takes a while in large runs, so it is not done at every look."""
+        began = monotonic()
+        if self._progress is None or began >= self._progress_due_at:
+            async with self._database.transaction() as session:
+                self._progress = await progress(session, self._experiment_id)
+            took = monotonic() - began
+            self._progress_due_at = began + max(PROGRESS_SECONDS, MOST_OF_THE_TIME * took)
+        return self._progress
+
     async def _show_events(self) -> bool:
         async with self._database.transaction() as session:
-            last = await last_of(session, await cohorts_of(session, self._experiment_id))
+            self._cohort_ids = self._cohort_ids or await cohorts_of(session, self._experiment_id)
+            last = await last_of(session, self._cohort_ids)
         changed = [cohort_id for cohort_id, newest in last.items() if newest > self._seen.get(cohort_id, 0)]
         for cohort_id in changed:
             await self._show_cohort(cohort_id, last[cohort_id])

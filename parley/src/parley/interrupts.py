@@ -52,6 +52,9 @@ class Interrupts:
         Raises:
             Interrupted: the user wanted the command to end first; `work` was cancelled.
         """
+        if self._wanted.is_set():
+            work.close()
+            raise Interrupted(self._exit_code)
         task = asyncio.create_task(work)
         wanted = asyncio.create_task(self._wanted.wait())
         try:

@@ -37,6 +37,21 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].rstrip("-") or "experiment"
 
 
+def require_writable(out: Path) -> None:
+    """Make the folder for results, so that a run is not refused it at its end.
+
+    Raises:
+        InvalidInput: nothing can be written there.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        refused = None if os.access(out, os.W_OK) else "it may not be written to"
+    except OSError as error:
+        refused = error.strerror
+    if refused:
+        raise InvalidInput(f"The data cannot be written to {out}: {refused}. Choose another folder with --out.")
+
+
 def begin(
     out: Path, name: str, *, experiment_id: UUID, file_hash: str, file: Path, model_mode: str, now: datetime
 ) -> Run:

@@ -3,11 +3,11 @@
 import asyncio
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import uvloop
@@ -31,6 +31,8 @@ from shared.settings import ServerSettings, read_settings
 DEFAULT_PORT: Final = 8000
 
 FINISHED: Final = 0
+ResultT = TypeVar("ResultT")
+
 INCOMPLETE: Final = 1
 """The run is stuck, or participants failed in it."""
 
@@ -74,6 +76,7 @@ def execute(order: Order) -> int:
 def _plan(order: Order, file: Path) -> Plan:
     experiment = read_experiment(file)
     file_hash = experiments.document_hash(experiment)
+    run_folder.require_writable(order.out)
     if not order.resume:
         return Plan(file, experiment, file_hash, chosen_mode(experiment, order.models, os.environ), None)
     run = run_folder.latest_unfinished(order.out, experiment.name, file, file_hash)
@@ -129,11 +132,13 @@ async def _in_lab(order: Order, plan: Plan | None, lab: EmbeddedLab, screen: Scr
     _say_where(lab, screen)
     code = FINISHED
     if plan is not None:
+        experiment_run = _ExperimentRun(order, plan, lab, screen)
         try:
-            code = await interrupts.unless(_while_ours(lab, _ExperimentRun(order, plan, lab, screen).to_its_end()))
+            code = await interrupts.unless(_while_ours(lab, experiment_run.to_its_end()))
         except Interrupted as interrupted:
             screen.end_progress()
-            _say_how_to_go_on(order, plan, screen)
+            if experiment_run.has_begun:
+                _say_how_to_go_on(order, plan, screen)
             return interrupted.exit_code
     if order.keep_serving:
         screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
@@ -144,13 +149,13 @@ async def _in_lab(order: Order, plan: Plan | None, lab: EmbeddedLab, screen: Scr
     return code
 
 
-async def _while_ours(lab: EmbeddedLab, work: Any) -> Any:
+async def _while_ours(lab: EmbeddedLab, work: Coroutine[Any, Any, ResultT]) -> ResultT:
     """What `work` returns.
 
     Raises:
         Unavailable: another lab took the database in the meantime.
     """
-    task = asyncio.ensure_future(work)
+    task = asyncio.create_task(work)
     lost = asyncio.create_task(lab.is_lost.wait())
     try:
         await asyncio.wait({task, lost}, return_when=asyncio.FIRST_COMPLETED)
@@ -187,6 +192,7 @@ class _ExperimentRun:
         self._lab = lab
         self._screen = screen
         self._database = lab.database
+        self.has_begun = plan.run is not None
 
     async def to_its_end(self) -> int:
         began = monotonic()
@@ -216,6 +222,7 @@ class _ExperimentRun:
             model_mode=plan.model_mode,
             now=now,
         )
+        self.has_begun = True
         self._say_what(f"Running {plan.experiment.name!r} from {plan.file}")
         return run
 
@@ -244,7 +251,7 @@ class _ExperimentRun:
             row = await experiments.find(session, experiment_id)
             if row.status == "draft":
                 await experiments.start(session, experiment_id, self._lab.clock.now())
-            others = await others_running(session, experiment_id)
+            others = await others_running(session, experiment_id, self._lab.served_modes)
         if others:
             self._screen.notice(
                 f"Unfinished experiments in this lab go on as well: {', '.join(map(repr, others[:5]))}"
@@ -273,7 +280,7 @@ class _ExperimentRun:
         run_folder.finish(run)
         return INCOMPLETE if failed else FINISHED
 
-    def _say_how_it_ended(self, ending: Ending, failed: "tuple[Failed, ...] | Any", seconds: float) -> None:
+    def _say_how_it_ended(self, ending: Ending, failed: Sequence[Failed], seconds: float) -> None:
         self._screen.notice(progress_line(ending.progress))
         if ending.stuck:
             self._screen.problem("The run is stuck: nothing more will happen in it.")

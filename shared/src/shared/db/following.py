@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.contracts.experiment import ModelMode
 from shared.db.session import Session
 
 
@@ -41,7 +42,12 @@ _ALERTS = text(
     """
 )
 _OPEN_SEATS = text("SELECT count(*) AS n FROM members WHERE experiment_id = :id AND status = 'expected'")
-_OTHERS = text("SELECT name FROM experiments WHERE status = 'running' AND id <> :id ORDER BY started_at, id")
+_OTHERS = text(
+    """
+    SELECT name FROM experiments
+    WHERE status = 'running' AND id <> :id AND model_mode = ANY(:modes) ORDER BY started_at, id
+    """
+)
 
 
 async def failed_members(session: Session, experiment_id: UUID) -> Sequence[Failed]:
@@ -62,6 +68,6 @@ async def open_seats(session: Session, experiment_id: UUID) -> int:
     return count
 
 
-async def others_running(session: Session, experiment_id: UUID) -> Sequence[str]:
-    """The names of the other experiments that have been started and have not ended: a lab goes on with all of them."""
-    return [row.name for row in await session.all(_OTHERS, {"id": experiment_id})]
+async def others_running(session: Session, experiment_id: UUID, modes: Sequence[ModelMode]) -> Sequence[str]:
+    """The names of the other experiments that have not ended: a lab goes on with all whose model mode it serves."""
+    return [row.name for row in await session.all(_OTHERS, {"id": experiment_id, "modes": list(modes)})]
