@@ -19,10 +19,10 @@ from agent_worker.models import Model, build_models
 from agent_worker.prompts import PromptClient
 from agent_worker.worker import Worker
 from gateway.app import create_app
-from gateway.settings import GatewaySettings, read
+from gateway.server import listening, serving
+from gateway.settings import GatewaySettings
 from orchestrator.service import Orchestrator
 from parley.directory import DataDirectory
-from parley.serving import HOST, listening, serving
 from prompt_builder.app import create_app as create_prompt_builder
 from shared.bus import Bus
 from shared.bus.in_process import InProcessBus
@@ -36,9 +36,12 @@ from shared.db.lab import LabClaim, claim_lab
 from shared.db.outbox import Outbox
 from shared.db.session import Database, connect
 from shared.errors import SettingsInvalid, Unavailable
-from shared.settings import ServerSettings
+from shared.settings import ServerSettings, read_settings
 
 log = structlog.get_logger(__name__)
+
+HOST: Final = "127.0.0.1"
+"""The API of an embedded lab is for this machine only."""
 
 OPERATOR: Final = "operator"
 """The experimenter who owns what is run from the command line."""
@@ -115,7 +118,7 @@ class EmbeddedLab:
             self._postgres.stop()
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        listener = stack.enter_context(listening(self._port)) if self._port is not None else None
+        listener = stack.enter_context(listening(HOST, self._port)) if self._port is not None else None
         stack.enter_context(self.directory.held())
         url = await self._database_url(stack)
         await self._migrate(url)
@@ -184,7 +187,7 @@ class EmbeddedLab:
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:
         port = listener.getsockname()[1]
-        settings = read(GatewaySettings).model_copy(update={"host": HOST, "port": port})
+        settings = read_settings(GatewaySettings).model_copy(update={"host": HOST, "port": port})
         app = create_app(database, bus, self.clock, settings, environ=self._environ)
         await stack.enter_async_context(serving(app, settings, listener))
         self.url = f"http://{HOST}:{port}"

@@ -11,8 +11,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from gateway.settings import GatewaySettings, ProcessSettings, read
+from gateway.settings import GatewayProcessSettings, GatewaySettings
 from shared.errors import SettingsInvalid
+from shared.settings import read_settings
 
 KEY = "a-key-that-is-long-enough"
 
@@ -32,7 +33,7 @@ def test_what_is_missing_stops_the_start_and_is_named(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=30)
 
     assert process.returncode == 2
-    assert b"PARLEY_DATABASE_URL is not set" in errors
+    assert b"PARLEY_DATABASE_URL: is not set" in errors
     assert b"PARLEY_AMQP_URL: " in errors
     assert b"Traceback" not in errors
 
@@ -42,7 +43,7 @@ def test_settings_never_tell_the_value_that_is_wrong(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PARLEY_AMQP_URL", "http://user:secret@nowhere")
 
     with pytest.raises(SettingsInvalid) as refused:
-        read(ProcessSettings)
+        read_settings(GatewayProcessSettings)
 
     assert "PARLEY_AMQP_URL" in str(refused.value)
     assert "secret" not in str(refused.value)
@@ -52,7 +53,7 @@ def test_settings_of_the_api_come_from_the_environment(monkeypatch: pytest.Monke
     monkeypatch.setenv("GATEWAY_PORT", "8123")
     monkeypatch.setenv("GATEWAY_ALLOWED_ORIGINS", '["https://lab.example"]')
 
-    settings = read(GatewaySettings)
+    settings = read_settings(GatewaySettings)
 
     assert (settings.host, settings.port, settings.allowed_origins) == ("127.0.0.1", 8123, ("https://lab.example",))
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import structlog
+import uvloop
 
 from shared.bus import Bus
 from shared.bus.publisher import OutboxPublisher
@@ -22,11 +23,11 @@ from shared.db.session import Database, connect
 from shared.errors import ParleyError, SettingsInvalid, Unavailable
 from shared.health import answering_health
 from shared.logs import set_up_logs
-from shared.settings import ProcessSettings, read_settings
+from shared.settings import LabSettings, ProcessSettings, read_settings
 
 log = structlog.get_logger(__name__)
 
-SettingsT = TypeVar("SettingsT", bound=ProcessSettings)
+SettingsT = TypeVar("SettingsT", bound=LabSettings)
 
 _CHECK_SECONDS: Final = 2.0
 _RETRY_SECONDS: Final = 1.0
@@ -46,7 +47,8 @@ def run_process(service: str, settings_model: type[SettingsT], work: Callable[[S
     try:
         settings = read_settings(settings_model)
         set_up_logs(service, level=settings.log_level, as_json=settings.log_format == "json")
-        asyncio.run(_until_told_to_stop(work(settings)))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_until_told_to_stop(work(settings)))
     except SettingsInvalid as error:
         print(f"The service {service} cannot start.\n{error}", file=sys.stderr)
         return 2
@@ -69,8 +71,8 @@ async def _until_told_to_stop(work: Awaitable[None]) -> None:
 
 
 @asynccontextmanager
-async def connected(settings: ProcessSettings) -> AsyncIterator[Parts]:
-    """A distributed lab's parts for one process, and its health checks, until the block ends.
+async def connected(settings: LabSettings) -> AsyncIterator[Parts]:
+    """A distributed lab's parts for one process, until the block ends.
 
     Waits for Postgres when it is away; the broker may come later.
 
@@ -82,8 +84,9 @@ async def connected(settings: ProcessSettings) -> AsyncIterator[Parts]:
         stack.push_async_callback(database.close)
         bus = RabbitBus(settings.amqp_url, prefix=settings.amqp_prefix)
         stack.push_async_callback(bus.close)
-        health = answering_health(settings.health_host, settings.health_port, lambda: _is_ready(database, bus))
-        await stack.enter_async_context(health)
+        if isinstance(settings, ProcessSettings):
+            health = answering_health(settings.health_host, settings.health_port, lambda: _is_ready(database, bus))
+            await stack.enter_async_context(health)
         await _require_schema(database)
         claim = await claim_lab(settings.database_url, "rabbitmq")
         stack.push_async_callback(claim.close)

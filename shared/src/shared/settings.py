@@ -73,7 +73,14 @@ class HealthSettings(BaseSettings):
     """The port for that."""
 
 
-class ProcessSettings(DatabaseSettings, BrokerSettings, LogSettings, HealthSettings):
+class LabSettings(DatabaseSettings, BrokerSettings, LogSettings):
+    """What every process of a distributed lab is told."""
+
+    # Said here again, since the checker does not see what the bases agree on.
+    model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
+
+
+class ProcessSettings(LabSettings, HealthSettings):
     """What a service without an API of its own is told."""
 
     # Said here again, since the checker does not see what the bases agree on.

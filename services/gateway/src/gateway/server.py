@@ -1,13 +1,37 @@
-"""The HTTP server of a gateway, in a process of its own or in a lab's."""
+"""The HTTP server of a gateway, in a process of its own or in a lab's: a port that is ours before anything starts."""
 
-from socket import socket
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 from fastapi import FastAPI
 
 from gateway.settings import GatewaySettings
+from shared.errors import SettingsInvalid
 
 LONGEST_GOODBYE_SECONDS = 5
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket on this port; 0 takes any free one.
+
+    Raises:
+        SettingsInvalid: another program uses the port.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((host, port))
+            listener.listen()
+        except OSError as error:
+            raise SettingsInvalid(
+                f"Port {port} of {host} cannot be used: {error.strerror}. Stop the program that uses it "
+                "(another lab?), or choose another port with --port or GATEWAY_PORT."
+            ) from error
+        yield listener
 
 
 class Server(uvicorn.Server):
@@ -27,6 +51,23 @@ class Server(uvicorn.Server):
         )
         self._live = app.state.context.live
 
-    async def shutdown(self, sockets: list[socket] | None = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._live.close()
         await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone: whoever started the process decides what they mean."""
+        yield
+
+
+@asynccontextmanager
+async def serving(app: FastAPI, settings: GatewaySettings, listener: socket.socket) -> AsyncIterator[None]:
+    """Answer requests on this socket until the block ends."""
+    server = Server(app, settings)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        await task

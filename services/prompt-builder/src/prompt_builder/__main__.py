@@ -6,6 +6,7 @@ from socket import socket
 
 import structlog
 import uvicorn
+import uvloop
 
 from prompt_builder.app import create_app
 from prompt_builder.settings import PromptBuilderSettings
@@ -44,7 +45,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     set_up_logs("prompt-builder", level=settings.log_level, as_json=settings.log_format == "json")
-    asyncio.run(serve(settings))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve(settings))
     return 0
 
 
