@@ -25,7 +25,12 @@ async def take_step(session: Session, member_id: UUID, now: datetime) -> None:
 
     Harmless for people, for members who have left, twice, at once and in any order: it holds the member's lock.
     """
-    standing = await lock_standing(session, member_id)
+    await walk_on(session, await lock_standing(session, member_id), now)
+
+
+async def walk_on(session: Session, standing: Standing, now: datetime) -> None:
+    """`take_step` for a caller that holds the member's lock and has just read where the member stands."""
+    member_id = standing.member.id
     while _may_act(standing) and await _act(session, standing, now):
         standing = await standing_of(session, member_id)
     await mark_stepped(session, member_id)

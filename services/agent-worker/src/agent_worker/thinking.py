@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 from agent_worker.models import Model, backoff_seconds
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
-from agent_worker.steps import CAUSE, take_step
+from agent_worker.steps import CAUSE, walk_on
 from shared import seeds
 from shared.bus import NotNow
 from shared.checkpoints import reached
@@ -29,7 +29,7 @@ from shared.conversation import thinking_seconds, typing_seconds
 from shared.db import asks, drafts
 from shared.db.alerts import raise_alert
 from shared.db.conversation import advance_thread
-from shared.db.members import end_member, lock_standing, move_on, write_page
+from shared.db.members import end_member, lock_standing, move_on, standing_of, write_page
 from shared.db.session import Database, as_json
 from shared.errors import InvalidInput, NotFound, Unavailable
 from shared.stage import Json, StageView
@@ -229,7 +229,7 @@ class Thinker:
             if await asks.close_ask(session, lease.ask_id, "answered", None, now):
                 await write_page(session, standing, value, now)
                 await move_on(session, standing, now, cause=CAUSE)
-                await take_step(session, lease.member_id, now)
+                await walk_on(session, await standing_of(session, lease.member_id), now)
         await reached("reply.published")
 
     async def _record(self, lease: drafts.Lease, attempt: Attempt) -> None:

@@ -1,0 +1,124 @@
+"""How many statements the hot paths send: a number that only grows on purpose."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import UUID
+
+from agent_worker.steps import take_step
+from sqlalchemy import event
+
+from shared.db.conversation import post_message
+from shared.db.session import Database
+from tests.flows.drain import DrainLab
+
+CHAT_REPLY = 9
+AGENT_PAGE = 13
+TRANSITION = 8
+
+ROOM = """
+parley: 1
+name: A room
+pace: live
+personas: [{id: ada}, {id: bob}]
+stages: [{id: talk, kind: group_chat, max_agent_run: 1}]
+cohorts: [{seats: [{open: true}, {persona: ada}, {persona: bob}]}]
+"""
+
+PAGES = """
+parley: 1
+name: Pages
+personas: [{id: ada}]
+stages:
+  - {id: one, kind: info, lines: [One.]}
+  - {id: two, kind: survey, questions: [{id: q, kind: text, title: Q}]}
+  - {id: three, kind: survey, questions: [{id: q, kind: text, title: Q}]}
+cohorts: [{seats: [{persona: ada}]}]
+"""
+
+
+@contextmanager
+def counted(database: Database) -> Iterator[list[str]]:
+    """The statements that are sent in this block."""
+    sent: list[str] = []
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        sent.append(statement)
+
+    event.listen(database.engine.sync_engine, "before_cursor_execute", note)
+    yield sent
+    event.remove(database.engine.sync_engine, "before_cursor_execute", note)
+
+
+async def only_steps(lab: DrainLab) -> None:
+    """Handle what is announced, but leave the thinking to the test."""
+    drafts = []
+    while lab.hints:
+        hints = lab.next_hints()
+        drafts += [hint for hint in hints if hint.type == "draft.wanted"]
+        await lab.deliver([hint for hint in hints if hint.type != "draft.wanted"])
+    lab.hints = drafts
+
+
+async def test_a_chat_reply_takes_few_statements(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(ROOM)
+    person_id, _ = await lab.join(experiment_id)
+    await only_steps(lab)
+    ((thread_id,),) = await lab.rows("SELECT id FROM threads")
+    async with database.transaction() as session:
+        await post_message(session, thread_id, person_id, "Hello.", lab.clock.now(), client_key="warm")
+    await lab.drain()
+    async with database.transaction() as session:
+        await post_message(session, thread_id, person_id, "Well?", lab.clock.now(), client_key="counted")
+    draft = next(hint for hint in lab.hints if hint.type == "draft.wanted")
+
+    with counted(database) as sent:
+        await lab.thinker.work_on(UUID(draft.id))
+
+    replies = await lab.rows("SELECT text FROM messages WHERE author_kind = 'agent'")
+    assert len(replies) == 2
+    # One more removes the outbox rows, for many replies at once.
+    assert len(sent) + 1 <= CHAT_REPLY, sent
+
+
+async def test_an_agents_page_and_its_move_take_few_statements(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(PAGES)
+    ((member_id,),) = await lab.rows("SELECT id FROM members")
+    await only_steps(lab)
+    first = next(hint for hint in lab.hints if hint.type == "draft.wanted")
+    await lab.thinker.work_on(UUID(first.id))
+    lab.hints = [hint for hint in lab.hints if hint.id != first.id]
+    await only_steps(lab)
+    page = next(hint for hint in lab.hints if hint.type == "draft.wanted")
+    lab.hints = []
+
+    with counted(database) as lease_and_prompt:
+        lease = await lab.thinker._lease(UUID(page.id))
+        assert lease is not None
+        prompt = await lab.prompts.build(UUID(page.id))
+    with counted(database) as answer:
+        await lab.thinker._think(lease, prompt)
+
+    assert await lab.rows("SELECT 1 FROM members WHERE status = 'completed'")
+    assert len(lease_and_prompt) + len(answer) <= AGENT_PAGE, answer
+    with counted(database) as nothing_to_do:
+        async with database.transaction() as session:
+            await take_step(session, member_id, lab.clock.now())
+    assert len(nothing_to_do) <= 3
+
+
+async def test_a_transition_takes_few_statements(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(PAGES)
+    ((member_id,),) = await lab.rows("SELECT id FROM members")
+    settle = [hint for hint in lab.hints if hint.queue == "orchestrator"]
+    await lab.deliver(settle)
+
+    with counted(database) as sent:
+        async with database.transaction() as session:
+            await take_step(session, member_id, lab.clock.now())
+
+    assert [row.position for row in await lab.rows("SELECT position FROM members")] == [1]
+    assert len(sent) <= TRANSITION, sent
