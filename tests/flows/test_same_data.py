@@ -1,4 +1,4 @@
-"""In pace `fast` one file and one seed give the same files byte for byte, ids and clocks aside: every run, on every bus."""
+"""In pace `fast` one file and one seed give the same files, ids and clocks aside: in every run, on every bus."""
 
 import asyncio
 import os
@@ -6,7 +6,6 @@ from pathlib import Path
 from uuid import UUID
 
 from parley.embedded import EmbeddedLab
-
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.db import experiments
 from shared.exports import export, without_ids_and_clocks

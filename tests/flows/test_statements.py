@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from agent_worker.steps import take_step
 from sqlalchemy import event
 
+from agent_worker.steps import take_step
 from shared.db.conversation import post_message
 from shared.db.session import Database
 from tests.flows.drain import DrainLab

@@ -36,7 +36,7 @@ class ChatSettings(Document):
     """How an agent behaves in conversations."""
 
     words_per_minute: float | None = Field(default=None, gt=0)
-    """Typing speed; a reply appears after words / words_per_minute minutes (times 0.75 to 1.25, at most 10 s). None: at once."""
+    """Typing speed: a reply takes its words / this many minutes, times 0.75 to 1.25, at most 10 s. None: no time."""
     min_messages_before_responding: int = Field(default=0, ge=0)
     """The agent says nothing before the thread has this many messages, system messages included."""
     can_self_trigger: bool = False
@@ -44,7 +44,7 @@ class ChatSettings(Document):
     max_responses: int | None = Field(default=None, ge=0)
     """How many messages of its own the agent may have in one thread, the opening line included. None: unlimited."""
     initial_message: str = ""
-    """A fixed opening line, said once when the thread opens or the agent enters it. Empty: one agent opens an empty room."""
+    """A fixed opening line, said once when the agent enters the thread. Empty: one agent opens an empty room."""
 
 
 class Progress(Document):

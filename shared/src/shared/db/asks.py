@@ -32,7 +32,7 @@ _OPEN = text(
 
 
 async def open_asks(session: Session, standing: Standing, requests: Sequence[AskRequest], now: datetime) -> int:
-    """Open these asks of an agent on the stage it is on, each with the draft of its answer; returns how many are new."""
+    """Open these asks of one agent on its stage, each with the draft of its answer; returns how many are new."""
     assert standing.stage is not None
     assert standing.provider is not None
     rows = []

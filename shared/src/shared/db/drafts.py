@@ -164,10 +164,8 @@ _CALL = """
 _SAVE_CALL = text(_CALL)
 
 # The first look at the thread, before its lock: whoever sees that it is too late does not queue for the lock.
-_SAVE_REPLY = text(
-    "WITH call AS ("
-    + _CALL
-    + """)
+_REPLY = """
+    WITH call AS ({call})
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
         ready_to_end = :ready_to_end, due_at = :due_at, finish_ms = :finish_ms
     WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
@@ -176,8 +174,8 @@ _SAVE_REPLY = text(
             AND d.trigger_key IN (coalesce('message:' || t.last_spoken_id, 'start'), t.last_spoken_trigger)
         FROM threads t WHERE t.id = d.thread_id
     ) AS is_current
-    """
-)
+"""
+_SAVE_REPLY = text(_REPLY.format(call=_CALL))
 
 
 async def save_call(session: Session, call: Mapping[str, Any]) -> None:
