@@ -63,7 +63,7 @@ class DrainLab:
             later=lambda delay, work: self.later.append((delay, work)),
         )
 
-    def _collect(self, rows: Sequence[tuple[int, Hint]]) -> None:
+    def _collect(self, rows: Sequence[tuple[int | None, Hint]]) -> None:
         self.hints += [hint for _, hint in rows]
 
     async def start(self, document: str) -> UUID:

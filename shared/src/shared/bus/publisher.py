@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 import structlog
 
@@ -11,9 +11,12 @@ from shared.contracts.hints import Hint
 
 log = structlog.get_logger(__name__)
 
-Row = tuple[int, Hint]
+OutboxRow = tuple[int, Hint]
+Row = tuple[int | None, Hint]
+"""A hint and its row in the outbox; None for a fact, which only wakes readers who look by themselves now and then."""
+
 Delete = Callable[[Sequence[int]], Awaitable[None]]
-Leftover = Callable[[int], Awaitable[Sequence[Row]]]
+Leftover = Callable[[int], Awaitable[Sequence[OutboxRow]]]
 
 
 class OutboxPublisher:
@@ -21,7 +24,7 @@ class OutboxPublisher:
 
     `delete(ids)` removes confirmed rows; `leftover(limit)` reads rows old enough that no living process is still
     about to publish them. Both may raise: the rows stay and are tried again. Rows of which this process knows are
-    not published a second time because a sweep finds them too. Memory is bounded by `capacity`; beyond it, and
+    not published a second time because a sweep finds them too. What has no row is published once or lost. Memory is bounded by `capacity`; beyond it, and
     whenever the bus is away, rows are forgotten here and left to the next sweep.
     """
 
@@ -35,6 +38,7 @@ class OutboxPublisher:
         batch_size: int = 500,
         batches_at_once: int = 4,
         sweep_seconds: float = 5.0,
+        delete_pause_seconds: float = 0.05,
     ) -> None:
         self._bus = bus
         self._delete = delete
@@ -42,6 +46,7 @@ class OutboxPublisher:
         self._capacity = capacity
         self._batch_size = batch_size
         self._sweep_seconds = sweep_seconds
+        self._delete_pause_seconds = delete_pause_seconds
         self._times_given_up = 0
         self._known: set[int] = set()
         self._offered: deque[Row] = deque()
@@ -57,7 +62,7 @@ class OutboxPublisher:
 
     def offer(self, rows: Sequence[Row]) -> None:
         """Remember committed rows for publishing; returns at once and drops what exceeds the capacity."""
-        new = [row for row in rows if row[0] not in self._known]
+        new = [row for row in rows if row[0] is None or row[0] not in self._known]
         taken = self._remembered(new)
         if taken < len(new):
             log.warning("outbox.memory_full", left_to_sweep=len(new) - taken)
@@ -93,8 +98,9 @@ class OutboxPublisher:
         return self._remembered([row for row in found if row[0] not in self._known])
 
     def _remembered(self, rows: Sequence[Row]) -> int:
-        taken = rows[: max(self._capacity - len(self._known), 0)]
-        self._known.update(row_id for row_id, _ in taken)
+        room = max(self._capacity - max(len(self._known), len(self._offered)), 0)
+        taken = rows[:room]
+        self._known.update(_ids(taken))
         self._offered.extend(taken)
         self._something_offered.set()
         return len(taken)
@@ -119,7 +125,8 @@ class OutboxPublisher:
 
     async def _publish(self, batch: Sequence[Row]) -> None:
         try:
-            await self._bus.publish([hint for _, hint in batch])
+            # What says the same twice is said once.
+            await self._bus.publish(list(dict.fromkeys(hint for _, hint in batch)))
         except BusUnavailable as error:
             log.warning("outbox.bus_away", reason=error.message)
             self._give_up(batch)
@@ -127,7 +134,7 @@ class OutboxPublisher:
             log.exception("outbox.publish_failed")
             self._give_up(batch)
         else:
-            self._confirmed.extend(row_id for row_id, _ in batch)
+            self._confirmed.extend(_ids(batch))
             self._something_confirmed.set()
         finally:
             self._slots.release()
@@ -136,11 +143,13 @@ class OutboxPublisher:
         self._times_given_up += 1
         lost = [*batch, *self._offered]
         self._offered.clear()
-        self._known.difference_update(row_id for row_id, _ in lost)
+        self._known.difference_update(_ids(lost))
 
     async def _keep_deleting(self) -> None:
         while True:
             await self._something_confirmed.wait()
+            # One deletion for all that is confirmed meanwhile; until then a crash only repeats hints.
+            await asyncio.sleep(self._delete_pause_seconds)
             self._something_confirmed.clear()
             await self._delete_confirmed()
 
@@ -181,3 +190,7 @@ class OutboxPublisher:
             await self._delete_confirmed()
         except Exception:
             log.exception("outbox.sweep_failed")
+
+
+def _ids(rows: Iterable[Row]) -> Iterator[int]:
+    return (row_id for row_id, _ in rows if row_id is not None)

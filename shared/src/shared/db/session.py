@@ -18,12 +18,13 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from shared.checkpoints import reached
-from shared.contracts.hints import Hint
+from shared.contracts.hints import FACTS, Hint
 from shared.errors import Unavailable
 from shared.logs import correlation
 
 Params = Mapping[str, Any]
-Committed = Sequence[tuple[int, Hint]]
+Committed = Sequence[tuple[int | None, Hint]]
+"""What is to be published now: hints with their outbox rows, and facts, which have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,10 @@ class Session:
         self._events.append(event)
 
     def announce(self, hint: Hint) -> None:
-        """Publish this hint after the commit; the same hint twice in a transaction is sent once."""
+        """Publish this hint after the commit; the same hint twice in a transaction is sent once.
+
+        A fact needs no row in the outbox: it wakes readers, who look by themselves every few seconds.
+        """
         self._hints[hint] = None
 
     async def flush(self) -> Committed:
@@ -94,10 +98,11 @@ class Session:
         row = await self.one(_FLUSH, {"events": as_json(_ranked(self._events)), "hints": as_json(self._hint_rows())})
         if row.recorded != len(self._events):
             raise LookupError("an event names a cohort that has no stream")
-        return [
+        orders = [
             (written["id"], Hint(written["queue"], written["type"], written["subject_id"], written["correlation"]))
             for written in row.announced or ()
         ]
+        return [*orders, *((None, hint) for hint in self._hints if hint.queue == FACTS)]
 
     def _hint_rows(self) -> list[dict[str, str]]:
         return [
@@ -108,6 +113,7 @@ class Session:
                 "correlation": hint.correlation or correlation.get(),
             }
             for hint in self._hints
+            if hint.queue != FACTS
         ]
 
 
@@ -245,8 +251,13 @@ def connect(url: str, *, pool_size: int = 20) -> Database:
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=10,
-            pool_pre_ping=False,
-            connect_args={"options": "-c timezone=UTC -c lock_timeout=10000", "connect_timeout": 5},
+            # The connection that was used last has its statements prepared.
+            pool_use_lifo=True,
+            connect_args={
+                "options": "-c timezone=UTC -c lock_timeout=10000 -c jit=off -c plan_cache_mode=force_generic_plan",
+                "connect_timeout": 5,
+                "prepare_threshold": 2,
+            },
             json_deserializer=orjson.loads,
             # What people and models say must not reach a log with an error message.
             hide_parameters=True,
