@@ -70,10 +70,10 @@ class Report:
         """The median over the rounds."""
         return median(map(number, self.of(contestant)))
 
-    def ratio(self, contestant: str, number: Callable[[Sample], float]) -> float:
-        """The median over the rounds of this contestant's number to the floor's in the same round."""
+    def ratios(self, contestant: str, number: Callable[[Sample], float]) -> list[float]:
+        """This contestant's number to the floor's, round by round."""
         pairs = zip(self.of(contestant), self.of(FLOOR), strict=True)
-        return median(number(one) / number(floor) for one, floor in pairs)
+        return [number(one) / number(floor) for one, floor in pairs]
 
 
 def percentile(values: Iterable[float], percent: int) -> float:
@@ -84,6 +84,10 @@ def percentile(values: Iterable[float], percent: int) -> float:
 
 def throughput(sample: Sample) -> float:
     return sample.replies_per_second
+
+
+def all_cpu(sample: Sample) -> float:
+    return sum(sample.cpu_ms_per_reply.values())
 
 
 def overhead(percent: int) -> Callable[[Sample], float]:
@@ -109,7 +113,7 @@ def print_report(report: Report) -> None:
     console = Console()
     console.print(_table(report))
     for line in verdicts(report):
-        console.print(line)
+        console.print(line, soft_wrap=True)
 
 
 def _table(report: Report) -> Table:
@@ -126,23 +130,31 @@ def _table(report: Report) -> Table:
 
 
 def verdicts(report: Report) -> list[str]:
-    """One line per contestant and bar; without the floor there is nothing to say."""
+    """What the ratios say about each contestant; nothing without the floor."""
     if FLOOR not in report.contestants:
         return []
     lines = []
-    for one in report.contestants:
-        if one == FLOOR:
-            continue
-        speed, delay = report.ratio(one, throughput), report.ratio(one, overhead(50))
-        lines.append(_verdict(f"{one}: throughput", speed, "at least", THROUGHPUT_BAR, speed >= THROUGHPUT_BAR))
-        lines.append(_verdict(f"{one}: p50 overhead", delay, "at most", OVERHEAD_BAR, delay <= OVERHEAD_BAR))
+    for one in (name for name in report.contestants if name != FLOOR):
+        speeds, delays = report.ratios(one, throughput), report.ratios(one, overhead(50))
+        lines.append(_verdict(f"{one}: throughput", speeds, "at least", THROUGHPUT_BAR, lambda x: x >= THROUGHPUT_BAR))
+        lines.append(_verdict(f"{one}: p50 overhead", delays, "at most", OVERHEAD_BAR, lambda x: x <= OVERHEAD_BAR))
+        lines.append(
+            f"{one}: CPU per reply, Postgres included, is {_spread(report.ratios(one, all_cpu))} times the floor's"
+        )
     return lines
 
 
-def _verdict(what: str, ratio: float, relation: str, bar: float, is_met: bool) -> str:
-    return (
-        f"{what} is {ratio:.2f} times the floor's (bar: {relation} {bar:g}): {'meets bar' if is_met else 'BELOW BAR'}"
+def _verdict(what: str, ratios: Sequence[float], relation: str, bar: float, is_met: Callable[[float], bool]) -> str:
+    """Rounds that do not agree decide nothing, whatever their median is."""
+    outcomes = {is_met(ratio) for ratio in ratios}
+    verdict = (
+        "UNDECIDED: the rounds do not agree" if len(outcomes) > 1 else "meets bar" if True in outcomes else "BELOW BAR"
     )
+    return f"{what} is {_spread(ratios)} times the floor's (bar: {relation} {bar:g}): {verdict}"
+
+
+def _spread(ratios: Sequence[float]) -> str:
+    return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
 def write_results(report: Report, folder: Path) -> Path:

@@ -11,6 +11,8 @@ from uuid import uuid4
 import psycopg
 from psycopg import sql
 
+from benchmarks.load import OBSERVER
+
 _POSTGRES = "postgresql://postgres@127.0.0.1:5432/postgres"
 _AMQP = "amqp://guest:guest@127.0.0.1:5672/"
 
@@ -61,12 +63,14 @@ def _control(*arguments: str) -> bool:
 
 
 def backends(database_url: str) -> list[int]:
-    """The process ids of the server's side of all connections to this database; empty when it runs elsewhere."""
+    """The process ids of the server's side of a contestant's connections; empty when the server runs elsewhere."""
     if urlsplit(database_url).hostname not in ("127.0.0.1", "localhost"):
         return []
     with psycopg.connect(database_url) as connection:
         rows = connection.execute(
-            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name <> %s"
+            " AND pid <> pg_backend_pid()",
+            (OBSERVER,),
         ).fetchall()
     return [row[0] for row in rows]
 
