@@ -1,21 +1,15 @@
 """An experiment file as the command line takes it: read, checked, and let through the gate to real models."""
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import effective_model_mode, model_mode_problems
 from shared.errors import InvalidInput
-from shared.experiment import (
+from shared.experiment import (, providers_used
     Experiment,
-    MediatorAssignment,
-    Resolved,
-    SeatAssignment,
-    allocate,
     load,
-    resolve,
 )
 
 Models = Literal["mock", "real"]
@@ -34,24 +28,6 @@ def read_experiment(path: Path) -> Experiment:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
     return load(content, str(path))
-
-
-def providers_used(experiment: Experiment) -> set[str]:
-    """The providers of models that seats and mediators of this experiment would call, treatments included."""
-
-    @cache
-    def resolved(treatment_id: str | None) -> Resolved:
-        return resolve(experiment, treatment_id)
-
-    def used() -> Iterator[str]:
-        for cohort in allocate(experiment):
-            personas = resolved(cohort.treatment_id).personas
-            seats: list[SeatAssignment | MediatorAssignment] = [*cohort.seats, *cohort.mediators]
-            for seat in seats:
-                if seat.persona_id is not None:
-                    yield personas[seat.persona_id].model.provider
-
-    return set(used())
 
 
 def has_open_seats(experiment: Experiment) -> bool:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import structlog
 
+from orchestrator.repeating import Repeater
 from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
 from shared.bus import Bus, NotNow, Subscription
@@ -33,6 +34,7 @@ class Orchestrator:
         self._bus = bus
         self._clock = clock
         self._settings = settings or OrchestratorSettings()
+        self._repeater = Repeater(self._settings.watch_seconds)
         self._subscription: Subscription | None = None
         self._loops: list[asyncio.Task[None]] = []
         self._settling: set[UUID] = set()
@@ -122,9 +124,10 @@ class Orchestrator:
         for experiment_id in finished:
             async with self._database.transaction() as session:
                 await end_when_done(session, experiment_id, now)
-        if hints:
-            log.info("watch.announced", hints=len(hints))
-            await self._bus.publish(hints)
+        chosen = self._repeater.due(hints, now.timestamp())
+        if chosen:
+            log.info("watch.announced", hints=len(chosen))
+            await self._bus.publish(chosen)
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:

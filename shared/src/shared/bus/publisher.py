@@ -24,8 +24,8 @@ class OutboxPublisher:
 
     `delete(ids)` removes confirmed rows; `leftover(limit)` reads rows old enough that no living process is still
     about to publish them. Both may raise: the rows stay and are tried again. Rows of which this process knows are
-    not published a second time because a sweep finds them too. What has no row is published once or lost. Memory is bounded by `capacity`; beyond it, and
-    whenever the bus is away, rows are forgotten here and left to the next sweep.
+    not published a second time because a sweep finds them too. What has no row is published once or lost. Memory is
+    bounded by `capacity`; beyond it, and whenever the bus is away, rows are forgotten here and left to the next sweep.
     """
 
     def __init__(

@@ -95,6 +95,7 @@ def start(data_dir: Path, *, fast: bool = False) -> EmbeddedPostgres:
     lock = _lock(data_dir)
     try:
         _make(data_dir, fast=fast)
+        _open_way_to(data_dir)
         url = _url(_socket_dir(data_dir))
         if not _take_over(data_dir, url):
             _write_settings(data_dir, fast=fast)

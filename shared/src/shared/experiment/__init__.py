@@ -9,6 +9,7 @@ from shared.experiment.document import SCHEMA_VERSION as SCHEMA_VERSION
 from shared.experiment.document import Experiment as Experiment
 from shared.experiment.document import json_schema as json_schema
 from shared.experiment.document import snapshot as snapshot
+from shared.experiment.providers import providers_used as providers_used
 from shared.experiment.reading import load as load
 from shared.experiment.reading import validate as validate
 from shared.experiment.treatments import Resolved as Resolved

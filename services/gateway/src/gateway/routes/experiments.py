@@ -34,7 +34,7 @@ from shared.db import pages as reads
 from shared.db import streams as stream_reads
 from shared.db.session import Session
 from shared.errors import Conflict, NotFound
-from shared.experiment import Experiment, allocate, json_schema, load, resolve
+from shared.experiment import Experiment, allocate, json_schema, load, providers_used
 from shared.exports import natural
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
@@ -162,17 +162,9 @@ def _check_models(context: Context, experiment: Experiment, mode: Literal["mock"
     """Raises:
     Conflict: naming everything that is missing for real models.
     """
-    problems = model_mode_problems(mode, _providers(experiment), context.environ)
+    problems = model_mode_problems(mode, providers_used(experiment), context.environ)
     if problems:
         raise Conflict("Real models cannot be used. " + " ".join(problems), reason="real_models_refused")
-
-
-def _providers(experiment: Experiment) -> set[str]:
-    plan = allocate(experiment)
-    seated = {(one.treatment_id, seat.persona_id) for one in plan for seat in one.seats if seat.persona_id is not None}
-    players = seated | {(one.treatment_id, mediator.persona_id) for one in plan for mediator in one.mediators}
-    arms = {treatment_id: resolve(experiment, treatment_id) for treatment_id, _ in players}
-    return {arms[treatment_id].personas[persona_id].model.provider for treatment_id, persona_id in players}
 
 
 @router.get("/experiments/{experiment_id}/cohorts", summary="The cohorts of an experiment")

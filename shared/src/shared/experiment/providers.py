@@ -1,0 +1,26 @@
+"""Which providers of models an experiment would call."""
+
+from collections.abc import Iterator
+from functools import cache
+
+from shared.experiment.allocation import MediatorAssignment, SeatAssignment, allocate
+from shared.experiment.document import Experiment
+from shared.experiment.treatments import Resolved, resolve
+
+
+def providers_used(experiment: Experiment) -> set[str]:
+    """The providers of models that seats and mediators of this experiment would call, treatments included."""
+
+    @cache
+    def resolved(treatment_id: str | None) -> Resolved:
+        return resolve(experiment, treatment_id)
+
+    def used() -> Iterator[str]:
+        for cohort in allocate(experiment):
+            personas = resolved(cohort.treatment_id).personas
+            seats: list[SeatAssignment | MediatorAssignment] = [*cohort.seats, *cohort.mediators]
+            for seat in seats:
+                if seat.persona_id is not None:
+                    yield personas[seat.persona_id].model.provider
+
+    return set(used())
