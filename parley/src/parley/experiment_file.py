@@ -7,9 +7,10 @@ from typing import Literal
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import effective_model_mode, model_mode_problems
 from shared.errors import InvalidInput
-from shared.experiment import (, providers_used
+from shared.experiment import (
     Experiment,
     load,
+    providers_used,
 )
 
 Models = Literal["mock", "real"]
