@@ -3,6 +3,7 @@
 docs/benchmarks.md says what is measured and how to read it.
 """
 
+import signal
 import sys
 import time
 from argparse import ArgumentParser
@@ -174,6 +175,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), default=list(CONTESTANTS), metavar="NAME")
     parser.add_argument("--no-counts", action="store_true", help="do not count statements and messages")
     options = parser.parse_args(arguments)
+    # Whoever is told to stop still ends its processes and removes its databases.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with fake_model(LATENCY_SECONDS) as model_url, own_broker_corner() as broker_url:
             samples = list(_samples(options.only, options.rounds, options.seconds, model_url, broker_url))
