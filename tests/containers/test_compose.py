@@ -24,7 +24,6 @@ parley: 1
 name: Containers
 seed: 5
 pace: fast
-treatments: [{{id: all, model: {{timeout_seconds: 5}}}}]
 personas:
   - {{id: ada, profile: {{name: Ada}}, text: A retired judge., chat: {{words_per_minute: 400, max_responses: {MOST}}}}}
   - {{id: bob, profile: {{name: Bob}}, text: A baker., chat: {{words_per_minute: 300, max_responses: {MOST}}}}}
@@ -36,7 +35,6 @@ stages:
 cohorts:
   - {{count: {COHORTS}, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid}}]}}
 """
-# A short time-out of models makes the leases short that a killed worker leaves behind.
 LIVE = FAST.replace("pace: fast", "pace: live")
 
 
