@@ -1,15 +1,11 @@
 """How many statements the hot paths send: a number that only grows on purpose."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 from uuid import UUID
-
-from sqlalchemy import event
 
 from agent_worker.steps import take_step
 from shared.db.conversation import post_message
 from shared.db.session import Database
+from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
 
 CHAT_REPLY = 9
@@ -37,19 +33,6 @@ cohorts: [{seats: [{persona: ada}]}]
 """
 
 
-@contextmanager
-def counted(database: Database) -> Iterator[list[str]]:
-    """The statements that are sent in this block."""
-    sent: list[str] = []
-
-    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
-        sent.append(statement)
-
-    event.listen(database.engine.sync_engine, "before_cursor_execute", note)
-    yield sent
-    event.remove(database.engine.sync_engine, "before_cursor_execute", note)
-
-
 async def only_steps(lab: DrainLab) -> None:
     """Handle what is announced, but leave the thinking to the test."""
     drafts = []
@@ -73,7 +56,7 @@ async def test_a_chat_reply_takes_few_statements(database: Database) -> None:
         await post_message(session, thread_id, person_id, "Well?", lab.clock.now(), client_key="counted")
     draft = next(hint for hint in lab.hints if hint.type == "draft.wanted")
 
-    with counted(database) as sent:
+    with counted() as sent:
         await lab.thinker.work_on(UUID(draft.id))
 
     replies = await lab.rows("SELECT text FROM messages WHERE author_kind = 'agent'")
@@ -94,16 +77,16 @@ async def test_an_agents_page_and_its_move_take_few_statements(database: Databas
     page = next(hint for hint in lab.hints if hint.type == "draft.wanted")
     lab.hints = []
 
-    with counted(database) as lease_and_prompt:
+    with counted() as lease_and_prompt:
         lease = await lab.thinker._lease(UUID(page.id))
         assert lease is not None
         prompt = await lab.prompts.build(UUID(page.id))
-    with counted(database) as answer:
+    with counted() as answer:
         await lab.thinker._think(lease, prompt)
 
     assert await lab.rows("SELECT 1 FROM members WHERE status = 'completed'")
     assert len(lease_and_prompt) + len(answer) <= AGENT_PAGE, answer
-    with counted(database) as nothing_to_do:
+    with counted() as nothing_to_do:
         async with database.transaction() as session:
             await take_step(session, member_id, lab.clock.now())
     assert len(nothing_to_do) <= 3
@@ -116,7 +99,7 @@ async def test_a_transition_takes_few_statements(database: Database) -> None:
     settle = [hint for hint in lab.hints if hint.queue == "orchestrator"]
     await lab.deliver(settle)
 
-    with counted(database) as sent:
+    with counted() as sent:
         async with database.transaction() as session:
             await take_step(session, member_id, lab.clock.now())
 

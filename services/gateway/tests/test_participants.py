@@ -2,16 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from gateway.testing import ANSWER, FILE, Api
 from shared.db.session import Database
+from shared.testing.statements import counted
 
 
 async def _events(database: Database, kind: str) -> int:
@@ -19,20 +17,6 @@ async def _events(database: Database, kind: str) -> int:
         row = await session.one(text("SELECT count(*) AS n FROM events WHERE type = :kind"), {"kind": kind})
     count: int = row.n
     return count
-
-
-@contextmanager
-def _counted(database: Database) -> Iterator[list[str]]:
-    statements: list[str] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
-        statements.append(statement)
-
-    event.listen(database.engine.sync_engine, "before_cursor_execute", note)
-    try:
-        yield statements
-    finally:
-        event.remove(database.engine.sync_engine, "before_cursor_execute", note)
 
 
 async def test_a_person_goes_through_info_and_survey(api: Api) -> None:
@@ -309,9 +293,9 @@ async def test_statements_of_the_hot_paths_stay_few(api: Api) -> None:
     address = f"/v1/me/threads/{await api.thread(ada)}/messages"
     other = await api.join(await api.running())
 
-    with _counted(api.database) as page:
+    with counted() as page:
         await api.advance(other, "welcome")
-    with _counted(api.database) as message:
+    with counted() as message:
         await api.participant(ada, "POST", address, json={"text": "Hello", "client_message_id": "m-1"})
 
     assert len(page) <= 8, page

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 import pytest
-from sqlalchemy import event, insert, text, update
+from sqlalchemy import insert, text, update
 
 from agent_worker.prompts import PromptClient, client_of
 from prompt_builder.app import build_prompt, create_app
@@ -23,6 +23,7 @@ from shared.db import experiments, tables
 from shared.db.session import Database, connect
 from shared.errors import NotFound, Unavailable
 from shared.experiment import Experiment
+from shared.testing.statements import counted
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -315,14 +316,9 @@ async def test_earlier_answers_decide_which_questions_a_page_has(room: Room) -> 
 async def test_one_statement_reads_it_all(room: Room) -> None:
     draft_id = await room.want_talk("Ann", as_of_seq=0)
     await room.prompt(draft_id)
-    statements: list[str] = []
 
-    def count(_: Any, __: Any, statement: str, *___: Any) -> None:
-        statements.append(statement)
-
-    event.listen(room.database.engine.sync_engine, "before_cursor_execute", count)
-
-    await room.prompt(draft_id)
+    with counted() as statements:
+        await room.prompt(draft_id)
 
     assert len(statements) == 1
     assert "FOR " not in statements[0].upper().replace("FORM", "")

@@ -11,7 +11,7 @@ class WorkerSettings(BaseSettings):
     """How many replies of one provider this process works on at a time; the limit of calls in flight per provider."""
     step_prefetch: int = Field(default=32, ge=1, le=10_000)
     """How many agents of this process take a step at a time."""
-    lease_margin_seconds: float = Field(default=30.0, gt=0)
-    """How much longer than the model's time-out a lease lasts."""
+    lease_seconds: float = Field(default=30.0, gt=0)
+    """How long a draft is leased. A lease is renewed while its model thinks; that of a dead worker runs out."""
     poll_seconds: float = Field(default=1.0, gt=0)
     """How often this process looks for replies that are due and that it does not know of."""

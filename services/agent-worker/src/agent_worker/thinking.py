@@ -3,10 +3,11 @@
 No transaction is open and nothing sleeps while the model thinks. What is paid is recorded: one row per attempt.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from uuid import UUID, uuid4
@@ -37,8 +38,8 @@ from shared.stages import kind_of
 
 log = structlog.get_logger(__name__)
 
-FIRST_LEASE_SECONDS = 60.0
-"""For how long a draft is leased before its model's time-out is known; the default time-out of a call."""
+FIRST_PAUSE_SECONDS = 0.1
+LONGEST_PAUSE_SECONDS = 2.0
 
 Later = Callable[[float, Callable[[], Awaitable[None]]], None]
 """Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
@@ -98,7 +99,7 @@ class Thinker:
 
     async def _lease(self, draft_id: UUID) -> drafts.Lease | None:
         now = self._clock.now()
-        until = now + timedelta(seconds=FIRST_LEASE_SECONDS + self._settings.lease_margin_seconds)
+        until = now + timedelta(seconds=self._settings.lease_seconds)
         async with self._database.transaction() as session:
             return await drafts.lease(session, draft_id, self._owner, now, until)
 
@@ -108,50 +109,41 @@ class Thinker:
         except NotFound:
             return None
         except Unavailable as error:
-            with suppress(Unavailable):
-                await self._give_back(lease, 0.0, "the prompt builder is away", counts=False)
+            await self._durably(partial(self._give_back, lease, 0.0, "the prompt builder is away", counts=False))
             raise NotNow("The prompt builder is away.") from error
 
     async def _think(self, lease: drafts.Lease, prompt: Prompt) -> None:
         model = self._models[lease.provider]
         messages = prompt.messages
         for number in range(lease.calls_made + 1, lease.agent.model.max_attempts + 1):
-            if not await self._keep(lease, number):
-                return
             attempt = await self._call(lease, prompt, model, messages, number)
+            if attempt is None:
+                return
             await reached("reply.received")
             if attempt.reply.status == "ok":
                 try:
-                    await self._use(lease, attempt)
+                    await self._durably(partial(self._use, lease, attempt))
                     return
                 except Invalid as invalid:
                     attempt = replace(attempt, reason=str(invalid))
-            await self._record(lease, attempt)
+            await self._durably(partial(self._record, lease, attempt))
             wait = (
                 0.0 if attempt.reason else backoff_seconds(attempt.reply, number, seeds.rng(lease.seed, attempt.path))
             )
             if wait is None or number == lease.agent.model.max_attempts:
-                await self._give_up(lease, attempt)
+                await self._durably(partial(self._give_up, lease, attempt))
                 return
             if wait > 0:
-                await self._try_later(lease, attempt, wait)
+                await self._durably(partial(self._try_later, lease, attempt, wait))
                 return
             messages = _with_reason(prompt.messages, attempt)
         else:
-            await self._give_up(lease, None)
-
-    async def _keep(self, lease: drafts.Lease, number: int) -> bool:
-        """Make the lease outlast the next call; False when it is not ours any more."""
-        timeout_seconds = lease.agent.model.timeout_seconds
-        if number == lease.calls_made + 1 and timeout_seconds <= FIRST_LEASE_SECONDS:
-            return True
-        until = self._clock.now() + timedelta(seconds=timeout_seconds + self._settings.lease_margin_seconds)
-        async with self._database.transaction() as session:
-            return await drafts.renew(session, lease, until)
+            await self._durably(partial(self._give_up, lease, None))
 
     async def _call(
         self, lease: drafts.Lease, prompt: Prompt, model: Model, messages: tuple[ChatMessage, ...], number: int
-    ) -> Attempt:
+    ) -> Attempt | None:
+        """One attempt at the model; None when the lease was lost meanwhile, and with it the right to the reply."""
         path = f"{lease.path}/call:{number}"
         request = ModelRequest.model_construct(
             path=path,
@@ -164,8 +156,41 @@ class Thinker:
             hints=prompt.hints,
         )
         started_at = self._clock.now()
-        reply = await model.reply(request)
-        return Attempt(number, path, request, reply, started_at, self._clock.now())
+        reply = await self._while_renewing(lease, model.reply(request))
+        return None if reply is None else Attempt(number, path, request, reply, started_at, self._clock.now())
+
+    async def _while_renewing(self, lease: drafts.Lease, call: Coroutine[Any, Any, ModelReply]) -> ModelReply | None:
+        """The reply, with the lease kept for as long as it takes; a call whose lease was lost is broken off."""
+        task = asyncio.create_task(call)
+        try:
+            while True:
+                done, _ = await asyncio.wait((task,), timeout=self._settings.lease_seconds / 3)
+                if done:
+                    return task.result()
+                if not await self._renew(lease):
+                    return None
+        finally:
+            task.cancel()
+
+    async def _renew(self, lease: drafts.Lease) -> bool:
+        until = self._clock.now() + timedelta(seconds=self._settings.lease_seconds)
+        try:
+            async with self._database.transaction() as session:
+                return await drafts.renew(session, lease, until)
+        except Unavailable:
+            # Nobody can take the lease from us while Postgres is away.
+            return True
+
+    async def _durably(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do `work` again until Postgres is there to do it: what was paid for is not thrown away."""
+        pause = FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return await work()
+            except Unavailable as error:
+                log.warning("reply.waits_for_database", reason=error.message)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
     async def _use(self, lease: drafts.Lease, attempt: Attempt) -> None:
         if lease.thread_id is not None:

@@ -45,7 +45,8 @@ class Context:
             return await work(session)
 
 
-def _context(request: Request) -> Context:
+# Coroutines, because FastAPI runs plain functions in threads.
+async def _context(request: Request) -> Context:
     context: Context = request.app.state.context
     return context
 
@@ -56,13 +57,13 @@ _member_token = HTTPBearer(
 )
 
 
-def _key(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]) -> str:
+async def _key(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]) -> str:
     if credentials is None:
         raise NotSignedIn("An API key is needed: send the header 'Authorization: Bearer <key>'.")
     return credentials.credentials
 
 
-def _token(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)]) -> str:
+async def _token(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)]) -> str:
     if credentials is None:
         raise NotSignedIn("A participant token is needed: send the header 'Authorization: Bearer <token>'.")
     return credentials.credentials

@@ -40,17 +40,18 @@ async def settle(database: Database, cohort_id: UUID, now: datetime) -> None:
 async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
     """Returns whether the cohort has ended.
 
-    Members are woken before any thread is locked: whoever holds a member waits for threads, never the other way round.
+    Members are touched before any thread is locked: whoever holds a member waits for threads, never the other way
+    round.
     """
     open_stages = [stage for stage in cohort.design.stages if await _settle_stage(session, cohort, stage, now)]
     await wake_agents(session, [member.id for stage in open_stages for member in _who_may_act(cohort, stage)])
+    has_ended = is_over(cohort)
+    if has_ended:
+        await settling.end_cohort(session, cohort, now)
     for stage in open_stages:
         if kind_of(stage).has_thread:
             await _settle_thread(session, cohort, stage, now)
-    if is_over(cohort):
-        await settling.end_cohort(session, cohort, now)
-        return True
-    return False
+    return has_ended
 
 
 async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> bool:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from shared.audience import may_read
 from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.db.conversation import as_member
 from shared.db.designs import design
-from shared.db.session import Database, Session
+from shared.db.session import Database, Row, Session
 from shared.errors import NotFound
 from shared.stage import PAGE, Json, Member, Message, StageView
 
@@ -144,7 +144,7 @@ async def prompt_context(session: Session, draft_id: UUID) -> PromptContext:
     )
 
 
-def _stages_until(row: Row[Any], stages: Sequence[StageConfig]) -> tuple[StageConfig, ...]:
+def _stages_until(row: Row, stages: Sequence[StageConfig]) -> tuple[StageConfig, ...]:
     """A mediator goes through no stages: it knows all that lie before the conversation."""
     by_id = {stage.id: stage for stage in stages}
     order = [*by_id] if row.kind == "mediator" else row.stage_ids

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from shared.checkpoints import reached
 from shared.contracts.experiment import ChatSettings, Profile
@@ -29,7 +29,7 @@ from shared.conversation import (
     say_goodbye,
 )
 from shared.db.designs import stage_of
-from shared.db.session import Event, Session, as_json
+from shared.db.session import Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound
 from shared.stage import Member
 
@@ -397,7 +397,7 @@ async def post_message(
     return public_message(scene, change.messages[0])
 
 
-def _as_posted(scene: Scene, author: Member, row: Row[Any]) -> dict[str, Any]:
+def _as_posted(scene: Scene, author: Member, row: Row) -> dict[str, Any]:
     message = NewMessage(
         id=row.id, seq=row.seq, author=author, text=row.text, elapsed_ms=row.elapsed_ms, reply_to=row.reply_to
     )

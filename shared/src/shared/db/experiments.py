@@ -8,13 +8,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import orjson
-from sqlalchemy import Row, insert, text
+from sqlalchemy import insert, text
 
 from shared import seeds
 from shared.contracts.experiment import ModelMode, Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db import tables
-from shared.db.session import Event, Session
+from shared.db.session import Event, Row, Session
 from shared.errors import Conflict, NotFound
 from shared.experiment import (
     CohortAssignment,
@@ -65,7 +65,7 @@ _LOCK = text("SELECT * FROM experiments WHERE id = :id FOR NO KEY UPDATE")
 _FIND = text("SELECT * FROM experiments WHERE id = :id")
 
 
-async def find(session: Session, experiment_id: UUID) -> Row[Any]:
+async def find(session: Session, experiment_id: UUID) -> Row:
     """The experiment's row.
 
     Raises:
@@ -85,7 +85,7 @@ _LIST = text(
 )
 
 
-async def list_of(session: Session, owner_id: UUID) -> Sequence[Row[Any]]:
+async def list_of(session: Session, owner_id: UUID) -> Sequence[Row]:
     """The newest 200 experiments of this owner."""
     return await session.all(_LIST, {"owner_id": owner_id})
 
@@ -187,7 +187,7 @@ async def _store_cohorts(
 
 async def _store_members(
     session: Session,
-    row: Row[Any],
+    row: Row,
     plan: Sequence[CohortAssignment],
     designs: Mapping[str, Resolved],
     now: datetime,
@@ -205,7 +205,7 @@ async def _store_members(
 
 
 def _member_row(
-    experiment: Row[Any],
+    experiment: Row,
     cohort: CohortAssignment,
     seat: SeatAssignment | MediatorAssignment,
     kind: str,

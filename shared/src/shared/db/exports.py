@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from shared.db.experiments import find
-from shared.db.session import Database, Session
+from shared.db.session import Database, Row, Session
 
 BATCH: Final = 200
 
@@ -150,7 +150,7 @@ _ANSWERS: Final = f"""
 """
 
 
-async def experiment(session: Session, experiment_id: UUID) -> Row[Any]:
+async def experiment(session: Session, experiment_id: UUID) -> Row:
     """The experiment's row, its document included.
 
     Raises:

@@ -8,13 +8,13 @@ from secrets import token_urlsafe
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, TextClause, text
+from sqlalchemy import TextClause, text
 
 from shared.contracts.experiment import Profile, StageConfig
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.conversation import as_member, leave_thread
 from shared.db.designs import design
-from shared.db.session import Event, Session, as_json
+from shared.db.session import Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound, NotSignedIn
 from shared.experiment import Resolved
 from shared.stage import PAGE, Json, Member, Speaker, StageView, Thread
@@ -168,7 +168,7 @@ async def _standing(session: Session, statement: TextClause, key: object) -> Sta
     return None if row is None else await _as_standing(session, row)
 
 
-async def _as_standing(session: Session, row: Row[Any]) -> Standing:
+async def _as_standing(session: Session, row: Row) -> Standing:
     threads = row.threads or {}
     draws = row.draws or {}
     return Standing(

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
 from shared.audience import may_read
 from shared.db.conversation import as_member
-from shared.db.session import Session
+from shared.db.session import Row, Session
 from shared.errors import NotFound, NotSignedIn
 from shared.stage import Member
 
@@ -123,7 +123,7 @@ async def messages(session: Session, thread_id: UUID, member_id: UUID, *, after_
     )
 
 
-def _message(row: Row[Any], thread: Row[Any]) -> dict[str, Any]:
+def _message(row: Row, thread: Row) -> dict[str, Any]:
     return {
         "id": row.id,
         "thread_id": thread.id,
@@ -163,7 +163,7 @@ _ROSTER = text(
 
 async def roster(
     session: Session, experiment_id: UUID, *, cohort_id: UUID | None, after: UUID, most: int
-) -> Sequence[Row[Any]]:
+) -> Sequence[Row]:
     """Members with everything that an experimenter may know of them, ordered by id; never tokens."""
     return await session.all(
         _ROSTER, {"experiment_id": experiment_id, "cohort_id": cohort_id, "after": after, "most": most}
@@ -173,7 +173,7 @@ async def roster(
 _ROSTER_ENTRY = text(f"{_ENTRY} WHERE m.id = :member_id")
 
 
-async def roster_entry(session: Session, member_id: UUID) -> Row[Any]:
+async def roster_entry(session: Session, member_id: UUID) -> Row:
     """One member as in `roster`; the member must be there."""
     return await session.one(_ROSTER_ENTRY, {"member_id": member_id})
 
@@ -187,7 +187,7 @@ _COHORTS = text(
 )
 
 
-async def cohorts(session: Session, experiment_id: UUID) -> Sequence[Row[Any]]:
+async def cohorts(session: Session, experiment_id: UUID) -> Sequence[Row]:
     """The cohorts of an experiment in their order."""
     return await session.all(_COHORTS, {"experiment_id": experiment_id})
 

@@ -8,12 +8,20 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 import orjson
-from sqlalchemy import Row, TextClause, text
-from sqlalchemy.exc import DBAPIError, InterfaceError
+from psycopg import AsyncConnection as AsyncDriverConnection
+from psycopg import AsyncCursor
+from psycopg import Error as DriverError
+from psycopg import InterfaceError as DriverInterfaceError
+from psycopg import OperationalError as DriverOperationalError
+from psycopg.rows import namedtuple_row
+from sqlalchemy import TextClause, text
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -23,6 +31,9 @@ from shared.errors import Unavailable
 from shared.logs import correlation
 
 Params = Mapping[str, Any]
+Row = Any
+"""A named tuple of the columns."""
+_DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy says nothing of its arguments
 Committed = Sequence[tuple[int | None, Hint]]
 """What is to be published now: hints with their outbox rows, and facts, which have none."""
 
@@ -54,11 +65,18 @@ def as_json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
+@cache
+def _as_driver_sql(statement: TextClause) -> str:
+    """The statement with the driver's placeholders. Statements are constants, so each is compiled once."""
+    return str(statement.compile(dialect=_DIALECT))
+
+
 class Session:
     """An open transaction. Functions of `shared.db` take one; only `Database.transaction` commits it."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
+        self._driver: AsyncDriverConnection[Any] | None = None
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
 
@@ -67,18 +85,30 @@ class Session:
         """The SQLAlchemy connection, for the bulk statements of this package."""
         return self._connection
 
-    async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row[Any]]:
-        return (await self._connection.execute(statement, params)).all()
+    async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row]:
+        return await (await self._execute(statement, params)).fetchall()
 
-    async def one(self, statement: TextClause, params: Params | None = None) -> Row[Any]:
-        return (await self._connection.execute(statement, params)).one()
+    async def one(self, statement: TextClause, params: Params | None = None) -> Row:
+        """The first row of a statement that always has one."""
+        row = await self.first(statement, params)
+        if row is None:
+            raise LookupError("a statement that always has a row had none")
+        return row
 
-    async def first(self, statement: TextClause, params: Params | None = None) -> Row[Any] | None:
-        return (await self._connection.execute(statement, params)).first()
+    async def first(self, statement: TextClause, params: Params | None = None) -> Row | None:
+        return await (await self._execute(statement, params)).fetchone()
 
     async def run(self, statement: TextClause, params: Params | None = None) -> int:
         """Execute and return the number of rows that were touched."""
-        return (await self._connection.execute(statement, params)).rowcount
+        return (await self._execute(statement, params)).rowcount
+
+    async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
+        # On the driver's own cursor: half of the CPU time of SQLAlchemy's, which has nothing to add to text.
+        if self._driver is None:
+            self._driver = (await self._connection.get_raw_connection()).driver_connection
+        assert self._driver is not None
+        cursor = self._driver.cursor(row_factory=namedtuple_row)
+        return await cursor.execute(_as_driver_sql(statement), params)
 
     def record(self, event: Event) -> None:
         """Write this event with the commit."""
@@ -203,7 +233,7 @@ class Database:
                 committed = await session.flush()
         except PoolTimeout as error:
             raise Unavailable("The database is busy: no connection was free in time. Try again.") from error
-        except DBAPIError as error:
+        except (DBAPIError, DriverError) as error:
             if is_connection_problem(error):
                 raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
             if _state_of(error) == _LOCK_TIMEOUT:
@@ -219,9 +249,11 @@ class Database:
 
 def is_connection_problem(error: BaseException) -> bool:
     """Whether Postgres is away, as opposed to refusing what was asked."""
-    if isinstance(error, InterfaceError):
+    original = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(original, DriverInterfaceError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
-    return isinstance(error, DBAPIError) and (error.connection_invalidated or _is_shutdown(error))
+    state = _state_of(error)
+    return state in _SHUTDOWN_STATES or (state is None and isinstance(original, DriverOperationalError))
 
 
 _SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "53300", "08000", "08001", "08003", "08006")
@@ -230,12 +262,7 @@ _TRY_AGAIN_STATES = ("40P01", "40001")
 
 
 def _state_of(error: BaseException) -> str | None:
-    return getattr(getattr(error, "orig", None), "sqlstate", None)
-
-
-def _is_shutdown(error: DBAPIError) -> bool:
-    state = _state_of(error)
-    return state in _SHUTDOWN_STATES or (state is None and type(error.orig).__name__ == "OperationalError")
+    return getattr(getattr(error, "orig", error), "sqlstate", None)
 
 
 def is_deadlock(error: BaseException) -> bool:

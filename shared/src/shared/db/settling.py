@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from psycopg.errors import LockNotAvailable
 from sqlalchemy import text
-from sqlalchemy.exc import OperationalError
 
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
@@ -100,10 +100,8 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     as_of = await session.first(_AS_OF, {"cohort_id": cohort_id})
     try:
         row = await session.first(_LOCK, {"cohort_id": cohort_id})
-    except OperationalError as error:
-        if getattr(error.orig, "sqlstate", None) == "55P03":
-            raise CohortBusy from error
-        raise
+    except LockNotAvailable as error:
+        raise CohortBusy from error
     if row is None or as_of is None:
         return None
     state = await session.one(_STATE, {"cohort_id": cohort_id})

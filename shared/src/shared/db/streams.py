@@ -1,12 +1,11 @@
 """Events as live streams read them: by cohort, in commit order, from a cursor on."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 
-from shared.db.session import Session
+from shared.db.session import Row, Session
 
 _AFTER = text(
     """
@@ -29,7 +28,7 @@ _COHORTS = text(
 
 async def events_after(
     session: Session, cohort_id: UUID, after: int, *, until: int = _NEWEST, most: int = 500
-) -> Sequence[Row[Any]]:
+) -> Sequence[Row]:
     """The next events of a cohort; `payload` and `public` come as JSON text, ready to be sent."""
     return await session.all(_AFTER, {"cohort_id": cohort_id, "after": after, "until": until, "most": most})
 

@@ -1,0 +1,97 @@
+"""A lease is kept for as long as its model thinks, and given up by who is dead."""
+
+import asyncio
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+from agent_worker.settings import WorkerSettings
+from agent_worker.thinking import Thinker
+from shared.clock import SystemClock
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db import drafts
+from shared.db.session import Database
+from tests.flows.drain import DrainLab
+from tests.flows.test_statements import only_steps
+
+ROOM = """
+parley: 1
+name: A room
+personas: [{id: ada}]
+stages: [{id: q, kind: survey, questions: [{id: why, kind: text, title: Why}]}]
+cohorts: [{seats: [{persona: ada}]}]
+"""
+
+
+class Slow:
+    """A model that thinks until it is told to answer."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.answer = asyncio.Event()
+        self.was_broken_off = False
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.asked.set()
+        try:
+            await self.answer.wait()
+        except asyncio.CancelledError:
+            self.was_broken_off = True
+            raise
+        return ModelReply(status="ok", parsed={"why": "Because."}, raw="{}", model_returned="slow")
+
+    async def aclose(self) -> None:
+        pass
+
+
+async def a_wanted_draft(database: Database) -> tuple[DrainLab, UUID]:
+    lab = DrainLab(database)
+    await lab.start(ROOM)
+    await only_steps(lab)
+    (draft,) = await lab.rows("SELECT id FROM drafts")
+    return lab, draft.id
+
+
+def a_thinker(lab: DrainLab, model: Slow, *, lease_seconds: float) -> Thinker:
+    return Thinker(
+        database=lab.database,
+        models={"mock": model},
+        prompts=lab.prompts,
+        clock=SystemClock(),
+        settings=WorkerSettings(lease_seconds=lease_seconds),
+        later=lambda delay, work: None,
+    )
+
+
+async def lease_until(lab: DrainLab) -> object:
+    (row,) = await lab.rows("SELECT lease_until FROM drafts")
+    return row.lease_until
+
+
+async def test_a_lease_is_renewed_while_the_model_thinks(database: Database) -> None:
+    lab, draft_id = await a_wanted_draft(database)
+    model = Slow()
+    work = asyncio.create_task(a_thinker(lab, model, lease_seconds=0.3).work_on(draft_id))
+    await model.asked.wait()
+    first = await lease_until(lab)
+
+    while await lease_until(lab) == first:
+        await asyncio.sleep(0.02)
+    model.answer.set()
+    await work
+
+    assert [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["answered"]
+
+
+async def test_a_call_whose_lease_was_taken_over_is_broken_off(database: Database) -> None:
+    lab, draft_id = await a_wanted_draft(database)
+    model = Slow()
+    work = asyncio.create_task(a_thinker(lab, model, lease_seconds=0.3).work_on(draft_id))
+    await model.asked.wait()
+    later = SystemClock().now() + timedelta(hours=1)
+    async with database.transaction() as session:
+        assert await drafts.lease(session, draft_id, uuid4(), later, later + timedelta(hours=1))
+
+    await work
+
+    assert model.was_broken_off
+    assert not await lab.rows("SELECT 1 FROM answers")

@@ -1,0 +1,22 @@
+"""Counts the statements that a test sends to Postgres, where they leave the process: at the driver's cursor."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from psycopg import AsyncCursor
+
+
+@contextmanager
+def counted() -> Iterator[list[str]]:
+    """The statements of this block; BEGIN and COMMIT are not among them."""
+    sent: list[str] = []
+    execute = AsyncCursor.execute
+
+    async def counting(cursor: AsyncCursor[Any], query: Any, *arguments: Any, **options: Any) -> AsyncCursor[Any]:
+        sent.append(str(query))
+        return await execute(cursor, query, *arguments, **options)
+
+    with patch.object(AsyncCursor, "execute", counting):
+        yield sent
