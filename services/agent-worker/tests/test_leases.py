@@ -1,11 +1,12 @@
 """A lease is kept for as long as its model thinks, and given up by who is dead."""
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
+from shared.checkpoints import on_checkpoint
 from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import drafts
@@ -62,9 +63,10 @@ def a_thinker(lab: DrainLab, model: Slow, *, lease_seconds: float) -> Thinker:
     )
 
 
-async def lease_until(lab: DrainLab) -> object:
+async def lease_until(lab: DrainLab) -> datetime:
     (row,) = await lab.rows("SELECT lease_until FROM drafts")
-    return row.lease_until
+    leased_until: datetime = row.lease_until
+    return leased_until
 
 
 async def test_a_lease_is_renewed_while_the_model_thinks(database: Database) -> None:
@@ -73,13 +75,22 @@ async def test_a_lease_is_renewed_while_the_model_thinks(database: Database) -> 
     work = asyncio.create_task(a_thinker(lab, model, lease_seconds=0.3).work_on(draft_id))
     await model.asked.wait()
     first = await lease_until(lab)
+    renewed = asyncio.Event()
 
-    while await lease_until(lab) == first:
-        await asyncio.sleep(0.02)
+    async def note(name: str) -> None:
+        if name == "lease.renewed":
+            renewed.set()
+
+    on_checkpoint(note)
+    try:
+        await renewed.wait()
+    finally:
+        on_checkpoint(None)
+    second = await lease_until(lab)
     model.answer.set()
     await work
 
-    assert [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["answered"]
+    assert second > first [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["answered"]
 
 
 async def test_a_call_whose_lease_was_taken_over_is_broken_off(database: Database) -> None:

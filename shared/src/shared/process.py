@@ -23,6 +23,7 @@ from shared.db.session import Database, connect
 from shared.errors import ParleyError, SettingsInvalid, Unavailable
 from shared.health import answering_health
 from shared.logs import set_up_logs
+from shared.memory import collect_garbage_rarely
 from shared.settings import LabSettings, ProcessSettings, read_settings
 
 log = structlog.get_logger(__name__)
@@ -46,6 +47,7 @@ def run_process(service: str, settings_model: type[SettingsT], work: Callable[[S
     """Run a service until SIGTERM or SIGINT; returns the exit code, 2 when its settings are missing or wrong."""
     try:
         settings = read_settings(settings_model)
+        collect_garbage_rarely()
         set_up_logs(service, level=settings.log_level, as_json=settings.log_format == "json")
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_told_to_stop(work(settings)))

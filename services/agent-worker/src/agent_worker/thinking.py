@@ -169,6 +169,7 @@ class Thinker:
                     return task.result()
                 if not await self._renew(lease):
                     return None
+                await reached("lease.renewed")
         finally:
             task.cancel()
 
@@ -226,7 +227,7 @@ class Thinker:
             if is_current:
                 await reached("reply.current")
             if delay == 0:
-                await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE)
+                await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE, is_last=True)
         await reached("reply.saved")
         if delay > 0:
             self._later(delay, lambda: self.publish_due(thread_id))
@@ -234,7 +235,7 @@ class Thinker:
     async def publish_due(self, thread_id: UUID) -> None:
         """Publish whatever is due in the thread."""
         async with self._database.transaction() as session:
-            await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE)
+            await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE, is_last=True)
         await reached("reply.published")
 
     async def _answer(self, lease: drafts.Lease, attempt: Attempt) -> None:

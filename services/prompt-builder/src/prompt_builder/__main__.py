@@ -13,6 +13,7 @@ from prompt_builder.settings import PromptBuilderSettings
 from shared.db.session import connect
 from shared.errors import SettingsInvalid
 from shared.logs import set_up_logs
+from shared.memory import collect_garbage_rarely
 from shared.settings import read_settings
 
 log = structlog.get_logger(__name__)
@@ -44,6 +45,7 @@ def main() -> int:
     except SettingsInvalid as error:
         print(error, file=sys.stderr)
         return 2
+    collect_garbage_rarely()
     set_up_logs("prompt-builder", level=settings.log_level, as_json=settings.log_format == "json")
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(settings))

@@ -23,7 +23,7 @@ async def build_prompt(database: Database, draft_id: UUID) -> Prompt:
         NotFound: there is no such draft, or its stage asks nothing of a model.
         Unavailable: Postgres cannot be reached.
     """
-    async with database.transaction() as session:
+    async with database.looking() as session:
         context = await prompt_context(session, draft_id)
     return render(context)
 

@@ -103,9 +103,9 @@ _CONTEXT = text(
         FROM threads t
             LEFT JOIN LATERAL (
                 SELECT min(k.closed_at) AS at FROM drafts k
-                WHERE k.thread_id = t.id AND k.member_id = m.id AND k.ready_to_end AND m.kind = 'participant'
-                    AND k.state IN ('published', 'declined', 'moved_on', 'lost_claim')
-            ) gone ON t.stage_id <> d.stage_id
+                WHERE t.stage_id <> d.stage_id AND k.thread_id = t.id AND k.member_id = m.id AND k.ready_to_end
+                    AND m.kind = 'participant' AND k.state IN ('published', 'declined', 'moved_on', 'lost_claim')
+            ) gone ON true
             JOIN messages x ON x.thread_id = t.id
         WHERE t.cohort_id = d.cohort_id AND (t.id = d.thread_id OR t.scope IN ('group', 'private:' || m.path))
             AND array_position(m.stage_ids, t.stage_id) <= array_position(m.stage_ids, d.stage_id)
@@ -201,5 +201,5 @@ async def check_reachable(database: Database) -> None:
     Raises:
         Unavailable: it does not.
     """
-    async with database.transaction() as session:
+    async with database.looking() as session:
         await session.one(_PING)

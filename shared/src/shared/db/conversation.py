@@ -29,7 +29,7 @@ from shared.conversation import (
     say_goodbye,
 )
 from shared.db.designs import stage_of
-from shared.db.session import Event, Row, Session, as_json
+from shared.db.session import FLUSH, Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound
 from shared.stage import Member
 
@@ -45,8 +45,7 @@ _LOCK = text(
 )
 
 # A second statement, so that its snapshot is taken after the lock was got.
-_PRESENT = text(
-    """
+_AROUND = """
     SELECT
         (SELECT jsonb_agg(jsonb_build_object(
             'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
@@ -63,6 +62,19 @@ _PRESENT = text(
             'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end
         ) ORDER BY d.path)
         FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts
+"""
+_PRESENT = text(_AROUND)
+# For somebody who posts: who that is, and the message that stands when this one was posted before.
+_POSTING = text(
+    _AROUND
+    + """
+        , author.id AS author_id, posted.id AS posted_id, posted.seq, posted.elapsed_ms, posted.text,
+        posted.created_at, posted.reply_to
+    FROM (SELECT 1) AS one
+        LEFT JOIN members author ON author.cohort_id = :cohort_id
+            AND (author.id = :author_id OR author.token_hash = :token_hash)
+        LEFT JOIN messages posted ON posted.thread_id = :thread_id AND posted.member_id = author.id
+            AND posted.client_key = :client_key
     """
 )
 
@@ -73,11 +85,20 @@ async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:
     Raises:
         NotFound: there is no such thread.
     """
+    row = await _locked(session, thread_id)
+    around = await session.one(_PRESENT, {"thread_id": thread_id, "cohort_id": row.cohort_id, "stage_id": row.stage_id})
+    return await _scene(session, row, around, now)
+
+
+async def _locked(session: Session, thread_id: UUID) -> Row:
     row = await session.first(_LOCK, {"thread_id": thread_id})
     if row is None:
         raise NotFound("There is no such conversation.")
+    return row
+
+
+async def _scene(session: Session, row: Row, around: Row, now: datetime) -> Scene:
     stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
-    around = await session.one(_PRESENT, {"thread_id": thread_id, "cohort_id": row.cohort_id, "stage_id": row.stage_id})
     members = around.members or []
     return Scene(
         experiment_id=row.experiment_id,
@@ -154,9 +175,8 @@ def _turn_row(turn: Turn) -> dict[str, Any]:
 
 
 # Messages, thread, drafts and timers in one statement. Everything but the closing of the claiming draft hangs on `won`.
-_WRITE = text(
-    """
-    WITH claim AS (
+_CHANGE = """
+    claim AS (
         INSERT INTO trigger_log (thread_id, trigger_key, member_id, draft_id, message_id, claimed_at)
         SELECT :thread_id, :claim_key, :claim_member_id, :claim_draft_id, :claim_message_id, :now
         WHERE CAST(:claim_draft_id AS uuid) IS NOT NULL
@@ -200,44 +220,58 @@ _WRITE = text(
         UPDATE timers SET state = 'cancelled'
         FROM won WHERE :ended AND timers.thread_id = :thread_id AND timers.state IN ('armed', 'held')
     )
-    SELECT EXISTS (SELECT FROM won) AS won
+"""
+_WON = "SELECT EXISTS (SELECT FROM won) AS won"
+_WRITE = text(f"WITH {_CHANGE} {_WON}")
+_FLUSH_WHEN_WON = FLUSH.format(condition_or_from="FROM won,", passed="EXISTS (SELECT FROM won)")
+_WRITE_AND_FLUSH = text(f"WITH {_CHANGE}, {_FLUSH_WHEN_WON}")
+
+
+async def _write(session: Session, scene: Scene, change: Change, cause: str, *, is_last: bool = False) -> Scene:
+    """Write one change and return the scene as it is now; a lost claim closes its draft and changes nothing else.
+
+    `is_last` says that the caller writes nothing more in this transaction unless the scene asks for it: then events and
+    outbox rows go with the change. Otherwise they must wait, because the stream's counter is locked last.
     """
-)
-
-
-async def _write(session: Session, scene: Scene, change: Change, cause: str) -> Scene:
-    """Write one change and return the scene as it is now; a lost claim closes its draft and changes nothing else."""
-    after, draft = change.after, change.claims
-    row = await session.one(
-        _WRITE,
-        {
-            "thread_id": scene.thread_id,
-            "cohort_id": scene.cohort_id,
-            "stage_id": scene.stage.id,
-            "now": scene.now,
-            "claim_key": draft and draft.trigger_key,
-            "claim_member_id": draft and draft.member_id,
-            "claim_draft_id": draft and draft.id,
-            "claim_message_id": change.messages[0].id if draft else None,
-            "messages": as_json([_message_row(message) for message in change.messages]),
-            "last_seq": after.last_seq,
-            "last_spoken_id": after.last_spoken_id,
-            "last_spoken_trigger": after.last_spoken_trigger,
-            "last_author_id": after.last_author_id,
-            "agent_run": after.agent_run,
-            "clock_ms": after.clock_ms,
-            "turn_state": as_json(_turn_row(after.turn)),
-            "ended": change.end_reason is not None,
-            "end_reason": change.end_reason,
-            "closed": as_json([{"id": closed.id, "state": state} for closed, state in change.closed]),
-            "wanted": as_json([_draft_row(wanted) for wanted in change.wanted]),
-        },
-    )
-    if not row.won:
+    draft = change.claims
+    if is_last and not session.has_pending and next_change(change.after) is None:
+        _tell(session, scene, change, cause)
+        row = await session.flush_with(_WRITE_AND_FLUSH, _params(scene, change))
+        won = row.passed
+    else:
+        won = (await session.one(_WRITE, _params(scene, change))).won
+        if won:
+            _tell(session, scene, change, cause)
+    if not won:
         assert draft is not None  # only a claim can be lost
         return await _leave_after_losing(session, scene, draft, cause)
-    _tell(session, scene, change, cause)
-    return after
+    return change.after
+
+
+def _params(scene: Scene, change: Change) -> dict[str, Any]:
+    after, draft = change.after, change.claims
+    return {
+        "thread_id": scene.thread_id,
+        "cohort_id": scene.cohort_id,
+        "stage_id": scene.stage.id,
+        "now": scene.now,
+        "claim_key": draft and draft.trigger_key,
+        "claim_member_id": draft and draft.member_id,
+        "claim_draft_id": draft and draft.id,
+        "claim_message_id": change.messages[0].id if draft else None,
+        "messages": as_json([_message_row(message) for message in change.messages]),
+        "last_seq": after.last_seq,
+        "last_spoken_id": after.last_spoken_id,
+        "last_spoken_trigger": after.last_spoken_trigger,
+        "last_author_id": after.last_author_id,
+        "agent_run": after.agent_run,
+        "clock_ms": after.clock_ms,
+        "turn_state": as_json(_turn_row(after.turn)),
+        "ended": change.end_reason is not None,
+        "end_reason": change.end_reason,
+        "closed": as_json([{"id": closed.id, "state": state} for closed, state in change.closed]),
+        "wanted": as_json([_draft_row(wanted) for wanted in change.wanted]),
+    }
 
 
 async def _leave_after_losing(session: Session, scene: Scene, draft: Draft, cause: str) -> Scene:
@@ -337,37 +371,31 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
         session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
 
 
-async def advance(session: Session, scene: Scene, *, cause: str) -> Scene:
-    """Write every change that is due in a locked scene, and return the scene after them."""
+async def advance(session: Session, scene: Scene, *, cause: str, is_last: bool = False) -> Scene:
+    """Write every change that is due in a locked scene, and return the scene after them; `is_last` as in `_write`."""
     while (change := next_change(scene)) is not None:
         if change.claims is not None:
             await reached("reply.claiming")
-        scene = await _write(session, scene, change, cause)
+        scene = await _write(session, scene, change, cause, is_last=is_last)
         if change.claims is not None:
             await reached("reply.claimed")
     return scene
 
 
-async def advance_thread(session: Session, thread_id: UUID, now: datetime, *, cause: str) -> Scene:
+async def advance_thread(
+    session: Session, thread_id: UUID, now: datetime, *, cause: str, is_last: bool = False
+) -> Scene:
     """Do everything that is due in this thread; doing it twice, at once or for nothing is harmless.
 
-    Locks the thread.
+    Locks the thread. `is_last`: the caller does nothing more in this transaction.
     """
-    return await advance(session, await lock_scene(session, thread_id, now), cause=cause)
-
-
-_POSTED = text(
-    """
-    SELECT id, seq, elapsed_ms, text, created_at, reply_to FROM messages
-    WHERE thread_id = :thread_id AND member_id = :member_id AND client_key = :client_key
-    """
-)
+    return await advance(session, await lock_scene(session, thread_id, now), cause=cause, is_last=is_last)
 
 
 async def post_message(
     session: Session,
     thread_id: UUID,
-    member_id: UUID,
+    author: UUID | str,
     message_text: str,
     now: datetime,
     *,
@@ -376,30 +404,42 @@ async def post_message(
 ) -> dict[str, Any]:
     """A person says something; the same `client_key` again returns the message that stands.
 
-    Returns the public message. Locks the thread.
+    `author` is the member's id, or the hash of their token. Returns the public message. Locks the thread.
 
     Raises:
+        NotFound: there is no such thread, or not for this author.
         Conflict: the thread is over, or the person is not (or no longer) in it.
     """
-    scene = await lock_scene(session, thread_id, now)
-    author = next((member for member in scene.members if member.id == member_id), None)
-    if author is None:
+    row = await _locked(session, thread_id)
+    around = await session.one(
+        _POSTING,
+        {
+            "thread_id": thread_id,
+            "cohort_id": row.cohort_id,
+            "stage_id": row.stage_id,
+            "author_id": author if isinstance(author, UUID) else None,
+            "token_hash": author if isinstance(author, str) else None,
+            "client_key": client_key,
+        },
+    )
+    scene = await _scene(session, row, around, now)
+    if around.author_id is None:
         raise NotFound("There is no such conversation.")
-    posted = await session.first(_POSTED, {"thread_id": thread_id, "member_id": member_id, "client_key": client_key})
-    if posted is not None:
-        return _as_posted(scene, author, posted)
+    person = scene.member(around.author_id)
+    if around.posted_id is not None:
+        return _as_posted(scene, person, around)
     if scene.ended:
         raise Conflict("The conversation is over; nothing can be said in it any more.", reason="thread_ended")
-    if not author.present or scene.held:
+    if not person.present or scene.held:
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
-    change = say(scene, author, message_text, client_key=client_key, reply_to=reply_to)
-    await advance(session, await _write(session, scene, change, cause="request"), cause="request")
+    change = say(scene, person, message_text, client_key=client_key, reply_to=reply_to)
+    await advance(session, await _write(session, scene, change, cause="request", is_last=True), cause="request")
     return public_message(scene, change.messages[0])
 
 
 def _as_posted(scene: Scene, author: Member, row: Row) -> dict[str, Any]:
     message = NewMessage(
-        id=row.id, seq=row.seq, author=author, text=row.text, elapsed_ms=row.elapsed_ms, reply_to=row.reply_to
+        id=row.posted_id, seq=row.seq, author=author, text=row.text, elapsed_ms=row.elapsed_ms, reply_to=row.reply_to
     )
     return public_message(replace(scene, now=row.created_at), message)
 

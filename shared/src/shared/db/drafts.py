@@ -44,6 +44,7 @@ class Lease:
     stage: StageConfig
 
 
+# A lease that a crash of the server forgets costs a repeated call at most: it does not wait for the disk.
 # The verdict is looked up without locking the thread: it saves a call that would be in vain, publishing decides.
 _LEASE = text(
     """
@@ -79,7 +80,8 @@ _LEASE = text(
         d.attempts, d.as_of_seq, m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
         e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms, t.path AS thread_path,
         (SELECT count(*) FROM model_calls k WHERE k.draft_id = d.id) AS calls_made
-    FROM leased d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
+    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, leased d
+        JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
         JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
     """
 )

@@ -4,8 +4,9 @@ Events and outbox rows are collected and written by one statement, the last befo
 `stream_seq` is gapless and in commit order and the lock on its counter is held as short as can be.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -79,6 +80,7 @@ class Session:
         self._driver: AsyncDriverConnection[Any] | None = None
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
+        self._committed: list[tuple[int | None, Hint]] = []
 
     @property
     def connection(self) -> AsyncConnection:
@@ -108,7 +110,12 @@ class Session:
             self._driver = (await self._connection.get_raw_connection()).driver_connection
         assert self._driver is not None
         cursor = self._driver.cursor(row_factory=namedtuple_row)
-        return await cursor.execute(_as_driver_sql(statement), params)
+        try:
+            return await cursor.execute(_as_driver_sql(statement), params)
+        except asyncio.CancelledError:
+            # Nobody knows what the server has done: the connection must not go back to the pool.
+            await self._connection.invalidate()
+            raise
 
     def record(self, event: Event) -> None:
         """Write this event with the commit."""
@@ -121,18 +128,35 @@ class Session:
         """
         self._hints[hint] = None
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether something was recorded or announced that is not written yet."""
+        return bool(self._events or self._hints)
+
     async def flush(self) -> Committed:
-        """Write what was recorded and announced; `Database.transaction` calls it."""
-        if not self._events and not self._hints:
-            return ()
-        row = await self.one(_FLUSH, {"events": as_json(_ranked(self._events)), "hints": as_json(self._hint_rows())})
-        if row.recorded != len(self._events):
+        """Write what was recorded and announced, and tell what is to be published; `Database.transaction` calls it."""
+        if self.has_pending:
+            await self.flush_with(_FLUSH, {})
+        return self._committed
+
+    async def flush_with(self, statement: TextClause, params: Params) -> Row:
+        """Write what is pending together with a change, by a statement built from FLUSH; returns its row.
+
+        When the statement's condition lets nothing through, what is pending is dropped with the change.
+        """
+        row = await self.one(
+            statement, {**params, "events": as_json(_ranked(self._events)), "hints": as_json(self._hint_rows())}
+        )
+        if row.passed and row.recorded != len(self._events):
             raise LookupError("an event names a cohort that has no stream")
-        orders = [
-            (written["id"], Hint(written["queue"], written["type"], written["subject_id"], written["correlation"]))
-            for written in row.announced or ()
-        ]
-        return [*orders, *((None, hint) for hint in self._hints if hint.queue == FACTS)]
+        if row.passed:
+            self._committed += [
+                (written["id"], Hint(written["queue"], written["type"], written["subject_id"], written["correlation"]))
+                for written in row.announced or ()
+            ]
+            self._committed += ((None, hint) for hint in self._hints if hint.queue == FACTS)
+        self._events, self._hints = [], {}
+        return row
 
     def _hint_rows(self) -> list[dict[str, str]]:
         return [
@@ -173,10 +197,11 @@ def _ranked(events: Sequence[Event]) -> list[dict[str, Any]]:
     return rows
 
 
-_FLUSH = text(
-    """
-    WITH given AS (
-        SELECT * FROM jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
+# `condition_or_from` is `FROM`, or `FROM name,` with an expression that has one row when the change went through;
+# `passed` says whether it did.
+FLUSH = """
+    given AS (
+        SELECT e.* {condition_or_from} jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
             rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
             subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool)
     ), counted AS (
@@ -199,13 +224,15 @@ _FLUSH = text(
     ), announced AS (
         INSERT INTO outbox (queue, type, subject_id, correlation, created_at)
         SELECT h.queue, h.type, h.subject_id, h.correlation, statement_timestamp()
-        FROM jsonb_to_recordset(CAST(:hints AS jsonb)) AS h(queue text, type text, subject_id text, correlation text)
+        {condition_or_from} jsonb_to_recordset(CAST(:hints AS jsonb))
+            AS h(queue text, type text, subject_id text, correlation text)
         RETURNING id, queue, type, subject_id, correlation
     )
     SELECT (SELECT count(*) FROM recorded) AS recorded,
-        (SELECT jsonb_agg(to_jsonb(announced)) FROM announced) AS announced
-    """
-)
+        (SELECT jsonb_agg(to_jsonb(announced)) FROM announced) AS announced,
+        {passed} AS passed
+"""
+_FLUSH = text("WITH" + FLUSH.format(condition_or_from="FROM", passed="true"))
 
 
 def _nobody(_: Committed) -> None:
@@ -226,25 +253,43 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
-        try:
+        with _told_apart():
             async with self.engine.begin() as connection:
                 session = Session(connection)
                 yield session
                 committed = await session.flush()
-        except PoolTimeout as error:
-            raise Unavailable("The database is busy: no connection was free in time. Try again.") from error
-        except (DBAPIError, DriverError) as error:
-            if is_connection_problem(error):
-                raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
-            if _state_of(error) == _LOCK_TIMEOUT:
-                raise Unavailable("Somebody else is at work on this; it took too long. Try again.") from error
-            raise
         await reached("transaction.committed")
         if committed:
             self.on_commit(committed)
 
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator[Session]:
+        """For reading only: every statement sees the state of its own moment, and there is nothing to commit.
+
+        Raises:
+            Unavailable: Postgres cannot be reached.
+        """
+        with _told_apart():
+            async with self.engine.connect() as connection:
+                yield Session(await connection.execution_options(isolation_level="AUTOCOMMIT"))
+
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    """Turns what the driver says of a database that is away, or too busy, into Unavailable."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise Unavailable("The database is busy: no connection was free in time. Try again.") from error
+    except (DBAPIError, DriverError) as error:
+        if is_connection_problem(error):
+            raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
+        if _state_of(error) == _LOCK_TIMEOUT:
+            raise Unavailable("Somebody else is at work on this; it took too long. Try again.") from error
+        raise
 
 
 def is_connection_problem(error: BaseException) -> bool:
