@@ -90,7 +90,8 @@ async def test_a_lease_is_renewed_while_the_model_thinks(database: Database) -> 
     model.answer.set()
     await work
 
-    assert second > first [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["answered"]
+    assert second > first
+    assert [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["answered"]
 
 
 async def test_a_call_whose_lease_was_taken_over_is_broken_off(database: Database) -> None:
