@@ -20,6 +20,7 @@ from agent_worker.models import Model, backoff_seconds
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import CAUSE, walk_on
+from agent_worker.storable import storable
 from shared import seeds
 from shared.bus import NotNow
 from shared.checkpoints import reached
@@ -31,13 +32,16 @@ from shared.db import asks, drafts
 from shared.db.alerts import raise_alert
 from shared.db.conversation import advance_thread
 from shared.db.members import end_member, lock_standing, move_on, standing_of, write_page
-from shared.db.session import Database, as_json
-from shared.errors import InvalidInput, NotFound, Unavailable
+from shared.db.session import Database, as_json, is_deadlock
+from shared.errors import InvalidInput, Unavailable
 from shared.stage import Json, StageView
 from shared.stages import kind_of
 
 log = structlog.get_logger(__name__)
 
+MOST_LEASES = 6
+"""How often a draft is taken whose work fails in ways that nobody foresaw."""
+FIRST_FAILURE_PAUSE_SECONDS = 0.5
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 
@@ -81,7 +85,6 @@ class Thinker:
         self._clock = clock
         self._settings = settings
         self._later = later
-        self._owner = uuid4()
 
     async def work_on(self, draft_id: UUID) -> None:
         """Take the draft's lease and see it through; returns at once when there is nothing to do for it.
@@ -93,24 +96,34 @@ class Thinker:
         if lease is None:
             return
         await reached("draft.leased")
-        prompt = await self._prompt(lease)
-        if prompt is not None:
-            await self._think(lease, prompt)
+        try:
+            await self._think(lease, await self._prompt(lease))
+        except NotNow:
+            raise
+        except Exception as error:
+            log.exception("draft.failed", draft=lease.path)
+            await self._durably(partial(self._after_failure, lease, error))
 
     async def _lease(self, draft_id: UUID) -> drafts.Lease | None:
         now = self._clock.now()
         until = now + timedelta(seconds=self._settings.lease_seconds)
         async with self._database.transaction() as session:
-            return await drafts.lease(session, draft_id, self._owner, now, until)
+            return await drafts.lease(session, draft_id, uuid4(), now, until)
 
-    async def _prompt(self, lease: drafts.Lease) -> Prompt | None:
+    async def _prompt(self, lease: drafts.Lease) -> Prompt:
         try:
             return await self._prompts.build(lease.draft_id)
-        except NotFound:
-            return None
         except Unavailable as error:
             await self._durably(partial(self._give_back, lease, 0.0, "the prompt builder is away", counts=False))
             raise NotNow("The prompt builder is away.") from error
+
+    async def _after_failure(self, lease: drafts.Lease, error: Exception) -> None:
+        """Something went wrong that nobody foresaw: try again a few times, ever later, then give the draft up."""
+        reason = f"internal error: {type(error).__name__}"
+        if lease.attempts >= MOST_LEASES:
+            await self._give_up(lease, "failed", reason)
+        else:
+            await self._try_later(lease, reason, FIRST_FAILURE_PAUSE_SECONDS * 2**lease.attempts)
 
     async def _think(self, lease: drafts.Lease, prompt: Prompt) -> None:
         model = self._models[lease.provider]
@@ -131,14 +144,15 @@ class Thinker:
                 0.0 if attempt.reason else backoff_seconds(attempt.reply, number, seeds.rng(lease.seed, attempt.path))
             )
             if wait is None or number == lease.agent.model.max_attempts:
-                await self._durably(partial(self._give_up, lease, attempt))
+                state = "invalid" if attempt.reason or attempt.reply.status == "invalid" else "failed"
+                await self._durably(partial(self._give_up, lease, state, _why(attempt)))
                 return
             if wait > 0:
-                await self._durably(partial(self._try_later, lease, attempt, wait))
+                await self._durably(partial(self._try_later, lease, attempt.reply.status, wait))
                 return
             messages = _with_reason(prompt.messages, attempt)
         else:
-            await self._durably(partial(self._give_up, lease, None))
+            await self._durably(partial(self._give_up, lease, "failed", "no attempt is left"))
 
     async def _call(
         self, lease: drafts.Lease, prompt: Prompt, model: Model, messages: tuple[ChatMessage, ...], number: int
@@ -157,7 +171,9 @@ class Thinker:
         )
         started_at = self._clock.now()
         reply = await self._while_renewing(lease, model.reply(request))
-        return None if reply is None else Attempt(number, path, request, reply, started_at, self._clock.now())
+        if reply is None:
+            return None
+        return Attempt(number, path, request, storable(reply), started_at, self._clock.now())
 
     async def _while_renewing(self, lease: drafts.Lease, call: Coroutine[Any, Any, ModelReply]) -> ModelReply | None:
         """The reply, with the lease kept for as long as it takes; a call whose lease was lost is broken off."""
@@ -181,6 +197,10 @@ class Thinker:
         except Unavailable:
             # Nobody can take the lease from us while Postgres is away.
             return True
+        except Exception as error:
+            if not is_deadlock(error):
+                raise
+            return True
 
     async def _durably(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do `work` again until Postgres is there to do it: what was paid for is not thrown away."""
@@ -190,6 +210,10 @@ class Thinker:
                 return await work()
             except Unavailable as error:
                 log.warning("reply.waits_for_database", reason=error.message)
+            except Exception as error:
+                if not is_deadlock(error):
+                    raise
+                log.warning("deadlock.retried")
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
 
@@ -268,8 +292,8 @@ class Thinker:
             status="invalid" if attempt.reason else attempt.reply.status,
         )
 
-    async def _try_later(self, lease: drafts.Lease, attempt: Attempt, wait_seconds: float) -> None:
-        await self._give_back(lease, wait_seconds, attempt.reply.status, counts=True)
+    async def _try_later(self, lease: drafts.Lease, reason: str, wait_seconds: float) -> None:
+        await self._give_back(lease, wait_seconds, reason, counts=True)
         self._later(wait_seconds, lambda: self.work_on(lease.draft_id))
 
     async def _give_back(self, lease: drafts.Lease, wait_seconds: float, reason: str, *, counts: bool) -> None:
@@ -277,10 +301,8 @@ class Thinker:
         async with self._database.transaction() as session:
             await drafts.give_back(session, lease, not_before, reason, counts=counts)
 
-    async def _give_up(self, lease: drafts.Lease, last: Attempt | None) -> None:
+    async def _give_up(self, lease: drafts.Lease, state: str, reason: str) -> None:
         """The model failed for good: close the draft, say so, and let the kind decide what becomes of the member."""
-        state = "invalid" if last and (last.reason or last.reply.status == "invalid") else "failed"
-        reason = _why(last)
         now = self._clock.now()
         async with self._database.transaction() as session:
             standing = await lock_standing(session, lease.member_id)
@@ -334,9 +356,7 @@ def _with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[C
     )
 
 
-def _why(last: Attempt | None) -> str:
-    if last is None:
-        return "no attempt is left"
+def _why(last: Attempt) -> str:
     return last.reason or last.reply.error or last.reply.status
 
 
@@ -357,7 +377,7 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "settings": as_json(request.settings.model_dump(mode="json", exclude_defaults=True)),
         "prompt": prompt.decode(),
         "prompt_hash": sha256(prompt).hexdigest(),
-        "raw": reply.raw.replace("\x00", ""),
+        "raw": reply.raw,
         "parsed": as_json(reply.parsed) if reply.parsed is not None else None,
         "status": "invalid" if attempt.reason else reply.status,
         "error": attempt.reason or reply.error,

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from uuid import UUID
 
 import structlog
@@ -93,7 +94,7 @@ class Worker:
         async with self._database.transaction() as session:
             threads = await due_threads(session, self._clock.now())
         for thread_id in threads:
-            await self._guarded(lambda thread_id=thread_id: self._thinker.publish_due(thread_id))  # type: ignore[misc]
+            await self._quietly(partial(self._thinker.publish_due, thread_id))
 
     async def _step(self, member_id: UUID) -> None:
         with suppress(NotFound):

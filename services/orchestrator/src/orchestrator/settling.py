@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import structlog
+
 from orchestrator.rules import has_arrived, is_over, may_open, on_stage, participants
 from shared import seeds
 from shared.contracts.experiment import Profile, StageConfig
@@ -18,6 +20,9 @@ from shared.stage import Member
 from shared.stages import kind_of
 
 CAUSE = "orchestrator"
+EVERYONE_LEFT = "everyone left"
+
+log = structlog.get_logger(__name__)
 
 
 async def settle(database: Database, cohort_id: UUID, now: datetime) -> None:
@@ -48,10 +53,13 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
     has_ended = is_over(cohort)
     if has_ended:
         await settling.end_cohort(session, cohort, now)
+        for thread in cohort.threads:
+            await end_thread(session, thread.id, now, reason=EVERYONE_LEFT, cause=CAUSE)
+        return True
     for stage in open_stages:
         if kind_of(stage).has_thread:
             await _settle_thread(session, cohort, stage, now)
-    return has_ended
+    return False
 
 
 async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> bool:
@@ -135,9 +143,17 @@ async def fire_due_timers(database: Database, now: datetime) -> int:
         due = await settling.due_timers(session, now)
     fired = 0
     for timer_id, thread_id in due:
-        async with database.transaction() as session:
-            if await settling.fire(session, timer_id, thread_id, now):
-                fired += 1
-                if thread_id is not None:
-                    await end_thread(session, thread_id, now, reason=TIME_IS_UP, cause="timer")
+        try:
+            fired += await _fire(database, timer_id, thread_id, now)
+        except Exception:
+            # One that cannot take effect must not keep the others from theirs.
+            log.exception("timer.failed", timer=str(timer_id))
     return fired
+
+
+async def _fire(database: Database, timer_id: UUID, thread_id: UUID | None, now: datetime) -> bool:
+    async with database.transaction() as session:
+        has_fired = await settling.fire(session, timer_id, thread_id, now)
+        if has_fired and thread_id is not None:
+            await end_thread(session, thread_id, now, reason=TIME_IS_UP, cause="timer")
+    return has_fired

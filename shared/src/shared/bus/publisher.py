@@ -132,18 +132,36 @@ class OutboxPublisher:
             self._give_up(batch)
         except Exception:
             log.exception("outbox.publish_failed")
-            self._give_up(batch)
+            await self._publish_by_queue(batch)
         else:
-            self._confirmed.extend(_ids(batch))
-            self._something_confirmed.set()
+            self._confirm(batch)
         finally:
             self._slots.release()
 
-    def _give_up(self, batch: Sequence[Row]) -> None:
+    async def _publish_by_queue(self, batch: Sequence[Row]) -> None:
+        """What cannot be published to one queue must not keep the others waiting."""
+        for queue in dict.fromkeys(hint.queue for _, hint in batch):
+            rows = [row for row in batch if row[1].queue == queue]
+            try:
+                await self._bus.publish([hint for _, hint in rows])
+            except Exception:
+                log.exception("outbox.queue_failed", queue=queue)
+                self._forget(rows)
+            else:
+                self._confirm(rows)
+
+    def _confirm(self, rows: Sequence[Row]) -> None:
+        self._confirmed.extend(_ids(rows))
+        self._something_confirmed.set()
+
+    def _forget(self, rows: Sequence[Row]) -> None:
         self._times_given_up += 1
+        self._known.difference_update(_ids(rows))
+
+    def _give_up(self, batch: Sequence[Row]) -> None:
         lost = [*batch, *self._offered]
         self._offered.clear()
-        self._known.difference_update(_ids(lost))
+        self._forget(lost)
 
     async def _keep_deleting(self) -> None:
         while True:

@@ -37,7 +37,7 @@ _LOCK = text(
     """
     SELECT t.id, t.cohort_id, t.stage_id, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger, t.last_author_id,
         t.agent_run, t.clock_ms, t.turn_state, t.held, t.opened_at, t.ended_at,
-        e.id AS experiment_id, e.version, e.seed, e.pace, c.treatment_id, c.status AS cohort_status
+        e.id AS experiment_id, e.version, e.seed, e.pace, c.treatment_id
     FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE t.id = :thread_id
     FOR NO KEY UPDATE OF t
@@ -110,7 +110,7 @@ async def _scene(session: Session, row: Row, around: Row, now: datetime) -> Scen
         pace=row.pace,
         now=now,
         opened_at=row.opened_at,
-        ended=row.ended_at is not None or row.cohort_status == "ended",
+        ended=row.ended_at is not None,
         held=row.held,
         last_seq=row.last_seq,
         last_spoken_id=row.last_spoken_id,
@@ -234,7 +234,9 @@ async def _write(session: Session, scene: Scene, change: Change, cause: str, *, 
     outbox rows go with the change. Otherwise they must wait, because the stream's counter is locked last.
     """
     draft = change.claims
-    if is_last and not session.has_pending and next_change(change.after) is None:
+    # A statement locks the counter before it gets to drafts that are closed: those must be locked before, see above.
+    is_alone = not change.closed and change.end_reason is None
+    if is_last and is_alone and not session.has_pending and next_change(change.after) is None:
         _tell(session, scene, change, cause)
         row = await session.flush_with(_WRITE_AND_FLUSH, _params(scene, change))
         won = row.passed

@@ -264,10 +264,13 @@ async def void_leases(session: Session, now: datetime) -> int:
     return await session.run(_VOID, {"now": now})
 
 
+# In pace `fast` a ready reply waits for its wave, and whoever completes that publishes it.
 _DUE_THREADS = text(
     """
-    SELECT DISTINCT thread_id FROM drafts
-    WHERE state = 'ready' AND due_at <= :now AND thread_id IS NOT NULL LIMIT :most
+    SELECT d.thread_id FROM drafts d
+        JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
+    WHERE d.state = 'ready' AND d.due_at <= :now AND d.thread_id IS NOT NULL AND e.pace = 'live'
+    GROUP BY d.thread_id ORDER BY min(d.due_at) LIMIT :most
     """
 )
 
@@ -277,16 +280,18 @@ async def due_threads(session: Session, now: datetime, *, most: int = 200) -> Se
     return [row.thread_id for row in await session.all(_DUE_THREADS, {"now": now, "most": most})]
 
 
+# By provider, so that one that nobody serves does not hide the others.
 _WANTED = text(
     """
-    SELECT id, provider FROM drafts
-    WHERE (state = 'wanted' AND not_before <= :before) OR (state = 'thinking' AND lease_until < :now)
-    ORDER BY not_before LIMIT :most
+    SELECT id, provider FROM (
+        SELECT id, provider, row_number() OVER (PARTITION BY provider ORDER BY not_before) AS place FROM drafts
+        WHERE (state = 'wanted' AND not_before <= :before) OR (state = 'thinking' AND lease_until < :now)
+    ) waiting WHERE place <= :most
     """
 )
 
 
-async def overdue(session: Session, now: datetime, before: datetime, *, most: int = 500) -> list[Hint]:
+async def overdue(session: Session, now: datetime, before: datetime, *, most: int = 5_000) -> list[Hint]:
     """Hints for drafts that were wanted before `before` and not taken, or whose lease has run out."""
     rows = await session.all(_WANTED, {"now": now, "before": before, "most": most})
     return [Hint(provider_queue(row.provider), "draft.wanted", str(row.id)) for row in rows]

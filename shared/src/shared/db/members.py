@@ -404,7 +404,8 @@ async def end_member(
         cause=cause,
         actor=actor,
     )
-    if standing.stage is not None and standing.stage.id in standing.thread_ids:
+    was_here = standing.status != "expected" and standing.stage is not None
+    if was_here and standing.stage is not None and standing.stage.id in standing.thread_ids:
         await leave_thread(session, standing.thread_ids[standing.stage.id], standing.member.id, now, cause=cause)
     return True
 

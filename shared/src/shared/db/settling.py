@@ -215,7 +215,7 @@ _UNSTEPPED = text(
 )
 
 
-async def unsettled(session: Session, *, most: int = 500) -> list[Hint]:
+async def unsettled(session: Session, *, most: int = 20_000) -> list[Hint]:
     """Hints for cohorts in which something has happened that nobody has looked at yet."""
     return [
         Hint(ORCHESTRATOR, "cohort.unsettled", str(row.cohort_id))
@@ -223,7 +223,7 @@ async def unsettled(session: Session, *, most: int = 500) -> list[Hint]:
     ]
 
 
-async def unstepped(session: Session, *, most: int = 500) -> list[Hint]:
+async def unstepped(session: Session, *, most: int = 20_000) -> list[Hint]:
     """Hints for agents whose profile was updated and who have not taken their step."""
     return [Hint(AGENT_STEPS, "member.changed", str(row.id)) for row in await session.all(_UNSTEPPED, {"most": most})]
 
