@@ -3,6 +3,7 @@
 import importlib.util
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # pytest would take the folder `parley/` for the package of that name, were it not imported already.
 import parley  # noqa: F401
@@ -10,6 +11,10 @@ import parley  # noqa: F401
 pytest_plugins = ["pytester", "shared.testing.no_skips"]
 if importlib.util.find_spec("shared.testing.plugin"):
     pytest_plugins.append("shared.testing.plugin")
+
+# How long an example takes says how busy the machine is, not whether a rule holds.
+settings.register_profile("parley", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("parley")
 
 SERVICE_MARKERS = ("postgres", "rabbitmq")
 
