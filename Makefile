@@ -23,8 +23,8 @@ help: ## Show this list
 
 setup: .venv/.installed ## Make .venv and install everything (only what has changed)
 
-run: setup ## Run EXPERIMENT (demos/deliberation.yaml) in the embedded lab until Ctrl-C
-	@$(BIN)/parley up --experiment "$(EXPERIMENT)"
+run: setup ## Run EXPERIMENT (demos/deliberation.yaml) in the embedded lab; ARGS="--port 8001" takes another port
+	@$(BIN)/parley up --experiment "$(EXPERIMENT)" $(ARGS)
 
 test: setup ## Run every test; EXTRAS=crewai runs those of CrewAI too, in .venv-crewai
 	$(BIN)/python -m pytest -m "not crewai and not docker" $(ARGS)

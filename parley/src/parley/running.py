@@ -3,6 +3,8 @@
 import asyncio
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,7 +179,9 @@ def _say_where(lab: EmbeddedLab, screen: Screen) -> None:
 
 
 def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
-    command = ["parley", "run", str(plan.file), "--resume"]
+    # As it was called: `make run` calls it by its path, which need not be where the shell looks.
+    program = "parley" if shutil.which("parley") else os.path.relpath(sys.argv[0])
+    command = [program, "run", str(plan.file), "--resume"]
     if str(order.out) != "results":
         command += ["--out", str(order.out)]
     if str(order.data_dir) != ".parley":

@@ -29,7 +29,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         except OSError as error:
             raise SettingsInvalid(
                 f"Port {port} of {host} cannot be used: {error.strerror}. Stop the program that uses it "
-                "(another lab?), or choose another port with --port or GATEWAY_PORT."
+                '(another lab?), or choose another port: --port 8001, make run ARGS="--port 8001", or GATEWAY_PORT for a '
+                "gateway of its own."
             ) from error
         yield listener
 
