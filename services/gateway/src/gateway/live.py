@@ -8,7 +8,7 @@ resumes from the last cursor it has seen.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
 from typing import Any, Protocol
@@ -18,10 +18,11 @@ import orjson
 import structlog
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
-from shared.audience import may_read
+from shared.audience import OUT, may_read, told_as
 from shared.bus.contract import Bus, Subscription
 from shared.contracts.hints import Hint
 from shared.db import streams
+from shared.db.pages import Bearer
 from shared.db.session import Database
 from shared.errors import ParleyError, Unavailable
 
@@ -45,6 +46,9 @@ class EventRow(Protocol):
     payload: str
     public: str | None
     at: Any
+    thread_id: str | None
+    thread_stage_id: str | None
+    thread_scope: str | None
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,12 @@ class Frame:
     def seq(self) -> int:
         return self.event.stream_seq
 
-    def is_for(self, member_id: UUID) -> bool:
-        return self.event.public is not None and may_read(member_id, author=None, audience=self.event.audience)
-
     @cached_property
     def for_members(self) -> bytes:
         """With the cursor of the cohort as id."""
-        data = f'{{{self._head},"data":{self.event.public}}}'
-        return format_sse_event(data_str=data, event=self.event.type, id=f"{self.cohort_id}:{self.seq}")
+        event_type = told_as(self.event.type)
+        data = f'{{{self._head(event_type)},"data":{self.event.public}}}'
+        return format_sse_event(data_str=data, event=event_type, id=f"{self.cohort_id}:{self.seq}")
 
     @cached_property
     def for_experimenters(self) -> bytes:
@@ -78,16 +80,63 @@ class Frame:
             f'"actor":{_quoted(event.actor)},"cause":{_quoted(event.cause)},"subject":{_quoted(event.subject)},'
             f'"subject_id":{_quoted(event.subject_id)}'
         )
-        return format_sse_event(data_str=f'{{{self._head},{about},"data":{event.payload}}}', event=event.type)
+        return format_sse_event(
+            data_str=f'{{{self._head(event.type)},{about},"data":{event.payload}}}', event=event.type
+        )
 
-    @property
-    def _head(self) -> str:
+    def _head(self, event_type: str) -> str:
         at = self.event.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        return f'"type":{_quoted(self.event.type)},"cohort_id":"{self.cohort_id}","stream_seq":{self.seq},"at":"{at}"'
+        return f'"type":{_quoted(event_type)},"cohort_id":"{self.cohort_id}","stream_seq":{self.seq},"at":"{at}"'
 
 
 def _quoted(value: object) -> str:
     return "null" if value is None else orjson.dumps(str(value)).decode()
+
+
+class MemberEyes:
+    """What one member may see of the events that pass, which move the member on or take them out themselves."""
+
+    def __init__(self, reader: Bearer) -> None:
+        """`reader`: where the member is after every event that is older than the stream."""
+        self._reader = reader
+
+    @property
+    def are_shut(self) -> bool:
+        """Whether the member is out: then nothing more is for them."""
+        return self._reader.is_out
+
+    def see(self, frame: Frame) -> bytes | None:
+        if self.are_shut:
+            return None
+        shown = frame.for_members if self._may_see(frame.event) else None
+        if frame.event.subject_id == self._reader.member_id:
+            self._reader = _after(self._reader, frame.event)
+        return shown
+
+    def _may_see(self, event: EventRow) -> bool:
+        if event.public is None or not may_read(self._reader.member_id, author=None, audience=event.audience):
+            return False
+        if event.thread_id is None:
+            return True
+        if event.thread_stage_id is None or event.thread_scope is None:
+            return False
+        return self._reader.may_read_thread(event.thread_stage_id, event.thread_scope)
+
+
+def _after(reader: Bearer, event: EventRow) -> Bearer:
+    """Where the member is once this has happened to them."""
+    subject, _, happened = event.type.partition(".")
+    if subject != "member":
+        return reader
+    if happened in OUT:
+        return replace(reader, status=happened)
+    if happened == "moved":
+        to_stage_id = orjson.loads(event.payload)["to_stage_id"]
+        is_over = to_stage_id is None
+        position = len(reader.stage_ids) if is_over else reader.stage_ids.index(to_stage_id)
+        # An event that is read again does not move the member back.
+        return replace(reader, position=max(reader.position, position))
+    return reader
 
 
 Show = Callable[[Frame], bytes | None]

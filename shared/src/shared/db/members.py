@@ -267,8 +267,6 @@ def _record_member(
     cause: str,
     actor: str | None = None,
 ) -> None:
-    # Why somebody is out of the experiment is theirs and the experimenter's to know.
-    public = {key: value for key, value in payload.items() if key != "reason"}
     session.record(
         Event(
             experiment_id=experiment_id,
@@ -279,13 +277,21 @@ def _record_member(
             subject=path,
             subject_id=member_id,
             payload=payload,
-            public={"member_id": str(member_id), **public},
+            public=_public_part(event_type, member_id, payload),
             at=now,
             unsettles=True,
         )
     )
     session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
     session.announce(Hint(FACTS, "cohort.updated", str(cohort_id)))
+
+
+def _public_part(event_type: str, member_id: UUID, payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    # Only people join: to be told would be to know who is an agent.
+    if event_type == "member.joined":
+        return None
+    # Why somebody is out of the experiment is theirs and the experimenter's to know.
+    return {"member_id": str(member_id), **{key: value for key, value in payload.items() if key != "reason"}}
 
 
 _ANSWER = text(

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.audience import may_read
+from shared.audience import OUT, may_read, may_read_thread
 from shared.db.conversation import as_member
 from shared.db.session import Row, Session
 from shared.errors import NotFound, NotSignedIn
@@ -16,15 +16,28 @@ from shared.stage import Member
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """The member who holds a token, and no more than posting and streaming need."""
+    """The member who holds a token, and no more than reading and streaming need."""
 
     member_id: UUID
     experiment_id: UUID
     cohort_id: UUID
     path: str
+    status: str
+    stage_ids: tuple[str, ...]
+    position: int
+
+    @property
+    def is_out(self) -> bool:
+        return self.status in OUT
+
+    def may_read_thread(self, stage_id: str, scope: str) -> bool:
+        reached = self.stage_ids[: self.position + 1]
+        return may_read_thread(path=self.path, status=self.status, reached=reached, stage_id=stage_id, scope=scope)
 
 
-_BEARER = text("SELECT id, experiment_id, cohort_id, path FROM members WHERE token_hash = :token_hash")
+_BEARER = text(
+    "SELECT id, experiment_id, cohort_id, path, status, stage_ids, position FROM members WHERE token_hash = :token_hash"
+)
 
 
 async def bearer(session: Session, token_hash: str) -> Bearer:
@@ -36,7 +49,7 @@ async def bearer(session: Session, token_hash: str) -> Bearer:
     row = await session.first(_BEARER, {"token_hash": token_hash})
     if row is None:
         raise NotSignedIn("This participant token is not valid. Join the experiment to get one.")
-    return Bearer(row.id, row.experiment_id, row.cohort_id, row.path)
+    return Bearer(row.id, row.experiment_id, row.cohort_id, row.path, row.status, tuple(row.stage_ids), row.position)
 
 
 _COMPANY = text(
@@ -75,14 +88,7 @@ async def cursor_of_token(session: Session, token_hash: str) -> int:
     return 0 if row is None else row.last
 
 
-# Somebody who has not reached the stage sees none of its thread.
-_THREAD = text(
-    """
-    SELECT t.id, t.stage_id, t.ended_at FROM threads t JOIN members m ON m.cohort_id = t.cohort_id
-    WHERE t.id = :thread_id AND m.id = :member_id AND t.scope IN ('group', 'private:' || m.path)
-        AND array_position(m.stage_ids, t.stage_id) <= m.position + 1
-    """
-)
+_THREAD = text("SELECT id, stage_id, scope, ended_at FROM threads WHERE id = :thread_id AND cohort_id = :cohort_id")
 _MESSAGES = text(
     """
     SELECT g.id, g.seq, g.member_id, a.profile, g.text, g.reply_to, g.audience, g.elapsed_ms, g.created_at
@@ -104,23 +110,28 @@ class ThreadPage:
     """The number of the last message that was looked at, whether the reader may see it or not."""
 
 
-async def messages(session: Session, thread_id: UUID, member_id: UUID, *, after_seq: int, most: int) -> ThreadPage:
+async def messages(session: Session, thread_id: UUID, reader: Bearer, *, after_seq: int, most: int) -> ThreadPage:
     """The next messages of a thread for one reader.
 
     Raises:
         NotFound: there is no such thread, or the reader has no part in it.
     """
-    thread = await session.first(_THREAD, {"thread_id": thread_id, "member_id": member_id})
-    if thread is None:
-        raise NotFound("There is no such conversation.")
+    thread = await _thread(session, thread_id, reader)
     rows = await session.all(_MESSAGES, {"thread_id": thread_id, "after_seq": after_seq, "most": most})
-    seen = [row for row in rows if may_read(member_id, author=row.member_id, audience=row.audience)]
+    seen = [row for row in rows if may_read(reader.member_id, author=row.member_id, audience=row.audience)]
     return ThreadPage(
         stage_id=thread.stage_id,
         has_ended=thread.ended_at is not None,
         messages=[_message(row, thread) for row in seen],
         read_to=rows[-1].seq if rows else after_seq,
     )
+
+
+async def _thread(session: Session, thread_id: UUID, reader: Bearer) -> Row:
+    thread = await session.first(_THREAD, {"thread_id": thread_id, "cohort_id": reader.cohort_id})
+    if thread is None or not reader.may_read_thread(thread.stage_id, thread.scope):
+        raise NotFound("There is no such conversation.")
+    return thread
 
 
 def _message(row: Row, thread: Row) -> dict[str, Any]:
@@ -140,8 +151,13 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
 _HAS_MESSAGE = text("SELECT 1 FROM messages WHERE id = :message_id AND thread_id = :thread_id")
 
 
-async def has_message(session: Session, thread_id: UUID, message_id: UUID) -> bool:
-    """Whether this message stands in this thread."""
+async def has_message(session: Session, thread_id: UUID, reader: Bearer, message_id: UUID) -> bool:
+    """Whether this message stands in this thread.
+
+    Raises:
+        NotFound: there is no such thread, or the reader has no part in it.
+    """
+    await _thread(session, thread_id, reader)
     return await session.first(_HAS_MESSAGE, {"message_id": message_id, "thread_id": thread_id}) is not None
 
 
@@ -192,17 +208,19 @@ async def cohorts(session: Session, experiment_id: UUID) -> Sequence[Row]:
     return await session.all(_COHORTS, {"experiment_id": experiment_id})
 
 
-_EXPERIMENT_OF_MEMBER = text("SELECT experiment_id FROM members WHERE id = :member_id")
+_OWNED_MEMBER = text(
+    """
+    SELECT 1 FROM members m JOIN experiments e ON e.id = m.experiment_id
+    WHERE m.id = :member_id AND e.owner_id = :owner_id
+    """
+)
 
 
-async def experiment_of(session: Session, member_id: UUID) -> UUID:
-    """The experiment that a member belongs to.
+async def check_owned(session: Session, member_id: UUID, owner_id: UUID) -> None:
+    """Refuse a member of somebody else's experiment as one that there is not.
 
     Raises:
-        NotFound: there is no such member.
+        NotFound: there is no such member, or not for this owner.
     """
-    row = await session.first(_EXPERIMENT_OF_MEMBER, {"member_id": member_id})
-    if row is None:
+    if await session.first(_OWNED_MEMBER, {"member_id": member_id, "owner_id": owner_id}) is None:
         raise NotFound("There is no such participant.")
-    experiment_id: UUID = row.experiment_id
-    return experiment_id

@@ -9,10 +9,12 @@ from shared.db.session import Row, Session
 
 _AFTER = text(
     """
-    SELECT cohort_id, stream_seq, type, actor, cause, subject, subject_id, audience, at,
-        CAST(payload AS text) AS payload, CAST(public AS text) AS public
-    FROM events WHERE cohort_id = :cohort_id AND stream_seq > :after AND stream_seq <= :until
-    ORDER BY stream_seq LIMIT :most
+    SELECT e.cohort_id, e.stream_seq, e.type, e.actor, e.cause, e.subject, e.subject_id, e.audience, e.at,
+        CAST(e.payload AS text) AS payload, CAST(e.public AS text) AS public,
+        e.public ->> 'thread_id' AS thread_id, t.stage_id AS thread_stage_id, t.scope AS thread_scope
+    FROM events e LEFT JOIN threads t ON t.id = CAST(e.public ->> 'thread_id' AS uuid)
+    WHERE e.cohort_id = :cohort_id AND e.stream_seq > :after AND e.stream_seq <= :until
+    ORDER BY e.stream_seq LIMIT :most
     """
 )
 _NEWEST = 2**62
@@ -29,7 +31,10 @@ _COHORTS = text(
 async def events_after(
     session: Session, cohort_id: UUID, after: int, *, until: int = _NEWEST, most: int = 500
 ) -> Sequence[Row]:
-    """The next events of a cohort; `payload` and `public` come as JSON text, ready to be sent."""
+    """The next events of a cohort; `payload` and `public` come as JSON text, ready to be sent.
+
+    What happens in a thread says so in `public.thread_id`; the thread's stage and scope come with it.
+    """
     return await session.all(_AFTER, {"cohort_id": cohort_id, "after": after, "until": until, "most": most})
 
 

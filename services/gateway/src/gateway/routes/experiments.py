@@ -222,8 +222,8 @@ async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key:
     """Removing twice is removing once. Whoever waited for the member is looked at again."""
 
     async def work(session: Session) -> MemberResource:
-        experiment_id = await reads.experiment_of(session, member_id)
-        await _owned(session, context, key, experiment_id, "write")
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
+        await reads.check_owned(session, member_id, owner.id)
         standing = await members.lock_standing(session, member_id)
         await members.end_member(session, standing, "removed", body.reason, context.clock.now(), cause="request")
         return _member(await reads.roster_entry(session, member_id))

@@ -11,7 +11,7 @@ from fastapi.sse import EventSourceResponse
 
 from gateway import cursors, pages
 from gateway.context import Context, InContext, MemberToken
-from gateway.live import RETRY_MS, Frame
+from gateway.live import RETRY_MS, MemberEyes
 from shared.contracts.experiment import Profile
 from shared.contracts.resources import (
     AdvanceRequest,
@@ -151,7 +151,7 @@ async def messages(
 ) -> MessageList:
     async with context.database.transaction() as session:
         reader = await reads.bearer(session, hash_token(token))
-        page = await reads.messages(session, thread_id, reader.member_id, after_seq=after_seq, most=limit)
+        page = await reads.messages(session, thread_id, reader, after_seq=after_seq, most=limit)
     return MessageList(
         messages=[MessageResource.model_validate(message) for message in page.messages],
         read_to=page.read_to,
@@ -167,10 +167,10 @@ async def post_message(
 
     async def work(session: Session) -> MessageResource:
         if body.reply_to is not None:
-            await reads.bearer(session, hash_token(token))
-        if body.reply_to is not None and not await reads.has_message(session, thread_id, body.reply_to):
-            problem = Problem("reply_to", str(body.reply_to), "a message of this conversation")
-            raise InvalidInput("The message answers one that is not there.", [problem])
+            author = await reads.bearer(session, hash_token(token))
+            if not await reads.has_message(session, thread_id, author, body.reply_to):
+                problem = Problem("reply_to", str(body.reply_to), "a message of this conversation")
+                raise InvalidInput("The message answers one that is not there.", [problem])
         try:
             posted = await conversation.post_message(
                 session,
@@ -199,23 +199,27 @@ async def post_message(
 async def stream(
     context: InContext, token: MemberToken, after: StreamCursor = None, last_event_id: LastEventId = None
 ) -> StreamingResponse:
+    """Once the participant is out, nothing more is told to them: the stream ends, and a new one is refused."""
     async with context.database.transaction() as session:
+        # Before the reader: what happens to them in between is in the stream.
+        newest = await reads.cursor_of_token(session, hash_token(token))
         reader = await reads.bearer(session, hash_token(token))
-        cursor = last_event_id or after
-        position = (
-            cursors.cohort_cursor(cursor, reader.cohort_id) if cursor else await reads.cursor(session, reader.cohort_id)
-        )
+    if reader.is_out:
+        raise Conflict("You are not taking part any more.", reason="not_in_progress")
+    cursor = last_event_id or after
+    # Never ahead of what was known of the reader, or the stream would miss what happens to them.
+    position = min(cursors.cohort_cursor(cursor, reader.cohort_id), newest) if cursor else newest
     return EventSourceResponse(_events_of(context, reader, position), headers=STREAM_HEADERS)
 
 
 async def _events_of(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
-    def show(frame: Frame) -> bytes | None:
-        return frame.for_members if frame.is_for(reader.member_id) else None
-
+    eyes = MemberEyes(reader)
     yield f"retry: {RETRY_MS}\nid: {reader.cohort_id}:{position}\n\n".encode()
-    async with aclosing(context.live.follow({reader.cohort_id: position}, show)) as chunks:
+    async with aclosing(context.live.follow({reader.cohort_id: position}, eyes.see)) as chunks:
         async for chunk in chunks:
             yield chunk
+            if eyes.are_shut:
+                return
 
 
 @router.post("/me/leave", summary="Leave the experiment for good")
