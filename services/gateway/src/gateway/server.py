@@ -29,8 +29,8 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         except OSError as error:
             raise SettingsInvalid(
                 f"Port {port} of {host} cannot be used: {error.strerror}. Stop the program that uses it "
-                '(another lab?), or choose another port: --port 8001, make run ARGS="--port 8001", or GATEWAY_PORT for a '
-                "gateway of its own."
+                '(another lab?), or choose another port: --port 8001, make run ARGS="--port 8001", or for a gateway '
+                "of its own GATEWAY_PORT."
             ) from error
         yield listener
 

@@ -1,0 +1,94 @@
+"""When a stage opens and a cohort is over."""
+
+from uuid import uuid4
+
+import pytest
+
+from orchestrator.rules import is_over, may_open
+from shared.contracts.experiment import StageConfig
+from shared.db.settling import Attendee, CohortState
+from shared.experiment import Resolved
+from shared.stages import read_stage
+
+
+def a_stage(kind: str = "info", **progress: object) -> StageConfig:
+    fields = {"lines": ["Hello."]} if kind == "info" else {}
+    return read_stage({"id": "s2", "kind": kind, "progress": progress, **fields})
+
+
+def a_member(
+    position: int, *, status: str = "in_progress", player: str = "person", kind: str = "participant"
+) -> Attendee:
+    return Attendee(
+        id=uuid4(),
+        path="c1/m",
+        kind=kind,
+        player=player,
+        status=status,
+        stage_ids=("s1", "s2", "s3"),
+        position=position,
+        profile={},
+    )
+
+
+def a_cohort(*members: Attendee, pace: str = "live") -> CohortState:
+    return CohortState(
+        id=uuid4(),
+        path="c1",
+        experiment_id=uuid4(),
+        seed=0,
+        pace=pace,
+        status="running",
+        design=Resolved(treatment_id=None, stages=(), personas={}, variables={}),
+        members=members,
+        draws={},
+        threads=(),
+        as_of=0,
+    )
+
+
+@pytest.mark.parametrize(("positions", "opens"), [((1, 0), False), ((1, 1), True), ((2, 1), True), ((0, 0), False)])
+def test_a_stage_that_waits_for_all_opens_when_everybody_has_arrived(positions: tuple[int, ...], opens: bool) -> None:
+    cohort = a_cohort(*(a_member(position) for position in positions))
+
+    assert may_open(a_stage(wait_for_all=True), cohort) is opens
+
+
+@pytest.mark.parametrize("status", ["paused", "removed", "left", "failed"])
+def test_nobody_waits_for_those_who_are_out_or_paused(status: str) -> None:
+    cohort = a_cohort(a_member(1), a_member(0, status=status))
+
+    assert may_open(a_stage(wait_for_all=True), cohort)
+
+
+def test_an_open_seat_is_waited_for() -> None:
+    cohort = a_cohort(a_member(1), a_member(0, status="expected"))
+
+    assert not may_open(a_stage(wait_for_all=True), cohort)
+
+
+@pytest.mark.parametrize(("arrived", "opens"), [(2, False), (3, True)])
+def test_a_minimum_of_participants_must_have_arrived(arrived: int, opens: bool) -> None:
+    members = [a_member(1) for _ in range(arrived)] + [a_member(0) for _ in range(4 - arrived)]
+
+    assert may_open(a_stage(min_participants=3), a_cohort(*members)) is opens
+
+
+def test_a_stage_that_waits_for_nobody_is_open_from_the_start() -> None:
+    assert may_open(a_stage(), a_cohort(a_member(0)))
+
+
+def test_in_pace_fast_a_conversation_waits_for_every_agent() -> None:
+    chat = a_stage("group_chat", wait_for_all=False)
+    late = (a_member(1, player="agent"), a_member(0, player="agent"))
+
+    assert not may_open(chat, a_cohort(*late, pace="fast"))
+    assert may_open(chat, a_cohort(*late, pace="live"))
+
+
+def test_a_cohort_is_over_when_every_participant_has_come_to_an_end() -> None:
+    mediator = a_member(0, kind="mediator")
+    ended = [a_member(3, status=status) for status in ("completed", "left", "removed", "failed")]
+
+    assert is_over(a_cohort(mediator, *ended))
+    assert not is_over(a_cohort(*ended, a_member(0, status="expected")))
