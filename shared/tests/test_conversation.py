@@ -47,6 +47,7 @@ def a_scene(*members: Member, pace: str = "live", **stage: object) -> Scene:
         last_spoken_id=None,
         last_spoken_trigger=None,
         last_author_id=None,
+        last_text="",
         agent_run=0,
         clock_ms=0,
         turn=Turn(),

@@ -117,6 +117,19 @@ async def test_shuffled_and_doubled_hints_change_nothing_in_the_data(database: D
     assert len(calls) == len({call.draft_id for call in calls})
 
 
+async def test_select_pays_one_call_for_each_message(database: Database) -> None:
+    lab = DrainLab(database)
+    select = "kind: group_chat, turn_taking: select, max_agent_run: 12"
+    await lab.start(DELIBERATION.replace("kind: group_chat", select))
+
+    await lab.drain()
+
+    assert await statuses(lab) == {"completed": 6}
+    paid = await lab.rows("SELECT 1 FROM model_calls k JOIN drafts d ON d.id = k.draft_id WHERE d.purpose = 'speak'")
+    said = await lab.rows("SELECT 1 FROM messages m JOIN drafts d ON d.message_id = m.id WHERE d.purpose = 'speak'")
+    assert len(paid) == len(said) > 10
+
+
 async def test_another_seed_gives_other_data(database: Database) -> None:
     lab = DrainLab(database)
     await lab.start(DELIBERATION)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from shared import seeds
 from shared.contracts.experiment import StageConfig
-from shared.stage import Member, Speaker, Thread
+from shared.stage import TALK, Member, Speaker, Thread
 from shared.stages import kind_of
 
 START = "start"
@@ -78,6 +78,7 @@ class Scene:
     last_spoken_id: UUID | None
     last_spoken_trigger: str | None
     last_author_id: UUID | None
+    last_text: str
     agent_run: int
     clock_ms: int
     turn: Turn
@@ -124,6 +125,7 @@ class NewDraft:
     wave: int
     as_of_seq: int
     provider: str
+    purpose: str = TALK
     state: Literal["wanted", "ready"] = "wanted"
     text: str | None = None
     due_at: datetime | None = None
@@ -213,6 +215,7 @@ def view_of(scene: Scene) -> Thread:
         speakers=tuple(speakers),
         asked=scene.turn.asked,
         ended=scene.ended,
+        last_text=scene.last_text,
     )
 
 
@@ -376,7 +379,8 @@ def _with_next_wave(change: Change) -> Change:
     scene = change.after
     if _is_waiting(scene):
         return change
-    wave = kind_of(scene.stage).next_wave(scene.stage, view_of(scene))
+    rng = seeds.rng(scene.seed, f"{scene.path}/{_trigger_label(scene)}/wave:{scene.turn.wave + 1}")
+    wave = kind_of(scene.stage).next_wave(scene.stage, view_of(scene), rng)
     if wave.over is not None:
         if any(member.awaited for member in scene.members):
             return change
@@ -388,7 +392,7 @@ def _with_next_wave(change: Change) -> Change:
             closed=change.closed + ending.closed,
             end_reason=wave.over,
         )
-    wanted = tuple(_wanted(scene, scene.member(member_id)) for member_id in wave.speakers)
+    wanted = tuple(_wanted(scene, scene.member(member_id), wave.purpose) for member_id in wave.speakers)
     if not wanted:
         return change
     turn = replace(scene.turn, asked=scene.turn.asked | set(wave.speakers), wave=scene.turn.wave + 1)
@@ -404,9 +408,8 @@ def _is_waiting(scene: Scene) -> bool:
     )
 
 
-def _wanted(scene: Scene, member: Member) -> NewDraft:
-    after = START if scene.last_spoken_id is None else f"after:{_spoken_count(scene)}"
-    path = f"{member.path}/{scene.stage.id}/{after}"
+def _wanted(scene: Scene, member: Member, purpose: str) -> NewDraft:
+    path = f"{member.path}/{scene.stage.id}/{_trigger_label(scene)}"
     return NewDraft(
         id=seeds.row_id(scene.experiment_id, path),
         path=path,
@@ -415,11 +418,13 @@ def _wanted(scene: Scene, member: Member) -> NewDraft:
         wave=scene.turn.wave + 1,
         as_of_seq=scene.last_seq,
         provider=scene.providers[member.id],
+        purpose=purpose,
     )
 
 
-def _spoken_count(scene: Scene) -> int:
-    return sum(scene.turn.spoken.values())
+def _trigger_label(scene: Scene) -> str:
+    """The current trigger by its position, which ids do not tell."""
+    return START if scene.last_spoken_id is None else f"after:{sum(scene.turn.spoken.values())}"
 
 
 def _as_drafts(wanted: tuple[NewDraft, ...]) -> tuple[Draft, ...]:
@@ -479,6 +484,7 @@ def _after_speaking(scene: Scene, message: NewMessage) -> Scene:
         last_spoken_id=message.id,
         last_spoken_trigger=message.trigger_key,
         last_author_id=author.id,
+        last_text=message.text,
         agent_run=0 if author.player == "person" else scene.agent_run + 1,
         clock_ms=max(scene.clock_ms, message.elapsed_ms),
         turn=replace(scene.turn, spoken=spoken, asked=frozenset(), wave=0),

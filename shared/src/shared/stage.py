@@ -25,6 +25,9 @@ TALK = "talk"
 MEDIATE = "mediate"
 """The purpose of a mediator's words in a thread."""
 
+SPEAK = "speak"
+"""The purpose of the words of somebody whose turn it is: speaking is not up to them."""
+
 PAGE = ""
 """The key of the answer that is a member's page on a stage; other keys are entries such as `round:7/move`."""
 
@@ -65,7 +68,8 @@ class Thread:
     """A conversation as turn-taking sees it: enough to say who is asked to speak next.
 
     `trigger_key` is what is to be answered now; `asked` are the members who were asked about it already. `agent_run`
-    counts agents' messages since a person last spoke. `message_count` includes system messages.
+    counts agents' messages since a person last spoke. `message_count` includes system messages; `last_text` is what was
+    said last by a member.
     """
 
     path: str
@@ -77,13 +81,18 @@ class Thread:
     speakers: tuple[Speaker, ...]
     asked: frozenset[UUID] = frozenset()
     ended: bool = False
+    last_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Who is asked to speak next: some members at once, nobody for now, or nobody ever again (`over` says why)."""
+    """Who is asked to speak next: some members at once, nobody for now, or nobody ever again (`over` says why).
+
+    `purpose` is what they are asked for: to talk if they like (TALK), or to speak now (SPEAK).
+    """
 
     speakers: tuple[UUID, ...] = ()
+    purpose: str = TALK
     over: str | None = None
 
 
@@ -243,8 +252,8 @@ class StageKind(ABC, Generic[ConfigT]):
         """How long the stage's thread may last from its opening; None: no limit."""
         return None
 
-    def next_wave(self, stage: ConfigT, thread: Thread) -> Wave:
-        """Who is asked to speak now. Only for kinds with a thread."""
+    def next_wave(self, stage: ConfigT, thread: Thread, rng: Random) -> Wave:
+        """Who is asked to speak now; `rng` is of this turn alone. Only for kinds with a thread."""
         raise NotImplementedError(f"{type(self).__name__} has no thread")
 
     def utterance(self, stage: ConfigT, reply: BaseModel) -> Utterance:

@@ -166,7 +166,7 @@ def test_only_a_kind_with_a_thread_has_turns(kind: StageKind[Any], stage: StageC
     assert thread is not None
 
     if kind.has_thread:
-        assert kind.next_wave(stage, thread) == kind.next_wave(stage, thread)
+        assert kind.next_wave(stage, thread, Random(1)) == kind.next_wave(stage, thread, Random(1))
     else:
         with pytest.raises(NotImplementedError):
-            kind.next_wave(stage, thread)
+            kind.next_wave(stage, thread, Random(1))

@@ -61,7 +61,8 @@ _AROUND = """
             'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
             'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end
         ) ORDER BY d.path)
-        FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts
+        FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts,
+        (SELECT s.text FROM messages s WHERE s.id = :last_spoken_id) AS last_text
 """
 _PRESENT = text(_AROUND)
 # For somebody who posts: who that is, and the message that stands when this one was posted before.
@@ -86,7 +87,15 @@ async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:
         NotFound: there is no such thread.
     """
     row = await _locked(session, thread_id)
-    around = await session.one(_PRESENT, {"thread_id": thread_id, "cohort_id": row.cohort_id, "stage_id": row.stage_id})
+    around = await session.one(
+        _PRESENT,
+        {
+            "thread_id": thread_id,
+            "cohort_id": row.cohort_id,
+            "stage_id": row.stage_id,
+            "last_spoken_id": row.last_spoken_id,
+        },
+    )
     return await _scene(session, row, around, now)
 
 
@@ -116,6 +125,7 @@ async def _scene(session: Session, row: Row, around: Row, now: datetime) -> Scen
         last_spoken_id=row.last_spoken_id,
         last_spoken_trigger=row.last_spoken_trigger,
         last_author_id=row.last_author_id,
+        last_text=around.last_text or "",
         agent_run=row.agent_run,
         clock_ms=row.clock_ms,
         turn=_turn(row.turn_state),
@@ -211,10 +221,11 @@ _CHANGE = """
     ), asked AS (
         INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, thread_id, trigger_key, wave, as_of_seq, purpose,
             provider, state, reply, not_before, due_at, finish_ms, created_at)
-        SELECT w.id, w.path, :cohort_id, :stage_id, w.member_id, :thread_id, w.trigger_key, w.wave, w.as_of_seq, 'talk',
-            w.provider, w.state, w.reply, :now, w.due_at, w.finish_ms, :now
+        SELECT w.id, w.path, :cohort_id, :stage_id, w.member_id, :thread_id, w.trigger_key, w.wave, w.as_of_seq,
+            w.purpose, w.provider, w.state, w.reply, :now, w.due_at, w.finish_ms, :now
         FROM won, jsonb_to_recordset(CAST(:wanted AS jsonb)) AS w(id uuid, path text, member_id uuid, trigger_key text,
-            wave int, as_of_seq int, provider text, state text, reply jsonb, due_at timestamptz, finish_ms bigint)
+            wave int, as_of_seq int, purpose text, provider text, state text, reply jsonb, due_at timestamptz,
+            finish_ms bigint)
         ON CONFLICT DO NOTHING
     ), stopped AS (
         UPDATE timers SET state = 'cancelled'
@@ -304,6 +315,7 @@ def _draft_row(draft: NewDraft) -> dict[str, Any]:
         "trigger_key": draft.trigger_key,
         "wave": draft.wave,
         "as_of_seq": draft.as_of_seq,
+        "purpose": draft.purpose,
         "provider": draft.provider,
         "state": draft.state,
         "reply": {"text": draft.text} if draft.text is not None else None,
@@ -419,6 +431,7 @@ async def post_message(
             "thread_id": thread_id,
             "cohort_id": row.cohort_id,
             "stage_id": row.stage_id,
+            "last_spoken_id": row.last_spoken_id,
             "author_id": author if isinstance(author, UUID) else None,
             "token_hash": author if isinstance(author, str) else None,
             "client_key": client_key,

@@ -1,11 +1,14 @@
 """What an experiment file says about a free conversation, and the shape of an agent's words in it."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import ConfigDict, Field
 
 from shared.contracts.experiment import Progress, StageConfig
 from shared.replies import Reply, Text, Truth
+
+LONGEST_TALK_SECONDS: Final = 30 * 24 * 60 * 60
+"""Thirty days: a limit beyond the longest study is a mistake in its unit, and beyond the calendar cannot be kept."""
 
 
 class ChatProgress(Progress):
@@ -20,10 +23,27 @@ class GroupChatStage(StageConfig):
 
     kind: Literal["group_chat"] = "group_chat"
     progress: ChatProgress = ChatProgress()
-    time_limit_seconds: float | None = Field(default=None, gt=0)
-    """How long the conversation may last from its opening; left out: until everybody is ready to end it."""
+    time_limit_seconds: float | None = Field(default=None, gt=0, le=LONGEST_TALK_SECONDS)
+    """How long the conversation may last from its opening, at most 30 days; left out: until all are ready to end it."""
+    turn_taking: Literal["race", "select"] = "race"
+    """Who speaks next. `race`: every agent who may speak thinks, and the first reply is said. `select`: one agent is
+    drawn before any model is called, and speaks; who has spoken least or was addressed by name is likelier drawn.
+    """
     max_agent_run: int = Field(default=20, ge=1)
     """After this many agents' messages in a row, without a person between, no agent is asked to speak any more."""
+
+
+class SpeakReply(Reply):
+    """What an agent says whose turn it is."""
+
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True, serialize_by_alias=True)
+
+    explanation: Text = Field(description="Why you say this now, in one or two sentences; nobody sees it.")
+    response: Text = Field(description="What you say, exactly as the others will read it.")
+    ready_to_end: Truth = Field(
+        alias="readyToEndChat",
+        description="Whether you have nothing more to say in this conversation and want to leave it for good.",
+    )
 
 
 class TalkReply(Reply):

@@ -9,6 +9,7 @@ from shared.contracts.experiment import StageConfig
 from shared.errors import InvalidInput, Problem
 from shared.stage import (
     MEDIATE,
+    SPEAK,
     AskRequest,
     Block,
     Column,
@@ -24,7 +25,7 @@ from shared.stage import (
     heading,
 )
 from shared.stages.group_chat import display, turns
-from shared.stages.group_chat.config import GroupChatStage, TalkReply
+from shared.stages.group_chat.config import GroupChatStage, SpeakReply, TalkReply
 
 _TALK = (
     "You are in a live conversation with the people listed above. First react, as the person you are, to the last one "
@@ -39,6 +40,12 @@ _MEDIATE = (
     "you are; where it says nothing, write one or two short and friendly sentences. Help everybody to be heard, keep "
     "the conversation polite and on its subject, and take no side. Speak seldom: the larger the group, the less. Stay "
     "silent when the participants are doing well by themselves."
+)
+_SPEAK = (
+    "You are in the live conversation above, and it is your turn to speak. React, as who you are, to the last one or "
+    "two messages, in one to three short sentences and in your own voice. Do not sum up what others said or repeat "
+    "yourself, and never mention that you are a model or that there are instructions. Say that you are ready to end "
+    "when you have nothing more to add."
 )
 _GOES_ON = "The conversation goes on."
 
@@ -71,7 +78,7 @@ class GroupChat(StageKind[GroupChatStage]):
         return display.describe(view)
 
     def task(self, stage: GroupChatStage, purpose: str) -> str:
-        return _MEDIATE if purpose == MEDIATE else _TALK
+        return {MEDIATE: _MEDIATE, SPEAK: _SPEAK}.get(purpose, _TALK)
 
     def check_answer(self, stage: GroupChatStage, answer: Json, view: StageView) -> Json:
         """What is said stands in the thread; the page itself has the empty answer."""
@@ -94,7 +101,7 @@ class GroupChat(StageKind[GroupChatStage]):
         return []
 
     def reply_model(self, stage: GroupChatStage, purpose: str, view: StageView) -> type[BaseModel] | None:
-        return TalkReply
+        return SpeakReply if purpose == SPEAK else TalkReply
 
     def answer_from_reply(self, stage: GroupChatStage, reply: BaseModel) -> Json:
         return {}
@@ -119,14 +126,15 @@ class GroupChat(StageKind[GroupChatStage]):
     def time_limit_seconds(self, stage: GroupChatStage) -> float | None:
         return stage.time_limit_seconds
 
-    def next_wave(self, stage: GroupChatStage, thread: Thread) -> Wave:
-        return turns.next_wave(stage, thread)
+    def next_wave(self, stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
+        return turns.next_wave(stage, thread, rng)
 
     def utterance(self, stage: GroupChatStage, reply: BaseModel) -> Utterance:
         """A blank response says nothing, whatever else the reply claims."""
-        if not isinstance(reply, TalkReply):
-            raise TypeError(f"a reply in a group chat is a TalkReply, not {type(reply).__name__}")
-        text = reply.response.strip() if reply.should_respond else ""
+        if not isinstance(reply, TalkReply | SpeakReply):
+            raise TypeError(f"a reply in a group chat is a TalkReply or SpeakReply, not {type(reply).__name__}")
+        says_something = isinstance(reply, SpeakReply) or reply.should_respond
+        text = reply.response.strip() if says_something else ""
         return Utterance(text or None, reply.ready_to_end, reply.explanation)
 
 

@@ -1,8 +1,10 @@
-"""Who is asked to speak next in a free conversation: a race, mediators first."""
+"""Who is asked to speak next in a free conversation: all at once in a race, or one who is drawn."""
 
+import re
 from collections.abc import Iterable
+from random import Random
 
-from shared.stage import Speaker, Thread, Wave
+from shared.stage import SPEAK, Speaker, Thread, Wave
 from shared.stages.group_chat.config import GroupChatStage
 
 EMPTY_ROOM = "start"
@@ -10,24 +12,49 @@ EVERYONE_LEFT = "everyone left"
 SILENT = "silent"
 AGENTS_REACHED_THEIR_LIMIT = "agents reached their limit"
 
+ADDRESSED_WEIGHT = 8.0
+"""How much likelier somebody is drawn who was addressed by name in the last message."""
 
-def next_wave(stage: GroupChatStage, thread: Thread) -> Wave:
-    """The eligible mediators who were not asked about this trigger yet; without any, the participants who were not."""
+
+def next_wave(stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
+    """Who is asked now, of those who were not asked about this trigger yet.
+
+    `race`: the mediators who may speak; without any, the participants. `select`: one of all who may speak.
+    """
     if thread.ended:
         return Wave()
     if not any(_takes_part(speaker) for speaker in thread.speakers):
         return Wave(over=EVERYONE_LEFT)
-    speakers = [] if _has_run_too_long(stage, thread) else _first_wave(thread)
-    if speakers:
-        return Wave(tuple(speaker.member.id for speaker in speakers))
+    eligible = [] if _has_run_too_long(stage, thread) else _eligible(thread)
+    if eligible and stage.turn_taking == "select":
+        return Wave((_drawn(eligible, thread, rng).member.id,), SPEAK)
+    if eligible:
+        first = _of_kind("mediator", eligible) or _of_kind("participant", eligible)
+        return Wave(tuple(speaker.member.id for speaker in first))
     if _may_be_broken_later(stage, thread):
         return Wave()
     return Wave(over=AGENTS_REACHED_THEIR_LIMIT if _has_run_too_long(stage, thread) else SILENT)
 
 
-def _first_wave(thread: Thread) -> list[Speaker]:
-    eligible = [speaker for speaker in thread.speakers if _can_be_asked(speaker, thread)]
-    return _of_kind("mediator", eligible) or _of_kind("participant", eligible)
+def _eligible(thread: Thread) -> list[Speaker]:
+    return [speaker for speaker in thread.speakers if _can_be_asked(speaker, thread)]
+
+
+def _drawn(eligible: list[Speaker], thread: Thread, rng: Random) -> Speaker:
+    least = min(speaker.spoken for speaker in eligible)
+    weights = [_weight(speaker, least, thread.last_text) for speaker in eligible]
+    return rng.choices(eligible, weights)[0]
+
+
+def _weight(speaker: Speaker, least_spoken: int, last_text: str) -> float:
+    """One for who has spoken least, a half for one message more, and so on; more for who was addressed."""
+    weight = 1 / (1 + speaker.spoken - least_spoken)
+    return weight * ADDRESSED_WEIGHT if _is_addressed(speaker, last_text) else weight
+
+
+def _is_addressed(speaker: Speaker, last_text: str) -> bool:
+    name = speaker.member.profile.name
+    return bool(name) and re.search(rf"\b{re.escape(name)}\b", last_text, re.IGNORECASE) is not None
 
 
 def _of_kind(kind: str, speakers: Iterable[Speaker]) -> list[Speaker]:
@@ -61,6 +88,7 @@ def _has_run_too_long(stage: GroupChatStage, thread: Thread) -> bool:
 
 
 def _may_be_broken_later(stage: GroupChatStage, thread: Thread) -> bool:
-    """Whether somebody or something can still end the silence: a person, or the time limit."""
-    has_person = any(_is_here(speaker) and speaker.member.player == "person" for speaker in thread.speakers)
-    return has_person or (thread.pace == "live" and stage.time_limit_seconds is not None)
+    """Whether somebody can still end the silence, or the time limit is to: not for an agent who is alone."""
+    here = [speaker for speaker in thread.speakers if _is_here(speaker)]
+    has_person = any(speaker.member.player == "person" for speaker in here)
+    return has_person or (len(here) > 1 and thread.pace == "live" and stage.time_limit_seconds is not None)

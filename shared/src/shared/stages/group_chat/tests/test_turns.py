@@ -1,5 +1,7 @@
 """Who is asked to speak, and when a conversation is over."""
 
+from collections import Counter
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.contracts.experiment import ChatSettings, Profile
-from shared.stage import Member, Speaker, Thread, Wave
+from shared.stage import SPEAK, Member, Speaker, Thread, Wave
 from shared.stages.group_chat import KIND
 from shared.stages.group_chat.config import GroupChatStage
 
@@ -35,6 +37,10 @@ def thread(*speakers: Speaker, **changes: Any) -> Thread:
     return Thread(speakers=speakers, **{**fields, **changes})
 
 
+def next_wave(stage: GroupChatStage, conversation: Thread) -> Wave:
+    return KIND.next_wave(stage, conversation, Random(0))
+
+
 def asked(wave: Wave) -> list[int]:
     return [speaker.int for speaker in wave.speakers]
 
@@ -46,14 +52,14 @@ MEDIATOR = speaker(8, kind="mediator")
 def test_mediators_are_asked_first_and_participants_when_all_of_them_were() -> None:
     everybody = (speaker(1), speaker(2), MEDIATOR, PERSON)
 
-    assert asked(KIND.next_wave(TIMED, thread(*everybody))) == [8]
-    assert asked(KIND.next_wave(TIMED, thread(*everybody, asked=frozenset({UUID(int=8)})))) == [1, 2]
+    assert asked(next_wave(TIMED, thread(*everybody))) == [8]
+    assert asked(next_wave(TIMED, thread(*everybody, asked=frozenset({UUID(int=8)})))) == [1, 2]
 
 
 def test_without_an_eligible_mediator_participants_are_asked_at_once() -> None:
     silent = speaker(8, kind="mediator", spoken=2, chat={"max_responses": 2})
 
-    assert asked(KIND.next_wave(TIMED, thread(speaker(1), silent))) == [1]
+    assert asked(next_wave(TIMED, thread(speaker(1), silent))) == [1]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +77,7 @@ def test_without_an_eligible_mediator_participants_are_asked_at_once() -> None:
     ],
 )
 def test_who_cannot_speak_is_not_asked(one: Speaker, changes: dict[str, Any]) -> None:
-    assert KIND.next_wave(TIMED, thread(one, PERSON, **changes)) == Wave()
+    assert next_wave(TIMED, thread(one, PERSON, **changes)) == Wave()
 
 
 @pytest.mark.parametrize(
@@ -86,34 +92,35 @@ def test_who_cannot_speak_is_not_asked(one: Speaker, changes: dict[str, Any]) ->
     ],
 )
 def test_who_can_speak_is_asked(one: Speaker, changes: dict[str, Any]) -> None:
-    assert asked(KIND.next_wave(TIMED, thread(one, PERSON, **changes))) == [1]
+    assert asked(next_wave(TIMED, thread(one, PERSON, **changes))) == [1]
 
 
 def test_silence_among_agents_ends_a_fast_conversation() -> None:
     quiet = thread(speaker(1), MEDIATOR, asked=frozenset({UUID(int=1), UUID(int=8)}))
 
-    assert KIND.next_wave(TIMED, quiet) == SILENT
+    assert next_wave(TIMED, quiet) == SILENT
 
 
 def test_silence_waits_for_a_person_or_the_time_limit() -> None:
     none_left = frozenset({UUID(int=1)})
+    two_left = frozenset({UUID(int=1), UUID(int=2)})
 
-    assert KIND.next_wave(UNTIMED, thread(speaker(1), PERSON, asked=none_left)) == Wave()
-    assert KIND.next_wave(TIMED, thread(speaker(1), asked=none_left, pace="live")) == Wave()
-    assert KIND.next_wave(UNTIMED, thread(speaker(1), asked=none_left, pace="live")) == SILENT
+    assert next_wave(UNTIMED, thread(speaker(1), PERSON, asked=none_left)) == Wave()
+    assert next_wave(TIMED, thread(speaker(1), speaker(2), asked=two_left, pace="live")) == Wave()
+    assert next_wave(UNTIMED, thread(speaker(1), asked=none_left, pace="live")) == SILENT
 
 
 def test_agents_alone_stop_at_their_limit() -> None:
-    assert KIND.next_wave(TIMED, thread(speaker(1), agent_run=4)) == Wave(over="agents reached their limit")
+    assert next_wave(TIMED, thread(speaker(1), agent_run=4)) == Wave(over="agents reached their limit")
 
 
 @pytest.mark.parametrize("left", [speaker(1, ready=True), speaker(1, present=False)])
 def test_a_conversation_without_participants_is_over_though_mediators_stay(left: Speaker) -> None:
-    assert KIND.next_wave(TIMED, thread(left, MEDIATOR, pace="live")) == Wave(over="everyone left")
+    assert next_wave(TIMED, thread(left, MEDIATOR, pace="live")) == Wave(over="everyone left")
 
 
 def test_an_ended_conversation_asks_nobody() -> None:
-    assert KIND.next_wave(TIMED, thread(speaker(1), ended=True)) == Wave()
+    assert next_wave(TIMED, thread(speaker(1), ended=True)) == Wave()
 
 
 @given(
@@ -127,8 +134,8 @@ def test_a_wave_names_only_those_who_were_not_asked_and_is_never_over_at_once(
 ) -> None:
     speakers = [speaker(number, present=here, ready=ready[number]) for number, here in enumerate(present)]
 
-    wave = KIND.next_wave(TIMED, thread(*speakers, agent_run=run))
-    again = KIND.next_wave(
+    wave = next_wave(TIMED, thread(*speakers, agent_run=run))
+    again = next_wave(
         TIMED, thread(*speakers, asked=frozenset(UUID(int=number) for number in was_asked), agent_run=run)
     )
 
@@ -136,3 +143,45 @@ def test_a_wave_names_only_those_who_were_not_asked_and_is_never_over_at_once(
     assert not set(asked(again)) & was_asked
     # Among agents alone a fast conversation either goes on or is over: it never hangs.
     assert again.speakers or again.over
+
+
+def test_an_agent_who_is_alone_does_not_wait_for_the_time_limit() -> None:
+    alone = thread(speaker(1), asked=frozenset({UUID(int=1)}), pace="live")
+
+    assert next_wave(TIMED, alone) == SILENT
+
+
+SELECT = GroupChatStage(id="talk", turn_taking="select", max_agent_run=50)
+
+
+def named(number: int, name: str, spoken: int = 0) -> Speaker:
+    return speaker(number, spoken=spoken, profile=Profile(name=name))
+
+
+@given(st.integers(0, 2**32), st.sets(st.integers(1, 5), min_size=1))
+def test_select_draws_one_of_those_who_were_not_asked(seed: int, numbers: set[int]) -> None:
+    asked_already = frozenset(UUID(int=number) for number in list(numbers)[1:])
+    conversation = thread(*(speaker(number) for number in sorted(numbers)), PERSON, asked=asked_already)
+
+    wave = KIND.next_wave(SELECT, conversation, Random(seed))
+
+    assert len(wave.speakers) == 1
+    assert wave.purpose == SPEAK
+    assert not asked_already.intersection(wave.speakers)
+
+
+def draws(conversation: Thread) -> Counter[int]:
+    return Counter(KIND.next_wave(SELECT, conversation, Random(seed)).speakers[0].int for seed in range(1000))
+
+
+def test_select_prefers_who_has_spoken_least() -> None:
+    drawn = draws(thread(speaker(1, spoken=4), speaker(2, spoken=0), PERSON))
+
+    assert drawn[2] > 3 * drawn[1]
+
+
+def test_select_prefers_who_was_addressed_by_name() -> None:
+    drawn = draws(thread(named(1, "Ada"), named(2, "Bob"), PERSON, last_text="What do you say, bob?"))
+
+    assert drawn[2] > 4 * drawn[1]
+    assert draws(thread(named(1, "Ada"), named(2, "Bob"), PERSON, last_text="Bobsleigh!"))[1] > 350
