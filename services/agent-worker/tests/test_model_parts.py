@@ -1,11 +1,12 @@
 """What lies around a provider of models: parsing, strict schemas, limits, back-off, the registry."""
 
 import asyncio
+import json
 from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_worker.models import backoff_seconds, build_models
@@ -65,11 +66,95 @@ def test_the_object_in_a_text_is_found(text: str, expected: dict[str, Any] | Non
     assert parse_object(text) == expected
 
 
-@given(st.text(alphabet='{}[]"`\\:, \nabnull1\ud800'))
-def test_no_text_makes_the_parser_raise(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        'json\n{"response": "Hi", "ready": false}',
+        '```json\n{"response": "Hi", "ready": false,}\n```',
+        '{"response": "Hi", "ready": false,}',
+        '{"response": "Hi" "ready": false}',
+        "{'response': 'Hi', 'ready': False}",
+        '{\\n  "response": "Hi",\\n  "ready": false\\n}',
+        '{"response": "Hi", // what I say\n"ready": false}',
+        '{"type": "object", "properties": {"response": {"type": "string"}}}\n{"response": "Hi", "ready": false}',
+        '{"note": "a first object"}\n{"response": "Hi", "ready": false}',
+        '{"response": "Hi", "ready": false}\n{"response": "Again", "ready": true}',
+        'With {name} in mind: {"response": "Hi", "ready": false}',
+    ],
+)
+def test_a_reply_that_is_badly_written_is_read(text: str) -> None:
+    assert parse_object(text, ["response", "ready"]) == {"response": "Hi", "ready": False}
+
+
+def test_quotes_inside_a_text_and_line_breaks_are_kept() -> None:
+    assert parse_object('{"a": "He said "hi" to me", "b": true}') == {"a": 'He said "hi" to me', "b": True}
+    assert parse_object('{"a": "one\ntwo \\u00e9 \\"q\\"",}') == {"a": 'one\ntwo \u00e9 "q"'}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Sure! {"response": "I was about to say',
+        '{"response": "Hi", "ready":',
+        '{"a": {"response": "inside"}',
+        '{"response": }',
+        '{"response": "", "ready": "Hi" + name}',
+        "{response}",
+        '{"type": "object", "properties": {"response": {"type": "string"}}, "required": ["response"]}',
+        "{" * 5_000 + "}" * 5_000,
+        '{"a":' * 5_000 + "1," + "}" * 5_000,
+    ],
+)
+def test_what_was_not_said_whole_is_no_reply(text: str) -> None:
+    assert parse_object(text) is None
+
+
+PIECES = st.sampled_from(
+    [
+        *('{"response": "hello there"', "{'a': True", ', "ready": false', "```json\n", "\n```", "json", "NaN", "null"),
+        *("}", "{", ",", "\n", '"', "'", "Hi", "[", "]", ":", "\\n", '\\"', "//", "#", "/*", "*/", "-1", "1e5"),
+        *("\ud800", "\u201c"),
+    ]
+)
+OBJECTS = st.dictionaries(
+    st.text(max_size=5),
+    st.recursive(
+        st.text(max_size=8) | st.booleans() | st.none() | st.integers(-(2**53), 2**53),
+        lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+        max_leaves=4,
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+def texts_in(value: object) -> list[str]:
+    if isinstance(value, dict):
+        return [*value, *(text for part in value.values() for text in texts_in(part))]
+    if isinstance(value, list):
+        return [text for part in value for text in texts_in(part)]
+    return [value] if isinstance(value, str) else []
+
+
+@settings(max_examples=1_000)
+@given(st.lists(PIECES, max_size=20).map("".join) | st.text(alphabet='{}[]"`\\:, \nabnull1\ud800'))
+def test_no_text_makes_the_parser_raise_or_say_what_is_not_in_an_object_of_it(text: str) -> None:
     parsed = parse_object(text)
 
-    assert parsed is None or isinstance(parsed, dict)
+    inside = text[text.find("{") : text.rfind("}") + 1].replace("\\", "").replace("\n", "n")
+    for said in texts_in(parsed):
+        assert said.replace("\\", "").replace("\n", "n") in inside
+    if "{" not in text or "}" not in text:
+        assert parsed is None
+
+
+@given(OBJECTS, st.data())
+def test_an_object_that_was_cut_off_is_no_reply(written: dict[str, Any], data: st.DataObject) -> None:
+    text = json.dumps(written)
+    cut = data.draw(st.integers(0, len(text) - 1))
+
+    assert parse_object(text[:cut]) is None
+    assert parse_object(f"Well: {text} Bye.") == written
 
 
 def test_a_strict_schema_lacks_what_strict_mode_refuses_and_nothing_else() -> None:

@@ -5,7 +5,7 @@ One attempt per call: the library's own retries are off, because every attempt i
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -57,7 +57,7 @@ class OpenAIModel:
             return self._failed("unavailable", f"{error.message} {error.__cause__ or ''}")
         except openai.OpenAIError as error:
             return self._failed("error", str(error))
-        return _read_completion(content)
+        return _read_completion(content, request.reply_schema.get("required", ()))
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
@@ -185,7 +185,7 @@ def _status_of(http_status: int, code: str | None) -> ModelStatus:
     return "bad_request" if http_status >= 400 else "error"
 
 
-def _read_completion(content: bytes) -> ModelReply:
+def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply:
     try:
         body = orjson.loads(content)
         choice = body["choices"][0]
@@ -199,7 +199,7 @@ def _read_completion(content: bytes) -> ModelReply:
         return ModelReply(
             status="error", raw=preview, error="the endpoint answered with something else than a completion"
         )
-    status, parsed, error = _judge(text, refusal, finish_reason)
+    status, parsed, error = _judge(text, refusal, finish_reason, fields)
     return ModelReply(
         status=status,
         parsed=parsed,
@@ -212,14 +212,16 @@ def _read_completion(content: bytes) -> ModelReply:
     )
 
 
-def _judge(text: str, refusal: str, finish_reason: str | None) -> tuple[ModelStatus, dict[str, Any] | None, str | None]:
+def _judge(
+    text: str, refusal: str, finish_reason: str | None, fields: Collection[str]
+) -> tuple[ModelStatus, dict[str, Any] | None, str | None]:
     if refusal or finish_reason == "content_filter":
         return "refused", None, "the model refused to answer"
     if finish_reason == "length":
         return "too_long", None, "the reply was cut off at the most tokens allowed"
     if not text.strip():
         return "invalid", None, "the reply is empty"
-    parsed = parse_object(text)
+    parsed = parse_object(text, fields)
     if parsed is None:
         return "invalid", None, "the reply is not a JSON object"
     return "ok", parsed, None

@@ -1,0 +1,77 @@
+"""What models really write, from the endpoint to the stored message: nothing is posted that was not said."""
+
+import json
+from typing import Any
+
+import pytest
+
+from agent_worker.models.openai_model import OpenAIModel
+from shared.db.session import Database
+from shared.testing.fake_endpoint import FakeEndpoint
+from tests.flows.drain import DrainLab
+
+pytestmark = pytest.mark.postgres
+
+ROOM = """
+parley: 1
+name: A room
+model_mode: real
+personas: [{id: ada, model: {provider: openai, model: gpt-4.1-mini, max_attempts: 2}}]
+stages: [{id: talk, kind: group_chat}]
+cohorts: [{seats: [{persona: ada}]}]
+"""
+
+
+async def said(database: Database, written: str) -> tuple[list[str], list[Any]]:
+    """The texts of all messages, and the calls, when the model always writes this."""
+    async with FakeEndpoint(replies=lambda body: written) as endpoint:
+        model = OpenAIModel("any text", base_url=endpoint.base_url)
+        lab = DrainLab(database, models={"openai": model})
+        await lab.start(ROOM)
+        await lab.drain()
+        await model.aclose()
+    messages = await lab.rows("SELECT text FROM messages WHERE author_kind <> 'system' ORDER BY seq")
+    calls = await lab.rows("SELECT * FROM model_calls ORDER BY path")
+    return [message.text for message in messages], list(calls)
+
+
+def reply(**fields: Any) -> str:
+    return json.dumps(
+        {"explanation": "So.", "shouldRespond": True, "response": "Hello.", "readyToEndChat": True} | fields
+    )
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        reply(),
+        f"```json\n{reply()}\n```",
+        f"json\n{reply()}",
+        reply().replace("}", ",}"),
+        f'{{"type": "object", "properties": {{"response": {{"type": "string"}}}}}}\n{reply()}',
+    ],
+)
+async def test_a_reply_is_posted_however_it_is_written(database: Database, written: str) -> None:
+    messages, calls = await said(database, written)
+
+    assert messages == ["Hello."]
+    assert [call.status for call in calls] == ["ok"]
+
+
+@pytest.mark.parametrize("written", [reply(shouldRespond="false"), reply(response="  ")])
+async def test_the_text_false_is_false_and_blanks_are_silence(database: Database, written: str) -> None:
+    messages, calls = await said(database, written)
+
+    assert messages == []
+    assert [call.status for call in calls] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["Hello everybody.", reply()[:-30], '{"shouldRespond": true}', reply(response=7), ""],
+)
+async def test_what_is_no_reply_is_never_posted_and_asked_for_again(database: Database, written: str) -> None:
+    messages, calls = await said(database, written)
+
+    assert messages == []
+    assert [call.status for call in calls] == ["invalid", "invalid"]
