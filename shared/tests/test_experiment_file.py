@@ -109,6 +109,8 @@ def test_words_that_look_like_other_things_are_texts() -> None:
         ('{"a": 1e999}', "x.json", "without an end"),
         ('{"a": "\\u0000"}', "x.json", "NUL"),
         ('{"a": "\\ud800"}', "x.json", "broken"),
+        ("a: " + "9" * 30, "x.yaml", "a: found an integer of 100 bits; expected an integer from -9223372036854775807"),
+        ('{"a": [1, 9223372036854775808]}', "x.json", "a[1]: found an integer of 64 bits"),
         ("a: \0", "x.yaml", "x.yaml"),
         ("a: " + "9" * 5000, "x.yaml", "digits"),
         ("? [a]\n: 1", "x.yaml", "a key that is not a text"),
@@ -119,6 +121,15 @@ def test_words_that_look_like_other_things_are_texts() -> None:
 )
 def test_what_cannot_be_read_says_why(text: str | bytes, name: str, said: str) -> None:
     assert said in unreadable(text, name)
+
+
+def test_everything_that_cannot_be_stored_is_told_at_once() -> None:
+    told = unreadable(
+        '{"personas": [{"attributes": {"a": 1e999, "b": 18446744073709551616}}], "name": "\\u0000"}', "x.json"
+    )
+
+    for where in ("personas[0].attributes.a: found", "personas[0].attributes.b: found", "name: found"):
+        assert where in told
 
 
 def test_aliases_cannot_blow_a_file_up() -> None:

@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Strict
 
+from shared.storable import is_storable_number, is_storable_text
+
 
 class Reply(BaseModel):
     """Base of the shapes that models are asked to fill: every field required, no others."""
@@ -11,13 +13,8 @@ class Reply(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def is_storable(text: str) -> bool:
-    """Whether Postgres can hold the text: no NUL, no half of a surrogate pair."""
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
-
-
 def _storable(value: object) -> object:
-    if isinstance(value, str) and not is_storable(value):
+    if isinstance(value, str) and not is_storable_text(value):
         raise ValueError("text without NUL and without broken characters is expected")
     return value
 
@@ -29,7 +26,17 @@ def _truth(value: object) -> object:
 
 
 def _whole(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(whole, int) and not is_storable_number(whole):
+        raise ValueError("a whole number of at most 63 bits is expected")
+    return whole
+
+
+def _finite(value: object) -> object:
+    # Before pydantic makes a float of it: an integer that is too large for one becomes infinite.
+    if isinstance(value, int | float) and not is_storable_number(value):
+        raise ValueError("a finite number is expected, and when it is whole, one of at most 63 bits")
+    return value
 
 
 Text = Annotated[str, Strict(), BeforeValidator(_storable)]
@@ -44,4 +51,4 @@ def whole_number(bounds: Any) -> Any:
 
 def number(bounds: Any) -> Any:
     """The type of a number with these bounds, a pydantic Field."""
-    return Annotated[float, Strict(), bounds]
+    return Annotated[float, Strict(), bounds, BeforeValidator(_finite)]

@@ -1,17 +1,15 @@
 """What the REST API takes and gives: the same shapes for every client, whatever the stage kinds are."""
 
 from datetime import datetime
-from math import isfinite
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from shared.contracts.experiment import ModelMode, Pace
-from shared.replies import is_storable
+from shared.storable import is_storable_text, unstorable
 
 DEEPEST: Final = 32
-_LARGEST_INTEGER: Final = 2**63 - 1
 
 
 class Resource(BaseModel):
@@ -27,7 +25,7 @@ class Request(BaseModel):
 
 
 def _storable_text(value: object) -> object:
-    if isinstance(value, str) and not is_storable(value):
+    if isinstance(value, str) and not is_storable_text(value):
         raise ValueError("text without NUL and without broken characters is expected")
     return value
 
@@ -38,26 +36,16 @@ def _not_blank(value: str) -> str:
     return value
 
 
-def storable_json(value: Any, depth: int = 0) -> Any:
+def storable_json(value: Any) -> Any:
     """The value itself, when Postgres can hold it and give it back unchanged.
 
     Raises:
         ValueError: it holds NUL or broken characters, a number that JSON does not know, or too many levels.
     """
-    if depth > DEEPEST:
-        raise ValueError(f"at most {DEEPEST} levels of objects and lists are expected")
-    if isinstance(value, dict):
-        for key, part in value.items():
-            _storable_text(key)
-            storable_json(part, depth + 1)
-    elif isinstance(value, list):
-        for part in value:
-            storable_json(part, depth + 1)
-    elif isinstance(value, float) and not isfinite(value):
-        raise ValueError("a finite number is expected")
-    elif isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
-        raise ValueError("a number of at most 63 bits is expected")
-    return _storable_text(value)
+    for problem in unstorable(value, deepest=DEEPEST):
+        place = f" at {problem.where}" if problem.where else ""
+        raise ValueError(f"{problem.expected} is expected{place}")
+    return value
 
 
 StorableText = Annotated[str, BeforeValidator(_storable_text)]

@@ -1,15 +1,15 @@
 """From the text of a file to plain JSON values. Nothing in a file can run code, blow up or be read in two ways."""
 
 import json
-import math
 import re
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 import yaml
 
 from shared.errors import InvalidInput, Problem, TooLarge
-from shared.replies import is_storable
+from shared.storable import unstorable
 
 Json = Any
 
@@ -51,28 +51,11 @@ def check_values(value: Json, name: str) -> None:
     """Refuses what Postgres cannot store, and values nested so deeply that only an attack would nest them.
 
     Raises:
-        InvalidInput: with the first such value.
+        InvalidInput: with all such values.
     """
-    try:
-        _check(value, "", 0)
-    except _Unreadable as error:
-        raise _refusal(name, error.where or name, error.found, error.expected) from error
-
-
-def _check(value: Json, where: str, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise _Unreadable(where[:60], "values nested too deeply", f"at most {MAX_DEPTH} levels")
-    if isinstance(value, str) and not is_storable(value):
-        raise _Unreadable(where, "a text with NUL or broken characters", "text that can be stored")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise _Unreadable(where, "a number without an end", "a number below 1e308")
-    if isinstance(value, dict):
-        for key, part in value.items():
-            _check(key, where, depth + 1)
-            _check(part, f"{where}.{key}" if where else key, depth + 1)
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            _check(part, f"{where}[{index}]", depth + 1)
+    problems = [replace(one, where=one.where or name) for one in unstorable(value, deepest=MAX_DEPTH)]
+    if problems:
+        raise InvalidInput(f"{name} holds what cannot be stored.", problems)
 
 
 class _Unreadable(Exception):

@@ -9,9 +9,10 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from shared.contracts.experiment import Document, Slug
 from shared.errors import Problem
-from shared.replies import Text, Truth, is_storable, number, whole_number
+from shared.replies import Text, Truth, number, whole_number
 from shared.rules import Rule
 from shared.stage import Column, Json
+from shared.storable import is_storable_number, is_storable_text
 
 Number = int | float
 _MOST_LISTED_STEPS: Final = 200
@@ -76,7 +77,7 @@ class TextQuestion(BaseQuestion):
     """The most characters; left out: no limit."""
 
     def stored(self, value: Json) -> Json:
-        if not isinstance(value, str) or not is_storable(value):
+        if not isinstance(value, str) or not is_storable_text(value):
             raise Unfit("text")
         text = value.strip()
         if len(text) < self.min_chars or (self.max_chars is not None and len(text) > self.max_chars):
@@ -246,13 +247,19 @@ class _NumericQuestion(BaseQuestion):
         raise NotImplementedError
 
     def _number(self, value: Json) -> Number:
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not is_storable_number(value):
             raise Unfit(self.hint())
-        if isinstance(value, float) and value.is_integer() and self._is_whole():
-            return int(value)
-        if isinstance(value, float) and (self._is_whole() or abs(value) == float("inf")):
+        if not self._is_whole():
+            return value
+        if (isinstance(value, float) and not value.is_integer()) or not is_storable_number(int(value)):
             raise Unfit(self.hint())
-        return value
+        return int(value)
+
+    def _bound_problems(self, **bounds: Number | None) -> Iterator[Problem]:
+        """The bounds of a whole number that are none themselves."""
+        for name, bound in bounds.items():
+            if bound is not None and self._is_whole() and (bound != int(bound) or not is_storable_number(int(bound))):
+                yield Problem(name, str(bound), "a whole number of at most 63 bits")
 
     def columns(self) -> list[Column]:
         return [Column(self.id, self.title, "integer" if self._is_whole() else "number")]
@@ -291,6 +298,7 @@ class NumberQuestion(_NumericQuestion):
         return ", ".join(["a whole number" if self.integer else "a number", *bounds])
 
     def problems(self) -> Iterator[Problem]:
+        yield from self._bound_problems(minimum=self.minimum, maximum=self.maximum)
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             yield Problem("maximum", str(self.maximum), f"at least the minimum, which is {self.minimum}")
 
@@ -345,13 +353,14 @@ class ScaleQuestion(_NumericQuestion):
         return f"{answer}, on a scale from {self.lower} to {self.upper}{self._legend()}"
 
     def problems(self) -> Iterator[Problem]:
+        yield from self._bound_problems(lower=self.lower, upper=self.upper)
         if self.lower >= self.upper:
             yield Problem("upper", str(self.upper), f"more than lower, which is {self.lower}")
         elif self._steps().denominator != 1:
             yield Problem("step", str(self.step), f"a step that divides {self.lower} to {self.upper} without a rest")
 
     def _legend(self) -> str:
-        middle = f"{float(_exact(self.lower) + _exact(self.upper)) / 2:g}"
+        middle = f"{float((_exact(self.lower) + _exact(self.upper)) / 2):g}"
         ends = ((self.lower, self.lower_text), (middle, self.middle_text), (self.upper, self.upper_text))
         labels = [f"{point} = {text}" for point, text in ends if text]
         return f" ({', '.join(labels)})" if labels else ""

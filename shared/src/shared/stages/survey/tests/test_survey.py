@@ -92,6 +92,28 @@ def test_an_answer_that_does_not_fit_is_refused(asked: BaseQuestion, value: Any)
         asked.stored(value)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [question("number", integer=True), question("number"), question("scale"), question("scale", step=0.5)],
+)
+@pytest.mark.parametrize("value", [10**400, 2**63, -(2**64), float("inf"), float("nan")])
+def test_a_number_that_cannot_be_stored_is_no_answer(asked: BaseQuestion, value: Any) -> None:
+    with pytest.raises(Unfit):
+        asked.stored(value)
+    with pytest.raises(ValidationError):
+        TypeAdapter(asked.reply_type()).validate_python(value)
+
+
+def test_a_whole_number_that_is_written_as_a_fraction_has_at_most_63_bits_too() -> None:
+    age = question("number", integer=True)
+
+    assert age.stored(2.0**62) == 2**62
+    with pytest.raises(Unfit):
+        age.stored(1e308)
+    with pytest.raises(ValidationError):
+        TypeAdapter(age.reply_type()).validate_python(1e308)
+
+
 def test_all_problems_of_a_page_are_told_at_once() -> None:
     stage = survey({"kind": "number"}, {"kind": "choice", "options": OPTIONS}, {"kind": "check"}, {"kind": "text"})
 
@@ -184,6 +206,9 @@ def test_a_reply_out_of_the_scale_is_invalid(bad: dict[str, Any]) -> None:
         ([{"kind": "choices", "options": OPTIONS, "min_chosen": 3, "max_chosen": 2}], "questions[0].min_chosen"),
         ([{"kind": "choices", "options": OPTIONS, "max_chosen": 4}], "questions[0].max_chosen"),
         ([{"kind": "number", "minimum": 3, "maximum": 2}], "questions[0].maximum"),
+        ([{"kind": "number", "integer": True, "minimum": 17.5}], "questions[0].minimum"),
+        ([{"kind": "number", "integer": True, "maximum": 1e30}], "questions[0].maximum"),
+        ([{"kind": "scale", "upper": 1e300}], "questions[0].upper"),
         ([{"kind": "scale", "lower": 3, "upper": 3}], "questions[0].upper"),
         ([{"kind": "scale", "upper": 7, "step": 2}], "questions[0].step"),
         ([{"kind": "check"}, {"kind": "check", "id": "q0"}], "questions[1].id"),
@@ -199,6 +224,12 @@ def test_a_reply_out_of_the_scale_is_invalid(bad: dict[str, Any]) -> None:
 )
 def test_a_survey_that_makes_no_sense_says_where(questions: list[dict[str, Any]], where: str) -> None:
     assert [problem.where for problem in KIND.problems(survey(*questions), [])] == [where]
+
+
+def test_the_middle_of_a_scale_between_huge_ends_can_be_told() -> None:
+    huge = question("scale", lower=1.5e308, upper=1.7e308, step=1e307, middle_text="half")
+
+    assert "1.6e+308 = half" in huge.hint()
 
 
 def test_several_choices_are_one_column_per_option() -> None:

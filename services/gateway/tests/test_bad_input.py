@@ -1,0 +1,83 @@
+"""What nobody can store or mean is the caller's mistake, told with its place; never ours."""
+
+import json
+from typing import Any
+
+import pytest
+
+from gateway.testing import FILE, Api
+
+HUGE = 10**30
+_PERSONA = {"id": "ann"}
+_TALK = {"id": "talk", "kind": "group_chat"}
+
+
+def _survey(**fields: Any) -> list[dict[str, Any]]:
+    return [{"id": "s", "kind": "survey", "questions": [{"id": "q", "title": "Well?", "kind": "number", **fields}]}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"personas": [{**_PERSONA, "attributes": {"age": HUGE}}]}, "personas[0].attributes.age"),
+        ({"personas": [{**_PERSONA, "model": {"extra_body": {"a": [HUGE]}}}]}, "personas[0].model.extra_body.a[0]"),
+        ({"personas": [{**_PERSONA, "chat": {"max_responses": HUGE}}]}, "personas[0].chat.max_responses"),
+        ({"personas": [{**_PERSONA, "chat": {"max_responses": 1e30}}]}, "personas[0].chat.max_responses"),
+        ({"treatments": [{"id": "t", "variables": {"a": {"b": -HUGE}}}]}, "treatments[0].variables.a.b"),
+        ({"treatments": [{"id": "t", "variables": {"a": "\x00"}}]}, "treatments[0].variables.a"),
+        ({"variables": {"a": "\ud800"}}, "variables.a"),
+        ({"stages": [{**_TALK, "max_agent_run": HUGE}]}, "stages[0].max_agent_run"),
+        ({"stages": [{**_TALK, "max_agent_run": 1e30}]}, "stages[0].max_agent_run"),
+        ({"stages": [{**_TALK, "time_limit_seconds": 30 * 86_400 + 1}]}, "stages[0].time_limit_seconds"),
+        ({"stages": [{**_TALK, "progress": {"min_participants": HUGE}}]}, "stages[0].progress.min_participants"),
+        ({"stages": _survey(minimum=HUGE)}, "stages[0].questions[0].minimum"),
+        ({"stages": _survey(maximum=-HUGE)}, "stages[0].questions[0].maximum"),
+        ({"stages": _survey(maximum=1e300, integer=True)}, "stages[0].questions[0].maximum"),
+    ],
+)
+async def test_a_file_that_cannot_be_stored_says_where(api: Api, changes: dict[str, Any], where: str) -> None:
+    content = json.dumps({**FILE, **changes}).encode()
+
+    refused = await api.experimenter(
+        "POST", "/v1/experiments", content=content, headers={"content-type": "application/json"}
+    )
+
+    assert refused.status_code == 422, refused.text
+    assert where in [problem["where"] for problem in refused.json()["problems"]]
+
+
+async def test_a_talk_may_last_thirty_days(api: Api) -> None:
+    stored = await api.experimenter(
+        "POST", "/v1/experiments", json={**FILE, "stages": [{**_TALK, "time_limit_seconds": 30 * 86_400}]}
+    )
+
+    assert stored.status_code == 201, stored.text
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"age": 1e308, "why": "x"},
+        {"age": HUGE, "why": "x"},
+        {"age": 2.0**63, "why": "x"},
+        {"age": 33, "why": "\x00"},
+        {"age": 33, "why": "\ud800"},
+        {"age": 33, "why": HUGE},
+        [HUGE],
+    ],
+)
+async def test_an_answer_that_cannot_be_stored_is_refused(api: Api, answer: Any) -> None:
+    token = await api.join(await api.running())
+    await api.advance(token, "welcome")
+
+    # Broken characters travel as escapes.
+    refused = await api.participant(
+        token,
+        "POST",
+        "/v1/me/stages/before/advance",
+        content=json.dumps({"answer": answer}).encode(),
+        headers={"content-type": "application/json"},
+    )
+
+    assert refused.status_code == 422, refused.text
+    assert refused.json()["problems"]
