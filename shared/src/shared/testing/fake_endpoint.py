@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from random import Random
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, cast
 
 import orjson
 
@@ -328,8 +328,8 @@ class _Connection(asyncio.Protocol):
         self._answering: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # A stream's transport can be written to; uvloop's is one without being of asyncio's class.
+        self._transport = cast(asyncio.Transport, transport)
         self._endpoint._connected(self)
 
     def connection_lost(self, _error: Exception | None) -> None:
