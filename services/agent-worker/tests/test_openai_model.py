@@ -186,6 +186,18 @@ async def test_only_what_is_set_is_sent(endpoint: FakeEndpoint, model: OpenAIMod
     ]
 
 
+@pytest.mark.parametrize(("mode", "sent"), [("json", {"response_format": {"type": "json_object"}}), ("text", {})])
+async def test_an_endpoint_that_knows_no_schemas_is_sent_none_and_its_text_is_read(
+    endpoint: FakeEndpoint, model: OpenAIModel, mode: str, sent: dict[str, Any]
+) -> None:
+    endpoint.replies = lambda body: 'My reply:\n```json\n{"response": "Hi", "shouldRespond": true,}\n```'
+
+    reply = await model.reply(a_request(structured_output=mode))
+
+    assert {name: value for name, value in endpoint.calls[0].items() if name not in ("model", "messages")} == sent
+    assert reply.parsed == {"response": "Hi", "shouldRespond": True}
+
+
 async def test_every_setting_is_sent(endpoint: FakeEndpoint, model: OpenAIModel) -> None:
     settings: dict[str, Any] = {"temperature": 0.0, "top_p": 0.5, "stop": ("END",), "reasoning_effort": "low"}
 

@@ -64,6 +64,11 @@ class ModelSettings(_Contract):
         min_length=1,
         description="How much a reasoning model thinks before it answers, such as `low`, `medium` or `high`.",
     )
+    structured_output: Literal["schema", "json", "text"] = Field(
+        default="schema",
+        description="What the provider is told of the reply's form: its `schema`, that it is `json`, or nothing (`text`); "
+        "the prompt always says it in words.",
+    )
     base_url: str | None = Field(
         default=None,
         pattern=r"^https?://",

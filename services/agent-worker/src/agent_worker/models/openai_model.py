@@ -120,13 +120,21 @@ def request_body(base_url: str, request: ModelRequest) -> dict[str, Any]:
     return {
         "model": settings.model,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": request.reply_name, "strict": True, "schema": to_strict(request.reply_schema)},
-        },
+        **_response_format(request),
         **{name: value for name, value in optional.items() if value is not None},
         **settings.extra_body,
     }
+
+
+def _response_format(request: ModelRequest) -> dict[str, Any]:
+    match request.settings.structured_output:
+        case "schema":
+            schema = {"name": request.reply_name, "strict": True, "schema": to_strict(request.reply_schema)}
+            return {"response_format": {"type": "json_schema", "json_schema": schema}}
+        case "json":
+            return {"response_format": {"type": "json_object"}}
+        case "text":
+            return {}
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
