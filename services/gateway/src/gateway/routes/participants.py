@@ -11,7 +11,8 @@ from fastapi.sse import EventSourceResponse
 
 from gateway import cursors, pages
 from gateway.context import Context, InContext, MemberToken
-from gateway.live import RETRY_MS, MemberEyes
+from gateway.eyes import MemberEyes
+from gateway.live import RETRY_MS
 from shared.contracts.experiment import Profile
 from shared.contracts.resources import (
     AdvanceRequest,
