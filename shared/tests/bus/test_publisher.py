@@ -199,6 +199,22 @@ async def test_rows_stay_while_the_bus_is_closed(broker: Broker) -> None:
 
 @pytest.mark.rabbitmq
 @pytest.mark.services
+async def test_a_queue_to_which_nothing_can_be_published_does_not_hold_up_the_others(rabbit: RabbitBroker) -> None:
+    await rabbit.bus().declare(["other"])
+    bus, outbox, inbox = rabbit.bus_at(rabbit.url, delivery_limit=1), Outbox(), Inbox()
+    await bus.consume("work", inbox.handle, prefetch=10)
+    publisher = a_publisher(bus, outbox)
+    stubborn, hints = a_hint("other"), [a_hint() for _ in range(4)]
+
+    publisher.offer(outbox.commit(stubborn, *hints))
+    await publisher.flush()
+
+    assert set(await inbox.take(4)) == set(hints)
+    assert list(outbox.rows.values()) == [stubborn]
+
+
+@pytest.mark.rabbitmq
+@pytest.mark.services
 @pytest.mark.fault
 async def test_rows_stay_while_the_broker_is_away_and_go_when_it_is_back(rabbit: RabbitBroker) -> None:
     outbox, inbox = Outbox(), Inbox()
