@@ -66,8 +66,8 @@ class ModelSettings(_Contract):
     )
     structured_output: Literal["schema", "json", "text"] = Field(
         default="schema",
-        description="What the provider is told of the reply's form: its `schema`, that it is `json`, or nothing (`text`); "
-        "the prompt always says it in words.",
+        description="What the provider is told of a reply's form: its `schema`, that it is `json`, or nothing "
+        "(`text`); the prompt always says it in words.",
     )
     base_url: str | None = Field(
         default=None,
