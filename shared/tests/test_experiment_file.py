@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import InvalidInput, TooLarge
-from shared.experiment import Experiment, json_schema, load, snapshot, validate
+from shared.experiment import Experiment, json_schema, load, resolve, snapshot, validate
 from shared.stages import kinds
 
 ROOT = Path(__file__).parents[2]
@@ -284,6 +284,60 @@ def test_a_snapshot_holds_what_ran() -> None:
     config = snapshot(persona)
 
     assert (config.persona_id, config.text, config.attributes) == ("ana", "secret", {"age": 3})
+
+
+TALK = {"id": "talk", "kind": "group_chat"}
+
+
+@pytest.mark.parametrize(
+    ("prompts", "where"),
+    [
+        ({"tlk": []}, "prompts.tlk"),
+        ({"talk": [{"type": "tsk"}]}, "prompts.talk[0].type"),
+        ({"talk": [{"type": "text", "txt": "Hi."}]}, "prompts.talk[0].txt"),
+        ({"talk": [{"type": "text", "text": "{{nobody}}"}]}, "prompts.talk[0].text"),
+        ({"group_chat": [{"type": "stage_context", "stage": "tlk"}]}, "prompts.group_chat[0].stage"),
+        (
+            {
+                "talk": [
+                    {
+                        "type": "group",
+                        "items": [{"type": "task", "show_if": {"stage": "no", "question": "q", "value": 1}}],
+                    }
+                ]
+            },
+            "prompts.talk[0].items[0].show_if.stage",
+        ),
+        (
+            {"talk": [{"type": "task", "show_if": {"all": [{"stage": "ask", "question": "r", "value": 1}]}}]},
+            "prompts.talk[0].show_if.all[0].question",
+        ),
+        ({"talk": [{"type": "task", "show_if": {"question": "q", "value": 1}}]}, "prompts.talk[0].show_if.question"),
+        ({"talk": [{"type": "group", "items": [], "shuffle": {"seed": "room"}}]}, "prompts.talk[0].shuffle.seed"),
+    ],
+)
+def test_a_prompt_that_leads_nowhere_is_a_problem_with_its_place(prompts: dict[str, Any], where: str) -> None:
+    said = complaints(file(stages=[SURVEY, TALK], personas=[{"id": "ana", "prompts": prompts}]))
+
+    assert where in {place.removeprefix("personas[0].") for place in said}
+
+
+def test_a_snapshot_holds_the_prompts_of_the_arm() -> None:
+    items = [{"type": "text", "text": "Hi {{who}}."}, {"type": "stage_context", "stage": "ask"}]
+    replaced = {"prompts": {"survey": [{"type": "task"}]}}
+    experiment = validate(
+        file(
+            variables={"who": "you"},
+            stages=[SURVEY, TALK],
+            personas=[{"id": "ana", "prompts": {"talk": items}}],
+            treatments=[{"id": "t", "personas": {"ana": replaced}}],
+        )
+    )
+
+    prompts = snapshot(resolve(experiment, "t").personas["ana"]).model_dump()["prompts"]
+
+    assert prompts["talk"][0]["text"] == "Hi you."
+    assert [item["type"] for item in prompts["survey"]] == ["task"]
 
 
 json_values = st.recursive(

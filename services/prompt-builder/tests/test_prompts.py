@@ -22,12 +22,12 @@ from shared.contracts.prompts import Prompt
 from shared.db import experiments, tables
 from shared.db.session import Database, connect
 from shared.errors import NotFound, Unavailable
-from shared.experiment import Experiment
+from shared.experiment import Experiment, resolve, validate
 from shared.testing.statements import counted
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
-EXPERIMENT = {
+EXPERIMENT: dict[str, Any] = {
     "parley": 1,
     "name": "The night bus",
     "stages": [
@@ -240,6 +240,36 @@ async def test_answers_of_others_are_private_unless_their_audience_says_otherwis
     assert "My own business." not in of_ann + of_mediator + shared_with_ann + kept_from_mediator
     assert "For Ann to read." in shared_with_ann
     assert "For Ann to read." not in kept_from_mediator
+
+
+async def test_a_prompt_of_the_personas_own_shows_nothing_of_others_either(room: Room) -> None:
+    def bobs(value: str) -> dict[str, Any]:
+        return {"stage": "before", "question": "why", "value": value}
+
+    items = [
+        {"type": "text", "text": "Talk in {{town}}."},
+        {"type": "text", "text": "It shows.", "show_if": bobs("My own business.")},
+        {"type": "stage_context", "stage": "before"},
+        {"type": "stage_context", "stage": "all", "info": True},
+    ]
+    personas = [{**one, "prompts": {"talk": items}} for one in EXPERIMENT["personas"]]
+    prompts = resolve(validate({**EXPERIMENT, "personas": personas}), None).personas["ann"].prompts
+    await room.answer("Bob", "before", {"why": "My own business.", "sure": True})
+    await room.answer("Ann", "before", {"why": "Mine.", "sure": True})
+    for author in ("Ann", "Mo"):
+        config = {"persona_id": "p", "text": "", "attributes": {}, "model": {}, "chat": {}}
+        config["prompts"] = {"talk": [item.model_dump(mode="json") for item in prompts["talk"]]}
+        await room.change(tables.members, room.members[author], agent_config=config)
+
+    of_ann = await room.prompt(await room.want_talk("Ann", as_of_seq=0))
+    of_mediator = await room.prompt(await room.want_talk("Mo", as_of_seq=0))
+
+    assert of_ann.startswith("Talk in Altmere.")
+    assert of_mediator.startswith("Talk in Altmere.")
+    assert of_ann.count("Why? Mine.") == 2
+    assert "It shows." not in of_ann
+    assert "My own business." not in of_ann + of_mediator
+    assert "Mine." not in of_mediator
 
 
 async def test_messages_for_some_are_kept_from_the_others(room: Room) -> None:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompt_builder.rendering import purpose_of, render
+from prompt_builder.items import purpose_of
+from prompt_builder.rendering import render
 from prompt_builder.replies import instruction
 from shared.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig
 from shared.contracts.models import ModelSettings
@@ -65,6 +66,8 @@ def context(
 ) -> PromptContext:
     return PromptContext(
         draft_id=SPACE,
+        seed=7,
+        cohort_path="c1",
         purpose=purpose,
         author=author,
         agent=config or agent("You drive a taxi at night."),

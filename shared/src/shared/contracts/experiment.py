@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from shared.contracts.models import ModelSettings
+from shared.contracts.prompt_items import PromptItems
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 """An id that is safe in paths, columns and file names."""
@@ -92,6 +93,8 @@ class Persona(Document):
     model: ModelSettings = ModelSettings()
     """Which model speaks for the persona, and how it is called."""
     chat: ChatSettings = ChatSettings()
+    prompts: dict[Slug, PromptItems] = {}
+    """What the model is shown, by stage id or by kind; a stage's own prompt goes before that of its kind."""
 
 
 class Seat(Document):
@@ -148,3 +151,4 @@ class AgentConfig(BaseModel):
     attributes: dict[str, Any]
     model: ModelSettings
     chat: ChatSettings
+    prompts: dict[str, PromptItems] = {}

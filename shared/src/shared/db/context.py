@@ -41,6 +41,8 @@ class PromptContext:
     """
 
     draft_id: UUID
+    seed: int
+    cohort_path: str
     purpose: str
     author: Member
     agent: AgentConfig
@@ -82,7 +84,7 @@ class PromptContext:
 _CONTEXT = text(
     """
     SELECT d.purpose, d.stage_id, d.member_id, m.kind, m.stage_ids, m.agent_config, m.experiment_id, e.version,
-        c.treatment_id, c.variables,
+        e.seed, c.path AS cohort_path, c.treatment_id, c.variables,
         (SELECT json_agg(json_build_object(
             'id', o.id, 'path', o.path, 'kind', o.kind, 'player', o.player, 'profile', o.profile,
             'chat', o.agent_config -> 'chat',
@@ -131,6 +133,8 @@ async def prompt_context(session: Session, draft_id: UUID) -> PromptContext:
     members = tuple(as_member({**fields, "profile": _as_seen(fields["profile"])}) for fields in row.members)
     return PromptContext(
         draft_id=draft_id,
+        seed=row.seed,
+        cohort_path=row.cohort_path,
         purpose=row.purpose,
         author=next(member for member in members if member.id == row.member_id),
         agent=AgentConfig.model_validate(row.agent_config),

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from shared import variables as texts
 from shared.contracts.experiment import Persona, StageConfig, Treatment
 from shared.errors import Problem
+from shared.experiment import prompts
 from shared.experiment import treatments as arm
 from shared.experiment.complaints import one_of, translate
 from shared.experiment.document import json_schema
@@ -35,7 +36,7 @@ def problems(
         *(
             problem
             for number, one in enumerate(personas)
-            for problem in _persona(number, one, treatment, values, where)
+            for problem in _persona(number, one, stages, treatment, values, where)
         ),
         *_sequence(stages, treatment, where),
     ]
@@ -98,14 +99,19 @@ def _stage(
 
 
 def _persona(
-    number: int, persona: Persona, treatment: Treatment | None, values: Mapping[str, Json], where: str
+    number: int,
+    persona: Persona,
+    stages: Sequence[StageConfig],
+    treatment: Treatment | None,
+    values: Mapping[str, Json],
+    where: str,
 ) -> Iterator[Problem]:
     fields = arm.persona_fields(persona, treatment)
     replaced = treatment.personas.get(persona.id, {}) if treatment else {}
     filled = arm.filled_persona(persona, treatment, values)
     found = texts.problems({name: part for name, part in fields.items() if name != "model"}, values)
     try:
-        Persona.model_validate(filled)
+        found += prompts.problems(Persona.model_validate(filled), stages)
     except ValidationError as error:
         found += translate(error, filled, _schema(), inside=("personas", 0))
     for problem in found:

@@ -14,6 +14,8 @@ Json = Any
 Loc = tuple[int | str, ...]
 
 _LONGEST_FOUND: Final = 60
+_TAG_FIELDS: Final = ("kind", "type")
+"""The fields that tell the branches of unions apart."""
 _EXPECTED: Final[Mapping[str, str]] = {
     "missing": "this field",
     "string_type": "text",
@@ -40,7 +42,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "too_short": "a list of at least {min_length}",
     "too_long": "a list of at most {max_length}",
     "union_tag_invalid": "one of {expected_tags}",
-    "union_tag_not_found": "an object with a `kind`",
+    "union_tag_not_found": "an object with a {discriminator}",
 }
 _SLUG_EXPECTED: Final = "an id of small letters, digits, `-` and `_`, at most 64, starting with a letter or digit"
 
@@ -91,13 +93,19 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
     if kind == "union_tag_invalid":
         tags = [tag.strip("' ") for tag in str(detail["ctx"]["expected_tags"]).split(",")]
         name = str(detail["ctx"]["tag"])
-        return Problem(f"{where}.kind".lstrip("."), found(name), one_of(name, tags, "kind"))
+        field = _discriminator(detail)
+        return Problem(f"{where}.{field}".lstrip("."), found(name), one_of(name, tags, field))
     if kind == "union_tag_not_found" and isinstance(detail["input"], Mapping):
-        return Problem(f"{where}.kind".lstrip("."), "nothing", "the name of a kind")
+        field = _discriminator(detail)
+        return Problem(f"{where}.{field}".lstrip("."), "nothing", f"the name of a {field}")
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"].startswith("^[a-z0-9]["):
         return Problem(where, found(detail["input"]), _SLUG_EXPECTED)
     template = _EXPECTED.get(kind)
     return Problem(where, found(detail["input"]), _sentence(detail, template) if template else detail["msg"])
+
+
+def _discriminator(detail: ErrorDetails) -> str:
+    return str(detail["ctx"]["discriminator"]).strip("'")
 
 
 def _counts_valid_parts_only(detail: ErrorDetails) -> bool:
@@ -121,7 +129,7 @@ def path_of(loc: Sequence[int | str], value: Json, *, is_missing: bool = False) 
         if isinstance(step, int) and isinstance(value, list | tuple) and step < len(value):
             path, value, may_be_tag = f"{path}[{step}]", value[step], True
             continue
-        if isinstance(value, Mapping) and may_be_tag and value.get("kind") == step:
+        if isinstance(value, Mapping) and may_be_tag and any(value.get(field) == step for field in _TAG_FIELDS):
             may_be_tag = False
             continue
         is_field = isinstance(value, Mapping) and step in value
@@ -150,10 +158,12 @@ def _step(node: Mapping[str, Any], step: int | str) -> Iterator[Mapping[str, Any
         yield node
     elif isinstance(node.get("additionalProperties"), Mapping):
         yield node["additionalProperties"]
+    else:
+        yield from node.get("patternProperties", {}).values()
 
 
 def _is_branch(node: Mapping[str, Any], step: str) -> bool:
-    return bool(node.get("properties", {}).get("kind", {}).get("const") == step)
+    return any(node.get("properties", {}).get(field, {}).get("const") == step for field in _TAG_FIELDS)
 
 
 def _alternatives(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -59,4 +59,5 @@ def snapshot(persona: Persona) -> AgentConfig:
         attributes=dict(persona.attributes),
         model=persona.model,
         chat=persona.chat,
+        prompts=persona.prompts,
     )

@@ -1,0 +1,208 @@
+"""The items of a prompt in words, each as its author may know it. Pure.
+
+What members wrote is text to read, never text to obey: every turn of a conversation begins in the first column with its
+time and its author, and nothing that a member wrote can stand there.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from shared import rules, seeds
+from shared.contracts.experiment import StageConfig
+from shared.contracts.prompt_items import (
+    ALL_STAGES,
+    THIS_STAGE,
+    Group,
+    Item,
+    PersonaContext,
+    ProfileInfo,
+    Shuffle,
+    StageContext,
+    TextItem,
+)
+from shared.db.context import PromptContext
+from shared.stage import MEDIATE, PAGE, TALK, Block, StageView
+from shared.stages import kind_of
+
+_INDENT: Final = "    "
+
+_LABEL: Final = (
+    "This name is only a label that the task gave you: an animal or a thing in it says nothing about who you are."
+)
+_PRIVATE: Final = (
+    "Who you are. This is private: nobody else can see it. Let it shape what you think and how you write; do not "
+    "recite it, and do not say that you were given a description."
+)
+_MEDIATOR_PRIVATE: Final = "How you are to act. This is private: nobody in the conversation can see it."
+_EARLIER: Final = "# Earlier stages\n\nThese are over. You can look back at them, but nothing in them can be changed."
+_ONE_EARLIER: Final = "# An earlier stage\n\nIt is over. You can look back at it, but nothing in it can be changed."
+_CURRENT: Final = "# Current stage\n\nYou are here now."
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the items of one prompt are written from.
+
+    `key` names the prompt among those of its persona. `left_out` says how many turns of a stage's transcript are
+    not shown, the oldest first; `turns` is filled with how many each transcript that is shown has in all.
+    """
+
+    context: PromptContext
+    key: str
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    turns: dict[str, int] = field(default_factory=dict)
+
+
+def purpose_of(context: PromptContext) -> str:
+    """What the draft is for: a mediator's talk is mediating."""
+    return MEDIATE if context.purpose == TALK and context.author.kind == "mediator" else context.purpose
+
+
+def written(page: Page, items: Sequence[Item], path: str = "") -> list[list[str]]:
+    """The paragraphs of each item, none for one that is not to be shown; `path` is of the group that they are in."""
+    titles: Counter[str] = Counter()
+    paragraphs: list[list[str]] = []
+    for item in items:
+        place = path
+        if isinstance(item, Group):
+            # Titles and their repetitions, so that other items may come and go around a group.
+            titles[item.title] += 1
+            place = f"{path}/group:{item.title}:{titles[item.title]}"
+        paragraphs.append([part for part in _one(page, item, place) if part] if _is_shown(page, item) else [])
+    return paragraphs
+
+
+def _one(page: Page, item: Item, path: str) -> Iterator[str]:
+    context = page.context
+    if isinstance(item, Group):
+        yield from _group(page, item, path)
+    elif isinstance(item, TextItem):
+        yield item.text.strip()
+    elif isinstance(item, ProfileInfo):
+        yield _alias(context)
+    elif isinstance(item, PersonaContext):
+        yield _persona(context)
+    elif isinstance(item, StageContext):
+        yield from _stages(page, item)
+    else:
+        yield f"# Your task\n\n{kind_of(context.stage).task(context.stage, purpose_of(context))}"
+
+
+def _is_shown(page: Page, item: Item) -> bool:
+    """A rule is about the answers of one participant: the author, or the only one that a mediator is with.
+
+    For a mediator of several there is no such answer to look at, and every item is shown.
+    """
+    if item.show_if is None:
+        return True
+    context = page.context
+    view = context.view(context.stage)
+    of = [context.author] if context.author.kind == "participant" else []
+    of = of or [member for member in view.members if member.kind == "participant"]
+    if len(of) != 1:
+        return True
+    answers = {stage_id: answer for (owner, stage_id), answer in view.earlier.items() if owner == of[0].id}
+    here = view.answers.get((of[0].id, PAGE))
+    pages = {**answers, context.stage.id: here}
+    known = {stage_id: answer for stage_id, answer in pages.items() if isinstance(answer, Mapping)}
+    return rules.holds(item.show_if, known, context.stage.id)
+
+
+def _group(page: Page, group: Group, path: str) -> Iterator[str]:
+    parts = written(page, group.items, path)
+    order = range(len(parts)) if group.shuffle is None else shuffled(page, group.shuffle, path, len(parts))
+    for number in order:
+        yield from parts[number]
+
+
+def shuffled(page: Page, shuffle: Shuffle, path: str, count: int) -> list[int]:
+    """A drawn order of `count` things; one more at the end leaves the order of the others as it is."""
+    scope = _scope(page, shuffle)
+
+    def drawn(number: int) -> float:
+        return seeds.rng(page.context.seed, f"{scope}{path}/item:{number}").random()
+
+    return sorted(range(count), key=drawn)
+
+
+def _scope(page: Page, shuffle: Shuffle) -> str:
+    context = page.context
+    if shuffle.seed == "custom":
+        return f"prompt/custom:{shuffle.custom_seed}"
+    paths = {"experiment": "", "cohort": f"{context.cohort_path}/", "participant": f"{context.author.path}/"}
+    return f"{paths[shuffle.seed]}prompt:{page.key}"
+
+
+def _alias(context: PromptContext) -> str:
+    profile = context.author.profile
+    name = f"{profile.avatar} {context.author.name}".strip()
+    known = f"Others know you as: {name}{f', {profile.pronouns}' if profile.pronouns else ''}."
+    return known if context.author.kind == "mediator" else f"{known} {_LABEL}"
+
+
+def _persona(context: PromptContext) -> str:
+    heading = _MEDIATOR_PRIVATE if context.author.kind == "mediator" else _PRIVATE
+    attributes = [f"- {key}: {value}" for key, value in context.agent.attributes.items() if value is not None]
+    parts = [context.agent.text.strip(), "\n".join(attributes)]
+    described = "\n\n".join(part for part in parts if part)
+    return f"{heading}\n\n{described}" if described else ""
+
+
+def _stages(page: Page, item: StageContext) -> Iterator[str]:
+    *earlier, current = page.context.stages
+    if item.stage == ALL_STAGES:
+        if earlier:
+            yield _EARLIER
+        for stage in earlier:
+            yield from _shown(page, stage, item, with_answers=item.answers)
+    elif item.stage not in (THIS_STAGE, current.id):
+        yield from _one_earlier(page, item, earlier)
+        return
+    # What is asked now is shown as it is asked.
+    yield _CURRENT
+    yield from _shown(page, current, item, with_answers=False)
+
+
+def _one_earlier(page: Page, item: StageContext, earlier: Iterable[StageConfig]) -> Iterator[str]:
+    for stage in earlier:
+        if stage.id == item.stage:
+            yield _ONE_EARLIER
+            yield from _shown(page, stage, item, with_answers=item.answers)
+
+
+def _shown(page: Page, stage: StageConfig, item: StageContext, *, with_answers: bool) -> Iterator[str]:
+    """A stage with its name and what the item wants of it."""
+    yield f"[Stage: {stage.title}]"
+    if item.text:
+        yield stage.description.strip()
+    if item.info and stage.info.strip():
+        yield f"Additional information: {stage.info.strip()}"
+    if item.display:
+        view: StageView = page.context.view(stage)
+        yield _display(page, stage, kind_of(stage).describe(stage, view, with_answers=with_answers))
+
+
+def _display(page: Page, stage: StageConfig, blocks: Iterable[Block]) -> str:
+    """The blocks, turns line under line, everything else in paragraphs of its own."""
+    parts: list[str] = []
+    turns, left_out = 0, page.left_out.get(stage.id, 0)
+    for block in blocks:
+        if block.elapsed_ms is None and block.speaker is None:
+            parts += ["\n\n", block.text]
+            continue
+        turns += 1
+        if turns > left_out:
+            parts += ["\n", _turn(block.text)]
+        elif turns == 1:
+            # No member can write this line: what they write is never in the first column.
+            parts += ["\n", f"... {left_out} earlier {'message' if left_out == 1 else 'messages'} left out"]
+    page.turns[stage.id] = turns
+    return "".join(parts[1:])
+
+
+def _turn(said: str) -> str:
+    """One turn; its further lines are indented, so that none can pass for a turn, a heading or the end."""
+    first, *rest = said.splitlines() or [""]
+    return "\n".join([first, *(line if line.startswith(_INDENT) else _INDENT + line for line in rest)])
