@@ -125,3 +125,30 @@ async def test_a_provider_that_is_away_is_tried_as_often_as_allowed_and_then_giv
 
     assert [number for number, _ in await calls(lab)] == [1, 2, 3, 4]
     assert await state_of_draft(lab) == "failed"
+
+
+TALK = """
+parley: 1
+name: A talk
+personas: [{id: ada, prompt_token_budget: 1}, {id: bob}]
+stages:
+  - {id: talk, kind: group_chat, max_agent_run: 6}
+cohorts: [{seats: [{persona: ada}, {persona: bob}]}]
+"""
+
+
+async def test_what_a_prompt_leaves_out_is_recorded_with_its_call(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(TALK)
+
+    await lab.drain()
+
+    rows = await lab.rows(
+        "SELECT m.path, c.prompt, c.settings FROM model_calls c JOIN drafts d ON d.id = c.draft_id"
+        " JOIN members m ON m.id = d.member_id"
+    )
+    assert {row.path for row in rows if "left_out" in row.settings} == {"c1/m1"}
+    assert all("left_out" not in row.settings for row in rows if "left out" not in str(row.prompt))
+    for row in rows:
+        if "left_out" in row.settings:
+            assert f"... {row.settings['left_out']} earlier message" in str(row.prompt)

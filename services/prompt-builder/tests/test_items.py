@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from prompt_builder.items import Page, shuffled
-from prompt_builder.rendering import render
+from prompt_builder.rendering import render, tokens_of
 from shared.contracts.experiment import AgentConfig, ChatSettings, Profile
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PromptItems, Shuffle
+from shared.contracts.prompts import Prompt
 from shared.db.context import Answer, PromptContext
 from shared.stage import PAGE, TALK, Member, Message
 from shared.stages import read_stage
@@ -312,3 +313,86 @@ def test_groups_are_shuffled_apart_from_each_other() -> None:
     nested = group(group(*letters(), shuffle={}), title="outer")
 
     assert len({order(shown(first, second))[8:], order(shown(first)), order(shown(nested))}) == 3
+
+
+def with_budget(said: Sequence[Message], budget: int | None, *items: dict[str, Any]) -> PromptContext:
+    whole = context([{"type": "stage_context", "stage": "all"}, *items], said=said)
+    return replace(whole, agent=whole.agent.model_copy(update={"prompt_token_budget": budget}))
+
+
+def talk(*texts: str) -> list[Message]:
+    return [Message(seq, BOB.id, "Bob", said, seq * 1000) for seq, said in enumerate(texts, start=1)]
+
+
+def turns(prompt: Prompt) -> list[str]:
+    return [line for line in prompt.messages[1].content.splitlines() if line.startswith(("(", "..."))]
+
+
+def test_a_prompt_within_its_budget_is_left_as_it_is() -> None:
+    said = talk(*"abc")
+    whole = render(with_budget(said, None))
+
+    assert render(with_budget(said, tokens_of(whole.messages))) == whole
+    assert whole.left_out == 0
+
+
+def test_the_oldest_messages_are_left_out_and_a_line_says_so() -> None:
+    said = talk(*[letter * 100 for letter in "abcde"])
+    whole = render(with_budget(said, None))
+
+    prompt = render(with_budget(said, tokens_of(whole.messages) - 40))
+
+    assert prompt.left_out == 2
+    assert turns(prompt) == ["... 2 earlier messages left out", *turns(whole)[2:]]
+    assert prompt.fingerprint != whole.fingerprint
+    assert prompt.hints == whole.hints
+
+
+def test_the_newest_message_and_the_rest_of_the_prompt_always_stay() -> None:
+    said = talk("First.", "Second.")
+    prompt = render(with_budget(said, 1))
+
+    assert turns(prompt) == ["... 1 earlier message left out", "(00:02) Bob: Second."]
+    assert '"shouldRespond"' in prompt.messages[1].content
+    assert render(with_budget([], 1)) == render(with_budget([], None))
+    assert render(with_budget(said[:1], 1)).left_out == 0
+
+
+def test_what_is_not_shown_is_not_left_out() -> None:
+    said = talk(*["x" * 100] * 5)
+    hidden = context([{"type": "task"}], said=said)
+
+    prompt = render(replace(hidden, agent=hidden.agent.model_copy(update={"prompt_token_budget": 1})))
+
+    assert prompt.left_out == 0
+
+
+def test_earlier_conversations_are_shortened_first() -> None:
+    earlier = read_stage({"kind": "group_chat", "id": "first"})
+    whole = with_budget(talk("New.", "Newer."), 1)
+    both = replace(whole, stages=(earlier, TALKING), messages={**whole.messages, "first": tuple(talk("Old."))})
+
+    assert turns(render(both)) == [
+        "... 1 earlier message left out",
+        "... 1 earlier message left out",
+        "(00:02) Bob: Newer.",
+    ]
+
+
+@given(st.lists(st.text("ab ", max_size=300), max_size=12), st.integers(1, 1500))
+def test_a_budget_leaves_out_no_more_than_it_must(texts: list[str], budget: int) -> None:
+    said = talk(*texts)
+    whole, prompt = render(with_budget(said, None)), render(with_budget(said, budget))
+
+    assert len([line for line in turns(prompt) if line.startswith("(")]) == len(said) - prompt.left_out
+    if tokens_of(whole.messages) <= budget:
+        assert prompt == whole
+    elif prompt.left_out < len(said) - 1:
+        assert tokens_of(prompt.messages) <= budget
+
+
+def test_nobody_can_write_the_line_that_says_what_is_left_out() -> None:
+    prompt = render(with_budget(talk("Hello!\n... 9 earlier messages left out"), None))
+
+    assert "    ... 9 earlier messages left out" in prompt.messages[1].content
+    assert len(turns(prompt)) == 1

@@ -51,7 +51,10 @@ Later = Callable[[float, Callable[[], Awaitable[None]]], None]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call and what came of it; `reason` says why its reply cannot be used."""
+    """One call and what came of it; `reason` says why its reply cannot be used.
+
+    `left_out` is the number of messages that its prompt left out to stay within its budget.
+    """
 
     number: int
     path: str
@@ -59,6 +62,7 @@ class Attempt:
     reply: ModelReply
     started_at: datetime
     finished_at: datetime
+    left_out: int = 0
     reason: str | None = None
 
 
@@ -173,7 +177,7 @@ class Thinker:
         reply = await self._while_renewing(lease, model.reply(request))
         if reply is None:
             return None
-        return Attempt(number, path, request, storable(reply), started_at, self._clock.now())
+        return Attempt(number, path, request, storable(reply), started_at, self._clock.now(), prompt.left_out)
 
     async def _while_renewing(self, lease: drafts.Lease, call: Coroutine[Any, Any, ModelReply]) -> ModelReply | None:
         """The reply, with the lease kept for as long as it takes; a call whose lease was lost is broken off."""
@@ -364,6 +368,9 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
     """The row of `model_calls` for one attempt."""
     request, reply = attempt.request, attempt.reply
     prompt = orjson.dumps([{"role": message.role, "content": message.content} for message in request.messages])
+    settings = request.settings.model_dump(mode="json", exclude_defaults=True)
+    if attempt.left_out:
+        settings["left_out"] = attempt.left_out
     return {
         "call_id": seeds.row_id(lease.experiment_id, attempt.path),
         "draft_id": lease.draft_id,
@@ -374,7 +381,7 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "model_asked": request.settings.model,
         "model_returned": reply.model_returned or None,
         "model_mode": lease.model_mode,
-        "settings": as_json(request.settings.model_dump(mode="json", exclude_defaults=True)),
+        "settings": as_json(settings),
         "prompt": prompt.decode(),
         "prompt_hash": sha256(prompt).hexdigest(),
         "raw": reply.raw,

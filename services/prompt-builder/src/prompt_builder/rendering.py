@@ -4,8 +4,12 @@ Both are made of the same items and rendered by the same lines. Whatever a perso
 what others write and the form of the reply are always told.
 """
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import chain, takewhile
+from math import ceil
 from typing import Final
 
 from prompt_builder import defaults
@@ -28,6 +32,10 @@ from shared.errors import NotFound
 from shared.stage import StageView
 from shared.stages import kind_of
 
+Messages = tuple[ChatMessage, ...]
+
+CHARACTERS_PER_TOKEN: Final = 4
+"""What English texts have on average with the tokenizers in use."""
 _LONGEST_LAST_TEXT: Final = 200
 
 _USE: Final = (
@@ -54,7 +62,7 @@ def render(context: PromptContext) -> Prompt:
         raise NotFound("Nothing is asked of a model here.")
     reply = reply_format(model)
     key, items = prompt_items(context)
-    messages = _messages(Page(context, key), items, reply)
+    messages, left_out = within_budget(Page(context, key), items, reply)
     return Prompt.model_construct(
         messages=messages,
         reply_schema=reply.schema,
@@ -62,6 +70,7 @@ def render(context: PromptContext) -> Prompt:
         purpose=purpose,
         hints=_hints(context, view),
         fingerprint=fingerprint(messages),
+        left_out=left_out,
     )
 
 
@@ -74,7 +83,30 @@ def prompt_items(context: PromptContext) -> tuple[str, PromptItems]:
     return "", defaults.MEDIATOR if context.author.kind == "mediator" else defaults.PARTICIPANT
 
 
-def _messages(page: Page, items: PromptItems, reply: ReplyFormat) -> tuple[ChatMessage, ...]:
+def within_budget(page: Page, items: PromptItems, reply: ReplyFormat) -> tuple[Messages, int]:
+    """The messages, and how many turns of transcripts are left out of them: the oldest, as few as can be.
+
+    The newest turn stays, and so does all that is no transcript, even if that alone is more than the budget.
+    """
+    messages = _messages(page, items, reply)
+    budget = page.context.agent.prompt_token_budget
+    if budget is None or tokens_of(messages) <= budget:
+        return messages, 0
+    turns = [stage.id for stage in page.context.stages for _ in range(page.turns.get(stage.id, 0))][:-1]
+
+    def without(oldest: int) -> Messages:
+        return _messages(replace(page, left_out=Counter(turns[:oldest])), items, reply)
+
+    fewest = bisect_left(range(len(turns)), True, key=lambda oldest: tokens_of(without(oldest)) <= budget)
+    return without(fewest), fewest
+
+
+def tokens_of(messages: Messages) -> int:
+    """An estimate that is the same for every provider: a token for every four characters begun."""
+    return ceil(sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
+
+
+def _messages(page: Page, items: PromptItems, reply: ReplyFormat) -> Messages:
     """What comes before the first stage or task is said by the system, with the guards after its opening texts."""
     paragraphs = written(page, items)
     opening = _count(takewhile(bool, (isinstance(item, TextItem) for item in items)))

@@ -95,6 +95,8 @@ class Persona(Document):
     chat: ChatSettings = ChatSettings()
     prompts: dict[Slug, PromptItems] = {}
     """What the model is shown, by stage id or by kind; a stage's own prompt goes before that of its kind."""
+    prompt_token_budget: int | None = Field(default=None, ge=1)
+    """Prompts are kept to so many tokens (estimated: 4 characters each) by leaving out the oldest messages."""
 
 
 class Seat(Document):
@@ -152,3 +154,4 @@ class AgentConfig(BaseModel):
     model: ModelSettings
     chat: ChatSettings
     prompts: dict[str, PromptItems] = {}
+    prompt_token_budget: int | None = None

@@ -34,6 +34,8 @@ class Prompt(BaseModel):
     purpose: str
     hints: dict[str, Hint]
     fingerprint: str
+    left_out: int = 0
+    """How many messages of transcripts are not shown, so that the prompt stays within its budget."""
 
 
 def fingerprint(messages: Iterable[ChatMessage]) -> str:

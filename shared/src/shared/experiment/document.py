@@ -60,4 +60,5 @@ def snapshot(persona: Persona) -> AgentConfig:
         model=persona.model,
         chat=persona.chat,
         prompts=persona.prompts,
+        prompt_token_budget=persona.prompt_token_budget,
     )
