@@ -180,7 +180,9 @@ def _say_where(lab: EmbeddedLab, screen: Screen) -> None:
 
 def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
     # As it was called: `make run` calls it by its path, which need not be where the shell looks.
-    program = "parley" if shutil.which("parley") else os.path.relpath(sys.argv[0])
+    own_path = Path(sys.argv[0])
+    is_out_of_sight = own_path.name == "parley" and shutil.which("parley") is None
+    program = os.path.relpath(own_path) if is_out_of_sight else "parley"
     command = [program, "run", str(plan.file), "--resume"]
     if str(order.out) != "results":
         command += ["--out", str(order.out)]
