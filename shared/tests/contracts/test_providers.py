@@ -4,7 +4,13 @@ import itertools
 
 import pytest
 
-from shared.contracts.providers import ModelMode, effective_model_mode, model_mode_problems, serving_provider
+from shared.contracts.providers import (
+    ModelMode,
+    effective_model_mode,
+    model_mode_problems,
+    needed_provider,
+    serving_provider,
+)
 
 KEY = "sk-secret-0123456789"
 
@@ -71,3 +77,17 @@ def test_only_mode_mock_is_served_by_the_mock() -> None:
 def test_a_request_makes_a_draft_real() -> None:
     assert effective_model_mode("mock", requested_real=True) == "real"
     assert effective_model_mode("mock", requested_real=False) == "mock"
+
+
+def test_a_model_behind_crewai_needs_the_key_of_its_vendor() -> None:
+    needed = [
+        needed_provider("crewai", model) for model in ("anthropic/claude", "gpt-4.1-mini", "spam/eggs", "ollama/x")
+    ]
+
+    problems = model_mode_problems("real", needed, {})
+
+    assert needed == ["crewai/anthropic", "crewai/openai", "crewai/spam", "crewai/ollama"]
+    assert [
+        name in problem for name, problem in zip(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "spam"), problems, strict=True)
+    ]
+    assert needed_provider("openai", "some/model") == "openai"

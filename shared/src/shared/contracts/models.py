@@ -40,12 +40,12 @@ class ModelSettings(_Contract):
     provider: str = Field(
         default="openai",
         min_length=1,
-        description="Who serves the model: `openai` (OpenAI and every compatible endpoint) or `mock`.",
+        description="Who serves the model: `openai` (OpenAI and every compatible endpoint), `crewai` or `mock`.",
     )
     model: str = Field(
         default="gpt-4.1-mini",
         min_length=1,
-        description="The provider's name of the model.",
+        description="The provider's name of the model; `crewai` wants the vendor before it: `anthropic/...`.",
     )
     temperature: float | None = Field(
         default=None, ge=0, le=2, description="Sampling temperature, 0 to 2; lower is more predictable."
@@ -106,6 +106,9 @@ class ModelRequest(_Contract):
         default="reply", pattern=r"^[a-zA-Z0-9_-]{1,64}$", description="Name of the schema, told to the provider."
     )
     purpose: str = Field(default="", description="The stage kind that asks, such as `survey`.")
+    role: str = Field(default="", description="Who the agent is, for providers that ask; empty: by its name.")
+    goal: str = Field(default="", description="What the agent wants, for providers that ask.")
+    backstory: str = Field(default="", description="The agent's past, for providers that ask; empty: the prompt's.")
     hints: dict[str, Hint] = Field(
         default_factory=dict,
         description="Facts from which the mock writes plausible replies; never sent to a provider.",

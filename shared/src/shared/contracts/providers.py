@@ -8,6 +8,17 @@ ModelMode = Literal["mock", "real"]
 
 USE_MOCK_VARIABLE: Final = "LLM_USE_MOCK"
 MOCK_PROVIDER: Final = "mock"
+CREWAI_PROVIDER: Final = "crewai"
+
+# By what the model's name begins with; None where no key is needed.
+CREWAI_KEY_VARIABLES: Final[Mapping[str, str | None]] = {
+    "openai": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "gemini": "GEMINI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "ollama": None,
+}
 
 # Everything else counts as "use the mock": a typing error must not start paid calls.
 _NOT_TRUE: Final = frozenset({"", "0", "false", "no", "off"})
@@ -27,8 +38,20 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     for provider in (
         Provider(MOCK_PROVIDER, key_variable=None),
         Provider("openai", key_variable="OPENAI_API_KEY", base_url_variable="OPENAI_BASE_URL"),
+        *(Provider(f"{CREWAI_PROVIDER}/{vendor}", key) for vendor, key in CREWAI_KEY_VARIABLES.items()),
     )
 }
+
+
+def vendor_of(model: str) -> str:
+    """Whose model CrewAI calls: what stands before the first slash; without one it is OpenAI's."""
+    vendor, slash, _ = model.partition("/")
+    return vendor if slash else "openai"
+
+
+def needed_provider(provider: str, model: str) -> str:
+    """The name under which `PROVIDERS` says which key this model needs."""
+    return f"{CREWAI_PROVIDER}/{vendor_of(model)}" if provider == CREWAI_PROVIDER else provider
 
 
 def effective_model_mode(mode: ModelMode, *, requested_real: bool) -> ModelMode:

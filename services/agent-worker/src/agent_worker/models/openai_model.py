@@ -87,7 +87,7 @@ class OpenAIModel:
         return clients[-1]
 
     def _refused_by_status(self, error: openai.APIStatusError) -> ModelReply:
-        status = _status_of(error.status_code, error.code)
+        status = status_of_http(error.status_code, error.code)
         reply = self._failed(status, f"HTTP {error.status_code}: {error.message}")
         if status not in ("rate_limited", "unavailable"):
             return reply
@@ -179,7 +179,8 @@ def _limit_name(base_url: str, settings: ModelSettings) -> str:
     return "max_completion_tokens" if official or settings.reasoning_effort else "max_tokens"
 
 
-def _status_of(http_status: int, code: str | None) -> ModelStatus:
+def status_of_http(http_status: int, code: str | None) -> ModelStatus:
+    """What an HTTP status and the provider's own code mean for us."""
     if code in _TOO_LONG_CODES or http_status == 413:
         return "too_long"
     if code in _REFUSAL_CODES:
@@ -207,7 +208,7 @@ def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply:
         return ModelReply(
             status="error", raw=preview, error="the endpoint answered with something else than a completion"
         )
-    status, parsed, error = _judge(text, refusal, finish_reason, fields)
+    status, parsed, error = judge(text, refusal, finish_reason, fields)
     return ModelReply(
         status=status,
         parsed=parsed,
@@ -220,9 +221,10 @@ def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply:
     )
 
 
-def _judge(
+def judge(
     text: str, refusal: str, finish_reason: str | None, fields: Collection[str]
 ) -> tuple[ModelStatus, dict[str, Any] | None, str | None]:
+    """What a text that came is: its status, the object in it, and what is wrong."""
     if refusal or finish_reason == "content_filter":
         return "refused", None, "the model refused to answer"
     if finish_reason == "length":

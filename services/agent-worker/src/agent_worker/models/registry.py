@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from agent_worker.models.crewai_model import CrewAIModel
+from agent_worker.models.crewai_model import is_installed as crewai_is_installed
 from agent_worker.models.limits import DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL, LimitedModel
 from agent_worker.models.mock import MockModel
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.models.seam import Model
-from shared.contracts.providers import MOCK_PROVIDER, PROVIDERS
+from shared.contracts.providers import CREWAI_KEY_VARIABLES, CREWAI_PROVIDER, MOCK_PROVIDER, PROVIDERS
 
 # Makes the model of one provider, or None when the environment lacks its key.
 Factory = Callable[[Mapping[str, str]], Model | None]
@@ -20,8 +22,14 @@ def _openai(environ: Mapping[str, str]) -> Model | None:
     return OpenAIModel(key, base_url=base_url or None) if key else None
 
 
+def _crewai(environ: Mapping[str, str]) -> Model | None:
+    keys = {vendor: environ.get(name, "").strip() if name else "" for vendor, name in CREWAI_KEY_VARIABLES.items()}
+    usable = {vendor: key for vendor, key in keys.items() if key or CREWAI_KEY_VARIABLES[vendor] is None}
+    return CrewAIModel(usable) if crewai_is_installed() else None
+
+
 # A new provider is a module of this package, a row of shared.contracts.providers, and a line here.
-FACTORIES: Final[Mapping[str, Factory]] = {"openai": _openai}
+FACTORIES: Final[Mapping[str, Factory]] = {"openai": _openai, CREWAI_PROVIDER: _crewai}
 
 
 def build_models(

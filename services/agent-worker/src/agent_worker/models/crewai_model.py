@@ -1,0 +1,230 @@
+"""Models through CrewAI: an Agent with role, goal and backstory, and a Task; the only module that imports crewai.
+
+CrewAI is loaded with the first call, because that takes seconds. Its agents block, so each call has a thread. What the
+agent makes of a reply is left aside: the reply is what the model wrote, and one attempt is one call.
+"""
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from datetime import UTC, datetime
+from functools import cache
+from importlib.util import find_spec
+from threading import Lock
+from types import SimpleNamespace
+from typing import Any, Final
+
+from agent_worker.models.openai_model import judge, redact, retry_after_seconds, status_of_http
+from shared.contracts.models import HINT_SPEAKER_NAME, ModelReply, ModelRequest, ModelStatus
+from shared.contracts.providers import vendor_of
+
+_MOST_THREADS: Final = 64
+_EXPECTED: Final = "The reply that the task asks for, in the form it asks for, and nothing else."
+_GOAL: Final = "Do what the task says, as the person you are."
+_QUIET: Final = {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_DISABLE_TRACKING": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "OTEL_SDK_DISABLED": "true",
+}
+_NO_KEY: Final = "not-needed"
+_loading = Lock()
+
+
+def is_installed() -> bool:
+    """Whether this environment has CrewAI, without loading it."""
+    return find_spec("crewai") is not None
+
+
+class CrewAIModel:
+    """Calls the vendor that a model's name begins with (`anthropic/...`), with that vendor's key of `keys`."""
+
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        self._keys = keys
+        self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="crewai")
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        vendor = vendor_of(request.settings.model)
+        if vendor not in self._keys:
+            return ModelReply(status="auth_error", error=f"there is no key for the models of {vendor!r}")
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._threads, _library)
+        try:
+            async with asyncio.timeout(request.settings.timeout_seconds):
+                return await loop.run_in_executor(
+                    self._threads, copy_context().run, _ask, request, self._keys[vendor] or _NO_KEY
+                )
+        except TimeoutError:
+            return ModelReply(status="timeout", error=f"no reply within {request.settings.timeout_seconds:g} s")
+
+    async def aclose(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _ask(request: ModelRequest, api_key: str) -> ModelReply:
+    """One call of the model, by an agent of its own. Blocks."""
+    library = _library()
+    library.silence(True)
+    try:
+        model = library.OneCall(inner=library.LLM(**llm_arguments(request, api_key)))
+    except Exception as error:  # noqa: BLE001 - whatever a vendor's library says of the settings
+        return _failed(error, api_key)
+    try:
+        agent = library.Agent(**agent_arguments(request), llm=model)
+        library.Task(description=task_text(request), expected_output=_EXPECTED, agent=agent).execute_sync(agent)
+    except Exception as error:  # noqa: BLE001 - the agent's own troubles with a reply do not matter
+        if model.outcome is None:
+            return _failed(error, api_key)
+    if isinstance(model.outcome, Exception):
+        return _failed(model.outcome, api_key)
+    return _read(model, request)
+
+
+def llm_arguments(request: ModelRequest, api_key: str) -> dict[str, Any]:
+    """What CrewAI's LLM is made with; settings that are not set are left to the provider."""
+    settings = request.settings
+    vendor = vendor_of(settings.model)
+    optional = {
+        "base_url": settings.base_url,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "max_tokens": settings.max_tokens,
+        "stop": list(settings.stop) or None,
+        "reasoning_effort": settings.reasoning_effort,
+        "extra_body": settings.extra_body or None,
+    }
+    return {
+        "model": settings.model if "/" in settings.model else f"{vendor}/{settings.model}",
+        "api_key": api_key,
+        "timeout": settings.timeout_seconds,
+        **({} if vendor == "gemini" else {"max_retries": 0}),
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def agent_arguments(request: ModelRequest) -> dict[str, Any]:
+    """Who speaks: the persona's role, goal and backstory; without a backstory, what the prompt says of the agent."""
+    return {
+        "role": request.role or str(request.hints.get(HINT_SPEAKER_NAME) or "a participant"),
+        "goal": request.goal or _GOAL,
+        "backstory": request.backstory or _texts(request, "system"),
+        "verbose": False,
+        "allow_delegation": False,
+        "cache": False,
+        "max_iter": 1,
+        "max_retry_limit": 0,
+        "respect_context_window": False,
+    }
+
+
+def task_text(request: ModelRequest) -> str:
+    """The prompt as the description of a task, without what the backstory says already."""
+    told = [_texts(request, "system")] if request.backstory else []
+    return "\n\n".join([*told, *(message.content for message in request.messages if message.role != "system")])
+
+
+def _texts(request: ModelRequest, role: str) -> str:
+    return "\n\n".join(message.content for message in request.messages if message.role == role)
+
+
+def _read(model: Any, request: ModelRequest) -> ModelReply:
+    text, usage = str(model.outcome or ""), model.inner.get_token_usage_summary()
+    status, parsed, error = judge(text, "", None, request.reply_schema.get("required", ()))
+    is_counted = usage.successful_requests > 0
+    return ModelReply(
+        status=status,
+        parsed=parsed,
+        raw=text,
+        tokens_in=usage.prompt_tokens if is_counted else None,
+        tokens_out=usage.completion_tokens if is_counted else None,
+        error=error,
+    )
+
+
+def _failed(error: Exception, api_key: str) -> ModelReply:
+    causes = list(_causes(error))
+    known = (status for status in map(_status_of, causes) if status is not None)
+    status: ModelStatus = next(known, "error")
+    wait = None
+    if status in ("rate_limited", "unavailable"):
+        headers = (getattr(getattr(cause, "response", None), "headers", None) for cause in causes)
+        wait = next((retry_after_seconds(each, datetime.now(UTC)) for each in headers if each is not None), None)
+    return ModelReply(status=status, error=redact(str(error), api_key), retry_after_seconds=wait)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
+        cause = cause.__cause__ or cause.__context__
+
+
+def _status_of(error: BaseException) -> ModelStatus | None:
+    """What an error of a vendor's library means; None when it says nothing, and its cause may."""
+    http_status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    if isinstance(http_status, int):
+        code = getattr(error, "code", None)
+        return status_of_http(http_status, code if isinstance(code, str) else None)
+    name = type(error).__name__
+    if "ContextLength" in name:
+        return "too_long"
+    if "Timeout" in name:
+        return "timeout"
+    return "unavailable" if isinstance(error, ConnectionError) or "Connect" in name else None
+
+
+def _library() -> SimpleNamespace:
+    with _loading:
+        return _load()
+
+
+@cache
+def _load() -> SimpleNamespace:
+    """CrewAI, silent: it sends nothing home, prints nothing, and logs no errors that are rows in the data."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+    from crewai import LLM, Agent, Task
+    from crewai.events.utils.console_formatter import set_suppress_console_output
+    from crewai.llms.base_llm import BaseLLM
+    from pydantic import PrivateAttr
+
+    logging.getLogger("crewai").setLevel(logging.CRITICAL)
+    # It logs errors of providers, with what they say, on the root logger.
+    logging.getLogger().addFilter(_is_not_of_crewai)
+
+    class OneCall(BaseLLM):  # type: ignore[misc]
+        """A model that is called once, and keeps what came of it."""
+
+        inner: Any
+        _outcome: Any = PrivateAttr(default=None)
+
+        def __init__(self, *, inner: Any) -> None:
+            super().__init__(model=inner.model, inner=inner)
+
+        @property
+        def outcome(self) -> Any:
+            """The text, the exception, or None while nothing was asked."""
+            return self._outcome
+
+        def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+            if self._outcome is None:
+                try:
+                    self._outcome = self.inner.call(messages)
+                except Exception as error:  # noqa: BLE001 - kept, and read by the caller
+                    self._outcome = error
+            # An answer in the agent's own words ends its work, whatever the model wrote.
+            return "Thought: I am done.\nFinal Answer: done"
+
+        async def acall(self, messages: Any, *args: Any, **kwargs: Any) -> str:
+            return self.call(messages)
+
+    return SimpleNamespace(LLM=LLM, Agent=Agent, Task=Task, OneCall=OneCall, silence=set_suppress_console_output)
+
+
+def _is_not_of_crewai(record: logging.LogRecord) -> bool:
+    return record.name != "root" or f"{os.sep}crewai{os.sep}" not in record.pathname
