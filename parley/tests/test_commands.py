@@ -66,6 +66,16 @@ def test_a_file_that_is_not_there_is_refused(parley: Parley) -> None:
     assert "absent.yaml cannot be read: No such file" in result.stderr
 
 
+def test_a_provider_that_is_not_installed_is_refused_before_anything_starts(parley: Parley, good: Path) -> None:
+    good.write_text(GOOD.replace("{id: ada,", "{id: ada, model: {provider: crewai, model: openai/some},"))
+
+    result = parley("run", good, OPENAI_API_KEY="any text")
+
+    assert result.returncode == 2
+    assert "Nobody in this lab serves the models of provider 'crewai/openai'" in result.stderr
+    assert not (good.parent / ".parley").exists()
+
+
 def test_real_models_without_their_key_are_refused_before_anything_starts(
     parley: Parley, good: Path, tmp_path: Path
 ) -> None:

@@ -15,7 +15,7 @@ from uuid import UUID
 import httpx2
 import structlog
 
-from agent_worker.models import Model, build_models
+from agent_worker.models import Model, build_models, served_providers
 from agent_worker.prompts import PromptClient
 from agent_worker.worker import Worker
 from gateway.app import create_app
@@ -188,7 +188,14 @@ class EmbeddedLab:
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:
         port = listener.getsockname()[1]
         settings = read_settings(GatewaySettings).model_copy(update={"host": HOST, "port": port})
-        app = create_app(database, bus, self.clock, settings, environ=self._environ)
+        app = create_app(
+            database,
+            bus,
+            self.clock,
+            settings,
+            environ=self._environ,
+            served_providers=served_providers(self._environ),
+        )
         await stack.enter_async_context(serving(app, settings, listener))
         self.url = f"http://{HOST}:{port}"
 

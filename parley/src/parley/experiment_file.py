@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from agent_worker.models import served_providers
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import effective_model_mode, model_mode_problems
 from shared.errors import InvalidInput
@@ -44,7 +45,14 @@ def chosen_mode(experiment: Experiment, models: Models | None, environ: Mapping[
     """
     mode: ModelMode = "mock" if models == "mock" else experiment.model_mode
     requested_real = models == "real"
-    refuse(model_mode_problems(mode, providers_used(experiment), environ, requested_real=requested_real))
+    problems = model_mode_problems(
+        mode,
+        providers_used(experiment),
+        environ,
+        requested_real=requested_real,
+        served=served_providers(environ),
+    )
+    refuse(problems)
     return effective_model_mode(mode, requested_real=requested_real)
 
 
@@ -62,7 +70,12 @@ def kept_mode(
         )
     requested_real = models == "real"
     problems = model_mode_problems(
-        stored, providers_used(experiment), environ, requested_real=requested_real, is_draft=False
+        stored,
+        providers_used(experiment),
+        environ,
+        requested_real=requested_real,
+        is_draft=False,
+        served=served_providers(environ),
     )
     refuse(problems)
     return stored

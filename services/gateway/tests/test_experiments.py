@@ -6,6 +6,7 @@ import io
 import json
 import zipfile
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -172,6 +173,19 @@ async def test_an_oversized_body_is_refused_announced_or_not(api: Api, path: str
         assert refused.status_code == 413
         assert refused.headers["content-type"] == "application/problem+json"
         assert refused.json()["code"] == "too_large"
+
+
+async def test_a_provider_that_nobody_serves_is_refused_at_the_start(api: Api) -> None:
+    ann = {**AGENT, "model": {"provider": "crewai", "model": "ollama/some"}}
+    document = {**FILE, "model_mode": "real", "personas": [ann], "cohorts": [{"seats": [{"persona": "ann"}]}]}
+    created = await api.experimenter("POST", "/v1/experiments", json=document)
+    state = api.app.state
+    state.context = replace(state.context, served_providers={"mock", "openai"})
+
+    refused = await api.experimenter("POST", f"/v1/experiments/{created.json()['id']}/start")
+
+    assert refused.status_code == 409
+    assert "Nobody in this lab serves the models of provider 'crewai/ollama'" in refused.json()["detail"]
 
 
 async def test_real_models_are_refused_naming_what_is_missing(api: Api) -> None:

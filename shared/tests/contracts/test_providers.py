@@ -91,3 +91,12 @@ def test_a_model_behind_crewai_needs_the_key_of_its_vendor() -> None:
         name in problem for name, problem in zip(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "spam"), problems, strict=True)
     ]
     assert needed_provider("openai", "some/model") == "openai"
+
+
+def test_a_provider_that_nobody_serves_is_refused_by_name() -> None:
+    (problem,) = model_mode_problems("real", ["crewai/openai"], {"OPENAI_API_KEY": KEY}, served=["mock", "openai"])
+
+    assert "'crewai/openai'" in problem
+    assert "parley-agent-worker[crewai]" in problem
+    assert model_mode_problems("real", ["crewai/openai"], {"OPENAI_API_KEY": KEY}, served=["mock", "crewai"]) == []
+    assert model_mode_problems("mock", ["crewai/openai"], {}, served=["mock"]) == []

@@ -171,6 +171,9 @@ class Thinker:
             reply_schema=prompt.reply_schema,
             reply_name=prompt.reply_name,
             purpose=prompt.purpose,
+            role=lease.agent.role,
+            goal=lease.agent.goal,
+            backstory=lease.agent.backstory,
             hints=prompt.hints,
         )
         started_at = self._clock.now()

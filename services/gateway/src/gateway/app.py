@@ -1,7 +1,7 @@
 """The gateway: HTTP in, server-sent events out, exports."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 
@@ -26,10 +26,12 @@ def create_app(
     settings: GatewaySettings,
     *,
     environ: Mapping[str, str] = os.environ,
+    served_providers: Collection[str] | None = None,
 ) -> FastAPI:
     """The API over these parts, which stay the caller's: it closes none of them.
 
-    `environ` is where the keys of model providers are looked for when an experiment is started. Live streams run while
+    `environ` is where the keys of model providers are looked for when an experiment is started; one whose
+    provider is not among `served_providers` is refused then, unless they are None, not known. Live streams run while
     the application's lifespan does; `app.state.context.live.close()` ends them, so that a server can stop.
     """
     live = Live(
@@ -47,7 +49,7 @@ def create_app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.context = Context(database, bus, clock, settings, environ, live)
+    app.state.context = Context(database, bus, clock, settings, environ, live, served_providers)
     for module in (health, experiments, participants):
         app.include_router(module.router)
     problems.install(app)

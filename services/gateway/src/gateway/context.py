@@ -1,7 +1,7 @@
 """What every handler works with, and the transaction in which it does its work."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, TypeVar
 
@@ -21,7 +21,10 @@ EXPORTS_AT_ONCE = 2
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The parts of one gateway. `environ` is where the keys of model providers are looked for."""
+    """The parts of one gateway. `environ` is where the keys of model providers are looked for.
+
+    `served_providers` are those that the workers of this lab have; None: not known here.
+    """
 
     database: Database
     bus: Bus
@@ -29,6 +32,7 @@ class Context:
     settings: GatewaySettings
     environ: Mapping[str, str]
     live: Live
+    served_providers: Collection[str] | None = None
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
 
     async def decide(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:

@@ -88,6 +88,12 @@ class Persona(Document):
     """How others see the agent."""
     text: str = ""
     """Private background, shown to the model only."""
+    role: str = ""
+    """Who the agent is, for `crewai`. Empty: its name."""
+    goal: str = ""
+    """What the agent wants, for `crewai`."""
+    backstory: str = ""
+    """The agent's past, for `crewai`. Empty: what the prompt says of the agent, its `text` included."""
     attributes: dict[str, str | int | float | bool | None] = {}
     """Background data of the persona."""
     model: ModelSettings = ModelSettings()
@@ -153,5 +159,8 @@ class AgentConfig(BaseModel):
     attributes: dict[str, Any]
     model: ModelSettings
     chat: ChatSettings
+    role: str = ""
+    goal: str = ""
+    backstory: str = ""
     prompts: dict[str, PromptItems] = {}
     prompt_token_budget: int | None = None

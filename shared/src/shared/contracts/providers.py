@@ -1,6 +1,6 @@
 """Which key each model provider needs, and the gate that refuses real calls unless everything says yes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -71,11 +71,13 @@ def model_mode_problems(
     *,
     requested_real: bool = False,
     is_draft: bool = True,
+    served: Collection[str] | None = None,
 ) -> list[str]:
     """Why an experiment may not start, one sentence per reason; empty when it may.
 
     Mock always may, unless real was requested. Real needs the environment not to insist on the mock, the experiment
-    (its model_mode, or the request while it `is_draft`) to say so, and the key of every provider used.
+    (its model_mode, or the request while it `is_draft`) to say so, the key of every provider used, and somebody who
+    serves it: `served` are the providers that this lab's workers have, None when they are not known here.
     No value of the environment is ever part of a message.
     """
     if effective_model_mode(mode, requested_real=requested_real) == "mock":
@@ -83,7 +85,7 @@ def model_mode_problems(
     return [
         *_switch_problems(environ),
         *_experiment_problems(mode, is_draft=is_draft),
-        *(problem for name in sorted(set(providers)) for problem in _provider_problems(name, environ)),
+        *(problem for name in sorted(set(providers)) for problem in _provider_problems(name, environ, served)),
     ]
 
 
@@ -105,13 +107,20 @@ def _experiment_problems(mode: ModelMode, *, is_draft: bool) -> list[str]:
     ]
 
 
-def _provider_problems(name: str, environ: Mapping[str, str]) -> list[str]:
+def _provider_problems(name: str, environ: Mapping[str, str], served: Collection[str] | None) -> list[str]:
     provider = PROVIDERS.get(name)
     if provider is None:
         return [f"No provider of models is called {name!r}. Use one of: {', '.join(sorted(PROVIDERS))}."]
     if provider.key_variable is None or environ.get(provider.key_variable, "").strip():
-        return []
+        return _unserved_problems(name, served)
     return [
         f"The key of provider {name!r} is missing: {provider.key_variable} is not set. Put it in the environment or "
         f"in .env (any text will do for a local endpoint that asks for none), or run with the mock (--models mock)."
     ]
+
+
+def _unserved_problems(name: str, served: Collection[str] | None) -> list[str]:
+    if served is None or name.partition("/")[0] in served:
+        return []
+    package = "parley-agent-worker[crewai]" if name.startswith(f"{CREWAI_PROVIDER}/") else "parley-agent-worker"
+    return [f"Nobody in this lab serves the models of provider {name!r}. Install {package!r} where the lab runs."]

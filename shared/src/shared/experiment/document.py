@@ -59,6 +59,9 @@ def snapshot(persona: Persona) -> AgentConfig:
         attributes=dict(persona.attributes),
         model=persona.model,
         chat=persona.chat,
+        role=persona.role,
+        goal=persona.goal,
+        backstory=persona.backstory,
         prompts=persona.prompts,
         prompt_token_budget=persona.prompt_token_budget,
     )

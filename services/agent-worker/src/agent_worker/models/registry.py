@@ -49,3 +49,8 @@ def build_models(
         if model is not None:
             models[name] = LimitedModel(model, max_concurrent_calls_per_model)
     return models
+
+
+def served_providers(environ: Mapping[str, str]) -> frozenset[str]:
+    """The names of the providers that a process with this environment can serve."""
+    return frozenset(build_models(environ))

@@ -162,7 +162,7 @@ def _check_models(context: Context, experiment: Experiment, mode: Literal["mock"
     """Raises:
     Conflict: naming everything that is missing for real models.
     """
-    problems = model_mode_problems(mode, providers_used(experiment), context.environ)
+    problems = model_mode_problems(mode, providers_used(experiment), context.environ, served=context.served_providers)
     if problems:
         raise Conflict("Real models cannot be used. " + " ".join(problems), reason="real_models_refused")
 
