@@ -114,3 +114,19 @@ def test_a_wrong_address_of_a_server_is_named(parley: Parley, good: Path) -> Non
     assert result.returncode == 2
     assert "PARLEY_DATABASE_URL" in result.stderr
     assert "secret" not in result.stderr
+
+
+def test_a_table_of_personas_lies_beside_its_file(parley: Parley, tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (tmp_path / "people.csv").write_text("id\nada\nbob\n")
+    (folder / "people.csv").write_text("id\nada\nbob\n")
+    text = GOOD.replace("{persona: ada, count: 2}", "{each_row: true}").replace("personas:\n  - {id: ada", "unused: {#")
+    text = "\n".join(line for line in text.splitlines() if "unused" not in line)
+    (folder / "good.yaml").write_text(f"{text}\npersonas_from: {{file: people.csv}}\n")
+    (folder / "bad.yaml").write_text(f"{text}\npersonas_from: {{file: ../people.csv}}\n")
+
+    assert "participants: 2." in parley("validate", folder / "good.yaml").stdout
+    refused = parley("validate", folder / "bad.yaml")
+    assert refused.returncode == 2
+    assert "personas_from.file" in refused.stderr

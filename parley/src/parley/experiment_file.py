@@ -1,13 +1,14 @@
 """An experiment file as the command line takes it: read, checked, and let through the gate to real models."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from agent_worker.models import served_providers
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import effective_model_mode, model_mode_problems
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, Problem
 from shared.experiment import (
     Experiment,
     load,
@@ -25,11 +26,22 @@ def read_experiment(path: Path) -> Experiment:
         InvalidInput: the file cannot be read, or with everything that is wrong in it.
         TooLarge: nobody writes such a file by hand.
     """
+    return load(_content(path), str(path), read_table=partial(_table, path.parent))
+
+
+def _table(folder: Path, name: str) -> bytes:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        place = Problem("personas_from.file", repr(name), "a file in the folder of the experiment file or below")
+        raise InvalidInput("The table of personas is not where it should be.", [place])
+    return _content(path)
+
+
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
-    return load(content, str(path))
 
 
 def has_open_seats(experiment: Experiment) -> bool:

@@ -105,6 +105,15 @@ class Persona(Document):
     """Prompts are kept to so many tokens (estimated: 4 characters each) by leaving out the oldest messages."""
 
 
+class PersonasFrom(Document):
+    """A table of personas beside the experiment file; the command line reads it."""
+
+    file: str = Field(min_length=1)
+    """A CSV file with a header, in the folder of the experiment file or below. Each row is a persona."""
+    each: dict[str, Any] = {}
+    """Fields that all of them have; `{{column}}` is replaced by the row's cell."""
+
+
 class Seat(Document):
     """A place in a cohort and who plays it: a persona, or a person who joins."""
 
@@ -112,6 +121,8 @@ class Seat(Document):
     """The id of the persona that takes this seat; leave it out for a person."""
     open: bool = False
     """True: a person takes this seat by joining."""
+    each_row: bool = False
+    """True: one seat for each persona of the table in `personas_from`."""
     count: int = Field(default=1, ge=1, le=10_000)
     """How many seats like this one."""
 

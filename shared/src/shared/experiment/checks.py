@@ -43,7 +43,7 @@ class _Parts:
 def problems(value: Mapping[str, Json]) -> list[Problem]:
     """All problems of the file that stand between its parts."""
     parts = _split(value)
-    found = [*_repeated_ids(parts), *_cohort_problems(parts), *_stage_problems(parts)]
+    found = [*_unread_table(value), *_repeated_ids(parts), *_cohort_problems(parts), *_stage_problems(parts)]
     if parts.is_whole("stages", parts.stages) and parts.is_whole("personas", parts.personas):
         found += _arm_problems(parts, value.get("variables"))
     return _once(found)
@@ -81,6 +81,12 @@ def _ids(values: Sequence[Json]) -> Iterator[tuple[int, str]]:
             yield index, value["id"]
 
 
+def _unread_table(value: Mapping[str, Json]) -> Iterator[Problem]:
+    """What is left of a table that nobody has read; the command line puts its rows in their places first."""
+    if value.get("personas_from") is not None:
+        yield Problem("personas_from", "a table", "`personas`: only the command line reads tables")
+
+
 def _repeated_ids(parts: _Parts) -> Iterator[Problem]:
     for what, ids in parts.ids.items():
         first: dict[str, int] = {}
@@ -95,7 +101,9 @@ def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
         where = f"cohorts[{index}]"
         for number, seat in enumerate(plan.seats):
             place = f"{where}.seats[{number}]"
-            if seat.open == (seat.persona is not None):
+            if seat.each_row:
+                yield Problem(f"{place}.each_row", "true", "a table in `personas_from`, and no `persona` beside it")
+            elif seat.open == (seat.persona is not None):
                 found = "a persona and `open: true`" if seat.open else "neither a persona nor `open: true`"
                 yield Problem(place, found, "one of the two: a persona plays the seat, or a person who joins")
             elif seat.persona is not None:

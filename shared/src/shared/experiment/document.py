@@ -4,7 +4,16 @@ from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
 
-from shared.contracts.experiment import AgentConfig, CohortPlan, Document, ModelMode, Pace, Persona, Treatment
+from shared.contracts.experiment import (
+    AgentConfig,
+    CohortPlan,
+    Document,
+    ModelMode,
+    Pace,
+    Persona,
+    PersonasFrom,
+    Treatment,
+)
 from shared.stages import AnyStage
 
 SCHEMA_VERSION: Final = 1
@@ -36,6 +45,8 @@ class Experiment(Document):
     """The steps in their order."""
     personas: tuple[Persona, ...] = ()
     """Who the agents are."""
+    personas_from: PersonasFrom | None = None
+    """Further personas, one for each row of a table."""
     cohorts: tuple[CohortPlan, ...] = Field(min_length=1)
     """The groups of participants, with their seats."""
     treatments: tuple[Treatment, ...] = ()

@@ -11,18 +11,28 @@ from shared.experiment import checks
 from shared.experiment.complaints import found, translate
 from shared.experiment.document import Experiment, json_schema
 from shared.experiment.parsing import MAX_BYTES, check_values, parse
+from shared.experiment.table import ReadTable, with_table
 
 Json = Any
 
 
-def load(content: str | bytes, name: str = "experiment.yaml", *, max_bytes: int = MAX_BYTES) -> Experiment:
+def load(
+    content: str | bytes,
+    name: str = "experiment.yaml",
+    *,
+    max_bytes: int = MAX_BYTES,
+    read_table: ReadTable | None = None,
+) -> Experiment:
     """The experiment in a file: JSON when `name` ends in `.json`, YAML otherwise.
+
+    `read_table` gives the table of personas that the file names; without it, a file that names one is refused.
 
     Raises:
         TooLarge: more than `max_bytes`.
         InvalidInput: with all problems.
     """
-    return validate(parse(content, name, max_bytes=max_bytes), name)
+    value = parse(content, name, max_bytes=max_bytes)
+    return validate(value if read_table is None else with_table(value, read_table), name)
 
 
 def validate(value: Json, name: str = "experiment") -> Experiment:
