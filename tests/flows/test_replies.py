@@ -56,6 +56,7 @@ async def test_a_reply_is_posted_however_it_is_written(database: Database, writt
 
     assert messages == ["Hello."]
     assert [call.status for call in calls] == ["ok"]
+    assert calls[0].cost > 0
 
 
 @pytest.mark.parametrize("written", [reply(shouldRespond="false"), reply(response="  ")])

@@ -17,6 +17,7 @@ import structlog
 from pydantic import BaseModel, ValidationError
 
 from agent_worker.models import Model, backoff_seconds
+from agent_worker.models.prices import cost_usd
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import CAUSE, walk_on
@@ -393,6 +394,7 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "error": attempt.reason or reply.error,
         "tokens_in": reply.tokens_in,
         "tokens_out": reply.tokens_out,
+        "cost": cost_usd(request.settings, reply) if lease.model_mode == "real" else None,
         "started_at": attempt.started_at,
         "finished_at": attempt.finished_at,
     }

@@ -157,10 +157,11 @@ async def renew(session: Session, lease: Lease, until: datetime) -> bool:
 
 _CALL = """
     INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, model_mode,
-        settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, started_at, finished_at)
+        settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
+        started_at, finished_at)
     VALUES (:call_id, :draft_id, :part, :attempt, :call_path, :provider, :model_asked, :model_returned, :model_mode,
         CAST(:settings AS jsonb), CAST(:prompt AS jsonb), :prompt_hash, :raw, CAST(:parsed AS jsonb), :status, :error,
-        :tokens_in, :tokens_out, :started_at, :finished_at)
+        :tokens_in, :tokens_out, :cost, :started_at, :finished_at)
     ON CONFLICT DO NOTHING
 """
 _SAVE_CALL = text(_CALL)

@@ -1,0 +1,39 @@
+"""What a call costs by the list prices of `prices.json`; a model that is not in it costs nobody knows what."""
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from shared.contracts.models import ModelReply, ModelSettings
+from shared.contracts.providers import CREWAI_PROVIDER
+
+_MILLION: Final = 1_000_000
+_DATE: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
+
+
+def cost_usd(settings: ModelSettings, reply: ModelReply) -> Decimal | None:
+    """The list price of this call in USD, discounts for caching left aside.
+
+    None when the model has no price, the provider told no tokens, or `base_url` names somebody else's endpoint.
+    """
+    price = _prices().get(_priced_name(settings))
+    if price is None or settings.base_url is not None or reply.tokens_in is None or reply.tokens_out is None:
+        return None
+    return (reply.tokens_in * price["input"] + reply.tokens_out * price["output"]) / _MILLION
+
+
+def _priced_name(settings: ModelSettings) -> str:
+    is_prefixed = settings.provider == CREWAI_PROVIDER and "/" in settings.model
+    vendor = "openai" if settings.provider == CREWAI_PROVIDER else settings.provider
+    return _DATE.sub("", settings.model if is_prefixed else f"{vendor}/{settings.model}")
+
+
+@cache
+def _prices() -> Mapping[str, Mapping[str, Decimal]]:
+    content = (files("agent_worker.models") / "prices.json").read_text(encoding="utf-8")
+    prices: Mapping[str, Mapping[str, Decimal]] = json.loads(content, parse_float=Decimal, parse_int=Decimal)["prices"]
+    return prices
