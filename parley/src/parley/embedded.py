@@ -36,6 +36,7 @@ from shared.db.lab import LabClaim, claim_lab
 from shared.db.outbox import Outbox
 from shared.db.session import Database, connect
 from shared.errors import SettingsInvalid, Unavailable
+from shared.memory import collect_garbage_rarely
 from shared.settings import ServerSettings, read_settings
 
 log = structlog.get_logger(__name__)
@@ -131,6 +132,7 @@ class EmbeddedLab:
         await stack.enter_async_context(_in_background(self._keep_claim(claim)))
         if listener is not None:
             await self._serve(stack, listener, database, bus)
+        collect_garbage_rarely()
 
     async def _database_url(self, stack: AsyncExitStack) -> str:
         if self._servers.database_url is not None:

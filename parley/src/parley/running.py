@@ -28,7 +28,6 @@ from shared.db.following import Failed, failed_members, open_seats, others_runni
 from shared.errors import InvalidInput, NotFound, Unavailable
 from shared.experiment import Experiment
 from shared.exports import export
-from shared.memory import collect_garbage_rarely
 from shared.settings import ServerSettings, read_settings
 
 DEFAULT_PORT: Final = 8000
@@ -72,7 +71,6 @@ def execute(order: Order) -> int:
     """
     servers = read_settings(ServerSettings)
     plan = None if order.file is None else _plan(order, order.file)
-    collect_garbage_rarely()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_execute(order, plan, servers))
 
