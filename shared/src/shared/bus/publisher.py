@@ -12,6 +12,8 @@ from shared.contracts.hints import Hint
 log = structlog.get_logger(__name__)
 
 OutboxRow = tuple[int, Hint]
+_FACTS_PAUSE_SECONDS = 0.02
+
 Row = tuple[int | None, Hint]
 """A hint and its row in the outbox; None for a fact, which only wakes readers who look by themselves now and then."""
 
@@ -50,6 +52,8 @@ class OutboxPublisher:
         self._times_given_up = 0
         self._known: set[int] = set()
         self._offered: deque[Row] = deque()
+        self._facts: dict[Hint, None] = {}
+        self._something_to_tell = asyncio.Event()
         self._confirmed: list[int] = []
         self._slots = asyncio.Semaphore(batches_at_once)
         self._batches: set[asyncio.Task[None]] = set()
@@ -62,7 +66,11 @@ class OutboxPublisher:
 
     def offer(self, rows: Sequence[Row]) -> None:
         """Remember committed rows for publishing; returns at once and drops what exceeds the capacity."""
-        new = [row for row in rows if row[0] is None or row[0] not in self._known]
+        facts = [hint for row_id, hint in rows if row_id is None]
+        if facts and len(self._facts) < self._capacity:
+            self._facts.update(dict.fromkeys(facts))
+            self._something_to_tell.set()
+        new = [row for row in rows if row[0] is not None and row[0] not in self._known]
         taken = self._remembered(new)
         if taken < len(new):
             log.warning("outbox.memory_full", left_to_sweep=len(new) - taken)
@@ -72,6 +80,7 @@ class OutboxPublisher:
         self._sweep_due.set()
         self._tasks = [
             asyncio.create_task(self._keep_publishing()),
+            asyncio.create_task(self._keep_telling()),
             asyncio.create_task(self._keep_deleting()),
             asyncio.create_task(self._keep_sweeping()),
         ]
@@ -90,6 +99,7 @@ class OutboxPublisher:
             await self._begin_batches()
             if self._batches:
                 await asyncio.wait(self._batches)
+        await self._tell()
         await self._delete_confirmed()
 
     async def sweep(self) -> int:
@@ -110,6 +120,25 @@ class OutboxPublisher:
             await self._something_offered.wait()
             self._something_offered.clear()
             await self._begin_batches()
+
+    async def _keep_telling(self) -> None:
+        while True:
+            await self._something_to_tell.wait()
+            # What happens at about the same time is told together.
+            await asyncio.sleep(_FACTS_PAUSE_SECONDS)
+            self._something_to_tell.clear()
+            await self._tell()
+
+    async def _tell(self) -> None:
+        facts, self._facts = list(self._facts), {}
+        if not facts:
+            return
+        try:
+            await self._bus.publish(facts)
+        except BusUnavailable as error:
+            log.info("facts.lost", reason=error.message, facts=len(facts))
+        except Exception:
+            log.exception("facts.publish_failed")
 
     async def _begin_batches(self) -> None:
         while self._offered:

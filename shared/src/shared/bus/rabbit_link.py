@@ -144,20 +144,24 @@ class Link:
                 if isinstance(error, BusMisconfigured):
                     raise error
                 raise BusUnavailable(f"the broker went away: {error!r}") from error
-        results = await asyncio.gather(*(self._publish_one(hint) for hint in hints), return_exceptions=True)
+        orders = [hint for hint in hints if hint.queue != FACTS]
+        facts = [hint for hint in hints if hint.queue == FACTS]
+        work = [self.put(hint.queue, hint.encode()) for hint in orders]
+        if facts:
+            work.append(self._tell(facts))
+        results = await asyncio.gather(*work, return_exceptions=True)
         unroutable = []
-        for hint, result in zip(hints, results, strict=True):
+        for hint, result in zip([*orders, *facts[:1]], results, strict=True):
             if isinstance(result, PublishError):
                 unroutable.append(hint)
             elif isinstance(result, BaseException):
                 raise BusUnavailable(f"the broker did not confirm: {result!r}") from result
         return unroutable
 
-    async def _publish_one(self, hint: Hint) -> None:
-        if hint.queue == FACTS:
-            await self._facts.publish(_message(hint.encode()), routing_key="", mandatory=False)
-        else:
-            await self.put(hint.queue, hint.encode())
+    async def _tell(self, facts: Sequence[Hint]) -> None:
+        """All facts in one message, a line each: nobody acknowledges them one by one."""
+        body = b"\n".join(fact.encode() for fact in facts)
+        await self._facts.publish(_message(body), routing_key="", mandatory=False)
 
     async def put(self, queue: str, body: bytes) -> None:
         await self._publishing.default_exchange.publish(_message(body), routing_key=self.prefix + queue)

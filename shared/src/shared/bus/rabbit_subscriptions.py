@@ -138,10 +138,11 @@ class Listening(LinkedSubscription):
     async def _hear(self, message: AbstractIncomingMessage) -> None:
         if self._cancelled:
             return
-        try:
-            self._handler(Hint.decode(FACTS, message.body))
-        except Exception:
-            log.exception("bus.listener.failed")
+        for line in message.body.splitlines():
+            try:
+                self._handler(Hint.decode(FACTS, line))
+            except Exception:
+                log.exception("bus.listener.failed")
 
 
 async def _settled(answer: Awaitable[object], link: Link) -> None:
