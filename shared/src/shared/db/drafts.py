@@ -78,7 +78,7 @@ _LEASE = text(
     )
     SELECT d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id, d.stage_id, d.purpose, d.provider,
         d.attempts, d.as_of_seq, m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
-        e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms, t.path AS thread_path,
+        e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms,
         (SELECT count(*) FROM model_calls k WHERE k.draft_id = d.id) AS calls_made
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, leased d
         JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
@@ -166,7 +166,7 @@ _CALL = """
 """
 _SAVE_CALL = text(_CALL)
 
-# The first look at the thread, before its lock: whoever sees that it is too late does not queue for the lock.
+# Looks at the thread without its lock, so it only says how things stood; publishing looks again, and the claim decides.
 _REPLY = """
     WITH call AS ({call})
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),

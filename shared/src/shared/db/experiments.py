@@ -13,6 +13,7 @@ from sqlalchemy import insert, text
 from shared import seeds
 from shared.contracts.experiment import ModelMode, Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.contracts.providers import serving_provider
 from shared.db import tables
 from shared.db.session import Event, Row, Session
 from shared.errors import Conflict, NotFound
@@ -228,7 +229,7 @@ def _member_row(
         "player": "agent" if agent else "person",
         "profile": profile.model_dump(mode="json"),
         "agent_config": agent.model_dump(mode="json") if agent else None,
-        "provider": ("mock" if experiment.model_mode == "mock" else agent.model.provider) if agent else None,
+        "provider": serving_provider(experiment.model_mode, agent.model.provider) if agent else None,
         "status": "in_progress" if agent else "expected",
         "stage_ids": [stage.id for stage in resolved.stages if not threads_only or kind_of(stage).has_thread],
         "is_test": experiment.is_test,
