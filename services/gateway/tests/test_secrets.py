@@ -1,17 +1,13 @@
 """What the API keeps to itself: others' conversations, who is an agent, what there is that is not the caller's."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID, uuid4
 
-import httpx2
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api
+from gateway.testing import FILE, Api, following
 from shared.db import keys
 from shared.db.conversation import end_thread
 from shared.db.members import end_member, lock_standing
@@ -23,23 +19,6 @@ OPEN_TALK = [
 ]
 
 Data = dict[str, Any]
-
-
-@asynccontextmanager
-async def _stream(
-    address: str, token: str, after: str = "start", *, path: str = "/v1/me/stream"
-) -> AsyncIterator[AsyncIterator[Data]]:
-    """The data of the events; the stream is open when this is entered."""
-    headers = {"Authorization": f"Bearer {token}"}
-    async with (
-        asyncio.timeout(10),
-        httpx2.AsyncClient(base_url=address, timeout=10) as client,
-        client.stream("GET", path, params={"after": after}, headers=headers) as response,
-    ):
-        assert response.status_code == 200, await response.aread()
-        lines = response.aiter_lines()
-        assert (await anext(lines)).startswith("retry")
-        yield (json.loads(line.removeprefix("data: ")) async for line in lines if line.startswith("data: "))
 
 
 async def _until(events: AsyncIterator[Data], event_type: str) -> list[Data]:
@@ -95,7 +74,7 @@ async def test_a_conversation_is_heard_from_coming_to_it_on(api: Api, address: s
     experiment_id, ada, bo = await _two(api)
     cursor = (await api.participant(bo, "GET", "/v1/me")).json()["cursor"] if after == "live" else after
 
-    async with _stream(address, bo, cursor) as events:
+    async with following(address, bo, cursor) as events:
         await _say(api, ada, "before Bo")
         await _come_to_the_talk(api, experiment_id, bo)
         await _say(api, ada, "with Bo")
@@ -109,7 +88,7 @@ async def test_who_has_come_hears_what_was_said_before_as_they_may_read_it(api: 
     await _say(api, ada, "before Bo")
     await _come_to_the_talk(api, experiment_id, bo)
 
-    async with _stream(address, bo) as events:
+    async with following(address, bo) as events:
         heard = await _until(events, "message.created")
 
     assert _texts(heard) == ["before Bo"]
@@ -121,7 +100,7 @@ async def test_the_end_of_a_conversation_is_for_those_who_have_come_to_it(api: A
     async with api.database.transaction() as session:
         assert await end_thread(session, thread_id, api.clock.now(), reason="test", cause="test")
 
-    async with _stream(address, ada) as mine, _stream(address, bo) as others:
+    async with following(address, ada) as mine, following(address, bo) as others:
         heard = await _until(mine, "thread.ended")
         await _leave(api, ada)
         overheard = await _until(others, "member.left")
@@ -141,10 +120,10 @@ async def test_a_private_conversation_is_for_its_member(api: Api, address: str) 
     reading = [
         (await api.participant(token, "GET", f"/v1/me/threads/{thread_id}/messages")).status_code for token in (ada, bo)
     ]
-    async with _stream(address, ada) as mine:
+    async with following(address, ada) as mine:
         heard = await _until(mine, "message.created")
     await api.participant(ada, "POST", "/v1/me/leave")
-    async with _stream(address, bo) as others:
+    async with following(address, bo) as others:
         overheard = await _until(others, "member.left")
 
     assert reading == [200, 404]
@@ -158,7 +137,7 @@ async def test_whoever_is_out_hears_and_reads_nothing_any_more(api: Api, address
     await _come_to_the_talk(api, experiment_id, bo)
     thread_id = await api.thread(bo)
 
-    async with _stream(address, bo) as events:
+    async with following(address, bo) as events:
         await go(api, bo)
         await _say(api, ada, "Bo is gone")
         heard = [event async for event in events]
@@ -176,7 +155,7 @@ async def test_a_cursor_from_the_future_does_not_hide_that_one_is_out(api: Api, 
     await _come_to_the_talk(api, experiment_id, bo)
     cohort, _, newest = (await api.participant(bo, "GET", "/v1/me")).json()["cursor"].partition(":")
 
-    async with _stream(address, bo, f"{cohort}:{int(newest) + 2}") as events:
+    async with following(address, bo, f"{cohort}:{int(newest) + 2}") as events:
         await _remove(api, bo)
         await _say(api, ada, "Bo is gone")
         heard = [event async for event in events]
@@ -195,7 +174,7 @@ async def test_nothing_tells_members_who_joined_or_why_somebody_is_out(api: Api,
         standing = await lock_standing(session, ann.id)
         await end_member(session, standing, status, "model failed", api.clock.now(), cause="test")
 
-    async with _stream(address, ada) as events:
+    async with following(address, ada) as events:
         heard = await _until(events, "member.left")
 
     assert "member.joined" not in [event["type"] for event in heard]
@@ -206,7 +185,7 @@ async def test_experimenters_are_told_who_joined_and_why_somebody_is_out(api: Ap
     experiment_id = await api.running()
     await _remove(api, await api.join(experiment_id))
 
-    async with _stream(address, api.key, path=f"/v1/experiments/{experiment_id}/stream") as events:
+    async with following(address, api.key, path=f"/v1/experiments/{experiment_id}/stream") as events:
         told = await _until(events, "member.removed")
 
     assert "member.joined" in [event["type"] for event in told]

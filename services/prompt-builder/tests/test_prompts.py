@@ -88,10 +88,20 @@ class Room:
         async with self.database.transaction() as session:
             await session.connection.execute(update(table).where(table.c.id == row_id).values(**values))
 
-    async def say(self, seq: int, author: str | None, said: str, *, audience: list[UUID] | None = None) -> None:
+    async def say(
+        self,
+        seq: int,
+        author: str | None,
+        said: str,
+        *,
+        audience: list[UUID] | None = None,
+        reply_to: UUID | None = None,
+    ) -> UUID:
+        message_id = uuid4()
         await self.add(
             tables.messages,
-            id=uuid4(),
+            id=message_id,
+            reply_to=reply_to,
             thread_id=self.thread_id,
             seq=seq,
             member_id=self.members[author] if author else None,
@@ -101,6 +111,7 @@ class Room:
             elapsed_ms=seq * 1000,
             created_at=NOW + timedelta(seconds=seq),
         )
+        return message_id
 
     async def answer(self, author: str, stage_id: str, value: Any, *, audience: list[UUID] | None = None) -> None:
         await self.add(
@@ -282,6 +293,17 @@ async def test_messages_for_some_are_kept_from_the_others(room: Room) -> None:
     assert "Only for Mo." not in of_ann
     assert "Only for Mo." in of_bob
     assert "Only for Mo." in of_mediator
+
+
+async def test_an_answer_to_a_message_quotes_it_to_those_who_may_read_that(room: Room) -> None:
+    whisper = await room.say(1, "Bob", "Only for Mo.", audience=[room.members["Mo"]])
+    await room.say(2, "Mo", "I see.", reply_to=whisper)
+
+    of_ann = await room.prompt(await room.want_talk("Ann", as_of_seq=2))
+    of_mediator = await room.prompt(await room.want_talk("Mo", as_of_seq=2))
+
+    assert "\n(00:02) Mo: I see." in of_ann
+    assert '\n(00:02) Mo (you) [answering Bob at 00:01: "Only for Mo."]: I see.' in of_mediator
 
 
 async def test_open_seats_take_no_part(room: Room) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from shared import seeds
@@ -114,6 +114,7 @@ class NewMessage:
     explanation: str | None = None
     client_key: str | None = None
     reply_to: UUID | None = None
+    quote: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,13 +98,17 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One line of a transcript. `elapsed_ms` counts from the opening of the stage; `author_id` is None for the lab."""
+    """One line of a transcript. `elapsed_ms` counts from the opening of the stage; `author_id` is None for the lab.
+
+    `answered` is the earlier message that this one answers, without what that one answers itself.
+    """
 
     seq: int
     author_id: UUID | None
     author_name: str
     text: str
     elapsed_ms: int
+    answered: "Message | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +251,10 @@ class StageKind(ABC, Generic[ConfigT]):
     @abstractmethod
     def example(self) -> ConfigT:
         """A small, complete stage of this kind; documentation and the contract suite use it."""
+
+    def has_replies_and_reactions(self, stage: ConfigT) -> bool:
+        """Whether messages of the stage's thread may answer one another and be reacted to."""
+        return False
 
     def time_limit_seconds(self, stage: ConfigT) -> float | None:
         """How long the stage's thread may last from its opening; None: no limit."""

@@ -1,6 +1,7 @@
 """The API as its users call it, for tests; imported by tests only."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -132,3 +133,20 @@ async def served(app: FastAPI) -> AsyncIterator[str]:
     finally:
         server.should_exit = True
         await serving
+
+
+@asynccontextmanager
+async def following(
+    address: str, token: str, after: str = "start", *, path: str = "/v1/me/stream"
+) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:
+    """The data of the events of a live stream; it is open when this is entered, and given up after ten seconds."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        asyncio.timeout(10),
+        httpx2.AsyncClient(base_url=address, timeout=10) as client,
+        client.stream("GET", path, params={"after": after}, headers=headers) as response,
+    ):
+        assert response.status_code == 200, await response.aread()
+        lines = response.aiter_lines()
+        assert (await anext(lines)).startswith("retry")
+        yield (json.loads(line.removeprefix("data: ")) async for line in lines if line.startswith("data: "))

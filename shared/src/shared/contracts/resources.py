@@ -316,6 +316,16 @@ class Author(Resource):
     profile: ProfileResource
 
 
+class QuoteResource(Resource):
+    """The message that another one answers, as far as it is shown there."""
+
+    id: UUID
+    author: Author | None
+    """Null for what the lab says."""
+    text: str = Field(examples=["Hello all!"])
+    """At most 280 characters; what is longer ends with an ellipsis."""
+
+
 class MessageResource(Resource):
     id: UUID
     thread_id: UUID
@@ -326,6 +336,9 @@ class MessageResource(Resource):
     """Null for what the lab says."""
     text: str = Field(examples=["Hello all!"])
     reply_to: UUID | None
+    """The message that this one answers."""
+    quote: QuoteResource | None
+    """What it answers; null, like `reply_to`, where not everybody who reads this may read that."""
     elapsed_ms: int = Field(examples=[4200])
     """Time since the stage opened."""
     created_at: datetime

@@ -5,7 +5,7 @@ does not matter to what is asked.
 """
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -100,7 +100,8 @@ _CONTEXT = text(
         FROM answers a
         WHERE a.valid AND a.cohort_id = d.cohort_id AND (a.member_id = m.id OR a.audience IS NOT NULL)) AS answers,
         (SELECT json_agg(json_build_array(
-            t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience
+            t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience,
+            (SELECT q.seq FROM messages q WHERE q.id = x.reply_to AND q.thread_id = t.id)
         ) ORDER BY t.stage_id, x.seq)
         FROM threads t
             LEFT JOIN LATERAL (
@@ -181,19 +182,22 @@ def _answers(rows: Sequence[Sequence[Any]], reader: UUID) -> tuple[Answer, ...]:
 
 def _messages(rows: Sequence[Sequence[Any]], members: Sequence[Member], reader: UUID) -> dict[str, tuple[Message, ...]]:
     authors = {str(member.id): member for member in members}
-    transcripts: dict[str, list[Message]] = {}
-    for stage_id, seq, author_id, author_kind, said, elapsed_ms, audience in rows:
+    # By number: a reader has part in one thread of a stage.
+    transcripts: dict[str, dict[int, Message]] = {}
+    for stage_id, seq, author_id, author_kind, said, elapsed_ms, audience, answered_seq in rows:
         if may_read(str(reader), author=author_id, audience=audience):
             author = None if author_kind == "system" else authors.get(author_id)
-            message = _message(seq, author, said, elapsed_ms)
-            transcripts.setdefault(stage_id, []).append(message)
-    return {stage_id: tuple(transcript) for stage_id, transcript in transcripts.items()}
+            transcript = transcripts.setdefault(stage_id, {})
+            # What the reader may not read is not there, so it cannot be quoted.
+            transcript[seq] = _message(seq, author, said, elapsed_ms, transcript.get(answered_seq))
+    return {stage_id: tuple(transcript.values()) for stage_id, transcript in transcripts.items()}
 
 
-def _message(seq: int, author: Member | None, said: str, elapsed_ms: int) -> Message:
+def _message(seq: int, author: Member | None, said: str, elapsed_ms: int, answered: Message | None) -> Message:
+    quoted = None if answered is None else replace(answered, answered=None)
     if author is None:
-        return Message(seq, None, "", said, elapsed_ms)
-    return Message(seq, author.id, author.name, said, elapsed_ms)
+        return Message(seq, None, "", said, elapsed_ms, quoted)
+    return Message(seq, author.id, author.name, said, elapsed_ms, quoted)
 
 
 _PING = text("SELECT 1")

@@ -29,9 +29,12 @@ from shared.conversation import (
     say_goodbye,
 )
 from shared.db.designs import stage_of
+from shared.db.quotes import QUOTED, joined
 from shared.db.session import FLUSH, Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound
+from shared.quotes import quote_of
 from shared.stage import Member
+from shared.stages import kind_of
 
 _LOCK = text(
     """
@@ -70,13 +73,17 @@ _POSTING = text(
     _AROUND
     + """
         , author.id AS author_id, posted.id AS posted_id, posted.seq, posted.elapsed_ms, posted.text,
-        posted.created_at, posted.reply_to
+        posted.created_at, posted.reply_to,
+    """
+    + QUOTED
+    + """
     FROM (SELECT 1) AS one
         LEFT JOIN members author ON author.cohort_id = :cohort_id
             AND (author.id = :author_id OR author.token_hash = :token_hash)
         LEFT JOIN messages posted ON posted.thread_id = :thread_id AND posted.member_id = author.id
             AND posted.client_key = :client_key
     """
+    + joined("coalesce(posted.reply_to, CAST(:reply_to AS uuid))", ":thread_id")
 )
 
 
@@ -333,7 +340,8 @@ def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
         "seq": message.seq,
         "author": message.author and {"id": str(message.author.id), "profile": message.author.profile.model_dump()},
         "text": message.text,
-        "reply_to": message.reply_to and str(message.reply_to),
+        "reply_to": message.quote and message.quote["id"],
+        "quote": message.quote,
         "elapsed_ms": message.elapsed_ms,
         "created_at": scene.now.isoformat().replace("+00:00", "Z"),
     }
@@ -435,6 +443,7 @@ async def post_message(
             "author_id": author if isinstance(author, UUID) else None,
             "token_hash": author if isinstance(author, str) else None,
             "client_key": client_key,
+            "reply_to": reply_to,
         },
     )
     scene = await _scene(session, row, around, now)
@@ -447,14 +456,28 @@ async def post_message(
         raise Conflict("The conversation is over; nothing can be said in it any more.", reason="thread_ended")
     if not person.present or scene.held:
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
-    change = say(scene, person, message_text, client_key=client_key, reply_to=reply_to)
+    if reply_to is not None and not kind_of(scene.stage).has_replies_and_reactions(scene.stage):
+        raise Conflict("In this conversation no message answers another.", reason="not_offered")
+    change = _quoting(say(scene, person, message_text, client_key=client_key, reply_to=reply_to), around)
     await advance(session, await _write(session, scene, change, cause="request", is_last=True), cause="request")
     return public_message(scene, change.messages[0])
 
 
+def _quoting(change: Change, row: Row) -> Change:
+    """The change, its message with what it answers."""
+    said, *others = change.messages
+    return replace(change, messages=(replace(said, quote=quote_of(row.quoted, None)), *others))
+
+
 def _as_posted(scene: Scene, author: Member, row: Row) -> dict[str, Any]:
     message = NewMessage(
-        id=row.posted_id, seq=row.seq, author=author, text=row.text, elapsed_ms=row.elapsed_ms, reply_to=row.reply_to
+        id=row.posted_id,
+        seq=row.seq,
+        author=author,
+        text=row.text,
+        elapsed_ms=row.elapsed_ms,
+        reply_to=row.reply_to,
+        quote=quote_of(row.quoted, None),
     )
     return public_message(replace(scene, now=row.created_at), message)
 

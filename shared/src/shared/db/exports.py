@@ -12,6 +12,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.db.experiments import find
+from shared.db.quotes import EXCERPT
 from shared.db.session import Database, Row, Session
 
 BATCH: Final = 200
@@ -83,10 +84,12 @@ SECTIONS: Final[Mapping[str, str]] = {
         SELECT t.path AS thread_path, g.seq, g.id AS message_id, t.id AS thread_id, c.path AS cohort_path,
             c.name AS cohort, c.treatment_id AS treatment, t.stage_id AS stage, m.path AS author_path,
             g.member_id AS author_id, g.author_kind, m.kind AS author_role, m.profile ->> 'name' AS author_name,
-            g.text, r.seq AS reply_to_seq, g.reply_to AS reply_to_id, g.audience AS audience_ids,
+            g.text, q.seq AS reply_to_seq, w.path AS reply_to_author_path, {EXCERPT} AS reply_to_text,
+            g.reply_to AS reply_to_id, g.audience AS audience_ids,
             g.trigger_key AS trigger_id, g.explanation, g.elapsed_ms, g.created_at
         FROM messages g JOIN threads t ON t.id = g.thread_id JOIN cohorts c ON c.id = t.cohort_id
-            LEFT JOIN members m ON m.id = g.member_id LEFT JOIN messages r ON r.id = g.reply_to
+            LEFT JOIN members m ON m.id = g.member_id LEFT JOIN messages q ON q.id = g.reply_to
+            LEFT JOIN members w ON w.id = q.member_id
         WHERE c.experiment_id = :experiment_id ORDER BY {_by("t.path")}, g.seq
     """,
     "drafts": f"""

@@ -9,8 +9,10 @@ from sqlalchemy import text
 
 from shared.audience import OUT, may_read, may_read_thread
 from shared.db.conversation import as_member
+from shared.db.quotes import QUOTED, joined
 from shared.db.session import Row, Session
 from shared.errors import NotFound, NotSignedIn
+from shared.quotes import quote_of
 from shared.stage import Member
 
 
@@ -90,12 +92,12 @@ async def cursor_of_token(session: Session, token_hash: str) -> int:
 
 _THREAD = text("SELECT id, stage_id, scope, ended_at FROM threads WHERE id = :thread_id AND cohort_id = :cohort_id")
 _MESSAGES = text(
-    """
-    SELECT g.id, g.seq, g.member_id, a.profile, g.text, g.reply_to, g.audience, g.elapsed_ms, g.created_at
-    FROM messages g LEFT JOIN members a ON a.id = g.member_id
+    f"""
+    SELECT g.id, g.seq, g.member_id, a.profile, g.text, g.audience, g.elapsed_ms, g.created_at, {QUOTED}
+    FROM messages g LEFT JOIN members a ON a.id = g.member_id {joined("g.reply_to", "g.thread_id")}
     WHERE g.thread_id = :thread_id AND g.seq > :after_seq
     ORDER BY g.seq LIMIT :most
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
@@ -135,6 +137,7 @@ async def _thread(session: Session, thread_id: UUID, reader: Bearer) -> Row:
 
 
 def _message(row: Row, thread: Row) -> dict[str, Any]:
+    quote = quote_of(row.quoted, None if row.audience is None else [str(reader) for reader in row.audience])
     return {
         "id": row.id,
         "thread_id": thread.id,
@@ -142,23 +145,25 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
         "seq": row.seq,
         "author": None if row.member_id is None else {"id": row.member_id, "profile": row.profile},
         "text": row.text,
-        "reply_to": row.reply_to,
+        "reply_to": quote and quote["id"],
+        "quote": quote,
         "elapsed_ms": row.elapsed_ms,
         "created_at": row.created_at,
     }
 
 
-_HAS_MESSAGE = text("SELECT 1 FROM messages WHERE id = :message_id AND thread_id = :thread_id")
+_HAS_MESSAGE = text("SELECT member_id, audience FROM messages WHERE id = :message_id AND thread_id = :thread_id")
 
 
 async def has_message(session: Session, thread_id: UUID, reader: Bearer, message_id: UUID) -> bool:
-    """Whether this message stands in this thread.
+    """Whether this message stands in this thread, and the reader may read it.
 
     Raises:
         NotFound: there is no such thread, or the reader has no part in it.
     """
     await _thread(session, thread_id, reader)
-    return await session.first(_HAS_MESSAGE, {"message_id": message_id, "thread_id": thread_id}) is not None
+    row = await session.first(_HAS_MESSAGE, {"message_id": message_id, "thread_id": thread_id})
+    return row is not None and may_read(reader.member_id, author=row.member_id, audience=row.audience)
 
 
 _ENTRY = """

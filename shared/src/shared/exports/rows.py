@@ -67,6 +67,8 @@ MESSAGE_COLUMNS: Final = (
     "text",
     "reply_to_id",
     "reply_to_seq",
+    "reply_to_author_path",
+    "reply_to_text",
     "trigger_id",
     "explanation",
     "elapsed_ms",

@@ -31,6 +31,8 @@ class GroupChatStage(StageConfig):
     """
     max_agent_run: int = Field(default=20, ge=1)
     """After this many agents' messages in a row, without a person between, no agent is asked to speak any more."""
+    replies_and_reactions: bool = True
+    """Whether people may answer a certain message, which is then quoted, and react to messages."""
 
 
 class SpeakReply(Reply):

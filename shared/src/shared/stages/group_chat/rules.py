@@ -67,6 +67,7 @@ class GroupChat(StageKind[GroupChatStage]):
         return {
             **heading(stage),
             "time_limit_seconds": stage.time_limit_seconds,
+            "replies_and_reactions": stage.replies_and_reactions,
             "people": [_public(member, view) for member in view.members],
             "is_open": view.thread is not None and not view.thread.ended,
             "has_ended": view.thread is not None and view.thread.ended,
@@ -122,6 +123,9 @@ class GroupChat(StageKind[GroupChatStage]):
             description="Talk about whether the night bus should be free.",
             time_limit_seconds=600,
         )
+
+    def has_replies_and_reactions(self, stage: GroupChatStage) -> bool:
+        return stage.replies_and_reactions
 
     def time_limit_seconds(self, stage: GroupChatStage) -> float | None:
         return stage.time_limit_seconds

@@ -4,6 +4,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared.contracts.experiment import Profile
@@ -100,3 +102,31 @@ def test_a_chat_waits_for_all_even_when_it_says_something_else_about_progress() 
 
     assert stage.progress.wait_for_all
     assert not GroupChatStage.model_validate({"id": "t", "progress": {"wait_for_all": False}}).progress.wait_for_all
+
+
+def line_answering(said: str, by: Member) -> str:
+    """The line of a prompt for Ana in which Guide answers what was `said`."""
+    first = Message(1, by.id, by.name, said, 40_000)
+    answer = Message(2, GUIDE.id, GUIDE.name, "Well put.", 52_000, answered=first)
+    view = StageView(members=(ANA, BEN, GUIDE), reader=ANA.id, messages=(first, answer))
+    return KIND.describe(KIND.example(), view, with_answers=True)[-1].text
+
+
+def test_a_prompt_says_whom_a_message_answers_and_what_they_said() -> None:
+    assert line_answering("Free buses!", BEN) == '(00:52) Guide [answering Ben at 00:40: "Free buses!"]: Well put.'
+    assert (
+        line_answering("Free buses!", ANA) == '(00:52) Guide [answering Ana (you) at 00:40: "Free buses!"]: Well put.'
+    )
+
+
+def test_a_prompt_quotes_the_beginning_of_a_long_message() -> None:
+    assert line_answering("x" * 500, BEN).count("x") == 280
+
+
+@given(st.text())
+def test_nothing_that_is_quoted_ends_its_brackets_or_its_line(said: str) -> None:
+    line = line_answering(said, BEN)
+
+    assert line.count("[") == line.count("]") == 1
+    assert line.count('"') == 2
+    assert len(line.splitlines()) == 1
