@@ -7,7 +7,7 @@ import pytest
 
 from agent_worker.models.openai_model import OpenAIModel
 from shared.db.session import Database
-from shared.testing.fake_endpoint import FakeEndpoint
+from shared.testing.fake_endpoint import FakeEndpoint, Replies
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres
@@ -22,9 +22,10 @@ cohorts: [{seats: [{persona: ada}]}]
 """
 
 
-async def said(database: Database, written: str) -> tuple[list[str], list[Any]]:
+async def said(database: Database, written: Replies | str) -> tuple[list[str], list[Any]]:
     """The texts of all messages, and the calls, when the model always writes this."""
-    async with FakeEndpoint(replies=lambda body: written) as endpoint:
+    replies = written if callable(written) else lambda _body: written
+    async with FakeEndpoint(replies=replies) as endpoint:
         model = OpenAIModel("any text", base_url=endpoint.base_url)
         lab = DrainLab(database, models={"openai": model})
         await lab.start(ROOM)
@@ -56,11 +57,35 @@ async def test_a_reply_is_posted_however_it_is_written(database: Database, writt
 
     assert messages == ["Hello."]
     assert [call.status for call in calls] == ["ok"]
-    assert calls[0].cost > 0
 
 
-@pytest.mark.parametrize("written", [reply(shouldRespond="false"), reply(response="  ")])
-async def test_the_text_false_is_false_and_blanks_are_silence(database: Database, written: str) -> None:
+async def test_to_speak_without_words_is_asked_again_with_the_reason_and_never_declined(database: Database) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def blank_first(body: dict[str, Any]) -> str:
+        asked.append(body)
+        return reply(response=" ") if len(asked) == 1 else reply()
+
+    messages, calls = await said(database, blank_first)
+
+    assert messages == ["Hello."]
+    assert [call.status for call in calls] == ["invalid", "ok"]
+    assert "says nothing, although you chose to speak" in calls[0].error
+    assert "says nothing, although you chose to speak" in asked[1]["messages"][-1]["content"]
+
+
+async def test_a_call_to_another_endpoint_has_no_price(database: Database) -> None:
+    """The endpoint is the one that the environment names; the experiment says nothing of it."""
+    _, calls = await said(database, reply())
+
+    assert [(call.status, call.cost) for call in calls] == [("ok", None)]
+    assert calls[0].tokens_in > 0
+
+
+@pytest.mark.parametrize(
+    "written", [reply(shouldRespond="false"), reply(shouldRespond="False", response=""), reply(shouldRespond=False)]
+)
+async def test_the_text_false_is_false_and_silence_is_a_valid_reply(database: Database, written: str) -> None:
     messages, calls = await said(database, written)
 
     assert messages == []
@@ -69,7 +94,16 @@ async def test_the_text_false_is_false_and_blanks_are_silence(database: Database
 
 @pytest.mark.parametrize(
     "written",
-    ["Hello everybody.", reply()[:-30], '{"shouldRespond": true}', reply(response=7), ""],
+    [
+        "Hello everybody.",
+        reply()[:-30],
+        '{"shouldRespond": true}',
+        '{"explanation": "So.", "shouldRespond": true, "readyToEndChat": false}',
+        reply(response=7),
+        reply(response=""),
+        reply(response=" \n "),
+        "",
+    ],
 )
 async def test_what_is_no_reply_is_never_posted_and_asked_for_again(database: Database, written: str) -> None:
     messages, calls = await said(database, written)

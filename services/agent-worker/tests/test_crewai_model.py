@@ -98,6 +98,7 @@ async def test_the_reply_is_what_the_model_wrote(
     assert reply.status == "ok"
     assert reply.raw == REPLY
     assert reply.parsed is not None
+    assert not reply.has_list_price
     assert reply.parsed["response"] == "Hi {name}"
     assert reply.tokens_in
     assert reply.tokens_out

@@ -220,6 +220,7 @@ async def test_settings_may_name_another_endpoint(model: OpenAIModel) -> None:
         reply = await model.reply(a_request(base_url=elsewhere.base_url))
 
     assert reply.parsed == {"response": "from elsewhere"}
+    assert not reply.has_list_price
 
 
 async def test_hundreds_of_calls_are_in_flight_at_once(endpoint: FakeEndpoint, model: OpenAIModel) -> None:

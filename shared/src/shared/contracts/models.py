@@ -133,6 +133,10 @@ class ModelReply(_Contract):
     retry_after_seconds: float | None = Field(
         default=None, ge=0, description="How long the provider wants us to wait; null when it did not say."
     )
+    has_list_price: bool = Field(
+        default=True,
+        description="Whether the provider's own endpoint answered, and not somebody else's under its name.",
+    )
     can_retry: bool = Field(
         default_factory=_retry_by_status,
         description="Whether another attempt can help; follows from the status unless the provider says otherwise.",

@@ -20,6 +20,16 @@ CREWAI_KEY_VARIABLES: Final[Mapping[str, str | None]] = {
     "ollama": None,
 }
 
+# The variables with which vendors' libraries, or CrewAI for them, are sent to another endpoint.
+CREWAI_BASE_URL_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    "anthropic": ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
+    "gemini": ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"),
+    "openrouter": ("OPENROUTER_BASE_URL", "OPENROUTER_API_BASE"),
+    "deepseek": ("DEEPSEEK_BASE_URL", "DEEPSEEK_API_BASE"),
+    "ollama": ("OLLAMA_HOST", "OLLAMA_API_BASE"),
+}
+
 # Everything else counts as "use the mock": a typing error must not start paid calls.
 _NOT_TRUE: Final = frozenset({"", "0", "false", "no", "off"})
 

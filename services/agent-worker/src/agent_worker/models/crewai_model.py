@@ -7,7 +7,7 @@ agent makes of a reply is left aside: the reply is what the model wrote, and one
 import asyncio
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -40,10 +40,14 @@ def is_installed() -> bool:
 
 
 class CrewAIModel:
-    """Calls the vendor that a model's name begins with (`anthropic/...`), with that vendor's key of `keys`."""
+    """Calls the vendor that a model's name begins with (`anthropic/...`), with that vendor's key of `keys`.
 
-    def __init__(self, keys: Mapping[str, str]) -> None:
+    `elsewhere` are the vendors whose libraries are sent to another endpoint by the environment.
+    """
+
+    def __init__(self, keys: Mapping[str, str], *, elsewhere: Collection[str] = ()) -> None:
         self._keys = keys
+        self._elsewhere = elsewhere
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="crewai")
 
     async def reply(self, request: ModelRequest) -> ModelReply:
@@ -54,11 +58,13 @@ class CrewAIModel:
         await loop.run_in_executor(self._threads, _library)
         try:
             async with asyncio.timeout(request.settings.timeout_seconds):
-                return await loop.run_in_executor(
+                reply = await loop.run_in_executor(
                     self._threads, copy_context().run, _ask, request, self._keys[vendor] or _NO_KEY
                 )
         except TimeoutError:
             return ModelReply(status="timeout", error=f"no reply within {request.settings.timeout_seconds:g} s")
+        is_elsewhere = request.settings.base_url is not None or vendor in self._elsewhere
+        return reply.model_copy(update={"has_list_price": False}) if is_elsewhere else reply
 
     async def aclose(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

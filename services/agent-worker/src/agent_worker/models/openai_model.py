@@ -57,7 +57,8 @@ class OpenAIModel:
             return self._failed("unavailable", f"{error.message} {error.__cause__ or ''}")
         except openai.OpenAIError as error:
             return self._failed("error", str(error))
-        return _read_completion(content, request.reply_schema.get("required", ()))
+        reply = _read_completion(content, request.reply_schema.get("required", ()))
+        return reply if _is_official(base_url) else reply.model_copy(update={"has_list_price": False})
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
@@ -175,8 +176,11 @@ def _make_client(api_key: str, base_url: str) -> openai.AsyncOpenAI:
 
 def _limit_name(base_url: str, settings: ModelSettings) -> str:
     # OpenAI's reasoning models refuse max_tokens; most compatible servers know nothing else.
-    official = urlsplit(base_url).hostname == _OFFICIAL_HOST
-    return "max_completion_tokens" if official or settings.reasoning_effort else "max_tokens"
+    return "max_completion_tokens" if _is_official(base_url) or settings.reasoning_effort else "max_tokens"
+
+
+def _is_official(base_url: str) -> bool:
+    return urlsplit(base_url).hostname == _OFFICIAL_HOST
 
 
 def status_of_http(http_status: int, code: str | None) -> ModelStatus:

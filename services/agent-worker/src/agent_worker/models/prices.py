@@ -18,10 +18,10 @@ _DATE: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 def cost_usd(settings: ModelSettings, reply: ModelReply) -> Decimal | None:
     """The list price of this call in USD, discounts for caching left aside.
 
-    None when the model has no price, the provider told no tokens, or `base_url` names somebody else's endpoint.
+    None when the model has no price, the provider told no tokens, or somebody else's endpoint answered.
     """
-    price = _prices().get(_priced_name(settings))
-    if price is None or settings.base_url is not None or reply.tokens_in is None or reply.tokens_out is None:
+    price = _prices().get(_priced_name(settings)) if reply.has_list_price else None
+    if price is None or reply.tokens_in is None or reply.tokens_out is None:
         return None
     return (reply.tokens_in * price["input"] + reply.tokens_out * price["output"]) / _MILLION
 

@@ -9,7 +9,13 @@ from agent_worker.models.limits import DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL, L
 from agent_worker.models.mock import MockModel
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.models.seam import Model
-from shared.contracts.providers import CREWAI_KEY_VARIABLES, CREWAI_PROVIDER, MOCK_PROVIDER, PROVIDERS
+from shared.contracts.providers import (
+    CREWAI_BASE_URL_VARIABLES,
+    CREWAI_KEY_VARIABLES,
+    CREWAI_PROVIDER,
+    MOCK_PROVIDER,
+    PROVIDERS,
+)
 
 # Makes the model of one provider, or None when the environment lacks its key.
 Factory = Callable[[Mapping[str, str]], Model | None]
@@ -25,7 +31,16 @@ def _openai(environ: Mapping[str, str]) -> Model | None:
 def _crewai(environ: Mapping[str, str]) -> Model | None:
     keys = {vendor: environ.get(name, "").strip() if name else "" for vendor, name in CREWAI_KEY_VARIABLES.items()}
     usable = {vendor: key for vendor, key in keys.items() if key or CREWAI_KEY_VARIABLES[vendor] is None}
-    return CrewAIModel(usable) if crewai_is_installed() else None
+    return CrewAIModel(usable, elsewhere=_elsewhere(environ)) if crewai_is_installed() else None
+
+
+def _elsewhere(environ: Mapping[str, str]) -> frozenset[str]:
+    """The vendors that the environment gives another endpoint, by the variables that their libraries read."""
+    return frozenset(
+        vendor
+        for vendor, names in CREWAI_BASE_URL_VARIABLES.items()
+        if any(environ.get(name, "").strip() for name in names)
+    )
 
 
 # A new provider is a module of this package, a row of shared.contracts.providers, and a line here.

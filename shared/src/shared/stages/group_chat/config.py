@@ -1,8 +1,8 @@
 """What an experiment file says about a free conversation, and the shape of an agent's words in it."""
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from shared.contracts.experiment import Progress, StageConfig
 from shared.replies import Reply, Text, Truth
@@ -35,13 +35,24 @@ class GroupChatStage(StageConfig):
     """Whether people may answer a certain message, which is then quoted, and react to messages."""
 
 
+_BLANK: Final = "it says nothing, although you chose to speak"
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError(_BLANK)
+    return text
+
+
 class SpeakReply(Reply):
     """What an agent says whose turn it is."""
 
     model_config = ConfigDict(validate_by_alias=True, validate_by_name=True, serialize_by_alias=True)
 
     explanation: Text = Field(description="Why you say this now, in one or two sentences; nobody sees it.")
-    response: Text = Field(description="What you say, exactly as the others will read it.")
+    response: Annotated[Text, AfterValidator(_not_blank)] = Field(
+        description="What you say, exactly as the others will read it."
+    )
     ready_to_end: Truth = Field(
         alias="readyToEndChat",
         description="Whether you have nothing more to say in this conversation and want to leave it for good.",
@@ -60,3 +71,10 @@ class TalkReply(Reply):
         alias="readyToEndChat",
         description="Whether you have nothing more to say in this conversation and want to leave it for good.",
     )
+
+    @model_validator(mode="after")
+    def _says_what_it_wants_to_say(self) -> Self:
+        """Silence is a decision; a blank message is a mistake, and the model is told so."""
+        if self.should_respond:
+            _not_blank(self.response)
+        return self

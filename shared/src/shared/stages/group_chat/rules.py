@@ -134,7 +134,7 @@ class GroupChat(StageKind[GroupChatStage]):
         return turns.next_wave(stage, thread, rng)
 
     def utterance(self, stage: GroupChatStage, reply: BaseModel) -> Utterance:
-        """A blank response says nothing, whatever else the reply claims."""
+        """What is said, or nothing; that a reply which speaks has words, its type has seen to."""
         if not isinstance(reply, TalkReply | SpeakReply):
             raise TypeError(f"a reply in a group chat is a TalkReply or SpeakReply, not {type(reply).__name__}")
         says_something = isinstance(reply, SpeakReply) or reply.should_respond

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from shared.contracts.experiment import Profile
 from shared.stage import Member, Message, Speaker, StageView, Thread, Utterance
 from shared.stages.group_chat import KIND
-from shared.stages.group_chat.config import GroupChatStage, TalkReply
+from shared.stages.group_chat.config import GroupChatStage, SpeakReply, TalkReply
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana", pronouns="she/her"))
 BEN = Member(UUID(int=2), "c1/m2", "participant", "person", Profile(name="Ben"))
@@ -32,14 +32,25 @@ def test_a_reply_says_its_text_and_may_leave_with_it() -> None:
     assert KIND.utterance(KIND.example(), reply(readyToEndChat=True)) == Utterance("Hello", True, "why")
 
 
-@pytest.mark.parametrize("changes", [{"shouldRespond": False}, {"response": " \n"}, {"shouldRespond": "false"}])
-def test_nothing_is_said_when_the_reply_says_nothing(changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [{"shouldRespond": False}, {"shouldRespond": False, "response": ""}, {"shouldRespond": "false", "response": "-"}],
+)
+def test_nothing_is_said_when_the_agent_prefers_silence(changes: dict[str, Any]) -> None:
     assert KIND.utterance(KIND.example(), reply(**changes)).text is None
 
 
 def test_the_text_false_means_false() -> None:
     assert reply(readyToEndChat="false").ready_to_end is False
     assert reply(readyToEndChat="True").ready_to_end is True
+
+
+@pytest.mark.parametrize("blank", ["", " \n", "\u00a0"])
+def test_to_speak_without_words_is_a_mistake_and_no_silence(blank: str) -> None:
+    with pytest.raises(ValidationError, match="it says nothing, although you chose to speak"):
+        reply(response=blank)
+    with pytest.raises(ValidationError, match="it says nothing, although you chose to speak"):
+        SpeakReply(explanation="why", response=blank, ready_to_end=True)
 
 
 @pytest.mark.parametrize(
