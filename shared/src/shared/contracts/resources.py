@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from shared.contracts.experiment import ModelMode, Pace
+from shared.contracts.experiment import ModelMode, Pace, Persona
 from shared.storable import is_storable_text, unstorable
 
 DEEPEST: Final = 32
@@ -143,6 +143,31 @@ class ExperimentChange(Request):
 
     model_mode: ModelMode
     """`mock` or `real`; can be changed while the experiment is a draft."""
+
+
+class PersonaResource(Resource):
+    """A persona of the library."""
+
+    id: str = Field(examples=["ana"])
+    version: int = Field(examples=[1])
+    """Counts the changes, from 1."""
+    created_at: datetime
+    updated_at: datetime
+    persona: Persona
+    """The persona as experiment files have it, defaults included."""
+
+
+class PersonaList(Resource):
+    personas: list[PersonaResource]
+
+
+class PersonaImport(Resource):
+    """What became of the personas of a file, by id."""
+
+    created: list[str] = Field(examples=[["ana"]])
+    replaced: list[str] = Field(examples=[[]])
+    unchanged: list[str] = Field(examples=[["ben"]])
+    """They were in the library as they are in the file."""
 
 
 class CohortResource(Resource):

@@ -103,6 +103,18 @@ api_keys = Table(
     _at("last_used_at"),
 )
 
+personas = Table(
+    "personas",
+    metadata,
+    Column("owner_id", ForeignKey("experimenters.id"), nullable=False),
+    Column("id", Text, nullable=False),
+    Column("document", JSONB, nullable=False),
+    Column("version", Integer, nullable=False, server_default=text("1")),
+    _at("created_at", nullable=False),
+    _at("updated_at", nullable=False),
+    PrimaryKeyConstraint("owner_id", "id"),
+)
+
 experiments = Table(
     "experiments",
     metadata,

@@ -107,9 +107,9 @@ def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
                 found = "a persona and `open: true`" if seat.open else "neither a persona nor `open: true`"
                 yield Problem(place, found, "one of the two: a persona plays the seat, or a person who joins")
             elif seat.persona is not None:
-                yield from _unknown(f"{place}.persona", seat.persona, parts.known("personas"), "persona")
+                yield from _unknown_persona(f"{place}.persona", seat.persona, parts.known("personas"))
         for number, persona_id in enumerate(plan.mediators):
-            yield from _unknown(f"{where}.mediators[{number}]", persona_id, parts.known("personas"), "persona")
+            yield from _unknown_persona(f"{where}.mediators[{number}]", persona_id, parts.known("personas"))
         if plan.treatment is not None:
             yield from _unknown(f"{where}.treatment", plan.treatment, parts.known("treatments"), "treatment")
     members = sum(_members(plan) for plan in parts.cohorts.values())
@@ -124,6 +124,13 @@ def _members(plan: CohortPlan) -> int:
 def _unknown(where: str, name: str, known: Sequence[str], what: str) -> Iterator[Problem]:
     if name not in known:
         yield Problem(where, repr(name), one_of(name, known, what))
+
+
+def _unknown_persona(where: str, name: str, known: Sequence[str]) -> Iterator[Problem]:
+    """One that the library has stands among the known ones already."""
+    if name not in known:
+        of_file = one_of(name, known, "persona") if known else "a persona that the file defines"
+        yield Problem(where, repr(name), f"{of_file}, or one that the persona library has")
 
 
 def _stage_problems(parts: _Parts) -> Iterator[Problem]:

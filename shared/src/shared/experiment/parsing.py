@@ -100,33 +100,33 @@ def _no_constant(constant: str) -> NoReturn:
     raise _Unreadable(constant, constant, "a number")
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """YAML with the words of JSON only: `no`, `12:30`, `010` and dates are texts, as everybody expects them to be."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML copies it when resolvers are added
 
 
 def _resolve_plain(tag: str, pattern: str, first: str) -> None:
-    _Loader.add_implicit_resolver(_TAG + tag, re.compile(pattern), list(first))
+    Loader.add_implicit_resolver(_TAG + tag, re.compile(pattern), list(first))
 
 
 _resolve_plain("null", r"^(?:~|null|Null|NULL|)$", "~nN")
-_Loader.yaml_implicit_resolvers.setdefault("", []).extend(_Loader.yaml_implicit_resolvers["~"])
+Loader.yaml_implicit_resolvers.setdefault("", []).extend(Loader.yaml_implicit_resolvers["~"])
 _resolve_plain("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF")
 _resolve_plain("int", r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789")
 _resolve_plain("float", r"^[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?$", "-+0123456789")
 _resolve_plain("merge", r"^<<$", "<")
 
 
-def _construct_mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Hashable, Json]:
+def _construct_mapping(loader: Loader, node: yaml.MappingNode) -> dict[Hashable, Json]:
     return loader.construct_mapping(node, deep=True)
 
 
-_Loader.add_constructor(_TAG + "map", _construct_mapping)
+Loader.add_constructor(_TAG + "map", _construct_mapping)
 
 
 def _parse_yaml(text: str) -> Json:
-    loader = _Loader(text)
+    loader = Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:

@@ -6,10 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput, Problem
 from shared.experiment import checks
 from shared.experiment.complaints import found, translate
 from shared.experiment.document import Experiment, json_schema
+from shared.experiment.library import placed, with_library
 from shared.experiment.parsing import MAX_BYTES, check_values, parse
 from shared.experiment.table import ReadTable, with_table
 
@@ -22,21 +24,35 @@ def load(
     *,
     max_bytes: int = MAX_BYTES,
     read_table: ReadTable | None = None,
+    library: Mapping[str, Persona] | None = None,
 ) -> Experiment:
     """The experiment in a file: JSON when `name` ends in `.json`, YAML otherwise.
 
     `read_table` gives the table of personas that the file names; without it, a file that names one is refused.
+    `library` has the personas, by id, that the file may name without defining them.
 
     Raises:
         TooLarge: more than `max_bytes`.
         InvalidInput: with all problems.
     """
+    return validate(read_values(content, name, max_bytes=max_bytes, read_table=read_table), name, library=library)
+
+
+def read_values(
+    content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES, read_table: ReadTable | None = None
+) -> Json:
+    """What a file says, its table of personas included, before anything is known of what it means.
+
+    Raises:
+        TooLarge: more than `max_bytes`.
+        InvalidInput: it cannot be read.
+    """
     value = parse(content, name, max_bytes=max_bytes)
-    return validate(value if read_table is None else with_table(value, read_table), name)
+    return value if read_table is None else with_table(value, read_table)
 
 
-def validate(value: Json, name: str = "experiment") -> Experiment:
-    """The experiment that the JSON value says.
+def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Persona] | None = None) -> Experiment:
+    """The experiment that the JSON value says, with the personas that it takes from the `library`.
 
     Raises:
         InvalidInput: with all problems.
@@ -45,8 +61,9 @@ def validate(value: Json, name: str = "experiment") -> Experiment:
     if not isinstance(value, Mapping):
         problem = Problem(name, "nothing" if value is None else found(value), "an object with fields")
         raise InvalidInput(f"{name} is not an experiment.", [problem])
-    experiment, problems = _read(value)
-    problems += checks.problems(value)
+    completed = with_library(value, library or {})
+    experiment, problems = _read(completed)
+    problems = placed([*problems, *checks.problems(completed)], value, completed)
     if experiment is None or problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise InvalidInput(f"{name} is not a valid experiment: {count}.", problems)

@@ -9,9 +9,8 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from fastapi.sse import EventSourceResponse
-from starlette.exceptions import HTTPException
 
-from gateway import archives, cursors
+from gateway import archives, bodies, cursors
 from gateway.context import ApiKey, Context, InContext
 from gateway.live import RETRY_MS, Frame
 from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
@@ -29,19 +28,25 @@ from shared.contracts.resources import (
     MemberResource,
     RemovalRequest,
 )
-from shared.db import experiments, keys, members
+from shared.db import experiments, keys, members, personas
 from shared.db import pages as reads
 from shared.db import streams as stream_reads
 from shared.db.session import Session
 from shared.errors import Conflict, NotFound
-from shared.experiment import Experiment, allocate, json_schema, load, providers_used
+from shared.experiment import (
+    Experiment,
+    allocate,
+    json_schema,
+    named_personas,
+    providers_used,
+    read_values,
+)
+from shared.experiment import validate as validate_file
 from shared.exports import natural
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
 _FIRST = UUID(int=0)
-_JSON_TYPES = ("application/json",)
-_YAML_TYPES = ("", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
 _EXAMPLE = """parley: 1
 name: A first experiment
 stages:
@@ -49,31 +54,28 @@ stages:
 cohorts:
   - seats: [{open: true, count: 2}]
 """
-_FILE_BODY = {
-    "requestBody": {
-        "required": True,
-        "description": "An experiment file, as `GET /v1/experiment-schema` describes it.",
-        "content": {
-            "application/yaml": {"schema": {"type": "string"}, "example": _EXAMPLE},
-            "application/json": {"schema": {"type": "object"}, "example": {"parley": 1, "name": "..."}},
-        },
-    }
-}
+_FILE_BODY = bodies.described(
+    "An experiment file, as `GET /v1/experiment-schema` describes it.",
+    yaml=_EXAMPLE,
+    json={"parley": 1, "name": "..."},
+)
 
 
-async def _read_file(request: Request) -> Experiment:
-    """The experiment in the body.
+async def _read_file(request: Request, context: Context, owner_id: UUID) -> Experiment:
+    """The experiment in the body, with the personas that it takes from the library of its owner.
 
     Raises:
         InvalidInput: with all problems.
     """
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if content_type not in (*_JSON_TYPES, *_YAML_TYPES):
-        raise HTTPException(415, "An experiment file is sent as application/yaml or application/json.")
-    name = "experiment.json" if content_type in _JSON_TYPES else "experiment.yaml"
-    content = await request.body()
+    content, name = await bodies.file_in(request, "experiment")
     # A large file takes a while, in which others must be served.
-    return await asyncio.to_thread(load, content, name)
+    value = await asyncio.to_thread(read_values, content, name)
+    named = named_personas(value)
+    library = {}
+    if named:
+        async with context.database.transaction() as session:
+            library = await personas.find_some(session, owner_id, named)
+    return await asyncio.to_thread(validate_file, value, name, library=library)
 
 
 @router.post("/experiments", status_code=201, summary="Store an experiment as a draft", openapi_extra=_FILE_BODY)
@@ -83,10 +85,11 @@ async def create(
     key: ApiKey,
     is_test: Annotated[bool, Query(description="Marks all data as a test.")] = False,
 ) -> ExperimentResource:
-    """All problems of the file are told at once; then nothing is stored."""
+    """All problems of the file are told at once; then nothing is stored. Personas that the file names without defining
+    them are copied from the library."""
     async with context.database.transaction() as session:
-        await keys.sign_in(session, key, context.clock.now(), scope="write")
-    experiment = await _read_file(request)
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
+    experiment = await _read_file(request, context, owner.id)
 
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
@@ -101,8 +104,8 @@ async def create(
 async def validate(request: Request, context: InContext, key: ApiKey) -> ExperimentCheck:
     """Stores nothing; a file with problems gets the same answer as when it is created."""
     async with context.database.transaction() as session:
-        await keys.sign_in(session, key, context.clock.now(), scope="read")
-    experiment = await _read_file(request)
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+    experiment = await _read_file(request, context, owner.id)
     plan = await asyncio.to_thread(allocate, experiment)
     return ExperimentCheck(
         name=experiment.name,

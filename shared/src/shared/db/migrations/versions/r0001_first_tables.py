@@ -78,6 +78,17 @@ def upgrade() -> None:
     )
     op.create_index(op.f("ix_experiments_owner_id"), "experiments", ["owner_id"], unique=False)
     op.create_table(
+        "personas",
+        sa.Column("owner_id", sa.Uuid(), nullable=False),
+        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("document", postgresql.JSONB(), nullable=False),
+        sa.Column("version", sa.Integer(), server_default=sa.text("1"), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["owner_id"], ["experimenters.id"], name=op.f("fk_personas_owner_id")),
+        sa.PrimaryKeyConstraint("owner_id", "id", name=op.f("pk_personas")),
+    )
+    op.create_table(
         "treatments",
         sa.Column("experiment_id", sa.Uuid(), nullable=False),
         sa.Column("id", sa.Text(), nullable=False),
@@ -151,7 +162,7 @@ def upgrade() -> None:
         sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("player", sa.Text(), nullable=False),
         sa.Column("profile", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
-        sa.Column("agent_config", postgresql.JSONB(), nullable=True),
+        sa.Column("agent_config", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
         sa.Column("provider", sa.Text(), nullable=True),
         sa.Column("status", sa.Text(), nullable=False),
         sa.Column("status_reason", sa.Text(), nullable=True),
@@ -509,6 +520,7 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_cohorts_experiment_id_treatment_id"), table_name="cohorts")
     op.drop_table("cohorts")
     op.drop_table("treatments")
+    op.drop_table("personas")
     op.drop_index(op.f("ix_experiments_owner_id"), table_name="experiments")
     op.drop_table("experiments")
     op.drop_index(op.f("ix_api_keys_experimenter_id"), table_name="api_keys")

@@ -1,0 +1,121 @@
+"""The persona library: who agents are, kept apart from the experiments that use them."""
+
+import asyncio
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query, Request, Response
+
+from gateway import bodies
+from gateway.context import ApiKey, InContext
+from shared.contracts.resources import PersonaImport, PersonaList, PersonaResource
+from shared.db import keys, personas
+from shared.db.session import Session
+from shared.experiment import read_persona, read_personas, write_personas
+
+router = APIRouter(prefix="/v1", tags=["personas"])
+
+_EXAMPLE: Final = "profile: {name: Ana}\ntext: You drive a taxi at night and fear for your income.\n"
+_ONE = bodies.described(
+    "A persona, with the fields that it has in experiment files; the id may be left out.",
+    yaml=_EXAMPLE,
+    json={"profile": {"name": "Ana"}, "text": "You drive a taxi at night and fear for your income."},
+)
+_SEVERAL = bodies.described(
+    "A persona file, as the export gives it.",
+    yaml="parley: 1\npersonas:\n  - {id: ana, text: You drive a taxi at night.}\n",
+    json={"parley": 1, "personas": [{"id": "ana", "text": "You drive a taxi at night."}]},
+)
+_MEDIA_TYPES: Final = {"yaml": "application/yaml", "json": "application/json"}
+
+
+@router.get("/personas", summary="My persona library")
+async def list_personas(context: InContext, key: ApiKey) -> PersonaList:
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+        stored = await personas.list_of(session, owner.id)
+    return PersonaList(personas=[_resource(one) for one in stored])
+
+
+@router.get("/personas/{persona_id}", summary="One persona")
+async def show(persona_id: str, context: InContext, key: ApiKey) -> PersonaResource:
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+        return _resource(await personas.find(session, owner.id, persona_id))
+
+
+@router.put("/personas/{persona_id}", summary="Create or replace a persona", openapi_extra=_ONE)
+async def put(persona_id: str, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
+    """What is left out has its default, whatever was there before. Putting twice is putting once."""
+    content, name = await bodies.file_in(request, "persona")
+    persona = read_persona(content, name, persona_id)
+
+    async def work(session: Session) -> PersonaResource:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        await personas.put(session, owner.id, [persona], now)
+        return _resource(await personas.find(session, owner.id, persona_id))
+
+    return await context.decide(work)
+
+
+@router.delete("/personas/{persona_id}", status_code=204, summary="Take a persona out of the library")
+async def delete(persona_id: str, context: InContext, key: ApiKey) -> None:
+    """Experiments that have used it keep their copies."""
+
+    async def work(session: Session) -> None:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
+        await personas.delete(session, owner.id, persona_id)
+
+    await context.decide(work)
+
+
+@router.post("/persona-library", summary="Import personas", openapi_extra=_SEVERAL)
+async def import_personas(request: Request, context: InContext, key: ApiKey) -> PersonaImport:
+    """Creates what is new and replaces what has changed, all or nothing; importing twice is importing once."""
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="write")
+    content, name = await bodies.file_in(request, "personas")
+    # A large file takes a while, in which others must be served.
+    imported = await asyncio.to_thread(read_personas, content, name)
+
+    async def work(session: Session) -> PersonaImport:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        outcomes = await personas.put(session, owner.id, imported, now)
+        return PersonaImport(
+            created=[one.id for one in imported if outcomes[one.id] == "created"],
+            replaced=[one.id for one in imported if outcomes[one.id] == "replaced"],
+            unchanged=[one.id for one in imported if outcomes[one.id] == "unchanged"],
+        )
+
+    return await context.decide(work)
+
+
+@router.get(
+    "/persona-library",
+    response_class=Response,
+    summary="Export my personas as a file",
+    responses={200: {"content": {"application/yaml": {}, "application/json": {}}, "description": "A persona file."}},
+)
+async def export_personas(
+    context: InContext,
+    key: ApiKey,
+    format: Annotated[Literal["yaml", "json"], Query(description="The format of the file.")] = "yaml",
+) -> Response:
+    """Importing the file, here or elsewhere, gives the same personas."""
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+        stored = await personas.list_of(session, owner.id)
+    file = await asyncio.to_thread(write_personas, [one.persona for one in stored], format)
+    headers = {"Content-Disposition": f'attachment; filename="personas.{format}"'}
+    return Response(file, headers=headers, media_type=_MEDIA_TYPES[format])
+
+
+def _resource(stored: personas.StoredPersona) -> PersonaResource:
+    return PersonaResource(
+        id=stored.persona.id,
+        version=stored.version,
+        created_at=stored.created_at,
+        updated_at=stored.updated_at,
+        persona=stored.persona,
+    )

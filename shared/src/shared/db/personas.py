@@ -1,0 +1,105 @@
+"""The persona library of an experimenter: personas that experiments may name without defining them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.contracts.experiment import Persona
+from shared.db.session import Row, Session, as_json
+from shared.errors import NotFound
+from shared.experiment.personas import as_written
+
+Outcome = Literal["created", "replaced", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPersona:
+    """A persona with its place in the library; `version` counts from 1 whenever it is changed."""
+
+    persona: Persona
+    version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+# In the order of ids, so that two imports at once wait for each other instead of for ever.
+_PUT = text(
+    """
+    WITH given AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:personas AS jsonb)) AS g(id text, document jsonb)
+    ), stored AS (
+        INSERT INTO personas (owner_id, id, document, created_at, updated_at)
+        SELECT :owner_id, g.id, g.document, :now, :now FROM given g ORDER BY g.id
+        ON CONFLICT (owner_id, id) DO UPDATE
+            SET document = excluded.document, version = personas.version + 1, updated_at = excluded.updated_at
+            WHERE personas.document <> excluded.document
+        RETURNING id, version
+    )
+    SELECT g.id, s.version FROM given g LEFT JOIN stored s USING (id)
+    """
+)
+
+
+async def put(session: Session, owner_id: UUID, personas: Sequence[Persona], now: datetime) -> dict[str, Outcome]:
+    """Create these personas or replace those that are there, all or none; twice is once.
+
+    personas: each id once.
+    """
+    given = [{"id": persona.id, "document": as_written(persona)} for persona in personas]
+    rows = await session.all(_PUT, {"owner_id": owner_id, "personas": as_json(given), "now": now})
+    return {row.id: _outcome(row.version) for row in rows}
+
+
+def _outcome(version: int | None) -> Outcome:
+    if version is None:
+        return "unchanged"
+    return "created" if version == 1 else "replaced"
+
+
+_LIST = text('SELECT * FROM personas WHERE owner_id = :owner_id ORDER BY id COLLATE "C"')
+_SOME = text("SELECT * FROM personas WHERE owner_id = :owner_id AND id = ANY(:ids)")
+_DELETE = text("DELETE FROM personas WHERE owner_id = :owner_id AND id = :id")
+
+
+async def list_of(session: Session, owner_id: UUID) -> list[StoredPersona]:
+    """All personas of this experimenter, by id."""
+    return [_stored(row) for row in await session.all(_LIST, {"owner_id": owner_id})]
+
+
+async def find(session: Session, owner_id: UUID, persona_id: str) -> StoredPersona:
+    """One persona of this experimenter.
+
+    Raises:
+        NotFound: the library has none of this id.
+    """
+    row = await session.first(_SOME, {"owner_id": owner_id, "ids": [persona_id]})
+    if row is None:
+        raise NotFound(f"The persona library has no {persona_id!r}.")
+    return _stored(row)
+
+
+async def find_some(session: Session, owner_id: UUID, ids: Iterable[str]) -> dict[str, Persona]:
+    """Those of the named personas that the library has, by id."""
+    wanted = list(ids)
+    if not wanted:
+        return {}
+    rows = await session.all(_SOME, {"owner_id": owner_id, "ids": wanted})
+    return {row.id: _stored(row).persona for row in rows}
+
+
+async def delete(session: Session, owner_id: UUID, persona_id: str) -> None:
+    """Take a persona out of the library; experiments that have used it keep their copies.
+
+    Raises:
+        NotFound: the library has none of this id.
+    """
+    if not await session.run(_DELETE, {"owner_id": owner_id, "id": persona_id}):
+        raise NotFound(f"The persona library has no {persona_id!r}.")
+
+
+def _stored(row: Row) -> StoredPersona:
+    return StoredPersona(Persona.model_validate(row.document), row.version, row.created_at, row.updated_at)

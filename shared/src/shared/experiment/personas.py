@@ -1,0 +1,113 @@
+"""Personas on their own: one as it is sent, a file of several, and back to text without loss."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final, Literal, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from shared.contracts.experiment import Document, Persona
+from shared.errors import InvalidInput, Problem
+from shared.experiment.complaints import found, translate
+from shared.experiment.parsing import MAX_BYTES, Loader, check_values, parse
+
+Json = Any
+Format = Literal["yaml", "json"]
+ModelT = TypeVar("ModelT", Persona, "PersonaFile")
+_WIDTH: Final = 120
+
+
+class PersonaFile(Document):
+    """Personas without an experiment, as a library gives them away and takes them in."""
+
+    parley: Literal[1]
+    """The version of this file format."""
+    personas: tuple[Persona, ...]
+    """Who the agents are, each with an id of its own."""
+
+
+def read_persona(content: str | bytes, name: str, persona_id: str) -> Persona:
+    """The persona with this id: JSON when `name` ends in `.json`, YAML otherwise; the id may be left out.
+
+    Raises:
+        TooLarge, and InvalidInput with all problems.
+    """
+    value = _fields(parse(content, name), name)
+    if value.get("id", persona_id) != persona_id:
+        problem = Problem("id", found(value["id"]), f"{persona_id!r}, or nothing")
+        raise InvalidInput("The persona has two ids.", [problem])
+    return _validated(Persona, {**value, "id": persona_id}, name)
+
+
+def read_personas(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> tuple[Persona, ...]:
+    """The personas of a persona file, each id once.
+
+    Raises:
+        TooLarge, and InvalidInput with all problems.
+    """
+    personas = _validated(PersonaFile, _fields(parse(content, name, max_bytes=max_bytes), name), name).personas
+    ids = [persona.id for persona in personas]
+    repeated = [
+        Problem(f"personas[{index}].id", f"{one!r}, as in personas[{ids.index(one)}]", "an id of its own")
+        for index, one in enumerate(ids)
+        if ids.index(one) < index
+    ]
+    if repeated:
+        raise InvalidInput(f"{name} is not a valid persona file.", repeated)
+    return personas
+
+
+def write_personas(personas: Sequence[Persona], form: Format) -> str:
+    """A persona file that `read_personas` reads as the same personas."""
+    value = {"parley": 1, "personas": [as_written(persona) for persona in personas]}
+    if form == "json":
+        return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return yaml.dump(value, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
+
+
+def as_written(persona: Persona) -> dict[str, Json]:
+    """The fields that were written, without those that have their default because nobody said anything."""
+    return persona.model_dump(mode="json", exclude_unset=True)
+
+
+def _fields(value: Json, name: str) -> Mapping[str, Json]:
+    check_values(value, name)
+    if not isinstance(value, Mapping):
+        problem = Problem(name, "nothing" if value is None else found(value), "an object with fields")
+        raise InvalidInput(f"{name} cannot be used.", [problem])
+    return value
+
+
+def _validated(model: type[ModelT], value: Mapping[str, Json], name: str) -> ModelT:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        problems = translate(error, value, _schema(model))
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        raise InvalidInput(f"{name} is not valid: {count}.", problems) from error
+
+
+@cache
+def _schema(model: type[Document]) -> dict[str, Any]:
+    return model.model_json_schema()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes what `Loader` reads: texts are put in quotes when that one would take them for something else."""
+
+    yaml_implicit_resolvers = Loader.yaml_implicit_resolvers
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    # Some breaks of lines and some invisible characters survive only in double quotes.
+    is_plain = all(character.isprintable() or character == "\n" for character in text)
+    style = '"' if not is_plain else "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
