@@ -1,0 +1,269 @@
+"""Games read from the long table of rounds, and the measures of one game as one line of a table."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import fsum, inf, isfinite
+from typing import Any, Final, Literal
+
+from shared.arena import measures
+from shared.arena.measures import COOPERATE, DEFECT, NOT_COUNTED, Play
+from shared.errors import InvalidInput, Problem
+
+Value = float | int | bool | None
+Side = Literal["a", "b"]
+SIDES: Final[tuple[Side, Side]] = ("a", "b")
+
+ROUND_COLUMNS: Final = (
+    "pair",
+    "replicate",
+    "player_a",
+    "player_b",
+    "round",
+    "action_a",
+    "action_b",
+    "points_a",
+    "points_b",
+    "flag_a",
+    "flag_b",
+    "signal_a",
+    "signal_b",
+    "violations_a",
+    "violations_b",
+)
+"""The columns that are read; a table may have more. `flag` is empty for an action that the player really gave, else it
+says what stands in its place. A round without actions does not count. The columns from `flag_a` on may be missing.
+"""
+
+
+_RATE: Final = (0.0, 1.0)
+_COUNT: Final = (0.0, inf)
+_ANY: Final = (-inf, inf)
+MEASURES: Final[Mapping[str, tuple[float, float]]] = {
+    "rounds": _COUNT,
+    "counted_rounds": _COUNT,
+    "mutual_cooperation": _RATE,
+    "mutual_defection": _RATE,
+    "exploitation": _RATE,
+    "betrayals": _COUNT,
+    "betrayals_without_recovery": _COUNT,
+    "trust_recovery_rounds": _COUNT,
+    "time_to_collapse": _COUNT,
+    "payoff_gap_a": _ANY,
+}
+"""The measures of a game as a whole, each with the least and the greatest value that it can have."""
+SIDE_MEASURES: Final[Mapping[str, tuple[float, float]]] = {
+    "cooperation": _RATE,
+    "points": _ANY,
+    "points_per_round": _ANY,
+    "exploits": _RATE,
+    "exploitation_window": _COUNT,
+    "retaliation": _RATE,
+    "forgiveness_after_defection": _RATE,
+    "forgiveness_after_mutual_defection": _RATE,
+    "is_nice": _RATE,
+    "deception_success": _RATE,
+    "signal_consistency": _RATE,
+    "signal_correlation": (-1.0, 1.0),
+    "violations": _COUNT,
+    "unreadable": _RATE,
+}
+"""The measures of one player; in a line of a game they end in `_a` or `_b`."""
+
+
+def bounds_of(measure: str) -> tuple[float, float]:
+    """The least and the greatest value that this measure can have, `cooperation_a` like `cooperation`."""
+    return MEASURES[measure] if measure in MEASURES else SIDE_MEASURES[measure[:-2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round; `actions` and `points` are None in a round that does not count."""
+
+    number: int
+    actions: tuple[str, str] | None
+    points: tuple[float, float] | None
+    flags: tuple[str, str] = ("", "")
+    signals: tuple[str, str] = ("", "")
+    violations: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """All rounds of one game, in their order; a pair is played again in every replicate."""
+
+    pair: str
+    replicate: int
+    players: tuple[str, str]
+    rounds: tuple[Round, ...]
+
+    def play(self, side: Side = "a", *, with_flagged: bool = True) -> Play:
+        """The actions as this side sees them; flagged rounds count, or they do not."""
+        own, other = (self._letters(index, with_flagged) for index in _order(side))
+        return Play(own, other)
+
+    def points(self, side: Side) -> list[float]:
+        """What this side got in every round that counts."""
+        index = _order(side)[0]
+        return [one.points[index] for one in self.rounds if one.points is not None]
+
+    def signals(self, side: Side) -> str:
+        """What this side's message promised, a letter per round."""
+        index = _order(side)[0]
+        return "".join(one.signals[index] or NOT_COUNTED for one in self.rounds)
+
+    def violations(self, side: Side) -> int:
+        index = _order(side)[0]
+        return sum(one.violations[index] for one in self.rounds)
+
+    def flagged(self, side: Side) -> int:
+        """Rounds in which this side gave no action that could be read."""
+        index = _order(side)[0]
+        return sum(bool(one.flags[index]) for one in self.rounds)
+
+    def _letters(self, index: int, with_flagged: bool) -> str:
+        return "".join(
+            NOT_COUNTED if one.actions is None or (any(one.flags) and not with_flagged) else one.actions[index]
+            for one in self.rounds
+        )
+
+
+def _order(side: Side) -> tuple[int, int]:
+    return (0, 1) if side == "a" else (1, 0)
+
+
+def games_from(rows: Iterable[Mapping[str, Any]]) -> list[Game]:
+    """The games in a table of rounds, rows in any order, values as in JSON or as text as in CSV; by pair and replicate.
+
+    Raises:
+        InvalidInput: with every cell that cannot be read, a missing round, a round that is there twice.
+    """
+    problems: list[Problem] = []
+    read = [_Line(number, row, problems) for number, row in enumerate(rows, start=1)]
+    if problems:
+        raise InvalidInput("The table of rounds cannot be read.", problems)
+    read.sort(key=_Line.game)
+    games = [_game(list(lines), problems) for _, lines in groupby(read, key=_Line.game)]
+    if problems:
+        raise InvalidInput("The table of rounds cannot be read.", problems)
+    return games
+
+
+class _Line:
+    """One row, its cells checked; what is wrong is added to `problems`."""
+
+    def __init__(self, number: int, row: Mapping[str, Any], problems: list[Problem]) -> None:
+        self.number, self._row, self._problems = number, row, problems
+        self.pair = str(row.get("pair") or "")
+        self.replicate = int(self._number("replicate", "a whole number from 0", lambda n: n >= 0 and n == int(n)))
+        self.players = (str(row.get("player_a") or ""), str(row.get("player_b") or ""))
+        number_of_round = int(self._number("round", "a whole number from 1", lambda n: n >= 1 and n == int(n)))
+        actions = [self._letter(f"action_{side}") for side in SIDES]
+        if bool(actions[0]) != bool(actions[1]):
+            self._complain("action_b", repr(actions[1]), "an action on both sides or on neither")
+        counts = bool(actions[0])
+        points = [self._number(f"points_{side}", "a number", isfinite) for side in SIDES] if counts else None
+        self.round = Round(
+            number=number_of_round,
+            actions=(actions[0], actions[1]) if counts else None,
+            points=(points[0], points[1]) if points else None,
+            flags=(str(row.get("flag_a") or ""), str(row.get("flag_b") or "")),
+            signals=(self._letter("signal_a"), self._letter("signal_b")),
+            violations=(self._count("violations_a"), self._count("violations_b")),
+        )
+
+    def game(self) -> tuple[str, int]:
+        return self.pair, self.replicate
+
+    def _letter(self, column: str) -> str:
+        found = self._row.get(column)
+        if found in (None, ""):
+            return ""
+        if found not in (COOPERATE, DEFECT):
+            self._complain(column, repr(found), "C, D or nothing")
+        return str(found)
+
+    def _count(self, column: str) -> int:
+        if self._row.get(column) in (None, ""):
+            return 0
+        return int(self._number(column, "a whole number from 0", lambda n: n >= 0 and n == int(n)))
+
+    def _number(self, column: str, expected: str, fits: Callable[[float], bool]) -> float:
+        found = self._row.get(column)
+        try:
+            number = float(found) if isinstance(found, str | int | float) and not isinstance(found, bool) else None
+        except (ValueError, OverflowError):
+            number = None
+        if number is None or not isfinite(number) or not fits(number):
+            self._complain(column, repr(found)[:80], expected)
+            return 0.0
+        return number
+
+    def _complain(self, column: str, found: str, expected: str) -> None:
+        self._problems.append(Problem(f"row {self.number}, {column}", found, expected))
+
+
+def _game(lines: Sequence[_Line], problems: list[Problem]) -> Game:
+    lines = sorted(lines, key=lambda line: line.round.number)
+    first = lines[0]
+    for expected, line in enumerate(lines, start=1):
+        if line.round.number != expected:
+            where = f"row {line.number}, round"
+            problems.append(Problem(where, str(line.round.number), f"round {expected} of {_named(first)}"))
+            break
+        if line.players != first.players:
+            where = f"row {line.number}, player_a and player_b"
+            problems.append(Problem(where, " and ".join(line.players), f"{' and '.join(first.players)}, as in round 1"))
+            break
+    return Game(first.pair, first.replicate, first.players, tuple(line.round for line in lines))
+
+
+def _named(line: _Line) -> str:
+    return f"the pair {line.pair!r}, replicate {line.replicate}"
+
+
+def measures_of(game: Game, *, with_flagged: bool = True) -> dict[str, Value]:
+    """One line per game: every measure, those of one player with the ending `_a` or `_b`.
+
+    Points are of all rounds that count. Where no message promised anything, the measures of promises are None.
+    """
+    play = game.play(with_flagged=with_flagged)
+    recovery = measures.trust_recovery(play)
+    totals = [fsum(game.points(side)) for side in SIDES]
+    return {
+        "rounds": len(game.rounds),
+        "counted_rounds": len(play.outcomes),
+        "mutual_cooperation": measures.outcome_rate(play, "CC"),
+        "mutual_defection": measures.outcome_rate(play, "DD"),
+        "exploitation": measures.exploitation_rate(play),
+        "betrayals": recovery.betrayals,
+        "betrayals_without_recovery": recovery.censored,
+        "trust_recovery_rounds": recovery.mean_rounds,
+        "time_to_collapse": measures.time_to_collapse(play),
+        "payoff_gap_a": totals[1] - totals[0],
+        **{
+            f"{name}_{side}": value
+            for side in SIDES
+            for name, value in _of_side(game, game.play(side, with_flagged=with_flagged), side).items()
+        },
+    }
+
+
+def _of_side(game: Game, play: Play, side: Side) -> dict[str, Value]:
+    points, signals = game.points(side), game.signals(side)
+    return {
+        "cooperation": measures.cooperation_rate(play),
+        "points": fsum(points),
+        "points_per_round": fsum(points) / len(points) if points else None,
+        "exploits": measures.outcome_rate(play, "DC"),
+        "exploitation_window": measures.exploitation_window(play),
+        "retaliation": measures.retaliation(play),
+        "forgiveness_after_defection": measures.forgiveness_after_defection(play),
+        "forgiveness_after_mutual_defection": measures.forgiveness_after_mutual_defection(play),
+        "is_nice": measures.is_nice(play),
+        "deception_success": measures.deception_success(play, signals),
+        "signal_consistency": measures.signal_consistency(play, signals),
+        "signal_correlation": measures.signal_correlation(play, signals),
+        "violations": game.violations(side),
+        "unreadable": game.flagged(side) / len(game.rounds) if game.rounds else None,
+    }

@@ -1,0 +1,123 @@
+"""Measures over the replicates of a pair and over the pairs of an experiment, with what to be careful about."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean
+from typing import Final
+
+from shared.arena import measures
+from shared.arena.games import SIDES, Game, Side, bounds_of, measures_of
+from shared.arena.intervals import Estimate, estimate
+from shared.arena.measures import TRAILING_ROUNDS
+
+MOST_UNREADABLE: Final = 0.01
+"""A player of whose actions more than this share could not be read is worth a warning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """Something that whoever reads the figures should know; `subject` is a pair or a player in it."""
+
+    subject: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """The curves of one pair: round by round, the mean over its games of what each shows at that round.
+
+    A cooperation rate is over the last ten rounds; `mutual_cooperation` and `mutual_defection` are over whole games.
+    """
+
+    name: str
+    rounds: tuple[int, ...]
+    cooperation_rates_a: tuple[float | None, ...]
+    cooperation_rates_b: tuple[float | None, ...]
+    mutual_cooperation: float | None
+    mutual_defection: float | None
+
+
+def by_pair(games: Iterable[Game]) -> dict[str, list[Game]]:
+    """The games of every pair, in the order of their replicates."""
+    ordered = sorted(games, key=lambda game: (game.pair, game.replicate))
+    return {pair: list(found) for pair, found in groupby(ordered, key=lambda game: game.pair)}
+
+
+def pair_estimates(games: Sequence[Game], *, with_flagged: bool = True) -> dict[str, Estimate]:
+    """Every measure over the replicates of one pair."""
+    return _estimates([measures_of(game, with_flagged=with_flagged) for game in games])
+
+
+def experiment_estimates(games: Iterable[Game], *, with_flagged: bool = True) -> dict[str, Estimate]:
+    """Every measure over the pairs: a pair is one value, the mean over its replicates.
+
+    Replicates of a pair are more alike than games of different pairs; counting each as a case of its own would make
+    the intervals too narrow.
+    """
+    return _estimates(
+        [
+            {name: found.mean for name, found in pair_estimates(played, with_flagged=with_flagged).items()}
+            for played in by_pair(games).values()
+        ]
+    )
+
+
+def _estimates(lines: Sequence[Mapping[str, float | None]]) -> dict[str, Estimate]:
+    names = list(lines[0]) if lines else []
+    return {name: estimate([line[name] for line in lines], bounds=bounds_of(name)) for name in names}
+
+
+def cautions(games: Iterable[Game]) -> Iterator[Caution]:
+    """Pairs whose replicates repeat each other, and players whose actions often could not be read."""
+    for pair, played in by_pair(games).items():
+        yield from _repeated(pair, played)
+        for side in SIDES:
+            yield from _unreadable(pair, played, side)
+
+
+def _repeated(pair: str, played: Sequence[Game]) -> Iterator[Caution]:
+    distinct = len({game.play() for game in played})
+    if distinct < len(played):
+        what = "all of its games are the same" if distinct == 1 else f"only {distinct} of its games differ"
+        yield Caution(
+            pair,
+            f"{len(played)} replicates, but {what}: a game that repeats itself adds no information, and intervals over "
+            "such replicates are narrower than what is known (pseudo-replication).",
+        )
+
+
+def _unreadable(pair: str, played: Sequence[Game], side: Side) -> Iterator[Caution]:
+    rounds = sum(len(game.rounds) for game in played)
+    flagged = sum(game.flagged(side) for game in played)
+    if rounds and flagged / rounds > MOST_UNREADABLE:
+        name = played[0].players[SIDES.index(side)]
+        yield Caution(
+            f"{name} in {pair}",
+            f"{flagged} of {rounds} actions ({flagged / rounds:.1%}) could not be read; compare the figures with and "
+            "without these rounds.",
+        )
+
+
+def chart(games: Sequence[Game], window: int = TRAILING_ROUNDS) -> Chart:
+    """The curves of the games of one pair. Of games of different lengths, those count that have come to the round."""
+    longest = max((len(game.rounds) for game in games), default=0)
+    curves = {side: [measures.cooperation_over_time(game.play(side), window) for game in games] for side in SIDES}
+    return Chart(
+        name=games[0].pair if games else "",
+        rounds=tuple(range(1, longest + 1)),
+        cooperation_rates_a=tuple(_means(curves["a"], longest)),
+        cooperation_rates_b=tuple(_means(curves["b"], longest)),
+        mutual_cooperation=_mean([measures.outcome_rate(game.play(), "CC") for game in games]),
+        mutual_defection=_mean([measures.outcome_rate(game.play(), "DD") for game in games]),
+    )
+
+
+def _means(curves: Sequence[Sequence[float | None]], longest: int) -> Iterator[float | None]:
+    for index in range(longest):
+        yield _mean([curve[index] for curve in curves if index < len(curve)])
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

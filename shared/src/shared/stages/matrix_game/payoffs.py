@@ -1,0 +1,78 @@
+"""What the four outcomes of a round are worth, and when that makes the game a Prisoner's Dilemma."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from shared.contracts.experiment import Document
+from shared.errors import Problem
+
+Action = Literal["C", "D"]
+"""What a player does in a round, whatever it is called in front of the player: to cooperate or to defect."""
+
+_LARGEST = 1e9
+Points = Annotated[int | float, Field(ge=-_LARGEST, le=_LARGEST)]
+Pair = tuple[Points, Points]
+"""The points of the first and of the second player."""
+
+
+class Payoffs(Document):
+    """The payoffs of both players by outcome; the first letter is the action of the first player.
+
+    By default those of Axelrod's tournaments: temptation 5, reward 3, punishment 1, sucker's payoff 0.
+    """
+
+    CC: Pair = (3, 3)
+    """Both cooperate."""
+    CD: Pair = (0, 5)
+    """The first cooperates, the second defects."""
+    DC: Pair = (5, 0)
+    """The first defects, the second cooperates."""
+    DD: Pair = (1, 1)
+    """Both defect."""
+
+    def of(self, first: Action, second: Action) -> Pair:
+        """The points of both for one round."""
+        pair: Pair = getattr(self, first + second)
+        return pair
+
+    def mirrored(self) -> "Payoffs":
+        """The same game as the second player sees it: own points and own action first."""
+        return Payoffs(CC=self.CC[::-1], CD=self.DC[::-1], DC=self.CD[::-1], DD=self.DD[::-1])
+
+
+def prisoners_dilemma(temptation: Points, reward: Points, punishment: Points, sucker: Points) -> Payoffs:
+    """The symmetric game with these four payoffs, whether or not they make a dilemma."""
+    return Payoffs(CC=(reward, reward), CD=(sucker, temptation), DC=(temptation, sucker), DD=(punishment, punishment))
+
+
+def violations(payoffs: Payoffs) -> Iterator[Problem]:
+    """Why this is no Prisoner's Dilemma: nothing when it is one. `where` is relative to the payoffs.
+
+    Wanted are equal stakes for both players, T > R > P > S and 2R > T + S (Rapoport and Chammah 1965): otherwise to
+    defect would not tempt, or to take turns at exploiting each other would pay as well as to cooperate.
+    """
+    if payoffs.mirrored() != payoffs:
+        yield Problem(
+            "", "stakes that differ between the players", "CC and DD with equal points, and DC as CD mirrored"
+        )
+        return
+    reward, sucker, temptation, punishment = payoffs.CC[0], payoffs.CD[0], payoffs.DC[0], payoffs.DD[0]
+    for greater, lesser, rule, what in (
+        (temptation, reward, "T > R", "DC above CC"),
+        (reward, punishment, "R > P", "CC above DD"),
+        (punishment, sucker, "P > S", "DD above CD"),
+        (2 * reward, temptation + sucker, "2R > T + S", "twice CC above DC and CD together"),
+    ):
+        if not greater > lesser:
+            yield Problem(
+                "",
+                f"{written(greater)} against {written(lesser)}, which breaks {rule}",
+                f"{what}, or `exploratory: true` for a game that is no Prisoner's Dilemma",
+            )
+
+
+def written(points: float) -> str:
+    """Points as people write them: no decimals where there are none."""
+    return str(int(points)) if points == int(points) else str(points)
