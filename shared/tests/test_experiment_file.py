@@ -364,3 +364,45 @@ def test_no_value_breaks_the_reader(changes: dict[str, Any]) -> None:
 @given(st.dictionaries(st.sampled_from([*FIELDS, "id", "progress"]), json_values, max_size=4))
 def test_no_stage_breaks_the_reader(changes: dict[str, Any]) -> None:
     assert is_answered(file(stages=[{**INFO, **changes}], treatments=[{"id": "t", "stages": {"welcome": changes}}]))
+
+
+def test_a_mock_script_is_checked_with_the_file() -> None:
+    script = {
+        "stage_lines": {"welcom": ["Hello."]},
+        "after_lines": "plausibel",
+        "silence": 2,
+        "latency_seconds": [3, 1],
+        "failures": [{"status": "ok"}, {"status": "timeout", "attempts": [0]}],
+    }
+
+    said = complaints(file(personas=[{"id": "ana", "mock": script}]))
+
+    assert set(said) == {
+        "personas[0].mock.after_lines",
+        "personas[0].mock.silence",
+        "personas[0].mock.failures[0].status",
+        "personas[0].mock.failures[1].attempts[0]",
+    }
+    assert "plausible" in said["personas[0].mock.after_lines"][1]
+
+
+def test_a_mock_script_names_stages_that_there_are() -> None:
+    script = {"stage_lines": {"welcome": ["Hello."]}, "failures": [{"status": "timeout", "stages": ["talk"]}]}
+
+    said = complaints(file(personas=[{"id": "ana", "mock": script}]))
+
+    assert set(said) == {"personas[0].mock.stage_lines.welcome", "personas[0].mock.failures[0].stages[0]"}
+
+
+def test_the_least_latency_stands_before_the_most() -> None:
+    said = complaints(file(personas=[{"id": "ana", "mock": {"latency_seconds": [3, 1]}}]))
+
+    assert list(said) == ["personas[0].mock"]
+
+
+@pytest.mark.parametrize("latency", ["soon", [1], [1, 2, 3], -1])
+def test_a_latency_is_a_number_or_two(latency: object) -> None:
+    said = complaints(file(personas=[{"id": "ana", "mock": {"latency_seconds": latency}}]))
+
+    assert said
+    assert all(where.startswith("personas[0].mock.latency_seconds") for where in said)

@@ -145,9 +145,7 @@ class Thinker:
                 except Invalid as invalid:
                     attempt = replace(attempt, reason=str(invalid))
             await self._durably(partial(self._record, lease, attempt))
-            wait = (
-                0.0 if attempt.reason else backoff_seconds(attempt.reply, number, seeds.rng(lease.seed, attempt.path))
-            )
+            wait = _wait_after(attempt, lease.seed)
             if wait is None or number == lease.agent.model.max_attempts:
                 state = "invalid" if attempt.reason or attempt.reply.status == "invalid" else "failed"
                 await self._durably(partial(self._give_up, lease, state, _why(attempt)))
@@ -155,7 +153,8 @@ class Thinker:
             if wait > 0:
                 await self._durably(partial(self._try_later, lease, attempt.reply.status, wait))
                 return
-            messages = _with_reason(prompt.messages, attempt)
+            if attempt.reason or attempt.reply.status == "invalid":
+                messages = _with_reason(prompt.messages, attempt)
         else:
             await self._durably(partial(self._give_up, lease, "failed", "no attempt is left"))
 
@@ -175,6 +174,9 @@ class Thinker:
             role=lease.agent.role,
             goal=lease.agent.goal,
             backstory=lease.agent.backstory,
+            stage_id=lease.stage.id,
+            pace=lease.pace,
+            mock=lease.agent.mock,
             hints=prompt.hints,
         )
         started_at = self._clock.now()
@@ -239,7 +241,8 @@ class Thinker:
             raise Invalid("nothing was asked")
         utterance = kind.utterance(lease.stage, _validated(reply_model, attempt.reply))
         rng = seeds.rng(lease.seed, f"{lease.path}/pace")
-        thinking = thinking_seconds(rng)
+        drawn = thinking_seconds(rng)
+        thinking = drawn if attempt.reply.simulated_seconds is None else attempt.reply.simulated_seconds
         typing = typing_seconds(utterance.text or "", lease.agent.chat.words_per_minute, rng)
         # A live reply appears after its typing delay, counted from the moment it was there; silence takes no typing.
         delay = typing if lease.pace == "live" and utterance.text is not None else 0.0
@@ -362,6 +365,15 @@ def _with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[C
         ChatMessage(role="assistant", content=attempt.reply.raw or "(empty)"),
         ChatMessage(role="user", content=f"That reply cannot be used: {reason}. Reply again in the requested format."),
     )
+
+
+def _wait_after(attempt: Attempt, seed: int) -> float | None:
+    """Seconds until the next attempt; None when none can help. An unusable reply is asked again at once."""
+    if attempt.reason:
+        return 0.0
+    wait = backoff_seconds(attempt.reply, attempt.number, seeds.rng(seed, attempt.path))
+    # Where time is simulated, nobody sleeps.
+    return wait if wait is None or attempt.reply.simulated_seconds is None else 0.0
 
 
 def _why(last: Attempt) -> str:

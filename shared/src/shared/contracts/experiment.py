@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from shared.contracts.mock_script import MockScript
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PromptItems
 
@@ -98,6 +99,8 @@ class Persona(Document):
     """Background data of the persona."""
     model: ModelSettings = ModelSettings()
     """Which model speaks for the persona, and how it is called."""
+    mock: MockScript | None = None
+    """What the mock does when it speaks for the persona: lines, silence, latencies, failures. For rehearsals."""
     chat: ChatSettings = ChatSettings()
     prompts: dict[Slug, PromptItems] = {}
     """What the model is shown, by stage id or by kind; a stage's own prompt goes before that of its kind."""
@@ -175,3 +178,4 @@ class AgentConfig(BaseModel):
     backstory: str = ""
     prompts: dict[str, PromptItems] = {}
     prompt_token_budget: int | None = None
+    mock: MockScript | None = None

@@ -4,6 +4,8 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from shared.contracts.mock_script import MockScript
+
 ModelStatus = Literal[
     "ok",
     "invalid",
@@ -109,6 +111,11 @@ class ModelRequest(_Contract):
     role: str = Field(default="", description="Who the agent is, for providers that ask; empty: by its name.")
     goal: str = Field(default="", description="What the agent wants, for providers that ask.")
     backstory: str = Field(default="", description="The agent's past, for providers that ask; empty: the prompt's.")
+    stage_id: str = Field(default="", description="The stage that the call is about; for the mock.")
+    pace: str = Field(
+        default="live", description="The experiment's pace; in `fast` the mock tells times and waits not."
+    )
+    mock: MockScript | None = Field(default=None, description="What the mock does; never sent to a provider.")
     hints: dict[str, Hint] = Field(
         default_factory=dict,
         description="Facts from which the mock writes plausible replies; never sent to a provider.",
@@ -132,6 +139,9 @@ class ModelReply(_Contract):
     error: str | None = Field(default=None, description="What went wrong, without secrets; null when nothing did.")
     retry_after_seconds: float | None = Field(
         default=None, ge=0, description="How long the provider wants us to wait; null when it did not say."
+    )
+    simulated_seconds: float | None = Field(
+        default=None, ge=0, description="How long the call took in simulated time; null: it took the time that it took."
     )
     has_list_price: bool = Field(
         default=True,

@@ -75,4 +75,5 @@ def snapshot(persona: Persona) -> AgentConfig:
         backstory=persona.backstory,
         prompts=persona.prompts,
         prompt_token_budget=persona.prompt_token_budget,
+        mock=persona.mock,
     )

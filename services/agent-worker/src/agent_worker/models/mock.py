@@ -8,7 +8,7 @@ import json
 from random import Random
 from typing import Any, Final
 
-from agent_worker.models import phrases
+from agent_worker.models import phrases, rehearsal
 from shared.contracts.models import (
     HINT_LAST_SPEAKER_NAME,
     HINT_MESSAGE_COUNT,
@@ -41,10 +41,22 @@ class MockModel:
         if self._latency_seconds > 0:
             spread = seeded(request.seed, f"{request.path}/latency").uniform(0.5, 1.5)
             await asyncio.sleep(self._latency_seconds * spread)
-        return mock_reply(request)
+        latency = rehearsal.latency_seconds(request)
+        failed = rehearsal.failure(request)
+        if rehearsal.is_simulated(request):
+            return _in_simulated_time(failed or mock_reply(request), latency)
+        if latency:
+            await asyncio.sleep(latency)
+        return failed or mock_reply(request)
 
     async def aclose(self) -> None:
         return None
+
+
+def _in_simulated_time(reply: ModelReply, latency_seconds: float | None) -> ModelReply:
+    # A failure has a time in any case, so that nobody sleeps before the next attempt.
+    usual = None if reply.status == "ok" else 0.0
+    return reply.model_copy(update={"simulated_seconds": usual if latency_seconds is None else latency_seconds})
 
 
 def mock_reply(request: ModelRequest) -> ModelReply:
@@ -88,8 +100,13 @@ class _Suggestions:
         self._last_speaker = _text(request.hints.get(HINT_LAST_SPEAKER_NAME))
         self._message_count = _count(request.hints.get(HINT_MESSAGE_COUNT))
         own = _count(request.hints.get(HINT_OWN_MESSAGE_COUNT))
-        self._ready = rng.random() < ready_probability(self._message_count)
-        self._speaks = rng.random() >= silence_probability(self._message_count, own)
+        part = rehearsal.part_of(request)
+        # Both are drawn in any case, so that a script changes nothing that it does not speak of.
+        is_ready = rng.random() < ready_probability(self._message_count)
+        speaks = rng.random() >= silence_probability(self._message_count, own)
+        self._ready = is_ready if part.is_ready is None else part.is_ready
+        self._speaks = speaks if part.speaks is None else part.speaks
+        self._line = part.line
 
     def suggest(self, name: str, rng: Random) -> str | bool | None:
         match name:
@@ -104,6 +121,8 @@ class _Suggestions:
         return phrases.statement(rng, stage=self._stage)
 
     def _message(self, rng: Random) -> str:
+        if self._line is not None:
+            return self._line
         if self._message_count == 0:
             return phrases.opening(rng, stage=self._stage)
         if self._ready:
