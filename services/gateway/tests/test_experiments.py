@@ -399,6 +399,8 @@ async def _a_run(api: Api) -> str:
     await api.participant(
         bo, "POST", address, json={"text": "Hi", "client_message_id": "m-1", "reply_to": said.json()["id"]}
     )
+    for token in (bo, ada):
+        await api.participant(token, "PUT", f"/v1/me/messages/{said.json()['id']}/reactions/heart")
     for token in (ada, bo):
         await api.advance(token, "talk")
         await api.settle(experiment_id)
@@ -444,6 +446,9 @@ async def test_the_export_has_everything(api: Api) -> None:
     ]
     assert [one["text"] for one in messages][:2] == ['=1+1;\n"ä"', "Hi"]
     assert messages[1]["reply_to_seq"] == "1"
+    assert (messages[1]["reply_to_author_path"], messages[1]["reply_to_text"]) == ("c1/m1", messages[0]["text"])
+    assert json.loads(messages[0]["reactions"]) == {"heart": ["c1/m1", "c1/m2"]}
+    assert [(one["member_path"], one["message_seq"]) for one in everything["reactions"]] == [("c1/m1", 1), ("c1/m2", 1)]
     assert messages[0]["created_at"].endswith("Z")
     assert {row["model_mode"] for table in (participants, answers, messages) for row in table} == {"mock"}
     assert files["model_calls.csv"].decode().startswith("experiment_id,model_mode,")

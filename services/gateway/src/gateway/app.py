@@ -12,7 +12,7 @@ from gateway import documentation, problems
 from gateway.context import Context
 from gateway.live import Live
 from gateway.middleware import CORRELATION_HEADER, AroundRequest
-from gateway.routes import experiments, health, participants, personas
+from gateway.routes import experiments, health, participants, personas, reactions
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
@@ -50,7 +50,7 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.context = Context(database, bus, clock, settings, environ, live, served_providers)
-    for module in (health, experiments, participants, personas):
+    for module in (health, experiments, participants, reactions, personas):
         app.include_router(module.router)
     problems.install(app)
     documentation.install(app)

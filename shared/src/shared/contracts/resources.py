@@ -351,6 +351,18 @@ class QuoteResource(Resource):
     """At most 280 characters; what is longer ends with an ellipsis."""
 
 
+Reaction = Literal["heart", "thumbs_up"]
+
+
+class ReactionResource(Resource):
+    """One reaction to a message, and who has it."""
+
+    reaction: Reaction
+    count: int = Field(examples=[2])
+    member_ids: list[UUID]
+    """Those who react so, the first one first."""
+
+
 class MessageResource(Resource):
     id: UUID
     thread_id: UUID
@@ -364,6 +376,8 @@ class MessageResource(Resource):
     """The message that this one answers."""
     quote: QuoteResource | None
     """What it answers; null, like `reply_to`, where not everybody who reads this may read that."""
+    reactions: list[ReactionResource] = Field(examples=[[]])
+    """Those that somebody has."""
     elapsed_ms: int = Field(examples=[4200])
     """Time since the stage opened."""
     created_at: datetime

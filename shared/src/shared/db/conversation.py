@@ -29,7 +29,7 @@ from shared.conversation import (
     say_goodbye,
 )
 from shared.db.designs import stage_of
-from shared.db.quotes import QUOTED, joined
+from shared.db.messages import QUOTED, joined, reactions
 from shared.db.session import FLUSH, Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound
 from shared.quotes import quote_of
@@ -75,7 +75,7 @@ _POSTING = text(
         , author.id AS author_id, posted.id AS posted_id, posted.seq, posted.elapsed_ms, posted.text,
         posted.created_at, posted.reply_to,
     """
-    + QUOTED
+    + f"{QUOTED}, {reactions('posted.id')}"
     + """
     FROM (SELECT 1) AS one
         LEFT JOIN members author ON author.cohort_id = :cohort_id
@@ -342,6 +342,7 @@ def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
         "text": message.text,
         "reply_to": message.quote and message.quote["id"],
         "quote": message.quote,
+        "reactions": [],
         "elapsed_ms": message.elapsed_ms,
         "created_at": scene.now.isoformat().replace("+00:00", "Z"),
     }
@@ -479,7 +480,7 @@ def _as_posted(scene: Scene, author: Member, row: Row) -> dict[str, Any]:
         reply_to=row.reply_to,
         quote=quote_of(row.quoted, None),
     )
-    return public_message(replace(scene, now=row.created_at), message)
+    return {**public_message(replace(scene, now=row.created_at), message), "reactions": row.reactions}
 
 
 async def leave_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime, *, cause: str) -> None:

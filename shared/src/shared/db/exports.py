@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.db.experiments import find
-from shared.db.quotes import EXCERPT
+from shared.db.messages import EXCERPT
 from shared.db.session import Database, Row, Session
 
 BATCH: Final = 200
@@ -43,6 +43,13 @@ def _natural(column: str) -> str:
 
 
 _OF_COHORT: Final = "JOIN cohorts c ON c.id = x.cohort_id WHERE c.experiment_id = :experiment_id"
+
+_REACTED: Final = f"""(
+    SELECT jsonb_object_agg(o.reaction, o.paths) FROM (
+        SELECT x.reaction, jsonb_agg(a.path ORDER BY {_by("a.path")}) AS paths
+        FROM reactions x JOIN members a ON a.id = x.member_id WHERE x.message_id = g.id GROUP BY x.reaction
+    ) AS o
+)"""
 
 SECTIONS: Final[Mapping[str, str]] = {
     "treatments": f"""
@@ -85,12 +92,19 @@ SECTIONS: Final[Mapping[str, str]] = {
             c.name AS cohort, c.treatment_id AS treatment, t.stage_id AS stage, m.path AS author_path,
             g.member_id AS author_id, g.author_kind, m.kind AS author_role, m.profile ->> 'name' AS author_name,
             g.text, q.seq AS reply_to_seq, w.path AS reply_to_author_path, {EXCERPT} AS reply_to_text,
-            g.reply_to AS reply_to_id, g.audience AS audience_ids,
+            g.reply_to AS reply_to_id, coalesce({_REACTED}, '{{}}') AS reactions, g.audience AS audience_ids,
             g.trigger_key AS trigger_id, g.explanation, g.elapsed_ms, g.created_at
         FROM messages g JOIN threads t ON t.id = g.thread_id JOIN cohorts c ON c.id = t.cohort_id
             LEFT JOIN members m ON m.id = g.member_id LEFT JOIN messages q ON q.id = g.reply_to
             LEFT JOIN members w ON w.id = q.member_id
         WHERE c.experiment_id = :experiment_id ORDER BY {_by("t.path")}, g.seq
+    """,
+    "reactions": f"""
+        SELECT t.path AS thread_path, g.seq AS message_seq, m.path AS member_path, x.reaction, x.message_id,
+            x.reacted_at
+        FROM reactions x JOIN messages g ON g.id = x.message_id JOIN threads t ON t.id = g.thread_id
+            JOIN cohorts c ON c.id = t.cohort_id JOIN members m ON m.id = x.member_id
+        WHERE c.experiment_id = :experiment_id ORDER BY {_by("t.path")}, g.seq, {_by("m.path")}, x.reaction
     """,
     "drafts": f"""
         SELECT x.path, x.id AS draft_id, c.path AS cohort_path, m.path AS member_path, x.stage_id AS stage,

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from shared.audience import OUT, may_read, may_read_thread
 from shared.db.conversation import as_member
-from shared.db.quotes import QUOTED, joined
+from shared.db.messages import QUOTED, joined, reactions
 from shared.db.session import Row, Session
 from shared.errors import NotFound, NotSignedIn
 from shared.quotes import quote_of
@@ -31,6 +31,10 @@ class Bearer:
     @property
     def is_out(self) -> bool:
         return self.status in OUT
+
+    def is_on(self, stage_id: str) -> bool:
+        """Whether the member is in progress, and this is the stage where they are."""
+        return self.status == "in_progress" and self.stage_ids[self.position : self.position + 1] == (stage_id,)
 
     def may_read_thread(self, stage_id: str, scope: str) -> bool:
         reached = self.stage_ids[: self.position + 1]
@@ -91,14 +95,13 @@ async def cursor_of_token(session: Session, token_hash: str) -> int:
 
 
 _THREAD = text("SELECT id, stage_id, scope, ended_at FROM threads WHERE id = :thread_id AND cohort_id = :cohort_id")
-_MESSAGES = text(
-    f"""
-    SELECT g.id, g.seq, g.member_id, a.profile, g.text, g.audience, g.elapsed_ms, g.created_at, {QUOTED}
+_MESSAGE = f"""
+    SELECT g.id, g.thread_id, g.seq, g.member_id, a.profile, g.text, g.audience, g.elapsed_ms, g.created_at, {QUOTED},
+        {reactions("g.id")}
     FROM messages g LEFT JOIN members a ON a.id = g.member_id {joined("g.reply_to", "g.thread_id")}
-    WHERE g.thread_id = :thread_id AND g.seq > :after_seq
-    ORDER BY g.seq LIMIT :most
-    """  # noqa: S608 - put together from constants
-)
+"""  # noqa: S608 - put together from constants
+_MESSAGES = text(f"{_MESSAGE} WHERE g.thread_id = :thread_id AND g.seq > :after_seq ORDER BY g.seq LIMIT :most")
+_ONE_MESSAGE = text(f"{_MESSAGE} WHERE g.id = :message_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,18 @@ async def messages(session: Session, thread_id: UUID, reader: Bearer, *, after_s
     )
 
 
+async def message(session: Session, message_id: UUID, reader: Bearer) -> Mapping[str, Any]:
+    """One message for one reader.
+
+    Raises:
+        NotFound: there is no such message, or the reader may not read it.
+    """
+    row = await session.first(_ONE_MESSAGE, {"message_id": message_id})
+    if row is None or not may_read(reader.member_id, author=row.member_id, audience=row.audience):
+        raise NotFound("There is no such message.")
+    return _message(row, await _thread(session, row.thread_id, reader))
+
+
 async def _thread(session: Session, thread_id: UUID, reader: Bearer) -> Row:
     thread = await session.first(_THREAD, {"thread_id": thread_id, "cohort_id": reader.cohort_id})
     if thread is None or not reader.may_read_thread(thread.stage_id, thread.scope):
@@ -147,6 +162,7 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
         "text": row.text,
         "reply_to": quote and quote["id"],
         "quote": quote,
+        "reactions": row.reactions,
         "elapsed_ms": row.elapsed_ms,
         "created_at": row.created_at,
     }

@@ -57,6 +57,7 @@ DRAFT_STATES = (
     "cancelled",
     "ended",
 )
+REACTIONS = ("heart", "thumbs_up")
 TIMER_STATES = ("armed", "held", "fired", "cancelled")
 
 
@@ -302,6 +303,17 @@ messages = Table(
     UniqueConstraint("thread_id", "member_id", "client_key"),
     _one_of("author_kind", ("person", "agent", "script", "system"), name="author_kind"),
     CheckConstraint("(author_kind = 'system') OR member_id IS NOT NULL", name="author"),
+)
+
+reactions = Table(
+    "reactions",
+    metadata,
+    Column("message_id", ForeignKey("messages.id"), nullable=False),
+    Column("member_id", ForeignKey("members.id"), nullable=False, index=True),
+    Column("reaction", Text, nullable=False),
+    _at("reacted_at", nullable=False),
+    PrimaryKeyConstraint("message_id", "member_id", "reaction"),
+    _one_of("reaction", REACTIONS, name="reaction"),
 )
 
 drafts = Table(

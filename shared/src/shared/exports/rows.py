@@ -69,6 +69,7 @@ MESSAGE_COLUMNS: Final = (
     "reply_to_seq",
     "reply_to_author_path",
     "reply_to_text",
+    "reactions",
     "trigger_id",
     "explanation",
     "elapsed_ms",

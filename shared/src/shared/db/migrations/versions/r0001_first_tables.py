@@ -399,6 +399,18 @@ def upgrade() -> None:
         postgresql_where=sa.text("state IN ('wanted', 'thinking')"),
     )
     op.create_table(
+        "reactions",
+        sa.Column("message_id", sa.Uuid(), nullable=False),
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("reaction", sa.Text(), nullable=False),
+        sa.Column("reacted_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint("reaction IN ('heart', 'thumbs_up')", name=op.f("ck_reactions_reaction")),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_reactions_member_id")),
+        sa.ForeignKeyConstraint(["message_id"], ["messages.id"], name=op.f("fk_reactions_message_id")),
+        sa.PrimaryKeyConstraint("message_id", "member_id", "reaction", name=op.f("pk_reactions")),
+    )
+    op.create_index(op.f("ix_reactions_member_id"), "reactions", ["member_id"], unique=False)
+    op.create_table(
         "timers",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("path", sa.Text(), nullable=False),
@@ -483,6 +495,8 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_timers_cohort_id"), table_name="timers")
     op.drop_index(op.f("ix_timers_ask_id"), table_name="timers")
     op.drop_table("timers")
+    op.drop_index(op.f("ix_reactions_member_id"), table_name="reactions")
+    op.drop_table("reactions")
     op.drop_index("ix_drafts_wanted", table_name="drafts", postgresql_where=sa.text("state IN ('wanted', 'thinking')"))
     op.drop_index(
         "ix_drafts_open_in_thread",

@@ -1,4 +1,4 @@
-"""The SQL by which a message is read together with the one that it answers."""
+"""The SQL by which a message is read together with the one that it answers and with its reactions."""
 
 from typing import Final
 
@@ -9,7 +9,6 @@ QUOTED: Final = """
         'text', q.text, 'audience', q.audience) END AS quoted
 """
 """The column for `shared.quotes.quote_of`; null where nothing is answered."""
-
 EXCERPT: Final = (
     f"CASE WHEN length(q.text) > {LONGEST_QUOTE} THEN rtrim(left(q.text, {LONGEST_QUOTE})) || '…' ELSE q.text END"
 )
@@ -22,3 +21,20 @@ def joined(reply_to: str, thread_id: str) -> str:
         LEFT JOIN messages q ON q.id = {reply_to} AND q.thread_id = {thread_id}
         LEFT JOIN members w ON w.id = q.member_id
     """
+
+
+_REACTIONS: Final = """
+    coalesce((
+        SELECT jsonb_agg(jsonb_build_object('reaction', o.reaction, 'count', o.count, 'member_ids', o.member_ids)
+            ORDER BY o.reaction)
+        FROM (
+            SELECT reaction, count(*) AS count, jsonb_agg(member_id ORDER BY reacted_at, member_id) AS member_ids
+            FROM reactions WHERE message_id = {message_id} GROUP BY reaction
+        ) AS o
+    ), '[]') AS reactions
+"""
+
+
+def reactions(message_id: str) -> str:
+    """The column with the reactions to a message as the API shows them; the argument is a column or parameter."""
+    return _REACTIONS.format(message_id=message_id)
