@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -120,6 +121,9 @@ def test_a_run_ends_with_its_data_and_another_run_gets_a_folder_of_its_own(
         assert {path.name for path in folder.iterdir()} == DATA_FILES
         assert json.loads((folder / "run.json").read_text())["status"] == "finished"
     assert "c1 talk  Ada: " in first.stdout
+    assert re.search(
+        r"talk \(race\): 4 messages of agents · \d+ calls to speak · [\d.]+ calls per message", first.stdout
+    )
     assert "\x1b" not in first.stdout
 
 

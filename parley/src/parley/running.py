@@ -21,13 +21,13 @@ from parley.following import Ending, Follower
 from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
 from parley.run_folder import Run
-from parley.screen import Screen, progress_line
+from parley.screen import Screen, conversation_line, progress_line
 from shared.contracts.experiment import ModelMode
 from shared.db import experiments
 from shared.db.following import Failed, failed_members, open_seats, others_running
 from shared.errors import InvalidInput, NotFound, Unavailable
 from shared.experiment import Experiment
-from shared.exports import export
+from shared.exports import conversations, export
 from shared.settings import ServerSettings, read_settings
 
 DEFAULT_PORT: Final = 8000
@@ -279,7 +279,10 @@ class _ExperimentRun:
         await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
         async with self._database.transaction() as session:
             failed = await failed_members(session, run.experiment_id)
+            talks = [row async for row in conversations(session, run.experiment_id)]
         self._say_how_it_ended(ending, failed, seconds)
+        for talk in talks:
+            self._screen.notice(conversation_line(talk))
         self._screen.notice(f"The data are in {run.folder}{os.sep}", style="bold")
         if ending.stuck:
             return INCOMPLETE

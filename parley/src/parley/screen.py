@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from rich.console import Console
 from rich.live import Live
@@ -93,6 +93,25 @@ def progress_line(progress: Progress) -> str:
             _by_status(progress.members_by_status),
             _count(progress.messages, "message"),
             _count(progress.model_calls, "model call"),
+        )
+    )
+
+
+def conversation_line(conversation: Mapping[str, Any]) -> str:
+    """`control, talk (race): 12 messages of agents · 20 calls to speak, 11 to mediate · 2.583 calls per message`."""
+    calls = [f"{_count(conversation['calls_speaking'], 'call')} to speak"]
+    calls += [
+        f"{conversation[kind]} to {purpose}"
+        for kind, purpose in (("calls_mediating", "mediate"), ("calls_readiness", "ask who is ready"))
+        if conversation[kind]
+    ]
+    ratio = conversation["calls_per_message"]
+    return " · ".join(
+        (
+            f"{conversation['treatment']}, {conversation['stage']} ({conversation['turn_taking']}): "
+            f"{_count(conversation['messages_of_agents'], 'message')} of agents",
+            ", ".join(calls),
+            "no message of a model" if ratio is None else f"{ratio:g} calls per message",
         )
     )
 

@@ -252,6 +252,10 @@ class StageKind(ABC, Generic[ConfigT]):
     def example(self) -> ConfigT:
         """A small, complete stage of this kind; documentation and the contract suite use it."""
 
+    def turn_taking(self, stage: ConfigT) -> str | None:
+        """By which rule it is decided who speaks in the stage's thread; None without a thread."""
+        return None
+
     def has_replies_and_reactions(self, stage: ConfigT) -> bool:
         """Whether messages of the stage's thread may answer one another and be reacted to."""
         return False

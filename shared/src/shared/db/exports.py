@@ -16,6 +16,8 @@ from shared.db.messages import EXCERPT
 from shared.db.session import Database, Row, Session
 
 BATCH: Final = 200
+READY: Final = "ready"
+"""The purpose of a call that asks for nothing but whether an agent is ready to end."""
 
 _SNAPSHOT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
@@ -149,6 +151,43 @@ SECTIONS: Final[Mapping[str, str]] = {
 }
 """The tables of the data, in the order of `data.json`, each with its statement."""
 
+_CONVERSATIONS: Final = f"""
+    WITH held AS (
+        SELECT x.id, x.stage_id, c.treatment_id FROM threads x {_OF_COHORT}
+    ), said AS (
+        SELECT h.treatment_id, h.stage_id,
+            count(*) FILTER (WHERE g.author_kind = 'person') AS messages_of_people,
+            count(*) FILTER (WHERE g.author_kind = 'agent') AS messages_of_agents,
+            count(*) FILTER (WHERE d.provider = 'line') AS opening_lines
+        FROM held h JOIN messages g ON g.thread_id = h.id LEFT JOIN drafts d ON d.message_id = g.id GROUP BY 1, 2
+    ), drafted AS (
+        SELECT treatment_id, stage_id, jsonb_object_agg(state, count) AS drafts
+        FROM (
+            SELECT h.treatment_id, h.stage_id, d.state, count(*) AS count
+            FROM held h JOIN drafts d ON d.thread_id = h.id GROUP BY 1, 2, 3
+        ) AS counted GROUP BY 1, 2
+    ), paid AS (
+        SELECT h.treatment_id, h.stage_id,
+            count(*) FILTER (WHERE d.purpose <> '{READY}' AND m.kind = 'participant') AS calls_speaking,
+            count(*) FILTER (WHERE d.purpose <> '{READY}' AND m.kind = 'mediator') AS calls_mediating,
+            count(*) FILTER (WHERE d.purpose = '{READY}') AS calls_readiness
+        FROM held h JOIN drafts d ON d.thread_id = h.id JOIN members m ON m.id = d.member_id
+            JOIN model_calls k ON k.draft_id = d.id
+        GROUP BY 1, 2
+    )
+    SELECT h.treatment_id AS treatment, h.stage_id AS stage, count(*) AS conversations,
+        coalesce(min(s.messages_of_people), 0) AS messages_of_people,
+        coalesce(min(s.messages_of_agents), 0) AS messages_of_agents,
+        coalesce(min(s.opening_lines), 0) AS opening_lines,
+        coalesce(min(p.calls_speaking), 0) AS calls_speaking,
+        coalesce(min(p.calls_mediating), 0) AS calls_mediating,
+        coalesce(min(p.calls_readiness), 0) AS calls_readiness,
+        coalesce((array_agg(r.drafts))[1], '{{}}') AS drafts
+    FROM held h LEFT JOIN said s USING (treatment_id, stage_id) LEFT JOIN drafted r USING (treatment_id, stage_id)
+        LEFT JOIN paid p USING (treatment_id, stage_id)
+    GROUP BY 1, 2 ORDER BY {_by("h.treatment_id", "h.stage_id")}
+"""
+
 _PARTICIPANTS: Final = f"""
     SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
         c.treatment_id AS treatment, x.player, x.profile, x.agent_config AS agent, x.status, x.status_reason,
@@ -179,6 +218,15 @@ async def experiment(session: Session, experiment_id: UUID) -> Row:
 async def section(session: Session, name: str, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
     """The rows of one of `SECTIONS`; few of them are in memory at a time."""
     async for row in _stream(session, SECTIONS[name], experiment_id):
+        yield row
+
+
+async def conversations(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
+    """What was said in the conversations of each treatment and stage, and how many calls of models were paid for it.
+
+    `drafts` counts the replies that agents were to make, by what became of them.
+    """
+    async for row in _stream(session, _CONVERSATIONS, experiment_id):
         yield row
 
 

@@ -6,4 +6,5 @@ from shared.exports.comparing import natural as natural
 from shared.exports.comparing import without_ids_and_clocks as without_ids_and_clocks
 from shared.exports.files import CSV_FILES as CSV_FILES
 from shared.exports.files import EXPORT_VERSION as EXPORT_VERSION
+from shared.exports.files import conversations as conversations
 from shared.exports.files import export as export

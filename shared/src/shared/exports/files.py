@@ -105,15 +105,34 @@ async def _write_json(session: Session, experiment: Any, path: Path) -> int:
         # The object stays open: its sections follow, one by one.
         target.write(_as_json(head)[:-1])
         for name in reads.SECTIONS:
-            target.write(f',\n"{name}": ['.encode())
-            separator = b"\n"
-            async for row in reads.section(session, name, experiment.id):
-                target.write(separator + _as_json(dict(row)))
-                separator = b",\n"
-                count += 1
-            target.write(b"\n]")
+            count += await _write_section(target, name, reads.section(session, name, experiment.id))
+        count += await _write_section(target, "conversations", conversations(session, experiment.id))
         target.write(b"\n}\n")
     return count
+
+
+async def _write_section(target: IO[bytes], name: str, source: Rows) -> int:
+    count = 0
+    target.write(f',\n"{name}": ['.encode())
+    async for row in source:
+        target.write((b",\n" if count else b"\n") + _as_json(dict(row)))
+        count += 1
+    target.write(b"\n]")
+    return count
+
+
+async def conversations(session: Session, experiment_id: UUID) -> Rows:
+    """A row for every treatment and stage in which there were conversations; see `rows.conversation`."""
+    arms = await _arms(session, experiment_id)
+    async for row in reads.conversations(session, experiment_id):
+        yield rows.conversation(row, arms)
+
+
+async def _arms(session: Session, experiment_id: UUID) -> dict[str, Resolved]:
+    return {
+        row["treatment"]: Resolved.model_validate(row["resolved"])
+        async for row in reads.section(session, "treatments", experiment_id)
+    }
 
 
 def _as_json(value: Any) -> bytes:
@@ -122,10 +141,7 @@ def _as_json(value: Any) -> bytes:
 
 async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict[str, int]:
     marks = {"experiment_id": experiment.id, "model_mode": experiment.model_mode}
-    arms = {
-        row["treatment"]: Resolved.model_validate(row["resolved"])
-        async for row in reads.section(session, "treatments", experiment.id)
-    }
+    arms = await _arms(session, experiment.id)
     answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
     tables: list[tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]] = [
         (

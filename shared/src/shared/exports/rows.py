@@ -175,3 +175,18 @@ def answer(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dic
                 "type": column.type,
                 "value": cells[column.name],
             }
+
+
+def conversation(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
+    """What the conversations of one treatment and stage came to, with the calls paid for each message of a model.
+
+    Fixed opening lines are no messages of a model. Calls that only ask for readiness are not in the ratio.
+    """
+    stage = arms[row["treatment"]].stage(row["stage"])
+    by_models = row["messages_of_agents"] - row["opening_lines"]
+    calls = row["calls_speaking"] + row["calls_mediating"]
+    return {
+        **row,
+        "turn_taking": kind_of(stage).turn_taking(stage),
+        "calls_per_message": round(calls / by_models, 3) if by_models else None,
+    }

@@ -124,6 +124,9 @@ class GroupChat(StageKind[GroupChatStage]):
             time_limit_seconds=600,
         )
 
+    def turn_taking(self, stage: GroupChatStage) -> str:
+        return stage.turn_taking
+
     def has_replies_and_reactions(self, stage: GroupChatStage) -> bool:
         return stage.replies_and_reactions
 
