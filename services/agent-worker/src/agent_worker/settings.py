@@ -13,5 +13,7 @@ class WorkerSettings(BaseSettings):
     """How many agents of this process take a step at a time."""
     lease_seconds: float = Field(default=30.0, gt=0)
     """How long a draft is leased. A lease is renewed while its model thinks; that of a dead worker runs out."""
+    presence_seconds: float = Field(default=30.0, gt=0)
+    """For how long the lab believes that this process serves its providers after it last said so; it says so thrice."""
     poll_seconds: float = Field(default=1.0, gt=0)
     """How often this process looks for replies that are due and that it does not know of."""

@@ -1,10 +1,13 @@
 """The agent worker of one process: takes hints off its queues and keeps what is due in mind."""
 
 import asyncio
+import os
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import structlog
 
@@ -16,6 +19,7 @@ from agent_worker.thinking import Thinker
 from shared.bus import Bus, NotNow, Subscription
 from shared.clock import Clock
 from shared.contracts.hints import AGENT_STEPS, Hint, provider_queue
+from shared.db import workers
 from shared.db.drafts import due_threads
 from shared.db.session import Database, is_deadlock
 from shared.errors import NotFound, Unavailable
@@ -45,7 +49,9 @@ class Worker:
         self._subscriptions: list[Subscription] = []
         self._running: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
-        self._poll: asyncio.Task[None] | None = None
+        self._id = uuid4()
+        self._name = f"process {os.getpid()} on {socket.gethostname()}"
+        self._loops: list[asyncio.Task[None]] = []
         self._thinker = Thinker(
             database=database,
             models=models,
@@ -65,14 +71,18 @@ class Worker:
                     provider_queue(provider), self.on_draft_wanted, prefetch=self._settings.prefetch
                 )
             )
-        self._poll = asyncio.create_task(self._keep_publishing())
+        await self._quietly(self.announce)
+        self._loops = [
+            asyncio.create_task(self._every(self._settings.poll_seconds, self.publish_what_is_due)),
+            asyncio.create_task(self._every(self._settings.presence_seconds / 3, self.announce)),
+        ]
 
     async def stop(self) -> None:
         """Take nothing new, finish what is in hand, let go of what is merely due: its rows stay."""
-        if self._poll is not None:
-            self._poll.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._poll
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        await self._quietly(self._retire)
         for timer in self._timers:
             timer.cancel()
         for subscription in self._subscriptions:
@@ -95,6 +105,17 @@ class Worker:
             threads = await due_threads(session, self._clock.now())
         for thread_id in threads:
             await self._quietly(partial(self._thinker.publish_due, thread_id))
+
+    async def announce(self) -> None:
+        """Tell the lab which providers this worker serves; a worker that says no more is not believed for long."""
+        now = self._clock.now()
+        until = now + timedelta(seconds=self._settings.presence_seconds)
+        async with self._database.transaction() as session:
+            await workers.announce(session, self._id, self._name, tuple(self._models), now, until)
+
+    async def _retire(self) -> None:
+        async with self._database.transaction() as session:
+            await workers.retire(session, self._id)
 
     async def _step(self, member_id: UUID) -> None:
         with suppress(NotFound):
@@ -135,7 +156,7 @@ class Worker:
         except Exception:
             log.exception("later.failed")
 
-    async def _keep_publishing(self) -> None:
+    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
-            await asyncio.sleep(self._settings.poll_seconds)
-            await self._quietly(self.publish_what_is_due)
+            await asyncio.sleep(seconds)
+            await self._quietly(work)

@@ -12,7 +12,7 @@ from gateway import documentation, problems
 from gateway.context import Context
 from gateway.live import Live
 from gateway.middleware import CORRELATION_HEADER, AroundRequest
-from gateway.routes import experiments, health, participants, personas, reactions
+from gateway.routes import experiments, health, operators, participants, personas, reactions
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
@@ -31,8 +31,9 @@ def create_app(
     """The API over these parts, which stay the caller's: it closes none of them.
 
     `environ` is where the keys of model providers are looked for when an experiment is started; one whose
-    provider is not among `served_providers` is refused then, unless they are None, not known. Live streams run while
-    the application's lifespan does; `app.state.context.live.close()` ends them, so that a server can stop.
+    provider is not among `served_providers` is refused then; None: among those that workers have announced. Live
+    streams run while the application's lifespan does; `app.state.context.live.close()` ends them, so that a server
+    can stop.
     """
     live = Live(
         database,
@@ -50,7 +51,7 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.context = Context(database, bus, clock, settings, environ, live, served_providers)
-    for module in (health, experiments, participants, reactions, personas):
+    for module in (health, operators, experiments, participants, reactions, personas):
         app.include_router(module.router)
     problems.install(app)
     documentation.install(app)

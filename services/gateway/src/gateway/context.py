@@ -23,7 +23,7 @@ EXPORTS_AT_ONCE = 2
 class Context:
     """The parts of one gateway. `environ` is where the keys of model providers are looked for.
 
-    `served_providers` are those that the workers of this lab have; None: not known here.
+    `served_providers` are those that the workers of this lab have; None: the workers say so themselves, in a table.
     """
 
     database: Database

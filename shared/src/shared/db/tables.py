@@ -473,3 +473,21 @@ alerts = Table(
     _at("created_at", nullable=False),
     _at("resolved_at"),
 )
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("providers", ARRAY(Text), nullable=False),
+    _at("started_at", nullable=False),
+    _at("seen_at", nullable=False),
+    _at("believed_until", nullable=False),
+)
+
+limits = Table(
+    "limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    _json("state"),
+)

@@ -1,7 +1,7 @@
 """What experimenters do: create, start and follow experiments, look after members, take the data home."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -28,7 +28,7 @@ from shared.contracts.resources import (
     MemberResource,
     RemovalRequest,
 )
-from shared.db import experiments, keys, members, personas
+from shared.db import experiments, keys, members, personas, workers
 from shared.db import pages as reads
 from shared.db import streams as stream_reads
 from shared.db.session import Session
@@ -154,18 +154,28 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
     async def work(session: Session) -> ExperimentResource:
         row = await _owned(session, context, key, experiment_id, "write")
         if row.status == "draft":
-            _check_models(context, Experiment.model_validate(row.document), row.model_mode)
+            served = await _served_providers(session, context)
+            _check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
         await experiments.start(session, experiment_id, context.clock.now())
         return await _resource(session, experiment_id)
 
     return await context.decide(work)
 
 
-def _check_models(context: Context, experiment: Experiment, mode: Literal["mock", "real"]) -> None:
+async def _served_providers(session: Session, context: Context) -> Collection[str]:
+    """What an embedded lab knows of itself, and otherwise what the workers say."""
+    if context.served_providers is not None:
+        return context.served_providers
+    return await workers.served_providers(session, context.clock.now())
+
+
+def _check_models(
+    context: Context, experiment: Experiment, mode: Literal["mock", "real"], served: Collection[str]
+) -> None:
     """Raises:
     Conflict: naming everything that is missing for real models.
     """
-    problems = model_mode_problems(mode, providers_used(experiment), context.environ, served=context.served_providers)
+    problems = model_mode_problems(mode, providers_used(experiment), context.environ, served=served)
     if problems:
         raise Conflict("Real models cannot be used. " + " ".join(problems), reason="real_models_refused")
 

@@ -31,6 +31,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("only", name=op.f("pk_lab")),
     )
     op.create_table(
+        "limits",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("state", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_limits")),
+    )
+    op.create_table(
         "outbox",
         sa.Column("id", sa.BigInteger(), sa.Identity(always=False), nullable=False),
         sa.Column("queue", sa.Text(), nullable=False),
@@ -39,6 +45,16 @@ def upgrade() -> None:
         sa.Column("correlation", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
+    )
+    op.create_table(
+        "workers",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("providers", sa.ARRAY(sa.Text()), nullable=False),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("believed_until", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_workers")),
     )
     op.create_table(
         "api_keys",
@@ -539,6 +555,8 @@ def downgrade() -> None:
     op.drop_table("experiments")
     op.drop_index(op.f("ix_api_keys_experimenter_id"), table_name="api_keys")
     op.drop_table("api_keys")
+    op.drop_table("workers")
     op.drop_table("outbox")
+    op.drop_table("limits")
     op.drop_table("lab")
     op.drop_table("experimenters")

@@ -1,0 +1,126 @@
+"""Workers say which providers they serve; what nobody serves is not started."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID, uuid4
+
+import httpx2
+import pytest
+
+from agent_worker.models.mock import MockModel
+from agent_worker.settings import WorkerSettings
+from agent_worker.worker import Worker
+from gateway.app import create_app
+from gateway.settings import GatewaySettings
+from gateway.testing import FILE, Api
+from orchestrator.settling import settle
+from shared.bus.in_process import InProcessBus
+from shared.db import keys, workers
+from shared.db.session import Database
+from shared.testing.fake_clock import FakeClock
+from tests.flows.drain import DrainLab
+
+pytestmark = pytest.mark.postgres
+
+AGENT = {"id": "ann", "model": {"provider": "openai", "model": "gpt-4.1-mini"}}
+REAL = {**FILE, "model_mode": "real", "personas": [AGENT], "cohorts": [{"seats": [{"persona": "ann"}]}]}
+
+
+@pytest.fixture
+async def bus() -> AsyncIterator[InProcessBus]:
+    bus = InProcessBus()
+    yield bus
+    await bus.close()
+
+
+@pytest.fixture
+async def paid(database: Database, bus: InProcessBus, fake_clock: FakeClock) -> AsyncIterator[Api]:
+    """A gateway of a distributed lab whose environment allows real models."""
+    app = create_app(database, bus, fake_clock, GatewaySettings(), environ={"OPENAI_API_KEY": "any text"})
+    async with database.transaction() as session:
+        key = await keys.create_key(session, "Ellen", fake_clock.now())
+    client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway")
+    async with app.router.lifespan_context(app), client:
+        yield Api(client, key, database, fake_clock, app, settle)
+
+
+def a_worker(api: Api, bus: InProcessBus, *providers: str) -> Worker:
+    return Worker(
+        database=api.database,
+        bus=bus,
+        models={name: MockModel() for name in providers},
+        prompts=DrainLab(api.database).prompts,
+        clock=api.clock,
+        settings=WorkerSettings(presence_seconds=30),
+    )
+
+
+async def started(api: Api) -> int:
+    created = await api.experimenter("POST", "/v1/experiments", json=REAL)
+    answer = await api.experimenter("POST", f"/v1/experiments/{created.json()['id']}/start")
+    if answer.status_code == 409:
+        assert "Nobody in this lab serves the models of provider 'openai'" in answer.json()["detail"]
+    return answer.status_code
+
+
+async def counts(api: Api) -> dict[str, int]:
+    answer = await api.experimenter("GET", "/v1/providers")
+    assert answer.status_code == 200, answer.text
+    return {each["provider"]: each["workers"] for each in answer.json()["providers"]}
+
+
+async def test_an_experiment_starts_when_a_worker_serves_its_provider(paid: Api, bus: InProcessBus) -> None:
+    other = a_worker(paid, bus, "mock")
+    await other.start()
+    assert await started(paid) == 409
+
+    worker = a_worker(paid, bus, "mock", "openai")
+    await worker.start()
+
+    assert await started(paid) == 200
+    assert await counts(paid) == {"mock": 2, "openai": 1, "crewai": 0}
+    await worker.stop()
+    assert await started(paid) == 409
+    assert await counts(paid) == {"mock": 1, "openai": 0, "crewai": 0}
+    await other.stop()
+
+
+async def test_a_worker_that_died_is_not_believed_for_longer_than_it_said(paid: Api, bus: InProcessBus) -> None:
+    dead, alive = a_worker(paid, bus, "openai"), a_worker(paid, bus, "openai")
+    await dead.announce()
+    paid.clock.advance(20)
+    await alive.announce()
+
+    paid.clock.advance(20)
+
+    assert (await counts(paid))["openai"] == 1
+    await alive.announce()
+    paid.clock.advance(29)
+    assert await started(paid) == 200
+    paid.clock.advance(2)
+    assert await started(paid) == 409
+
+
+async def test_what_operators_see_names_the_workers_and_needs_a_key(paid: Api, bus: InProcessBus) -> None:
+    worker = a_worker(paid, bus, "mock", "openai")
+    await worker.announce()
+
+    (seen,) = (await paid.experimenter("GET", "/v1/providers")).json()["workers"]
+    stranger = await paid.client.get("/v1/providers")
+
+    assert seen["providers"] == ["mock", "openai"]
+    assert seen["name"].startswith("process ")
+    assert stranger.status_code == 401
+
+
+async def test_rows_of_workers_that_have_long_gone_are_deleted(paid: Api) -> None:
+    async def announce(worker_id: UUID) -> None:
+        now = paid.clock.now()
+        async with paid.database.transaction() as session:
+            await workers.announce(session, worker_id, "a worker", ["mock"], now, now)
+
+    await announce(uuid4())
+    paid.clock.advance(2 * 3600)
+    await announce(uuid4())
+
+    lab = DrainLab(paid.database)
+    assert len(await lab.rows("SELECT 1 FROM workers")) == 1
