@@ -20,15 +20,21 @@ from typing import ClassVar
 class Problem:
     """One thing that is wrong with some input.
 
-    `where` is the path into the input (`stages[2].questions[0].id`), or a cell of a sheet.
+    `where` is the path into the input (`stages[2].questions[0].id`), or a cell of a sheet (`treatments!A2`). `wrong`
+    says in words what is wrong where found and expected do not say it all, `hint` what would mend it.
     """
 
     where: str
     found: str
     expected: str
+    wrong: str = ""
+    hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.where}: found {self.found}; expected {self.expected}"
+        if not self.wrong:
+            return f"{self.where}: found {self.found}; expected {self.expected}"
+        hint = f" Hint: {self.hint}." if self.hint else ""
+        return f"{self.where}: {self.wrong}; expected {self.expected}; found {self.found}.{hint}"
 
 
 class ParleyError(Exception):

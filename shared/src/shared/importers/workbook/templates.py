@@ -1,0 +1,133 @@
+"""Filling constants into the texts of a workbook: the part of Jinja that always ends and never grows without bounds."""
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from jinja2 import StrictUndefined, Template, TemplateError, nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+Constant = str | int | float
+
+_ALLOWED: Final = (
+    nodes.Template,
+    nodes.Output,
+    nodes.TemplateData,
+    nodes.Name,
+    nodes.Const,
+    nodes.If,
+    nodes.CondExpr,
+    nodes.Compare,
+    nodes.Operand,
+    nodes.And,
+    nodes.Or,
+    nodes.Not,
+    nodes.Test,
+    nodes.Filter,
+    nodes.Concat,
+    nodes.Add,
+    nodes.Sub,
+    nodes.Mul,
+    nodes.Div,
+    nodes.FloorDiv,
+    nodes.Mod,
+    nodes.Neg,
+    nodes.Pos,
+)
+"""Loops, calls and definitions are left out: with them a text of one line could fill the memory."""
+_FILTERS: Final = ("upper", "lower", "title", "capitalize", "trim", "int", "float", "round", "abs", "length")
+_TESTS: Final = ("eq", "ne", "lt", "gt", "le", "ge", "even", "odd", "divisibleby")
+_MARKS: Final = ("{{", "{%", "{#")
+_STUMBLES: Final = (
+    TemplateError,
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
+
+class CannotRender(Exception):
+    """Why a text cannot be filled in; `expected` says what would be right."""
+
+    def __init__(self, wrong: str, expected: str) -> None:
+        super().__init__(wrong)
+        self.wrong = wrong
+        self.expected = expected
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    intercepted_binops = frozenset({"*", "%"})
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Texts are not multiplied, and not formatted: either can make a gigabyte of one line."""
+        if isinstance(left, str) or isinstance(right, str):
+            raise TypeError("a text cannot be multiplied; write it as a number: {{ name|int * 2 }}")
+        return super().call_binop(context, operator, left, right)
+
+
+def _environment() -> _Environment:
+    environment = _Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False)
+    environment.globals.clear()
+    environment.filters = {name: environment.filters[name] for name in _FILTERS}
+    environment.tests = {name: environment.tests[name] for name in _TESTS}
+    return environment
+
+
+_ENVIRONMENT: Final = _environment()
+
+
+def has_placeholder(text: str) -> bool:
+    """Whether Jinja would find something to do in the text."""
+    return any(mark in text for mark in _MARKS)
+
+
+def render(text: str, constants: Mapping[str, Constant]) -> str:
+    """The text with the constants in it.
+
+    Raises:
+        CannotRender: a placeholder names no constant, or the text is not written as Jinja wants it.
+    """
+    if not has_placeholder(text):
+        return text
+    try:
+        parsed = _parsed(text)
+        _check(parsed, constants)
+        return _compiled(text).render(constants)
+    except _STUMBLES as error:
+        raise CannotRender(
+            f"the text cannot be filled in ({_said(error)})", "text with {{name}} placeholders"
+        ) from error
+
+
+def _check(parsed: nodes.Template, constants: Mapping[str, Constant]) -> None:
+    for node in _walk(parsed):
+        if isinstance(node, nodes.Name) and node.name not in constants:
+            known = ", ".join(constants) or "none: the sheet constants is empty"
+            raise CannotRender(f"the placeholder {node.name!r} names no constant", f"one of {known}")
+        if not isinstance(node, _ALLOWED):
+            name = type(node).__name__
+            raise CannotRender(f"{name!r} of Jinja is not known here", "{{name}}, {% if %} and simple arithmetic")
+
+
+def _walk(node: nodes.Node) -> Iterator[nodes.Node]:
+    yield node
+    for child in node.iter_child_nodes():
+        yield from _walk(child)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> nodes.Template:
+    return _ENVIRONMENT.parse(text)
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> Template:
+    return _ENVIRONMENT.from_string(text)
+
+
+def _said(error: BaseException) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__
