@@ -1,4 +1,7 @@
-"""The command line: `parley up`, `run`, `validate`, `schema`. A command imports the heavy modules that it needs."""
+"""The command line: `parley up`, `run`, `validate`, `schema`, `personas`.
+
+A command imports the heavy modules that it needs.
+"""
 
 import io
 import sys
@@ -60,7 +63,8 @@ def up(
     data_dir: DataDir = Path(".parley"),
 ) -> None:
     """Start the lab, run an experiment if one is named, and serve the REST API until Ctrl-C."""
-    from parley.running import Order, execute
+    from parley.plans import Order
+    from parley.running import execute
 
     order = Order(
         file=experiment,
@@ -89,7 +93,8 @@ def run(
 
     Exit codes: 0 finished; 1 stuck, or participants failed; 2 bad input; 130 stopped by Ctrl-C.
     """
-    from parley.running import Order, execute
+    from parley.plans import Order
+    from parley.running import execute
 
     order = Order(
         file=file,
@@ -103,17 +108,29 @@ def run(
 
 
 @app.command()
-def validate(file: File) -> None:
+def validate(
+    file: File,
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
+    ] = None,
+) -> None:
     """Check an experiment file and tell every problem in it at once."""
-    from parley.experiment_file import read_experiment
+    from parley.experiment_file import read_file
+    from parley.library import look_up
 
-    experiment = read_experiment(file)
+    experiment_file = read_file(file)
+    experiment = experiment_file.sketch()
+    if data_dir is not None and experiment_file.named:
+        experiment = experiment_file.experiment(look_up(data_dir, experiment_file.named))
     cohorts = sum(plan.count for plan in experiment.cohorts)
     participants = sum(plan.count * sum(seat.count for seat in plan.seats) for plan in experiment.cohorts)
     typer.echo(
         f"{file} is valid: {experiment.name!r}, stages: {len(experiment.stages)}, "
         f"treatments: {len(experiment.treatments)}, cohorts: {cohorts}, participants: {participants}."
     )
+    if data_dir is None and experiment_file.named:
+        typer.echo(f"It needs these personas of the library: {', '.join(experiment_file.named)}.")
 
 
 @app.command()
@@ -124,6 +141,52 @@ def schema() -> None:
     from shared.experiment import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+library = typer.Typer(
+    help="The persona library of the lab in the data directory.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(library, name="personas")
+
+
+@library.command("list")
+def list_personas(data_dir: DataDir = Path(".parley")) -> None:
+    """List the personas of the library, one a line: id, name, model, and the beginning of the text."""
+    from parley.library import lines
+
+    for line in lines(data_dir):
+        typer.echo(line)
+
+
+@library.command("import")
+def import_personas(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A persona file, YAML or JSON.")],
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Put the personas of a file into the library, all or none; twice is once."""
+    from parley.library import take_in
+
+    typer.echo(take_in(data_dir, file))
+
+
+@library.command("export")
+def export_personas(
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="The file to write; JSON when its name ends in .json. [the screen]"),
+    ] = None,
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Write the library as a persona file, which gives the same personas when it is imported."""
+    from parley.library import give_away
+
+    content = give_away(data_dir, "json" if out is not None and out.suffix.lower() == ".json" else "yaml")
+    if out is None:
+        typer.echo(content, nl=False)
+    else:
+        from parley.library import write
+
+        write(out, content)
 
 
 def main() -> None:

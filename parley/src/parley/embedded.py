@@ -8,9 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Protocol, Self
-from uuid import UUID
+from typing import Final, Protocol
 
 import httpx2
 import structlog
@@ -22,20 +20,20 @@ from gateway.app import create_app
 from gateway.server import listening, serving
 from gateway.settings import GatewaySettings
 from orchestrator.service import Orchestrator
-from parley.directory import DataDirectory
+from parley.lab_database import OPERATOR, LabDatabase
 from prompt_builder.app import create_app as create_prompt_builder
 from shared.bus import Bus
 from shared.bus.in_process import InProcessBus
 from shared.bus.publisher import OutboxPublisher
 from shared.bus.rabbit import RabbitBus
-from shared.clock import Clock, SystemClock
+from shared.clock import Clock
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
-from shared.db import drafts, embedded, keys, migrate
+from shared.db import drafts, keys
 from shared.db.lab import LabClaim, claim_lab
 from shared.db.outbox import Outbox
-from shared.db.session import Database, connect
-from shared.errors import SettingsInvalid, Unavailable
+from shared.db.session import Database
+from shared.errors import SettingsInvalid
 from shared.memory import collect_garbage_rarely
 from shared.settings import ServerSettings, read_settings
 
@@ -44,16 +42,12 @@ log = structlog.get_logger(__name__)
 HOST: Final = "127.0.0.1"
 """The API of an embedded lab is for this machine only."""
 
-OPERATOR: Final = "operator"
-"""The experimenter who owns what is run from the command line."""
-
-_POOL_SIZE: Final = 20
 _CLAIM_LOOK_SECONDS: Final = 5.0
 _ALONE_AGE_SECONDS: Final = 1.0
 """Where no other process publishes, what lies in the outbox for longer was left by one that is gone."""
 
 
-class EmbeddedLab:
+class EmbeddedLab(LabDatabase):
     """A whole lab for as long as the block lasts.
 
     `port` None: without the REST API; 0: on any free port. `mock_only`: no real model can be called, whoever asks.
@@ -73,16 +67,10 @@ class EmbeddedLab:
         mock_only: bool = False,
         clock: Clock | None = None,
     ) -> None:
-        self.directory = DataDirectory(data_dir)
-        self.clock = clock or SystemClock()
-        self._servers = servers
+        super().__init__(data_dir, servers=servers, clock=clock)
         self._environ = {**environ, USE_MOCK_VARIABLE: "true"} if mock_only else environ
         self._port = port
         self._mock_only = mock_only
-        self._stack = AsyncExitStack()
-        self._database: Database | None = None
-        self._operator_id: UUID | None = None
-        self._postgres: embedded.EmbeddedPostgres | None = None
         self.url: str | None = None
         self.is_lost = asyncio.Event()
         """Set when another lab has taken the database over: this one must stop."""
@@ -91,32 +79,6 @@ class EmbeddedLab:
     def served_modes(self) -> tuple[ModelMode, ...]:
         """The model modes of the experiments that go on in this lab."""
         return ("mock",) if self._mock_only else ("mock", "real")
-
-    @property
-    def database(self) -> Database:
-        assert self._database is not None, "the lab has not started"
-        return self._database
-
-    @property
-    def operator_id(self) -> UUID:
-        assert self._operator_id is not None, "the lab has not started"
-        return self._operator_id
-
-    async def __aenter__(self) -> Self:
-        async with AsyncExitStack() as stack:
-            await self._start(stack)
-            self._stack = stack.pop_all()
-        return self
-
-    async def __aexit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.aclose()
-
-    def stop_postgres(self) -> None:
-        """Stop an embedded server at once, for a process that is about to be cut short; what was committed stays."""
-        if self._postgres is not None:
-            self._postgres.stop()
 
     async def _start(self, stack: AsyncExitStack) -> None:
         listener = stack.enter_context(listening(HOST, self._port)) if self._port is not None else None
@@ -133,34 +95,6 @@ class EmbeddedLab:
         if listener is not None:
             await self._serve(stack, listener, database, bus)
         collect_garbage_rarely()
-
-    async def _database_url(self, stack: AsyncExitStack) -> str:
-        if self._servers.database_url is not None:
-            return self._servers.database_url
-        # In a thread: it waits for other programs, and Ctrl-C should not.
-        self._postgres = server = await asyncio.to_thread(embedded.start, self.directory.postgres)
-        stack.push_async_callback(asyncio.to_thread, server.stop)
-        return server.url
-
-    async def _migrate(self, url: str) -> None:
-        try:
-            migrated = await asyncio.to_thread(migrate.upgrade, url)
-        except (SettingsInvalid, Unavailable):
-            raise
-        except Exception as error:
-            if self._postgres is not None:
-                raise
-            raise Unavailable(
-                f"The database at PARLEY_DATABASE_URL cannot be used ({type(error).__name__}). See that the server "
-                "runs, that the database exists, and that the user may create tables in it."
-            ) from error
-        if self._postgres is not None:
-            self.directory.stamp(embedded.MAJOR, migrated.after)
-
-    async def _connected(self, stack: AsyncExitStack, url: str) -> Database:
-        self._database = database = connect(url, pool_size=_POOL_SIZE)
-        stack.push_async_callback(database.close)
-        return database
 
     async def _prepare(self, database: Database) -> None:
         now = self.clock.now()

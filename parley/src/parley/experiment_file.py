@@ -1,32 +1,58 @@
 """An experiment file as the command line takes it: read, checked, and let through the gate to real models."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from agent_worker.models import served_providers
-from shared.contracts.experiment import ModelMode
+from shared.contracts.experiment import ModelMode, Persona
 from shared.contracts.providers import effective_model_mode, model_mode_problems
 from shared.errors import InvalidInput, Problem
-from shared.experiment import (
-    Experiment,
-    load,
-    providers_used,
-)
+from shared.experiment import Experiment, named_personas, providers_used, read_values, validate
 
 Models = Literal["mock", "real"]
 """What `--models` asks for."""
 
 
-def read_experiment(path: Path) -> Experiment:
-    """The experiment in this file.
+@dataclass(frozen=True, slots=True)
+class ExperimentFile:
+    """What a file says, before the personas that it names without defining them are looked up."""
+
+    path: Path
+    values: Any
+
+    @property
+    def named(self) -> list[str]:
+        """The personas that it expects a library to have."""
+        return named_personas(self.values)
+
+    def experiment(self, library: Mapping[str, Persona]) -> Experiment:
+        """The experiment with the personas of this library.
+
+        Raises:
+            InvalidInput: with everything that is wrong in it.
+        """
+        return validate(self.values, str(self.path), library=library)
+
+    def sketch(self) -> Experiment:
+        """The experiment as far as the file says it: personas of a library are there by name only.
+
+        Raises:
+            InvalidInput: with everything that is wrong whatever a library has.
+        """
+        return self.experiment({name: Persona(id=name) for name in self.named})
+
+
+def read_file(path: Path) -> ExperimentFile:
+    """An experiment file, its table of personas included.
 
     Raises:
-        InvalidInput: the file cannot be read, or with everything that is wrong in it.
+        InvalidInput: the file cannot be read.
         TooLarge: nobody writes such a file by hand.
     """
-    return load(_content(path), str(path), read_table=partial(_table, path.parent))
+    return ExperimentFile(path, read_values(content_of(path), str(path), read_table=partial(_table, path.parent)))
 
 
 def _table(folder: Path, name: str) -> bytes:
@@ -34,10 +60,15 @@ def _table(folder: Path, name: str) -> bytes:
     if not path.resolve().is_relative_to(folder.resolve()):
         place = Problem("personas_from.file", repr(name), "a file in the folder of the experiment file or below")
         raise InvalidInput("The table of personas is not where it should be.", [place])
-    return _content(path)
+    return content_of(path)
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
+    """What stands in the file.
+
+    Raises:
+        InvalidInput: it cannot be read.
+    """
     try:
         return path.read_bytes()
     except OSError as error:
@@ -47,6 +78,12 @@ def _content(path: Path) -> bytes:
 def has_open_seats(experiment: Experiment) -> bool:
     """Whether somebody has to join before this experiment can end."""
     return any(seat.open for cohort in experiment.cohorts for seat in cohort.seats)
+
+
+def mode_asked_for(experiment: Experiment, models: Models | None) -> ModelMode:
+    """The model mode in which a new run would take place, if it may."""
+    mode: ModelMode = "mock" if models == "mock" else experiment.model_mode
+    return effective_model_mode(mode, requested_real=models == "real")
 
 
 def chosen_mode(experiment: Experiment, models: Models | None, environ: Mapping[str, str]) -> ModelMode:
@@ -65,7 +102,7 @@ def chosen_mode(experiment: Experiment, models: Models | None, environ: Mapping[
         served=served_providers(environ),
     )
     refuse(problems)
-    return effective_model_mode(mode, requested_real=requested_real)
+    return mode_asked_for(experiment, models)
 
 
 def kept_mode(

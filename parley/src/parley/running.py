@@ -6,7 +6,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -16,17 +15,16 @@ import uvloop
 
 from parley import run_folder
 from parley.embedded import EmbeddedLab
-from parley.experiment_file import Models, chosen_mode, has_open_seats, kept_mode, read_experiment
+from parley.experiment_file import has_open_seats
 from parley.following import Ending, Follower
 from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
+from parley.plans import Order, Plan, begun_experiment, plan_of, with_library
 from parley.run_folder import Run
 from parley.screen import Screen, conversation_line, progress_line
-from shared.contracts.experiment import ModelMode
 from shared.db import experiments
 from shared.db.following import Failed, failed_members, open_seats, others_running
-from shared.errors import InvalidInput, NotFound, Unavailable
-from shared.experiment import Experiment
+from shared.errors import InvalidInput, Unavailable
 from shared.exports import conversations, export
 from shared.settings import ServerSettings, read_settings
 
@@ -39,30 +37,6 @@ INCOMPLETE: Final = 1
 """The run is stuck, or participants failed in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What the user asked for. `port` None: no REST API, unless people have to join; 0: any free port."""
-
-    file: Path | None
-    models: Models | None
-    out: Path
-    data_dir: Path
-    port: int | None
-    resume: bool = False
-    keep_serving: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What will be run, once everything that can be refused beforehand was not; `run` is the one to go on with."""
-
-    file: Path
-    experiment: Experiment
-    file_hash: str
-    model_mode: ModelMode
-    run: Run | None
-
-
 def execute(order: Order) -> int:
     """Do what was ordered and return the exit code.
 
@@ -70,20 +44,9 @@ def execute(order: Order) -> int:
         ParleyError: it was refused, before anything has started whenever that is possible.
     """
     servers = read_settings(ServerSettings)
-    plan = None if order.file is None else _plan(order, order.file)
+    plan = None if order.file is None else plan_of(order, order.file)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_execute(order, plan, servers))
-
-
-def _plan(order: Order, file: Path) -> Plan:
-    experiment = read_experiment(file)
-    file_hash = experiments.document_hash(experiment)
-    run_folder.require_writable(order.out)
-    if not order.resume:
-        return Plan(file, experiment, file_hash, chosen_mode(experiment, order.models, os.environ), None)
-    run = run_folder.latest_unfinished(order.out, experiment.name, file, file_hash)
-    stored: ModelMode = "real" if run.model_mode == "real" else "mock"
-    return Plan(file, experiment, file_hash, kept_mode(stored, experiment, order.models, os.environ), run)
 
 
 def _port(order: Order, plan: Plan | None) -> int | None:
@@ -115,6 +78,8 @@ async def _execute(order: Order, plan: Plan | None, servers: ServerSettings) -> 
         )
         screen.notice("Starting the lab ...", style="dim")
         async with lab:
+            if plan is not None and plan.file.named:
+                plan = await with_library(order, plan, lab)
             return await _in_lab(order, plan, lab, screen, interrupts)
 
 
@@ -181,7 +146,7 @@ def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
     own_path = Path(sys.argv[0])
     is_out_of_sight = own_path.name == "parley" and shutil.which("parley") is None
     program = os.path.relpath(own_path) if is_out_of_sight else "parley"
-    command = [program, "run", str(plan.file), "--resume"]
+    command = [program, "run", str(plan.file.path), "--resume"]
     if str(order.out) != "results":
         command += ["--out", str(order.out)]
     if str(order.data_dir) != ".parley":
@@ -224,23 +189,17 @@ class _ExperimentRun:
             plan.experiment.name,
             experiment_id=experiment_id,
             file_hash=plan.file_hash,
-            file=plan.file,
+            file=plan.file.path,
             model_mode=plan.model_mode,
             now=now,
         )
         self.has_begun = True
-        self._say_what(f"Running {plan.experiment.name!r} from {plan.file}")
+        self._say_what(f"Running {plan.experiment.name!r} from {plan.file.path}")
         return run
 
     async def _resumed(self, run: Run) -> Run:
         async with self._database.transaction() as session:
-            try:
-                row = await experiments.find(session, run.experiment_id)
-            except NotFound as error:
-                raise InvalidInput(
-                    f"The run {run.folder} was begun in another lab: its experiment is not in this one's database. "
-                    "Name the data directory (--data-dir) or PARLEY_DATABASE_URL with which it was begun."
-                ) from error
+            row = await begun_experiment(session, run)
         if row.model_mode != self._plan.model_mode:
             raise InvalidInput(f"{run.folder / run_folder.RECORD} was changed: the run uses {row.model_mode} models.")
         self._say_what(f"Going on with the run {run.folder}")

@@ -1,0 +1,101 @@
+"""The database of a lab without its services: the library is read and written, and nothing else happens."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from uuid import UUID
+
+from parley.directory import DataDirectory
+from shared.clock import Clock, SystemClock
+from shared.db import embedded, keys, migrate
+from shared.db.session import Database, connect
+from shared.errors import SettingsInvalid, Unavailable
+from shared.settings import ServerSettings
+
+OPERATOR: Final = "operator"
+"""The experimenter who owns what is run and kept from the command line."""
+
+_POOL_SIZE: Final = 20
+
+
+class LabDatabase:
+    """The database that a lab in `data_dir` has, or the one in the settings, for as long as the block lasts.
+
+    Raises on entering:
+        SettingsInvalid: another lab on the directory, data of another version.
+        Unavailable: PostgreSQL does not start or does not answer.
+    """
+
+    def __init__(self, data_dir: Path, *, servers: ServerSettings, clock: Clock | None = None) -> None:
+        self.directory = DataDirectory(data_dir)
+        self.clock = clock or SystemClock()
+        self._servers = servers
+        self._stack = AsyncExitStack()
+        self._database: Database | None = None
+        self._operator_id: UUID | None = None
+        self._postgres: embedded.EmbeddedPostgres | None = None
+
+    @property
+    def database(self) -> Database:
+        assert self._database is not None, "the lab has not started"
+        return self._database
+
+    @property
+    def operator_id(self) -> UUID:
+        assert self._operator_id is not None, "the lab has not started"
+        return self._operator_id
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def stop_postgres(self) -> None:
+        """Stop an embedded server at once, for a process that is about to be cut short; what was committed stays."""
+        if self._postgres is not None:
+            self._postgres.stop()
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        if self._servers.database_url is None:
+            stack.enter_context(self.directory.held())
+        url = await self._database_url(stack)
+        await self._migrate(url)
+        database = await self._connected(stack, url)
+        async with database.transaction() as session:
+            self._operator_id = await keys.experimenter_named(session, OPERATOR, self.clock.now())
+
+    async def _database_url(self, stack: AsyncExitStack) -> str:
+        if self._servers.database_url is not None:
+            return self._servers.database_url
+        # In a thread: it waits for other programs, and Ctrl-C should not.
+        self._postgres = server = await asyncio.to_thread(embedded.start, self.directory.postgres)
+        stack.push_async_callback(asyncio.to_thread, server.stop)
+        return server.url
+
+    async def _migrate(self, url: str) -> None:
+        try:
+            migrated = await asyncio.to_thread(migrate.upgrade, url)
+        except (SettingsInvalid, Unavailable):
+            raise
+        except Exception as error:
+            if self._postgres is not None:
+                raise
+            raise Unavailable(
+                f"The database at PARLEY_DATABASE_URL cannot be used ({type(error).__name__}). See that the server "
+                "runs, that the database exists, and that the user may create tables in it."
+            ) from error
+        if self._postgres is not None:
+            self.directory.stamp(embedded.MAJOR, migrated.after)
+
+    async def _connected(self, stack: AsyncExitStack, url: str) -> Database:
+        self._database = database = connect(url, pool_size=_POOL_SIZE)
+        stack.push_async_callback(database.close)
+        return database

@@ -1,0 +1,86 @@
+"""The persona library as the command line keeps it: the operator's, in the database of the lab in a directory."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+from uuid import UUID
+
+import uvloop
+
+from parley.experiment_file import content_of
+from parley.lab_database import LabDatabase
+from parley.safe_text import one_line
+from shared.clock import SystemClock
+from shared.contracts.experiment import Persona
+from shared.db import personas
+from shared.db.personas import StoredPersona
+from shared.db.session import Session
+from shared.errors import InvalidInput
+from shared.experiment import read_personas, write_personas
+from shared.experiment.personas import Format
+from shared.settings import ServerSettings, read_settings
+
+ResultT = TypeVar("ResultT")
+_LONGEST_TEXT: Final = 60
+
+
+def look_up(data_dir: Path, ids: Iterable[str]) -> dict[str, Persona]:
+    """Those of the named personas that the library has, by id."""
+    return _in_library(data_dir, lambda session, owner_id: personas.find_some(session, owner_id, ids))
+
+
+def lines(data_dir: Path) -> list[str]:
+    """The library in words, a line for each persona."""
+    stored = _all(data_dir)
+    width = max((len(one.persona.id) for one in stored), default=0)
+    return [_line(one.persona, width) for one in stored] or ["The persona library is empty."]
+
+
+def take_in(data_dir: Path, file: Path) -> str:
+    """Import a persona file; returns what has become of its personas, in words.
+
+    Raises:
+        TooLarge, and InvalidInput with all problems; nothing is stored then.
+    """
+    imported = read_personas(content_of(file), str(file))
+    now = SystemClock().now()
+    outcomes = _in_library(data_dir, lambda session, owner_id: personas.put(session, owner_id, imported, now))
+    counts = (f"{list(outcomes.values()).count(word)} {word}" for word in ("created", "replaced", "unchanged"))
+    return f"{file}: {', '.join(counts)}."
+
+
+def give_away(data_dir: Path, form: Format) -> str:
+    """The library as a persona file."""
+    return write_personas([one.persona for one in _all(data_dir)], form)
+
+
+def write(path: Path, content: str) -> None:
+    """Raises:
+    InvalidInput: the file cannot be written.
+    """
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _all(data_dir: Path) -> Sequence[StoredPersona]:
+    return _in_library(data_dir, personas.list_of)
+
+
+def _in_library(data_dir: Path, work: Callable[[Session, UUID], Awaitable[ResultT]]) -> ResultT:
+    async def in_lab() -> ResultT:
+        lab = LabDatabase(data_dir, servers=read_settings(ServerSettings))
+        async with lab, lab.database.transaction() as session:
+            return await work(session, lab.operator_id)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(in_lab())
+
+
+def _line(persona: Persona, width: int) -> str:
+    text = one_line(persona.text or persona.backstory)
+    shown = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}..."
+    parts = (persona.id.ljust(width), one_line(persona.profile.name), persona.model.model, shown)
+    return "  ".join(part for part in parts if part).rstrip()

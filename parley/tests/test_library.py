@@ -1,0 +1,126 @@
+"""The persona library on the command line, and experiments that take their personas from it."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Parley = Callable[..., "subprocess.CompletedProcess[str]"]
+
+LIBRARY = """
+parley: 1
+personas:
+  - {id: lia, profile: {name: Lia}, text: You keep the books of the town., chat: {max_responses: 1}}
+  - {id: leo, model: {provider: crewai, model: openai/some}}
+"""
+TALK = """
+parley: 1
+name: A talk with Lia
+stages: [{id: talk, kind: group_chat}]
+personas: [{id: ada, profile: {name: Ada}, chat: {max_responses: 1}}]
+cohorts: [{seats: [{persona: ada}], mediators: [lia]}]
+"""
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    (tmp_path / "library.yaml").write_text(LIBRARY)
+    path = tmp_path / "talk.yaml"
+    path.write_text(TALK)
+    return path
+
+
+def test_without_a_lab_a_valid_file_says_which_personas_it_expects(parley: Parley, talk: Path, tmp_path: Path) -> None:
+    result = parley("validate", talk)
+
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[1] == "It needs these personas of the library: lia."
+    assert not (tmp_path / ".parley").exists()
+
+
+def test_what_is_wrong_whatever_the_library_has_is_told_before_anything_starts(
+    parley: Parley, talk: Path, tmp_path: Path
+) -> None:
+    talk.write_text(TALK.replace("group_chat", "seance"))
+
+    result = parley("run", talk)
+
+    assert result.returncode == 2
+    assert "stages[0].kind" in result.stderr
+    assert not (tmp_path / ".parley").exists()
+
+
+def test_a_persona_file_with_a_problem_is_refused_before_anything_starts(parley: Parley, tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("parley: 1\npersonas: [{id: ada, txt: Hello}]\n")
+
+    result = parley("personas", "import", "bad.yaml")
+
+    assert result.returncode == 2
+    assert "personas[0].txt: found an unknown field" in result.stderr
+    assert not (tmp_path / ".parley").exists()
+
+
+@pytest.mark.postgres
+def test_a_library_is_filled_listed_used_and_given_away(
+    parley: Parley, talk: Path, tmp_path: Path, data_dir: Path
+) -> None:
+    lab = ("--data-dir", data_dir)
+
+    missing = parley("run", talk, *lab)
+    first = parley("personas", "import", "library.yaml", *lab)
+    second = parley("personas", "import", "library.yaml", *lab)
+    listed = parley("personas", "list", *lab)
+    validated = parley("validate", talk, *lab)
+    exported = parley("personas", "export", "--out", "all.json", *lab)
+    again = parley("personas", "import", "all.json", *lab)
+    on_screen = parley("personas", "export", *lab)
+    ran = parley("run", talk, *lab)
+
+    assert missing.returncode == 2
+    assert "cohorts[0].mediators[0]: found 'lia'" in missing.stderr
+    assert "Traceback" not in missing.stderr + ran.stderr
+    assert first.stdout == "library.yaml: 2 created, 0 replaced, 0 unchanged.\n"
+    assert second.stdout == again.stdout.replace("all.json", "library.yaml")
+    assert second.stdout == "library.yaml: 0 created, 0 replaced, 2 unchanged.\n"
+    assert listed.stdout.splitlines() == [
+        "leo  openai/some",
+        "lia  Lia  gpt-4.1-mini  You keep the books of the town.",
+    ]
+    assert (validated.returncode, len(validated.stdout.splitlines())) == (0, 1)
+    assert exported.returncode == 0
+    assert on_screen.stdout.startswith("parley: 1\npersonas:\n- id: leo\n")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    [data] = (tmp_path / "results").glob("*/*/data.json")
+    assert "You keep the books of the town." in data.read_text()
+
+
+@pytest.mark.postgres
+def test_models_of_the_library_go_through_the_gate_too(parley: Parley, talk: Path, data_dir: Path) -> None:
+    talk.write_text(TALK.replace("mediators: [lia]", "mediators: [leo]"))
+    parley("personas", "import", "library.yaml", "--data-dir", data_dir)
+
+    result = parley("run", talk, "--models", "real", "--data-dir", data_dir, OPENAI_API_KEY="any text")
+
+    assert result.returncode == 2
+    assert "Nobody in this lab serves the models of provider 'crewai/openai'" in result.stderr
+
+
+@pytest.mark.postgres
+def test_a_run_goes_on_with_the_personas_that_it_began_with(
+    parley: Parley, talk: Path, tmp_path: Path, data_dir: Path
+) -> None:
+    talk.write_text(TALK.replace("kind: group_chat", "kind: group_chat, progress: {min_participants: 2}"))
+    lab = ("--data-dir", data_dir)
+    parley("personas", "import", "library.yaml", *lab)
+    stuck = parley("run", talk, *lab)
+    (tmp_path / "changed.yaml").write_text(LIBRARY.replace("keep the books", "sell books"))
+    parley("personas", "import", "changed.yaml", *lab)
+
+    resumed = parley("run", talk, "--resume", *lab)
+
+    assert (stuck.returncode, resumed.returncode) == (1, 1), resumed.stdout + resumed.stderr
+    assert "Going on with the run" in resumed.stdout
+    [data] = (tmp_path / "results").glob("*/*/data.json")
+    assert "You keep the books" in data.read_text()
+    assert "sell books" not in data.read_text()
