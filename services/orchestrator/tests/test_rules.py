@@ -28,6 +28,7 @@ def a_member(
         stage_ids=("s1", "s2", "s3"),
         position=position,
         profile={},
+        provider=None,
     )
 
 

@@ -17,7 +17,7 @@ from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PromptItems, Shuffle
 from shared.contracts.prompts import Prompt
 from shared.db.context import Answer, PromptContext
-from shared.stage import PAGE, TALK, Member, Message
+from shared.stage import PAGE, TALK, Ask, Member, Message
 from shared.stages import read_stage
 
 SPACE = UUID("1f0c7a52-93f4-4b6d-8d0b-5f1e2d3c4b5a")
@@ -68,7 +68,7 @@ def context(
         draft_id=SPACE,
         seed=seed,
         cohort_path="c1",
-        purpose=purpose,
+        ask=Ask(author.id, PAGE, purpose),
         author=author,
         agent=config,
         stages=tuple(stages),

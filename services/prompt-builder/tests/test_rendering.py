@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompt_builder.items import purpose_of
+from prompt_builder.items import ask_of
 from prompt_builder.rendering import render
 from prompt_builder.replies import instruction
 from shared.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig
@@ -17,7 +17,7 @@ from shared.contracts.models import ModelSettings
 from shared.contracts.prompts import Prompt, fingerprint
 from shared.db.context import Answer, PromptContext
 from shared.errors import NotFound
-from shared.stage import MEDIATE, PAGE, TALK, Member, Message
+from shared.stage import MEDIATE, PAGE, TALK, Ask, Member, Message
 from shared.stages import kinds, read_stage
 
 SPACE = UUID("7a0b3c1e-2f64-4d0c-9c1d-1f2a3b4c5d6e")
@@ -68,7 +68,7 @@ def context(
         draft_id=SPACE,
         seed=7,
         cohort_path="c1",
-        purpose=purpose,
+        ask=Ask(author.id, PAGE, purpose),
         author=author,
         agent=config or agent("You drive a taxi at night."),
         stages=tuple(stages),
@@ -135,7 +135,7 @@ def test_a_mediator_mediates() -> None:
 
     prompt = render(of_mediator)
 
-    assert purpose_of(of_mediator) == prompt.purpose == MEDIATE
+    assert ask_of(of_mediator).purpose == prompt.purpose == MEDIATE
     assert "You are the mediator" in system(prompt)
     assert "only a label" not in system(prompt)
 
@@ -148,12 +148,14 @@ def test_a_stage_that_asks_nothing_has_no_prompt() -> None:
 def test_every_kind_can_be_prompted_by_its_example() -> None:
     for kind in kinds().values():
         stage = kind.example()
-        if kind.reply_model(stage, TALK, context(stages=[stage]).view(stage)) is None:
+        asked = context(stages=[WELCOME, stage])
+        view = asked.view(stage)
+        if kind.reply_model(stage, asked.ask, view) is None:
             continue
 
-        prompt = render(context(stages=[WELCOME, stage]))
+        prompt = render(asked)
 
-        assert kind.task(stage, TALK) in user(prompt)
+        assert kind.task(stage, asked.ask, view) in user(prompt)
         assert prompt.reply_schema["additionalProperties"] is False
         assert all(f'"{name}"' in user(prompt) for name in prompt.reply_schema["required"])
 

@@ -5,7 +5,7 @@ arguments. Nobody outside `stages/` asks which kind a stage is.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, ClassVar, Generic, Literal, TypeVar
@@ -117,7 +117,8 @@ class StageView:
 
     `answers` maps (member, key) to the stored value; it holds only what `reader` may see, or everything when `reader`
     is None (the lab itself). `earlier` maps (member, id of an earlier stage) to the page answer there, for the same
-    eyes: show-if rules look back at it. The member whose answer is checked or asked for is `reader`.
+    eyes: show-if rules look back at it. The member whose answer is checked or asked for is `reader`. `state` is what
+    the kind made of everybody's answers (`StageKind.public_state`); empty for kinds without shared asks.
     """
 
     members: tuple[Member, ...] = ()
@@ -128,6 +129,7 @@ class StageView:
     messages: tuple[Message, ...] = ()
     variables: Mapping[str, Json] = field(default_factory=dict)
     earlier: Mapping[tuple[UUID, str], Json] = field(default_factory=dict)
+    state: Mapping[str, Json] = field(default_factory=dict)
 
     def member(self, member_id: UUID) -> Member:
         return next(member for member in self.members if member.id == member_id)
@@ -143,8 +145,11 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class AskRequest:
-    """What the lab wants from one member now; asking twice for the same key changes nothing."""
+class Ask:
+    """What the lab wants from one member: an answer stored under `key`, or words in a thread (key PAGE).
+
+    Asking twice for the same key changes nothing. `purpose` is a word of the kind's own, or TALK, MEDIATE, SPEAK.
+    """
 
     member_id: UUID
     key: str
@@ -185,10 +190,25 @@ Unanswered = Literal["wait", "pass", "default", "drop"]
 
 
 class StageKind(ABC, Generic[ConfigT]):
-    """One kind of stage. A folder in `stages/` holds one subclass, its config, its rules and its tests."""
+    """One kind of stage. A folder in `stages/` holds one subclass, its config, its rules and its tests.
+
+    Asks. An agent's work on a stage is what `next_asks` names. Each ask is answered once, under its key; then
+    `next_asks` is asked again, in the same transaction. When it names nothing more for a member, `page_answer` says
+    what the member's page comes to, and the member goes on unless `blocked_by` objects. People give the page as a
+    whole.
+
+    Shared asks (`has_shared_asks`): who is asked what depends on what others answered, as in a game. Then the cohort is
+    settled after every answer: from all answers `public_state` makes the state, scripted members act (`play_out`),
+    `next_asks` names what is due with the lab's eyes (`reader` None), and its asks are opened for agents and people.
+    Every view of the stage has the state; of others' answers a member's view has nothing else. So what must not be
+    known yet, such as a move in an open round, stays out of the state; what only some may know is kept out of
+    `public_view` and `describe` for the others. A prompt is made of the state and answers that stood when the ask was
+    opened.
+    """
 
     config_model: ClassVar[type[StageConfig]]
     has_thread: ClassVar[bool] = False
+    has_shared_asks: ClassVar[bool] = False
 
     @abstractmethod
     def problems(self, stage: ConfigT, earlier: Sequence[StageConfig]) -> list[Problem]:
@@ -205,16 +225,19 @@ class StageKind(ABC, Generic[ConfigT]):
         """What the page of this stage shows to `view.reader`; a field is private until it is named here."""
 
     @abstractmethod
-    def describe(self, stage: ConfigT, view: StageView, *, with_answers: bool) -> list[Block]:
-        """The stage display: what a prompt shows of this stage to `view.reader`."""
+    def describe(self, stage: ConfigT, view: StageView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
+        """The stage display: what a prompt shows of this stage to `view.reader`.
+
+        `ask` is what the prompt asks for on this stage; None when it only looks back at it.
+        """
 
     @abstractmethod
-    def task(self, stage: ConfigT, purpose: str) -> str:
+    def task(self, stage: ConfigT, ask: Ask, view: StageView) -> str:
         """What an agent is told to do here, in plain words; the end of the default prompt."""
 
     @abstractmethod
-    def check_answer(self, stage: ConfigT, answer: Json, view: StageView) -> Json:
-        """The answer as it is stored.
+    def check_answer(self, stage: ConfigT, ask: Ask, answer: Json, view: StageView) -> Json:
+        """The answer to this ask as it is stored; a person's page has the key PAGE.
 
         Raises:
             InvalidInput: with every problem; `where` is the path into the answer.
@@ -225,20 +248,28 @@ class StageKind(ABC, Generic[ConfigT]):
         """Why this member cannot go on yet, in words for the member; empty when they can."""
 
     @abstractmethod
-    def next_asks(self, stage: ConfigT, view: StageView) -> list[AskRequest]:
-        """What the lab wants from agents now; empty for a kind in which a model has nothing to say."""
+    def next_asks(self, stage: ConfigT, view: StageView) -> list[Ask]:
+        """What the lab wants now and has no answer to: nothing, one thing after another, or several at once.
+
+        Of agents; with shared asks of people, too. What is open already is named again. Empty for a kind in which a
+        model has nothing to say.
+        """
 
     @abstractmethod
-    def reply_model(self, stage: ConfigT, purpose: str, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: ConfigT, ask: Ask, view: StageView) -> type[BaseModel] | None:
         """The shape a model's reply must have for this ask (or for talking, purpose `talk`); None: no model here."""
 
     @abstractmethod
-    def answer_from_reply(self, stage: ConfigT, reply: BaseModel) -> Json:
+    def answer_from_reply(self, stage: ConfigT, ask: Ask, reply: BaseModel) -> Json:
         """The answer that a validated reply stands for, before `check_answer`."""
 
     @abstractmethod
-    def on_unanswered(self, stage: ConfigT, purpose: str, reason: str) -> Unanswered:
-        """What becomes of a member whose ask will get no answer (the model failed for good, time ran out)."""
+    def on_unanswered(self, stage: ConfigT, ask: Ask, reason: str) -> Unanswered:
+        """What becomes of a member whose ask will get no answer (the model failed for good, time ran out).
+
+        `drop`: the member is out. `pass`: null is stored as the answer, marked as not valid. `default`: the same with
+        `default_answer`. `wait`: nothing is stored, and the member stays where they are.
+        """
 
     @abstractmethod
     def columns(self, stage: ConfigT) -> list[Column]:
@@ -259,6 +290,36 @@ class StageKind(ABC, Generic[ConfigT]):
     def has_replies_and_reactions(self, stage: ConfigT) -> bool:
         """Whether messages of the stage's thread may answer one another and be reacted to."""
         return False
+
+    def page_answer(self, stage: ConfigT, member: Member, view: StageView) -> Json | None:
+        """The page of a member of whom nothing is wanted any more, made of their entries; None: there is none to write.
+
+        It is stored as final, without another check, before `blocked_by` is asked.
+        """
+        return None
+
+    def default_answer(self, stage: ConfigT, ask: Ask, view: StageView, last_reply: str) -> Json:
+        """What is stored for an ask without answer when `on_unanswered` says `default`.
+
+        `last_reply` is what the model wrote at last, as it came; empty when there was nothing.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no default answers")
+
+    def public_state(self, stage: ConfigT, view: StageView) -> dict[str, Json]:
+        """What everybody's answers come to, as far as members may know of them. Only for shared asks.
+
+        Made of all answers each time, so that nothing can count twice; `view` has the lab's eyes and no state.
+        """
+        return {}
+
+    def play_out(
+        self, stage: ConfigT, view: StageView, rng_of: Callable[[str], Random]
+    ) -> dict[tuple[UUID, str], Json]:
+        """The answers that scripted members give now, by member and key; called until there are none.
+
+        Only for shared asks. `rng_of` gives the chance that belongs to a path below the stage, such as `m1/round:7`.
+        """
+        return {}
 
     def time_limit_seconds(self, stage: ConfigT) -> float | None:
         """How long the stage's thread may last from its opening; None: no limit."""

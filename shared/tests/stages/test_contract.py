@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from random import Random
 from typing import Any
 from uuid import UUID, uuid5
@@ -10,7 +11,7 @@ import pytest
 
 from shared.contracts.experiment import Profile, StageConfig
 from shared.schema_filler import fill
-from shared.stage import MEDIATE, PAGE, TALK, Member, Message, Speaker, StageKind, StageView, Thread
+from shared.stage import MEDIATE, PAGE, TALK, Ask, Member, Message, Speaker, StageKind, StageView, Thread
 from shared.stages import kind_of, kinds, read_stage
 
 SPACE = UUID(int=7)
@@ -30,6 +31,7 @@ def member(number: int, **changes: Any) -> Member:
 
 
 MEMBERS = (member(1), member(2), member(3, player="person"), member(4, kind="mediator"))
+ABSENT = tuple(replace(one, present=False) for one in MEMBERS)
 
 
 def view(**changes: Any) -> StageView:
@@ -59,8 +61,17 @@ def stage(kind: StageKind[Any]) -> StageConfig:
     return example
 
 
-def purposes(kind: StageKind[Any]) -> list[str]:
-    return [TALK, MEDIATE] if kind.has_thread else ["page"]
+def asks(kind: StageKind[Any], stage: StageConfig) -> list[Ask]:
+    """What the first member can be asked: to talk, or for the page, and whatever the kind names at first."""
+    reader = MEMBERS[0].id
+    purposes = [TALK, MEDIATE] if kind.has_thread else ["page"]
+    named = [ask for ask in kind.next_asks(stage, stated(kind, stage, view(reader=None))) if ask.member_id == reader]
+    return [*(Ask(reader, PAGE, purpose) for purpose in purposes), *named]
+
+
+def stated(kind: StageKind[Any], stage: StageConfig, seen: StageView) -> StageView:
+    """The view with what the kind makes of everybody's answers."""
+    return replace(seen, state=kind.public_state(stage, replace(seen, reader=None)))
 
 
 def keys(value: Any) -> set[str]:
@@ -70,11 +81,16 @@ def keys(value: Any) -> set[str]:
 
 
 def an_answer(kind: StageKind[Any], stage: StageConfig, seed: int) -> Any:
-    model = kind.reply_model(stage, purposes(kind)[0], view())
+    return an_answer_to(kind, stage, asks(kind, stage)[0], seed)
+
+
+def an_answer_to(kind: StageKind[Any], stage: StageConfig, ask: Ask, seed: int) -> Any:
+    seen = stated(kind, stage, view())
+    model = kind.reply_model(stage, ask, seen)
     if model is None:
         return {}
     reply = model.model_validate(fill(model.model_json_schema(), Random(seed)))
-    return kind.check_answer(stage, kind.answer_from_reply(stage, reply), view())
+    return kind.check_answer(stage, ask, kind.answer_from_reply(stage, ask, reply), seen)
 
 
 def test_example_is_complete_and_survives_json(kind: StageKind[Any], stage: StageConfig) -> None:
@@ -93,25 +109,27 @@ def test_pages_and_prompts_keep_private_fields_private(kind: StageKind[Any], sta
         assert json.loads(json.dumps(page)) == page
         assert not keys(page) & PRIVATE_FIELDS
         for with_answers in (True, False):
-            blocks = kind.describe(stage, seen, with_answers=with_answers)
-            assert all(isinstance(block.text, str) for block in blocks)
+            for ask in (None, *asks(kind, stage)):
+                blocks = kind.describe(stage, stated(kind, stage, seen), with_answers=with_answers, ask=ask)
+                assert all(isinstance(block.text, str) for block in blocks)
 
 
-def test_every_purpose_has_a_task(kind: StageKind[Any], stage: StageConfig) -> None:
-    assert all(kind.task(stage, purpose) for purpose in purposes(kind))
+def test_every_ask_has_a_task(kind: StageKind[Any], stage: StageConfig) -> None:
+    assert all(kind.task(stage, ask, stated(kind, stage, view())) for ask in asks(kind, stage))
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_replies_that_fit_the_schema_are_answers(kind: StageKind[Any], stage: StageConfig, seed: int) -> None:
-    answer = an_answer(kind, stage, seed)
+    for ask in asks(kind, stage):
+        answer = an_answer_to(kind, stage, ask, seed)
 
-    assert json.loads(json.dumps(answer)) == answer
-    assert kind.check_answer(stage, answer, view()) == answer
+        assert json.loads(json.dumps(answer)) == answer
+        assert kind.check_answer(stage, ask, answer, stated(kind, stage, view())) == answer
 
 
 def test_reply_schemas_are_strict_objects(kind: StageKind[Any], stage: StageConfig) -> None:
-    for purpose in purposes(kind):
-        model = kind.reply_model(stage, purpose, view())
+    for ask in asks(kind, stage):
+        model = kind.reply_model(stage, ask, stated(kind, stage, view()))
         if model is not None:
             schema = model.model_json_schema()
             assert schema["additionalProperties"] is False
@@ -120,11 +138,14 @@ def test_reply_schemas_are_strict_objects(kind: StageKind[Any], stage: StageConf
 
 
 def test_asking_again_changes_nothing(kind: StageKind[Any], stage: StageConfig) -> None:
-    asks = kind.next_asks(stage, view())
+    everything = stated(kind, stage, view(reader=None))
+    wanted = kind.next_asks(stage, everything)
+    askable = {one.id for one in MEMBERS if kind.has_shared_asks or one.player == "agent"}
 
-    assert kind.next_asks(stage, view()) == asks
-    assert len({(ask.member_id, ask.key) for ask in asks}) == len(asks)
-    assert {ask.member_id for ask in asks} <= {one.id for one in MEMBERS if one.player == "agent"}
+    assert kind.next_asks(stage, everything) == wanted
+    assert len({(ask.member_id, ask.key) for ask in wanted}) == len(wanted)
+    assert {ask.member_id for ask in wanted} <= askable
+    assert not {ask.member_id for ask in kind.next_asks(stage, view(members=ABSENT))}
 
 
 def test_nobody_who_has_answered_is_asked_or_blocked(kind: StageKind[Any], stage: StageConfig) -> None:
@@ -157,8 +178,21 @@ def test_a_later_draw_only_extends(kind: StageKind[Any], stage: StageConfig) -> 
 
 
 def test_a_failed_ask_has_a_defined_end(kind: StageKind[Any], stage: StageConfig) -> None:
-    for purpose in purposes(kind):
-        assert kind.on_unanswered(stage, purpose, "failed") in {"wait", "pass", "default", "drop"}
+    for ask in asks(kind, stage):
+        decision = kind.on_unanswered(stage, ask, "failed")
+        assert decision in {"wait", "pass", "default", "drop"}
+        if decision == "default":
+            answer = kind.default_answer(stage, ask, stated(kind, stage, view()), "")
+            assert json.loads(json.dumps(answer)) == answer
+
+
+def test_the_state_is_json_and_the_same_each_time(kind: StageKind[Any], stage: StageConfig) -> None:
+    everything = view(reader=None, answers={(one.id, PAGE): an_answer(kind, stage, 1) for one in MEMBERS})
+
+    state = kind.public_state(stage, everything)
+
+    assert json.loads(json.dumps(state)) == state == kind.public_state(stage, everything)
+    assert kind.has_shared_asks or not state
 
 
 def test_only_a_kind_with_a_thread_has_turns(kind: StageKind[Any], stage: StageConfig) -> None:

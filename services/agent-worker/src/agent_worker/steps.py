@@ -12,9 +12,9 @@ from shared.contracts.experiment import StageConfig
 from shared.conversation import view_of
 from shared.db.asks import open_asks
 from shared.db.conversation import advance_thread
-from shared.db.members import Standing, lock_standing, mark_stepped, move_on, standing_of
+from shared.db.members import Standing, lock_standing, mark_stepped, move_on, standing_of, write_page
 from shared.db.session import Session
-from shared.stage import StageView
+from shared.stage import PAGE, StageView
 from shared.stages import kind_of
 
 CAUSE = "agent-worker"
@@ -31,9 +31,11 @@ async def take_step(session: Session, member_id: UUID, now: datetime) -> None:
 async def walk_on(session: Session, standing: Standing, now: datetime) -> None:
     """`take_step` for a caller that holds the member's lock and has just read where the member stands."""
     member_id = standing.member.id
+    has_moved = False
     while _may_act(standing) and await _act(session, standing, now):
-        standing = await standing_of(session, member_id)
-    await mark_stepped(session, member_id)
+        standing, has_moved = await standing_of(session, member_id), True
+    if has_moved or standing.stepped_version < standing.version:
+        await mark_stepped(session, member_id)
 
 
 def _may_act(standing: Standing) -> bool:
@@ -48,18 +50,34 @@ def _may_act(standing: Standing) -> bool:
 
 
 async def _act(session: Session, standing: Standing, now: datetime) -> bool:
-    """One step; True when the member has moved and may have more to do."""
+    """One step; True when the member has moved and may have more to do.
+
+    Asks that are the cohort's business are opened by whoever settles it.
+    """
     stage = standing.stage
     assert stage is not None
     kind = kind_of(stage)
     view = standing.view(stage)
-    if wanted := kind.next_asks(stage, view):
+    wanted = [] if kind.has_shared_asks else kind.next_asks(stage, view)
+    if wanted:
         await open_asks(session, standing, wanted, now)
         return False
-    view = await _take_part(session, standing, stage, view, now)
+    standing = await _with_page(session, standing, stage, now)
+    view = await _take_part(session, standing, stage, standing.view(stage), now)
     if kind.blocked_by(stage, standing.member, view):
         return False
     return await move_on(session, standing, now, cause=CAUSE)
+
+
+async def _with_page(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Standing:
+    """Write the page that the member's entries come to, when there is one and it is not written yet."""
+    if (stage.id, PAGE) in standing.answers:
+        return standing
+    page = kind_of(stage).page_answer(stage, standing.member, standing.view(stage))
+    if page is None:
+        return standing
+    await write_page(session, standing, page, now)
+    return standing.with_answer(stage.id, PAGE, page)
 
 
 async def _take_part(

@@ -32,8 +32,8 @@ from shared.conversation import thinking_seconds, typing_seconds
 from shared.db import asks, drafts
 from shared.db.alerts import raise_alert
 from shared.db.conversation import advance_thread
-from shared.db.members import end_member, lock_standing, move_on, standing_of, write_page
-from shared.db.session import Database, as_json, is_deadlock
+from shared.db.members import Standing, end_member, lock_standing
+from shared.db.session import Database, Session, as_json, is_deadlock
 from shared.errors import InvalidInput, Unavailable
 from shared.stage import Json, StageView
 from shared.stages import kind_of
@@ -148,7 +148,7 @@ class Thinker:
             wait = _wait_after(attempt, lease.seed)
             if wait is None or number == lease.agent.model.max_attempts:
                 state = "invalid" if attempt.reason or attempt.reply.status == "invalid" else "failed"
-                await self._durably(partial(self._give_up, lease, state, _why(attempt)))
+                await self._durably(partial(self._give_up, lease, state, _why(attempt), attempt.reply.raw))
                 return
             if wait > 0:
                 await self._durably(partial(self._try_later, lease, attempt.reply.status, wait))
@@ -236,7 +236,7 @@ class Thinker:
     async def _speak(self, lease: drafts.Lease, attempt: Attempt, thread_id: UUID) -> None:
         """Save what the agent wants to say; publish it when it is due, at once without a typing delay."""
         kind = kind_of(lease.stage)
-        reply_model = kind.reply_model(lease.stage, lease.purpose, StageView())
+        reply_model = kind.reply_model(lease.stage, lease.ask, StageView())
         if reply_model is None:
             raise Invalid("nothing was asked")
         utterance = kind.utterance(lease.stage, _validated(reply_model, attempt.reply))
@@ -274,23 +274,17 @@ class Thinker:
         await reached("reply.published")
 
     async def _answer(self, lease: drafts.Lease, attempt: Attempt) -> None:
-        """Check the answer, store it, close the ask and move the member, all in one transaction."""
-        assert lease.ask_id is not None
+        """Check the answer, store it, close the ask and let the member act on it, all in one transaction."""
         now = self._clock.now()
         async with self._database.transaction() as session:
             standing = await lock_standing(session, lease.member_id)
-            if standing.stage is None or standing.stage.id != lease.stage.id or not standing.is_in_progress:
+            if not _is_there(standing, lease):
                 await drafts.save_call(session, call_row(lease, attempt))
                 await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
                 return
-            value = _answer_of(lease, attempt.reply, standing.view(standing.stage))
-            await drafts.save_call(session, call_row(lease, attempt))
-            if not await drafts.close(session, lease, "answered", None, now):
-                return
-            if await asks.close_ask(session, lease.ask_id, "answered", None, now):
-                await write_page(session, standing, value, now)
-                await move_on(session, standing, now, cause=CAUSE)
-                await walk_on(session, await standing_of(session, lease.member_id), now)
+            value = _answer_of(lease, attempt.reply, standing.view(lease.stage))
+            if await asks.answer_by_reply(session, lease, call_row(lease, attempt), value, now):
+                await _act_on(session, standing, lease, value, now)
         await reached("reply.published")
 
     async def _record(self, lease: drafts.Lease, attempt: Attempt) -> None:
@@ -312,7 +306,7 @@ class Thinker:
         async with self._database.transaction() as session:
             await drafts.give_back(session, lease, not_before, reason, counts=counts)
 
-    async def _give_up(self, lease: drafts.Lease, state: str, reason: str) -> None:
+    async def _give_up(self, lease: drafts.Lease, state: str, reason: str, last_reply: str = "") -> None:
         """The model failed for good: close the draft, say so, and let the kind decide what becomes of the member."""
         now = self._clock.now()
         async with self._database.transaction() as session:
@@ -330,11 +324,49 @@ class Thinker:
                 now=now,
             )
             if lease.ask_id is not None:
-                await asks.close_ask(session, lease.ask_id, "failed", reason, now)
-                if kind_of(lease.stage).on_unanswered(lease.stage, lease.purpose, state) == "drop":
-                    await end_member(session, standing, "failed", reason, now, cause=CAUSE)
+                await _do_without(session, standing, lease, lease.ask_id, state, reason, last_reply, now)
         if lease.thread_id is not None:
             await self.publish_due(lease.thread_id)
+
+
+def _is_there(standing: Standing, lease: drafts.Lease) -> bool:
+    """Whether the member can still answer: a mediator for as long as the cohort goes on, others on their stage."""
+    if not standing.is_in_progress:
+        return False
+    return lease.member_kind == "mediator" or (standing.stage is not None and standing.stage.id == lease.stage.id)
+
+
+async def _act_on(session: Session, standing: Standing, lease: drafts.Lease, value: Json, now: datetime) -> None:
+    """What follows from an answer: the cohort is settled, or the member goes on by itself."""
+    if kind_of(lease.stage).has_shared_asks:
+        asks.record_answer(session, standing, lease.stage.id, lease.ask, value, now, cause=CAUSE)
+    else:
+        await walk_on(session, standing.with_answer(lease.stage.id, lease.key, value), now)
+
+
+async def _do_without(
+    session: Session,
+    standing: Standing,
+    lease: drafts.Lease,
+    ask_id: UUID,
+    state: str,
+    reason: str,
+    last_reply: str,
+    now: datetime,
+) -> None:
+    """There will be no answer: the kind decides what becomes of the ask and of the member."""
+    kind = kind_of(lease.stage)
+    decision = kind.on_unanswered(lease.stage, lease.ask, state)
+    if decision in ("wait", "drop") or not _is_there(standing, lease):
+        await asks.close_ask(session, ask_id, "failed", reason, now)
+        if decision == "drop":
+            await end_member(session, standing, "failed", reason, now, cause=CAUSE)
+        return
+    value = None
+    if decision == "default":
+        value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage), last_reply)
+    if await asks.answer_for_want_of_one(session, ask_id, value, reason, now):
+        await _act_on(session, standing, lease, value, now)
 
 
 def _validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
@@ -347,12 +379,12 @@ def _validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
 
 def _answer_of(lease: drafts.Lease, reply: ModelReply, view: StageView) -> Json:
     kind = kind_of(lease.stage)
-    reply_model = kind.reply_model(lease.stage, lease.purpose, view)
+    reply_model = kind.reply_model(lease.stage, lease.ask, view)
     if reply_model is None:
         raise Invalid("nothing was asked")
-    answer = kind.answer_from_reply(lease.stage, _validated(reply_model, reply))
+    answer = kind.answer_from_reply(lease.stage, lease.ask, _validated(reply_model, reply))
     try:
-        return kind.check_answer(lease.stage, answer, view)
+        return kind.check_answer(lease.stage, lease.ask, answer, view)
     except InvalidInput as error:
         raise Invalid("; ".join(map(str, error.problems)) or error.message) from error
 

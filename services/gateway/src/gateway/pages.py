@@ -7,6 +7,7 @@ from uuid import UUID
 
 from shared.contracts.experiment import StageConfig
 from shared.contracts.resources import (
+    AskResource,
     Lock,
     Me,
     Page,
@@ -15,7 +16,7 @@ from shared.contracts.resources import (
     StagePage,
     ThreadState,
 )
-from shared.db.members import Standing
+from shared.db.members import OpenAsk, Standing
 from shared.stage import PAGE, Json, Member, StageView
 from shared.stages import kind_of
 
@@ -40,8 +41,13 @@ def me(standing: Standing, cursor: int) -> Me:
         status_reason=standing.status_reason,
         stages=[_mark(standing, index) for index in range(len(standing.stage_ids))],
         stage_id=standing.stage.id if standing.stage else None,
+        asks=[_ask(ask) for ask in standing.asks] if standing.is_in_progress else [],
         cursor=f"{standing.cohort_id}:{cursor}",
     )
+
+
+def _ask(ask: OpenAsk) -> AskResource:
+    return AskResource(id=ask.id, stage_id=ask.stage_id, key=ask.key, purpose=ask.purpose, opened_at=ask.opened_at)
 
 
 def _profile(member: Member) -> dict[str, str]:
@@ -80,6 +86,7 @@ def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member]
         answer=standing.answers.get((stage.id, PAGE)),
         blocked_by=kind.blocked_by(stage, standing.member, view) if state == "current" else [],
         thread=None if is_locked else _thread(standing, stage),
+        asks=[_ask(ask) for ask in standing.asks if ask.stage_id == stage.id and standing.is_in_progress],
     )
 
 

@@ -1,10 +1,11 @@
-"""When a stage opens and when a cohort is over: pure rules over who is where."""
+"""When a stage opens, who is there, and when a cohort is over: pure rules over who is where."""
 
 from collections.abc import Iterable, Sequence
 
-from shared.contracts.experiment import StageConfig
+from shared.contracts.experiment import Profile, StageConfig
 from shared.db.settling import Attendee, CohortState
 from shared.db.tables import MEMBER_END_STATES
+from shared.stage import Member
 from shared.stages import kind_of
 
 COUNTED = ("expected", "in_progress", "completed")
@@ -25,6 +26,26 @@ def on_stage(members: Iterable[Attendee], stage_id: str) -> list[Attendee]:
 def has_arrived(member: Attendee, stage_id: str) -> bool:
     """Whether the member is on this stage or beyond it."""
     return member.status in ("in_progress", "completed") and member.stage_ids.index(stage_id) <= member.position
+
+
+def as_member(attendee: Attendee, stage_id: str) -> Member:
+    """The attendee as the rules of this stage see them; a mediator is where the cohort is."""
+    is_mediator = attendee.kind == "mediator"
+    is_in_progress = attendee.status == "in_progress"
+    return Member(
+        id=attendee.id,
+        path=attendee.path,
+        kind="mediator" if is_mediator else "participant",
+        player="person" if attendee.player == "person" else "agent" if attendee.player == "agent" else "script",
+        profile=Profile.model_construct(**attendee.profile),
+        present=is_in_progress and (is_mediator or attendee.stage_id == stage_id),
+        awaited=not is_mediator and _may_still_come(attendee, stage_id),
+    )
+
+
+def _may_still_come(attendee: Attendee, stage_id: str) -> bool:
+    is_on_its_way = attendee.status in ("expected", "in_progress", "paused") and stage_id in attendee.stage_ids
+    return is_on_its_way and attendee.position < attendee.stage_ids.index(stage_id)
 
 
 def may_open(stage: StageConfig, cohort: CohortState) -> bool:

@@ -1,14 +1,15 @@
 """Settling a cohort: unlocks, draws, conversations, the end. Level-triggered, one transaction, safe to repeat."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import structlog
 
-from orchestrator.rules import has_arrived, is_over, may_open, on_stage, participants
+from orchestrator.asking import settle_asks
+from orchestrator.rules import as_member, has_arrived, is_over, may_open, on_stage, participants
 from shared import seeds
-from shared.contracts.experiment import Profile, StageConfig
+from shared.contracts.experiment import StageConfig
 from shared.conversation import TIME_IS_UP
 from shared.db import settling
 from shared.db.conversation import advance_thread, end_thread, open_thread
@@ -16,7 +17,7 @@ from shared.db.experiments import end_when_done
 from shared.db.members import wake_agents
 from shared.db.session import Database, Session
 from shared.db.settling import Attendee, CohortState, OpenThread
-from shared.stage import Member
+from shared.stage import Json
 from shared.stages import kind_of
 
 CAUSE = "orchestrator"
@@ -48,28 +49,38 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
     Members are touched before any thread is locked: whoever holds a member waits for threads, never the other way
     round.
     """
-    open_stages = [stage for stage in cohort.design.stages if await _settle_stage(session, cohort, stage, now)]
-    await wake_agents(session, [member.id for stage in open_stages for member in _who_may_act(cohort, stage)])
+    open_stages = [
+        (stage, draws)
+        for stage in cohort.design.stages
+        if (draws := await _settle_stage(session, cohort, stage, now)) is not None
+    ]
+    may_act = [member.id for stage, _ in open_stages for member in _who_may_act(cohort, stage)]
+    for stage, draws in open_stages:
+        if kind_of(stage).has_shared_asks:
+            may_act += await settle_asks(session, cohort, stage, draws, now)
+    await wake_agents(session, may_act)
     has_ended = is_over(cohort)
     if has_ended:
         await settling.end_cohort(session, cohort, now)
         for thread in cohort.threads:
             await end_thread(session, thread.id, now, reason=EVERYONE_LEFT, cause=CAUSE)
         return True
-    for stage in open_stages:
+    for stage, _ in open_stages:
         if kind_of(stage).has_thread:
             await _settle_thread(session, cohort, stage, now)
     return False
 
 
-async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> bool:
-    """Open the stage when it may, and draw for whoever is new; returns whether it is open."""
+async def _settle_stage(
+    session: Session, cohort: CohortState, stage: StageConfig, now: datetime
+) -> Mapping[str, Json] | None:
+    """Open the stage when it may, and draw for whoever is new; returns what is drawn, None while it is locked."""
     is_new = stage.id not in cohort.draws
     if is_new and not may_open(stage, cohort):
-        return False
+        return None
     drawn = cohort.draws.get(stage.id, {})
     arrived = [
-        _member(member)
+        as_member(member, stage.id)
         for member in participants(cohort.members)
         if stage.id in member.stage_ids and has_arrived(member, stage.id)
     ]
@@ -77,7 +88,7 @@ async def _settle_stage(session: Session, cohort: CohortState, stage: StageConfi
     draws = kind_of(stage).draw(stage, arrived, drawn, rng)
     if is_new or draws != drawn:
         await settling.unlock(session, cohort, stage.id, draws, now)
-    return True
+    return draws
 
 
 def _who_may_act(cohort: CohortState, stage: StageConfig) -> list[Attendee]:
@@ -125,16 +136,6 @@ def _time_limit(cohort: CohortState, stage: StageConfig, path: str, now: datetim
 def _time_is_simulated(cohort: CohortState) -> bool:
     """Whether the conversation itself keeps its limit: a worker that was away for long must not show in the data."""
     return cohort.pace == "fast" and all(member.player != "person" for member in cohort.members)
-
-
-def _member(attendee: Attendee) -> Member:
-    fields: dict[str, Any] = {"id": attendee.id, "path": attendee.path}
-    return Member(
-        **fields,
-        kind="mediator" if attendee.kind == "mediator" else "participant",
-        player="person" if attendee.player == "person" else "agent" if attendee.player == "agent" else "script",
-        profile=Profile.model_construct(**attendee.profile),
-    )
 
 
 async def fire_due_timers(database: Database, now: datetime) -> int:

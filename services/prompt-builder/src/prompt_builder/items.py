@@ -6,7 +6,7 @@ time and its author, and nothing that a member wrote can stand there.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from shared import rules, seeds
@@ -23,7 +23,7 @@ from shared.contracts.prompt_items import (
     TextItem,
 )
 from shared.db.context import PromptContext
-from shared.stage import MEDIATE, PAGE, TALK, Block, StageView
+from shared.stage import MEDIATE, PAGE, TALK, Ask, Block, StageView
 from shared.stages import kind_of
 
 _INDENT: Final = "    "
@@ -55,9 +55,10 @@ class Page:
     turns: dict[str, int] = field(default_factory=dict)
 
 
-def purpose_of(context: PromptContext) -> str:
+def ask_of(context: PromptContext) -> Ask:
     """What the draft is for: a mediator's talk is mediating."""
-    return MEDIATE if context.purpose == TALK and context.author.kind == "mediator" else context.purpose
+    is_mediating = context.ask.purpose == TALK and context.author.kind == "mediator"
+    return replace(context.ask, purpose=MEDIATE) if is_mediating else context.ask
 
 
 def written(page: Page, items: Sequence[Item], path: str = "") -> list[list[str]]:
@@ -87,7 +88,8 @@ def _one(page: Page, item: Item, path: str) -> Iterator[str]:
     elif isinstance(item, StageContext):
         yield from _stages(page, item)
     else:
-        yield f"# Your task\n\n{kind_of(context.stage).task(context.stage, purpose_of(context))}"
+        view = context.view(context.stage)
+        yield f"# Your task\n\n{kind_of(context.stage).task(context.stage, ask_of(context), view)}"
 
 
 def _is_shown(page: Page, item: Item) -> bool:
@@ -181,7 +183,8 @@ def _shown(page: Page, stage: StageConfig, item: StageContext, *, with_answers: 
         yield f"Additional information: {stage.info.strip()}"
     if item.display:
         view: StageView = page.context.view(stage)
-        yield _display(page, stage, kind_of(stage).describe(stage, view, with_answers=with_answers))
+        ask = ask_of(page.context) if stage.id == page.context.stage.id else None
+        yield _display(page, stage, kind_of(stage).describe(stage, view, with_answers=with_answers, ask=ask))
 
 
 def _display(page: Page, stage: StageConfig, blocks: Iterable[Block]) -> str:

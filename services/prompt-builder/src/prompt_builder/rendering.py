@@ -4,6 +4,7 @@ Both are made of the same items and rendered by the same lines. Whatever a perso
 what others write and the form of the reply are always told.
 """
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from math import ceil
 from typing import Final
 
 from prompt_builder import defaults
-from prompt_builder.items import Page, purpose_of, written
+from prompt_builder.items import Page, ask_of, written
 from prompt_builder.replies import ReplyFormat, reply_format
 from shared.contracts.models import (
     HINT_LAST_SPEAKER_NAME,
@@ -37,6 +38,9 @@ Messages = tuple[ChatMessage, ...]
 CHARACTERS_PER_TOKEN: Final = 4
 """What English texts have on average with the tokenizers in use."""
 _LONGEST_LAST_TEXT: Final = 200
+# What providers accept as the name of a schema; see ModelRequest.reply_name.
+_NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_REPLY_NAME: Final = 64
 
 _USE: Final = (
     "Your reply is read by a program. Others get to see only what you say to them in it; everything else in your reply "
@@ -55,9 +59,9 @@ def render(context: PromptContext) -> Prompt:
     Raises:
         NotFound: the stage asks nothing of a model.
     """
-    stage, purpose = context.stage, purpose_of(context)
+    stage, ask = context.stage, ask_of(context)
     view = context.view(stage)
-    model = kind_of(stage).reply_model(stage, purpose, view)
+    model = kind_of(stage).reply_model(stage, ask, view)
     if model is None:
         raise NotFound("Nothing is asked of a model here.")
     reply = reply_format(model)
@@ -66,8 +70,8 @@ def render(context: PromptContext) -> Prompt:
     return Prompt.model_construct(
         messages=messages,
         reply_schema=reply.schema,
-        reply_name=f"{stage.kind}_{purpose}",
-        purpose=purpose,
+        reply_name=_NO_NAME.sub("_", f"{stage.kind}_{ask.purpose}")[:_LONGEST_REPLY_NAME],
+        purpose=ask.purpose,
         hints=_hints(context, view),
         fingerprint=fingerprint(messages),
         left_out=left_out,

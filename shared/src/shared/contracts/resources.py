@@ -274,6 +274,35 @@ class StageMark(Resource):
     """`locked`: the participant is there, and it is not open yet."""
 
 
+class AskResource(Resource):
+    """Something that the lab wants from the participant now; the page of its stage shows what it is about."""
+
+    id: UUID
+    stage_id: str = Field(examples=["game"])
+    key: str = Field(examples=["round:7/move"])
+    """Names the answer on its stage."""
+    purpose: str = Field(examples=["move"])
+    """What it is for, in a word of the stage's kind."""
+    opened_at: datetime
+
+
+class AnswerRequest(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"answer": "cooperate"}]})
+
+    answer: StorableJson
+    """What the ask's stage wants; the page says what that is."""
+
+
+class AnsweredAsk(Resource):
+    """An answer that stands for good."""
+
+    ask_id: UUID
+    stage_id: str = Field(examples=["game"])
+    key: str = Field(examples=["round:7/move"])
+    answer: Any = Field(examples=["cooperate"])
+    """As it is stored."""
+
+
 class Me(Resource):
     """Everything that the shell of a participant's page shows."""
 
@@ -286,6 +315,8 @@ class Me(Resource):
     stages: list[StageMark]
     stage_id: str | None = Field(examples=["talk"])
     """Where the participant is; null after the last stage."""
+    asks: list[AskResource] = Field(default=[], examples=[[]])
+    """What is wanted from the participant now, the oldest first; a page to be filled in is not named."""
     cursor: str = Field(examples=["6f0f7a5e-1111-5222-8333-444455556666:17"])
     """Follow the live stream from here to miss nothing of what this answer does not show."""
 
@@ -326,6 +357,8 @@ class StagePage(Resource):
     blocked_by: list[str] = Field(examples=[["Please answer the questions on this page."]])
     """Why the participant cannot go on yet, without an answer given with the request to go on."""
     thread: ThreadState | None
+    asks: list[AskResource] = Field(default=[], examples=[[]])
+    """What is wanted from the participant on this stage now, the oldest first."""
 
 
 class Page(Resource):

@@ -1,66 +1,229 @@
-"""Asks: what the lab demands of one member, final once given; and the drafts of the agents who are to answer them."""
+"""Asks: what the lab demands of one member, final once given; and the drafts of the agents who are to answer them.
 
-from collections.abc import Sequence
+An answer is stored by the statement that closes its ask, so that of two answers at once one counts.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
 from shared import seeds
-from shared.contracts.hints import Hint, provider_queue
+from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint, provider_queue
+from shared.db.drafts import CALL, Lease
 from shared.db.members import Standing
-from shared.db.session import Session, as_json
-from shared.stage import AskRequest
+from shared.db.session import Event, Session, as_json
+from shared.db.settling import Attendee, CohortState
+from shared.errors import NotFound
+from shared.stage import Ask, Json
 
+# Whoever has left meanwhile is asked nothing. The members' rows are locked by the caller or here, in the order of ids;
+# a lock that was waited for looks at the row again.
 _OPEN = text(
     """
     WITH given AS (
         SELECT * FROM jsonb_to_recordset(CAST(:asks AS jsonb)) AS g(
             id uuid, path text, member_id uuid, key text, purpose text, draft_id uuid, provider text)
+    ), here AS (
+        SELECT m.id FROM members m
+        WHERE m.id = ANY(:member_ids) AND m.status = 'in_progress'
+            AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id)
+        ORDER BY m.id FOR NO KEY UPDATE
     ), opened AS (
-        INSERT INTO asks (id, path, cohort_id, stage_id, member_id, key, generation, purpose, opened_at)
-        SELECT g.id, g.path, :cohort_id, :stage_id, g.member_id, g.key, 1, g.purpose, :now FROM given g
+        INSERT INTO asks (id, path, cohort_id, stage_id, member_id, key, generation, purpose, as_of, opened_at)
+        SELECT g.id, g.path, :cohort_id, :stage_id, g.member_id, g.key, 1, g.purpose, CAST(:as_of AS bigint), :now
+        FROM given g JOIN here ON here.id = g.member_id
         ON CONFLICT DO NOTHING
         RETURNING id
+    ), drafted AS (
+        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before, created_at)
+        SELECT g.draft_id, g.path || '/draft', :cohort_id, :stage_id, g.member_id, g.id, g.purpose, g.provider, :now,
+            :now
+        FROM given g JOIN opened USING (id) WHERE g.provider IS NOT NULL
+        RETURNING id, ask_id, provider
     )
-    INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before, created_at)
-    SELECT g.draft_id, g.path || '/draft', :cohort_id, :stage_id, g.member_id, g.id, g.purpose, g.provider, :now, :now
-    FROM given g JOIN opened USING (id)
-    RETURNING id, provider
+    SELECT o.id, d.id AS draft_id, d.provider FROM opened o LEFT JOIN drafted d ON d.ask_id = o.id
     """
 )
 
 
-async def open_asks(session: Session, standing: Standing, requests: Sequence[AskRequest], now: datetime) -> int:
-    """Open these asks of one agent on its stage, each with the draft of its answer; returns how many are new."""
+async def open_asks(session: Session, standing: Standing, asks: Sequence[Ask], now: datetime) -> None:
+    """Open these asks of one agent on its stage, each with the draft of its answer; what is open already stays."""
     assert standing.stage is not None
-    assert standing.provider is not None
-    rows = []
-    for request in requests:
-        path = f"{standing.member.path}/{standing.stage.id}/{request.key or 'page'}"
-        rows.append(
-            {
-                "id": seeds.row_id(standing.experiment_id, path),
-                "path": path,
-                "member_id": request.member_id,
-                "key": request.key,
-                "purpose": request.purpose,
-                "draft_id": seeds.row_id(standing.experiment_id, f"{path}/draft"),
-                "provider": standing.provider,
-            }
-        )
-    opened = await session.all(
-        _OPEN,
-        {
-            "asks": as_json(rows),
-            "cohort_id": standing.cohort_id,
-            "stage_id": standing.stage.id,
-            "now": now,
-        },
-    )
+    is_open = {ask.key for ask in standing.asks if ask.stage_id == standing.stage.id}
+    rows = [
+        _row(standing.experiment_id, standing.member.path, standing.stage.id, ask, standing.provider)
+        for ask in asks
+        if ask.key not in is_open
+    ]
+    await _open(session, rows, cohort_id=standing.cohort_id, stage_id=standing.stage.id, as_of=None, now=now)
+
+
+async def open_shared_asks(
+    session: Session, cohort: CohortState, stage_id: str, asks: Sequence[Ask], *, as_of: int, now: datetime
+) -> None:
+    """Open asks of several members, agents and people, for a caller that holds the cohort's lock.
+
+    Their prompts will show what was known at `as_of`. Agents get a draft each, people are told.
+    """
+    members = {member.id: member for member in cohort.members}
+    rows = [
+        _row(cohort.experiment_id, members[ask.member_id].path, stage_id, ask, members[ask.member_id].provider)
+        for ask in asks
+    ]
+    opened = await _open(session, rows, cohort_id=cohort.id, stage_id=stage_id, as_of=as_of, now=now)
+    for ask, row in zip(asks, rows, strict=True):
+        if row["id"] in opened and members[ask.member_id].player == "person":
+            _record_opening(session, cohort, members[ask.member_id], stage_id, ask, row["id"], now)
+
+
+def _row(experiment_id: UUID, member_path: str, stage_id: str, ask: Ask, provider: str | None) -> dict[str, Any]:
+    path = f"{member_path}/{stage_id}/{ask.key or 'page'}"
+    return {
+        "id": seeds.row_id(experiment_id, path),
+        "path": path,
+        "member_id": ask.member_id,
+        "key": ask.key,
+        "purpose": ask.purpose,
+        "draft_id": seeds.row_id(experiment_id, f"{path}/draft"),
+        "provider": provider,
+    }
+
+
+async def _open(
+    session: Session,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    cohort_id: UUID,
+    stage_id: str,
+    as_of: int | None,
+    now: datetime,
+) -> set[UUID]:
+    """The ids of the asks that are new."""
+    if not rows:
+        return set()
+    params = {
+        "asks": as_json(rows),
+        "member_ids": sorted({row["member_id"] for row in rows}),
+        "cohort_id": cohort_id,
+        "stage_id": stage_id,
+        "as_of": as_of,
+        "now": now,
+    }
+    opened = await session.all(_OPEN, params)
     for row in opened:
-        session.announce(Hint(provider_queue(row.provider), "draft.wanted", str(row.id)))
-    return len(opened)
+        if row.draft_id is not None:
+            session.announce(Hint(provider_queue(row.provider), "draft.wanted", str(row.draft_id)))
+    return {row.id for row in opened}
+
+
+def _record_opening(
+    session: Session, cohort: CohortState, member: Attendee, stage_id: str, ask: Ask, ask_id: UUID, now: datetime
+) -> None:
+    payload = {"ask_id": str(ask_id), "stage_id": stage_id, "key": ask.key, "purpose": ask.purpose}
+    session.record(
+        Event(
+            experiment_id=cohort.experiment_id,
+            cohort_id=cohort.id,
+            type="ask.opened",
+            actor="lab",
+            cause="orchestrator",
+            subject=member.path,
+            subject_id=member.id,
+            payload=payload,
+            public=payload,
+            audience=[member.id],
+            at=now,
+        )
+    )
+    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+
+
+_ENTRY = """
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, completed_at, written_at)
+    SELECT a.member_id, a.stage_id, a.key, a.cohort_id, CAST(:value AS jsonb), :valid, :now, :now FROM answered a
+    ON CONFLICT (member_id, stage_id, key) DO UPDATE
+        SET value = excluded.value, valid = excluded.valid, completed_at = excluded.completed_at,
+            written_at = excluded.written_at, revision = answers.revision + 1
+        WHERE answers.completed_at IS NULL
+"""
+# The call is recorded in any case: it was paid.
+_BY_REPLY = """
+    WITH call AS ({call}), held AS (
+        SELECT d.id, d.ask_id, a.state = 'open' AS is_open FROM drafts d JOIN asks a ON a.id = d.ask_id
+        WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
+    ), closed AS (
+        UPDATE drafts d SET state = CASE WHEN h.is_open THEN 'answered' ELSE 'cancelled' END,
+            lease_owner = NULL, lease_until = NULL, closed_at = :now
+        FROM held h WHERE d.id = h.id AND d.state = 'thinking' RETURNING d.ask_id
+    ), answered AS (
+        UPDATE asks SET state = 'answered', closed_at = :now FROM closed
+        WHERE asks.id = closed.ask_id AND asks.state = 'open'
+        RETURNING asks.member_id, asks.stage_id, asks.key, asks.cohort_id
+    ), entry AS ({entry})
+    SELECT EXISTS (SELECT FROM answered) AS passed
+"""
+_BY_HAND = """
+    WITH answered AS (
+        UPDATE asks SET state = :state, reason = :reason, closed_at = :now WHERE id = :ask_id AND state = 'open'
+        RETURNING member_id, stage_id, key, cohort_id
+    ), entry AS ({entry})
+    SELECT EXISTS (SELECT FROM answered) AS passed
+"""
+_ANSWER_BY_REPLY = text(_BY_REPLY.format(call=CALL, entry=_ENTRY))
+_ANSWER = text(_BY_HAND.format(entry=_ENTRY))
+
+
+async def answer_by_reply(session: Session, lease: Lease, call: Mapping[str, Any], value: Json, now: datetime) -> bool:
+    """Record the call and, if the lease and the ask still stand, close both with the answer; returns whether they did.
+
+    The caller holds the member's lock.
+    """
+    row = await session.one(
+        _ANSWER_BY_REPLY, {**call, "owner": lease.owner, "value": as_json(value), "valid": True, "now": now}
+    )
+    return bool(row.passed)
+
+
+async def answer(session: Session, ask_id: UUID, value: Json, now: datetime) -> bool:
+    """Close an open ask with its answer; False when it was closed before. The caller holds the member's lock."""
+    params = {"ask_id": ask_id, "state": "answered", "reason": None, "value": as_json(value), "valid": True}
+    return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
+
+
+async def answer_for_want_of_one(session: Session, ask_id: UUID, value: Json, reason: str, now: datetime) -> bool:
+    """Fail an open ask and store what counts instead of an answer, marked as not valid; False when it was closed."""
+    params = {"ask_id": ask_id, "state": "failed", "reason": reason, "value": as_json(value), "valid": False}
+    return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
+
+
+def record_answer(
+    session: Session, standing: Standing, stage_id: str, ask: Ask, value: Json, now: datetime, *, cause: str
+) -> None:
+    """Have the cohort settled because of this answer. Nobody but the member is told, and they not what it was."""
+    public = {"stage_id": stage_id, "key": ask.key}
+    session.record(
+        Event(
+            experiment_id=standing.experiment_id,
+            cohort_id=standing.cohort_id,
+            type="ask.answered",
+            actor=standing.member.path,
+            cause=cause,
+            subject=standing.member.path,
+            subject_id=standing.member.id,
+            payload={**public, "value": value},
+            public=public,
+            audience=[standing.member.id],
+            at=now,
+            unsettles=True,
+        )
+    )
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(standing.cohort_id)))
+    if standing.member.player == "person":
+        session.announce(Hint(FACTS, "cohort.updated", str(standing.cohort_id)))
 
 
 _CLOSE = text(
@@ -71,5 +234,145 @@ _CLOSE = text(
 
 
 async def close_ask(session: Session, ask_id: UUID, state: str, reason: str | None, now: datetime) -> bool:
-    """Answer, fail or expire an open ask; False when it was closed before."""
+    """Fail or expire an open ask without an answer; False when it was closed before."""
     return bool(await session.run(_CLOSE, {"ask_id": ask_id, "state": state, "reason": reason, "now": now}))
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAsk:
+    """An ask as it stands; `answer` is what was stored when `state` is `answered`."""
+
+    id: UUID
+    stage_id: str
+    ask: Ask
+    state: str
+    answer: Json
+
+
+_FIND = text(
+    """
+    SELECT k.id, k.stage_id, k.member_id, k.key, k.purpose, k.state, a.value
+    FROM asks k LEFT JOIN answers a ON (a.member_id, a.stage_id, a.key) = (k.member_id, k.stage_id, k.key)
+    WHERE k.id = :ask_id AND k.member_id = :member_id
+    """
+)
+
+
+async def find(session: Session, ask_id: UUID, member_id: UUID) -> FoundAsk:
+    """One ask of this member.
+
+    Raises:
+        NotFound: there is no such ask, or it is another's.
+    """
+    row = await session.first(_FIND, {"ask_id": ask_id, "member_id": member_id})
+    if row is None:
+        raise NotFound("There is no such question to you.")
+    return FoundAsk(row.id, row.stage_id, Ask(row.member_id, row.key, row.purpose), row.state, row.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Everything that a stage's members have answered, and up to which number of the cohort's events."""
+
+    as_of: int
+    answers: Mapping[tuple[UUID, str], Json]
+    open: frozenset[tuple[UUID, str]]
+    """The asks that are open, by member and key."""
+
+
+# One snapshot for all of it: an answer is in it exactly if the number of its event is at most `as_of`.
+_COUNT = text(
+    """
+    WITH counter AS (
+        SELECT last FROM streams WHERE cohort_id = :cohort_id
+    ), counted AS (
+        UPDATE answers SET counted_at = counter.last FROM counter
+        WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND counted_at IS NULL
+        RETURNING member_id, key, value
+    )
+    SELECT counter.last AS as_of,
+        (SELECT jsonb_agg(jsonb_build_array(one.member_id, one.key, one.value)) FROM (
+            SELECT member_id, key, value FROM counted UNION ALL
+            SELECT member_id, key, value FROM answers
+            WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND counted_at IS NOT NULL) AS one) AS answers,
+        (SELECT jsonb_agg(jsonb_build_array(k.member_id, k.key)) FROM asks k
+            WHERE k.cohort_id = :cohort_id AND k.stage_id = :stage_id AND k.state = 'open') AS open
+    FROM counter
+    """
+)
+
+
+async def count_answers(session: Session, cohort_id: UUID, stage_id: str) -> Counted:
+    """All answers of a stage, each marked with the moment at which it was first counted: prompts look back to it.
+
+    The caller holds the cohort's lock.
+    """
+    row = await session.one(_COUNT, {"cohort_id": cohort_id, "stage_id": stage_id})
+    return Counted(
+        as_of=row.as_of,
+        answers={(UUID(member_id), key): value for member_id, key, value in row.answers or ()},
+        open=frozenset((UUID(member_id), key) for member_id, key in row.open or ()),
+    )
+
+
+_SCRIPTED = text(
+    """
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, completed_at, written_at, counted_at)
+    SELECT g.member_id, :stage_id, g.key, :cohort_id, g.value, :now, :now, :as_of
+    FROM jsonb_to_recordset(CAST(:answers AS jsonb)) AS g(member_id uuid, key text, value jsonb)
+    ON CONFLICT DO NOTHING
+    """
+)
+
+
+async def write_scripted(
+    session: Session,
+    cohort_id: UUID,
+    stage_id: str,
+    answers: Mapping[tuple[UUID, str], Json],
+    *,
+    as_of: int,
+    now: datetime,
+) -> None:
+    """Store what scripted members answer, as final; they have no asks. The caller holds the cohort's lock."""
+    rows = [{"member_id": member_id, "key": key, "value": value} for (member_id, key), value in answers.items()]
+    await session.run(
+        _SCRIPTED, {"answers": as_json(rows), "cohort_id": cohort_id, "stage_id": stage_id, "as_of": as_of, "now": now}
+    )
+
+
+_KEEP_STATE = text(
+    """
+    UPDATE cohort_stages SET state = CAST(:state AS jsonb)
+    WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND state IS DISTINCT FROM CAST(:state AS jsonb)
+    """
+)
+
+
+async def keep_state(
+    session: Session, cohort: CohortState, stage_id: str, state: Mapping[str, Json], now: datetime
+) -> bool:
+    """Keep what the kind made of all answers, and tell people when it has changed; returns whether it has."""
+    params = {"cohort_id": cohort.id, "stage_id": stage_id, "state": as_json(state)}
+    if not await session.run(_KEEP_STATE, params):
+        return False
+    session.record(
+        Event(
+            experiment_id=cohort.experiment_id,
+            cohort_id=cohort.id,
+            type="stage.updated",
+            actor="lab",
+            cause="orchestrator",
+            subject=f"{cohort.path}/{stage_id}",
+            payload={"stage_id": stage_id},
+            public={"stage_id": stage_id},
+            audience=_who_are_people(cohort.members),
+            at=now,
+        )
+    )
+    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+    return True
+
+
+def _who_are_people(members: Iterable[Attendee]) -> list[UUID]:
+    return [member.id for member in members if member.player == "person"]

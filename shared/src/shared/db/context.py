@@ -5,7 +5,7 @@ does not matter to what is asked.
 """
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -17,7 +17,8 @@ from shared.db.conversation import as_member
 from shared.db.designs import design
 from shared.db.session import Database, Row, Session
 from shared.errors import NotFound
-from shared.stage import PAGE, Json, Member, Message, StageView
+from shared.stage import PAGE, Ask, Json, Member, Message, StageView
+from shared.stages import kind_of
 
 _LONGEST_NAME: Final = 80
 
@@ -43,7 +44,7 @@ class PromptContext:
     draft_id: UUID
     seed: int
     cohort_path: str
-    purpose: str
+    ask: Ask
     author: Member
     agent: AgentConfig
     stages: tuple[StageConfig, ...]
@@ -53,6 +54,8 @@ class PromptContext:
     answers: tuple[Answer, ...]
     messages: Mapping[str, tuple[Message, ...]]
     variables: Mapping[str, Json]
+    states: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    """What everybody's answers came to, by stage; of this stage as of the opening of the ask."""
 
     @property
     def stage(self) -> StageConfig:
@@ -76,6 +79,7 @@ class PromptContext:
             earlier={
                 (a.member_id, a.stage_id): a.value for a in self.answers if a.key == PAGE and a.stage_id in before
             },
+            state=self.states.get(stage.id, {}),
         )
 
 
@@ -83,8 +87,8 @@ class PromptContext:
 # said there afterwards the member knows nothing, however late the prompt is made.
 _CONTEXT = text(
     """
-    SELECT d.purpose, d.stage_id, d.member_id, m.kind, m.stage_ids, m.agent_config, m.experiment_id, e.version,
-        e.seed, c.path AS cohort_path, c.treatment_id, c.variables,
+    SELECT d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind, m.stage_ids, m.agent_config,
+        m.experiment_id, e.version, e.seed, c.path AS cohort_path, c.treatment_id, c.variables,
         (SELECT json_agg(json_build_object(
             'id', o.id, 'path', o.path, 'kind', o.kind, 'player', o.player, 'profile', o.profile,
             'chat', o.agent_config -> 'chat',
@@ -94,20 +98,25 @@ _CONTEXT = text(
         ) ORDER BY o.path)
         FROM members o
         WHERE o.cohort_id = d.cohort_id AND (o.id = d.member_id OR o.status <> 'expected')) AS members,
-        (SELECT json_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = d.cohort_id) AS draws,
+        (SELECT json_object_agg(s.stage_id, json_build_array(s.draws, s.state))
+            FROM cohort_stages s WHERE s.cohort_id = d.cohort_id) AS opened,
         (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{}'))
             ORDER BY a.member_id, a.stage_id, a.key)
         FROM answers a
-        WHERE a.valid AND a.cohort_id = d.cohort_id AND (a.member_id = m.id OR a.audience IS NOT NULL)) AS answers,
+        WHERE a.cohort_id = d.cohort_id AND (a.member_id = m.id OR a.audience IS NOT NULL)
+            AND (k.as_of IS NULL OR a.stage_id <> d.stage_id OR a.counted_at <= k.as_of)) AS answers,
+        (SELECT json_agg(json_build_array(a.member_id, a.key, a.value))
+        FROM answers a
+        WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at <= k.as_of) AS counted,
         (SELECT json_agg(json_build_array(
             t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience,
             (SELECT q.seq FROM messages q WHERE q.id = x.reply_to AND q.thread_id = t.id)
         ) ORDER BY t.stage_id, x.seq)
         FROM threads t
             LEFT JOIN LATERAL (
-                SELECT min(k.closed_at) AS at FROM drafts k
-                WHERE t.stage_id <> d.stage_id AND k.thread_id = t.id AND k.member_id = m.id AND k.ready_to_end
-                    AND m.kind = 'participant' AND k.state IN ('published', 'declined', 'moved_on', 'lost_claim')
+                SELECT min(o.closed_at) AS at FROM drafts o
+                WHERE t.stage_id <> d.stage_id AND o.thread_id = t.id AND o.member_id = m.id AND o.ready_to_end
+                    AND m.kind = 'participant' AND o.state IN ('published', 'declined', 'moved_on', 'lost_claim')
             ) gone ON true
             JOIN messages x ON x.thread_id = t.id
         WHERE t.cohort_id = d.cohort_id AND (t.id = d.thread_id OR t.scope IN ('group', 'private:' || m.path))
@@ -115,7 +124,7 @@ _CONTEXT = text(
             AND (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL OR x.seq <= d.as_of_seq)
             AND (gone.at IS NULL OR x.created_at <= gone.at)) AS messages
     FROM drafts d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
-        JOIN experiments e ON e.id = m.experiment_id
+        JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
     WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
     """
 )
@@ -132,21 +141,37 @@ async def prompt_context(session: Session, draft_id: UUID) -> PromptContext:
         raise NotFound("There is no such draft.")
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
     members = tuple(as_member({**fields, "profile": _as_seen(fields["profile"])}) for fields in row.members)
-    return PromptContext(
+    opened = row.opened or {}
+    context = PromptContext(
         draft_id=draft_id,
         seed=row.seed,
         cohort_path=row.cohort_path,
-        purpose=row.purpose,
+        ask=Ask(row.member_id, row.key, row.purpose),
         author=next(member for member in members if member.id == row.member_id),
         agent=AgentConfig.model_validate(row.agent_config),
         stages=_stages_until(row, resolved.stages),
         members=members,
         reached={UUID(fields["id"]): fields["reached"] for fields in row.members if fields["reached"] is not None},
-        draws=row.draws or {},
+        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
         answers=_answers(row.answers or (), row.member_id),
         messages=_messages(row.messages or (), members, row.member_id),
         variables=row.variables,
+        states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
     )
+    return context if row.as_of is None else _as_of_the_ask(context, row.counted or ())
+
+
+def _as_of_the_ask(context: PromptContext, counted: Sequence[Sequence[Any]]) -> PromptContext:
+    """With the state of the stage as it was when the ask was opened, whatever was answered since."""
+    stage = context.stage
+    view = StageView(
+        members=context.members,
+        draws=context.draws.get(stage.id, {}),
+        answers={(UUID(member_id), key): value for member_id, key, value in counted},
+        variables=context.variables,
+    )
+    state = kind_of(stage).public_state(stage, view)
+    return replace(context, states={**context.states, stage.id: state})
 
 
 def _stages_until(row: Row, stages: Sequence[StageConfig]) -> tuple[StageConfig, ...]:

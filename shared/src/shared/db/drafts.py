@@ -15,6 +15,7 @@ from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.hints import ORCHESTRATOR, Hint, provider_queue
 from shared.db.designs import stage_of
 from shared.db.session import Event, Session, as_json
+from shared.stage import PAGE, Ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,13 @@ class Lease:
     clock_ms: int
     agent: AgentConfig
     stage: StageConfig
+    key: str = PAGE
+    """The key of the answer that is asked for; PAGE for words in a thread."""
+
+    @property
+    def ask(self) -> Ask:
+        """What the draft is to answer, as the rules of its stage see it."""
+        return Ask(self.member_id, self.key, self.purpose)
 
 
 # A lease that a crash of the server forgets costs a repeated call at most: it does not wait for the disk.
@@ -77,12 +85,14 @@ _LEASE = text(
         RETURNING d.*
     )
     SELECT d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id, d.stage_id, d.purpose, d.provider,
-        d.attempts, d.as_of_seq, m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
+        d.attempts, d.as_of_seq, coalesce(k.key, '') AS key, m.path AS member_path, m.kind AS member_kind,
+        m.agent_config, m.experiment_id,
         e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms,
-        (SELECT count(*) FROM model_calls k WHERE k.draft_id = d.id) AS calls_made
+        (SELECT count(*) FROM model_calls x WHERE x.draft_id = d.id) AS calls_made
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, leased d
         JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
         JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
+        LEFT JOIN asks k ON k.id = d.ask_id
     """
 )
 
@@ -120,6 +130,7 @@ async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, un
         clock_ms=row.clock_ms or 0,
         agent=AgentConfig.model_validate(row.agent_config),
         stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
+        key=row.key,
     )
 
 
@@ -155,7 +166,7 @@ async def renew(session: Session, lease: Lease, until: datetime) -> bool:
     return bool(renewed)
 
 
-_CALL = """
+CALL = """
     INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, model_mode,
         settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
         started_at, finished_at)
@@ -164,7 +175,7 @@ _CALL = """
         :tokens_in, :tokens_out, :cost, :started_at, :finished_at)
     ON CONFLICT DO NOTHING
 """
-_SAVE_CALL = text(_CALL)
+_SAVE_CALL = text(CALL)
 
 # Looks at the thread without its lock, so it only says how things stood; publishing looks again, and the claim decides.
 _REPLY = """
@@ -178,7 +189,7 @@ _REPLY = """
         FROM threads t WHERE t.id = d.thread_id
     ) AS is_current
 """
-_SAVE_REPLY = text(_REPLY.format(call=_CALL))
+_SAVE_REPLY = text(_REPLY.format(call=CALL))
 
 
 async def save_call(session: Session, call: Mapping[str, Any]) -> None:

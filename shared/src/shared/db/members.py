@@ -1,7 +1,7 @@
 """Members: where one stands, joining, moving on, leaving; whoever closes a member's work moves that member."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from secrets import token_urlsafe
@@ -21,6 +21,17 @@ from shared.stage import PAGE, Json, Member, Speaker, StageView, Thread
 
 
 @dataclass(frozen=True, slots=True)
+class OpenAsk:
+    """What the lab wants from a member now."""
+
+    id: UUID
+    stage_id: str
+    key: str
+    purpose: str
+    opened_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """A participant, locked, and everything that decides what they may do now."""
 
@@ -34,6 +45,7 @@ class Standing:
     status_reason: str | None
     position: int
     version: int
+    stepped_version: int
     provider: str | None
     design: Resolved
     stage_ids: tuple[str, ...]
@@ -44,6 +56,10 @@ class Standing:
     """The threads this member may be in, by stage."""
     threads: Mapping[str, Mapping[str, Any]]
     draws: Mapping[str, Mapping[str, Json]]
+    states: Mapping[str, Mapping[str, Json]]
+    """What everybody's answers come to, by stage; for stages with shared asks."""
+    asks: tuple[OpenAsk, ...]
+    """What is open, the oldest first."""
     arrived: Mapping[str, tuple[int, int]]
     """For a person: how many have arrived at the stage they are on, of how many who are counted."""
 
@@ -76,6 +92,15 @@ class Standing:
                 if key == PAGE and stage_id != stage.id
             },
             thread=self._thread(stage),
+            state=self.states.get(stage.id, {}),
+        )
+
+    def with_answer(self, stage_id: str, key: str, value: Json) -> "Standing":
+        """The same once this was answered."""
+        return replace(
+            self,
+            answers={**self.answers, (stage_id, key): value},
+            asks=tuple(ask for ask in self.asks if (ask.stage_id, ask.key) != (stage_id, key)),
         )
 
     def _thread(self, stage: StageConfig) -> Thread | None:
@@ -97,11 +122,15 @@ class Standing:
 
 _STANDING = """
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
-        m.version, m.agent_config -> 'chat' AS chat, m.status = 'in_progress' AS present,
+        m.version, m.stepped_version, m.agent_config -> 'chat' AS chat, m.status = 'in_progress' AS present,
         m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.version AS design_version, c.treatment_id,
-        (SELECT jsonb_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = m.cohort_id) AS draws,
+        (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
+            FROM cohort_stages s WHERE s.cohort_id = m.cohort_id) AS opened,
         (SELECT jsonb_agg(jsonb_build_array(a.stage_id, a.key, a.value))
-            FROM answers a WHERE a.member_id = m.id AND a.valid) AS answers,
+            FROM answers a WHERE a.member_id = m.id) AS answers,
+        (SELECT jsonb_agg(jsonb_build_array(k.id, k.stage_id, k.key, k.purpose, k.opened_at)
+                ORDER BY k.opened_at, k.path)
+            FROM asks k WHERE k.member_id = m.id AND k.state = 'open') AS asks,
         (SELECT jsonb_object_agg(t.stage_id, jsonb_build_object('id', t.id, 'path', t.path, 'last_seq', t.last_seq,
                 'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state))
             FROM threads t
@@ -170,7 +199,7 @@ async def _standing(session: Session, statement: TextClause, key: object) -> Sta
 
 async def _as_standing(session: Session, row: Row) -> Standing:
     threads = row.threads or {}
-    draws = row.draws or {}
+    opened = row.opened or {}
     return Standing(
         member=as_member(row._asdict()),
         experiment_id=row.experiment_id,
@@ -182,16 +211,23 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         status_reason=row.status_reason,
         position=row.position,
         version=row.version,
+        stepped_version=row.stepped_version,
         provider=row.provider,
         design=await design(session, row.experiment_id, row.design_version, row.treatment_id),
         stage_ids=tuple(row.stage_ids),
-        unlocked=frozenset(draws),
+        unlocked=frozenset(opened),
         answers={(stage_id, key): value for stage_id, key, value in row.answers or ()},
         thread_ids={stage_id: UUID(thread["id"]) for stage_id, thread in threads.items()},
         threads=threads,
-        draws=draws,
+        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
+        states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
+        asks=tuple(_open_ask(*fields) for fields in row.asks or ()),
         arrived={stage_id: (arrived, expected) for stage_id, (arrived, expected) in (row.arrived or {}).items()},
     )
+
+
+def _open_ask(ask_id: str, stage_id: str, key: str, purpose: str, opened_at: str) -> OpenAsk:
+    return OpenAsk(UUID(ask_id), stage_id, key, purpose, datetime.fromisoformat(opened_at))
 
 
 def hash_token(token: str) -> str:
@@ -315,6 +351,18 @@ _MOVE = text(
 )
 
 
+_CANCEL_ASKS = text(
+    """
+    WITH cancelled AS (
+        UPDATE asks SET state = 'cancelled', reason = :reason, closed_at = :now
+        WHERE member_id = :member_id AND state = 'open' RETURNING id
+    )
+    UPDATE drafts d SET state = 'cancelled', reason = :reason, closed_at = :now
+    FROM cancelled WHERE d.ask_id = cancelled.id AND d.state = 'wanted'
+    """
+)
+
+
 async def write_page(session: Session, standing: Standing, value: Json, now: datetime) -> None:
     """Store the member's page answer of the stage they are on, as final."""
     assert standing.stage is not None
@@ -342,6 +390,8 @@ async def move_on(session: Session, standing: Standing, now: datetime, *, cause:
     moved = await session.run(_MOVE, {"member_id": standing.member.id, "position": standing.position, "now": now})
     if not moved:
         return False
+    if any(ask.stage_id == stage.id for ask in standing.asks):
+        await session.run(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": "the member went on", "now": now})
     is_last = standing.position + 1 == len(standing.stage_ids)
     following = None if is_last else standing.stage_ids[standing.position + 1]
     _record_member(
@@ -364,17 +414,6 @@ _END = text(
     """
     UPDATE members SET status = :status, status_reason = :reason, ended_at = :now, version = version + 1
     WHERE id = :member_id AND status IN ('expected', 'in_progress', 'paused')
-    """
-)
-
-_CANCEL_ASKS = text(
-    """
-    WITH cancelled AS (
-        UPDATE asks SET state = 'cancelled', reason = :reason, closed_at = :now
-        WHERE member_id = :member_id AND state = 'open' RETURNING id
-    )
-    UPDATE drafts d SET state = 'cancelled', reason = :reason, closed_at = :now
-    FROM cancelled WHERE d.ask_id = cancelled.id AND d.state = 'wanted'
     """
 )
 

@@ -32,6 +32,7 @@ class Attendee:
     stage_ids: tuple[str, ...]
     position: int
     profile: Mapping[str, Any]
+    provider: str | None
 
     @property
     def stage_id(self) -> str | None:
@@ -81,7 +82,8 @@ _STATE = text(
     """
     SELECT
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
-            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile) ORDER BY m.path)
+            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
+            'provider', m.provider) ORDER BY m.path)
         FROM members m WHERE m.cohort_id = :cohort_id) AS members,
         (SELECT jsonb_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS draws,
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
@@ -130,6 +132,7 @@ def _attendee(fields: Mapping[str, Any]) -> Attendee:
         stage_ids=tuple(fields["stage_ids"]),
         position=fields["position"],
         profile=fields["profile"],
+        provider=fields["provider"],
     )
 
 

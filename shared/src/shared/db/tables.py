@@ -212,6 +212,7 @@ cohort_stages = Table(
     _at("unlocked_at", nullable=False),
     _at("ended_at"),
     _json("draws"),
+    Column("state", JSONB(none_as_null=True)),
     PrimaryKeyConstraint("cohort_id", "stage_id"),
 )
 
@@ -228,6 +229,7 @@ answers = Table(
     Column("revision", Integer, nullable=False, server_default=text("1")),
     _at("completed_at"),
     _at("written_at", nullable=False),
+    Column("counted_at", BigInteger),
     PrimaryKeyConstraint("member_id", "stage_id", "key"),
     Index(None, "cohort_id", "stage_id"),
 )
@@ -245,6 +247,7 @@ asks = Table(
     Column("purpose", Text, nullable=False),
     Column("state", Text, nullable=False, server_default=text("'open'")),
     Column("reason", Text),
+    Column("as_of", BigInteger),
     _at("opened_at", nullable=False),
     _at("closed_at"),
     UniqueConstraint("cohort_id", "stage_id", "member_id", "key", "generation"),

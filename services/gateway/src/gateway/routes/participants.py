@@ -17,6 +17,8 @@ from gateway.live import RETRY_MS
 from shared.contracts.experiment import Profile
 from shared.contracts.resources import (
     AdvanceRequest,
+    AnsweredAsk,
+    AnswerRequest,
     Joined,
     JoinRequest,
     Me,
@@ -26,12 +28,12 @@ from shared.contracts.resources import (
     Page,
     StagePage,
 )
-from shared.db import conversation, members
+from shared.db import asks, conversation, members
 from shared.db import pages as reads
 from shared.db.members import Standing, hash_token
 from shared.db.session import Session
 from shared.errors import Conflict, InvalidInput, NotFound, Problem
-from shared.stage import Json
+from shared.stage import PAGE, Ask, Json
 from shared.stages import kind_of
 
 router = APIRouter(prefix="/v1", tags=["participants"])
@@ -125,7 +127,10 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
         raise Conflict("This stage is not open yet; wait for the others.", reason="stage_locked")
     kind = kind_of(current)
     view = pages.view_of(standing, current, ())
-    value = kind.check_answer(current, {} if answer is None else answer, view)
+    value = kind.page_answer(current, standing.member, view) if answer is None else None
+    if value is None:
+        page = Ask(standing.member.id, PAGE, "page")
+        value = kind.check_answer(current, page, {} if answer is None else answer, view)
     blocked_by = kind.blocked_by(current, standing.member, pages.with_answer(view, standing.member.id, value))
     if blocked_by:
         raise Conflict(" ".join(blocked_by), reason="blocked")
@@ -141,6 +146,54 @@ async def _page(session: Session, token: str) -> Page:
     stage_id = standing.stage.id if standing.stage else ""
     company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id) if stage_id else ()
     return pages.page(standing, cursor, company)
+
+
+@router.post("/me/asks/{ask_id}/answer", summary="Answer what the lab wants now")
+async def answer_ask(ask_id: UUID, body: AnswerRequest, context: InContext, token: MemberToken) -> AnsweredAsk:
+    """An answer is final. The same answer again gives what stands; what follows from it, the live stream tells."""
+
+    async def work(session: Session) -> AnsweredAsk:
+        standing = await members.sign_in(session, token, lock=True)
+        found = await asks.find(session, ask_id, standing.member.id)
+        value = found.answer if found.state == "answered" else None
+        if found.state == "open":
+            value = await _answered(session, context, standing, found, body.answer)
+        elif found.state != "answered" or not _is_same(standing, found, body.answer):
+            raise Conflict("This is not asked any more; the page shows what is.", reason="ask_closed")
+        return AnsweredAsk(ask_id=ask_id, stage_id=found.stage_id, key=found.ask.key, answer=value)
+
+    return await context.decide(work)
+
+
+async def _answered(session: Session, context: Context, standing: Standing, found: asks.FoundAsk, answer: Json) -> Json:
+    """Store the answer to an open ask, and have the cohort settled because of it.
+
+    Raises:
+        InvalidInput: the answer is not one.
+        Conflict: the participant is not there any more.
+    """
+    if not standing.is_in_progress or standing.stage is None or standing.stage.id != found.stage_id:
+        raise Conflict("You are not on this stage any more.", reason="ask_closed")
+    value = _checked(standing, found, answer)
+    now = context.clock.now()
+    await asks.answer(session, found.id, value, now)
+    asks.record_answer(session, standing, found.stage_id, found.ask, value, now, cause="request")
+    return value
+
+
+def _checked(standing: Standing, found: asks.FoundAsk, answer: Json) -> Json:
+    stage = standing.design.stage(found.stage_id)
+    return kind_of(stage).check_answer(stage, found.ask, answer, pages.view_of(standing, stage, ()))
+
+
+def _is_same(standing: Standing, found: asks.FoundAsk, answer: Json) -> bool:
+    """Whether this answer is the one that stands, as it was sent or as it was stored."""
+    if answer == found.answer:
+        return True
+    try:
+        return bool(_checked(standing, found, answer) == found.answer)
+    except InvalidInput:
+        return False
 
 
 @router.get("/me/threads/{thread_id}/messages", summary="What was said")

@@ -10,7 +10,7 @@ from shared.errors import InvalidInput, Problem
 from shared.stage import (
     MEDIATE,
     SPEAK,
-    AskRequest,
+    Ask,
     Block,
     Column,
     Json,
@@ -74,14 +74,16 @@ class GroupChat(StageKind[GroupChatStage]):
             "is_ready": own is not None and own.ready,
         }
 
-    def describe(self, stage: GroupChatStage, view: StageView, *, with_answers: bool) -> list[Block]:
+    def describe(
+        self, stage: GroupChatStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+    ) -> list[Block]:
         """The transcript is shown with and without answers: it is what the stage consists of."""
         return display.describe(view)
 
-    def task(self, stage: GroupChatStage, purpose: str) -> str:
-        return {MEDIATE: _MEDIATE, SPEAK: _SPEAK}.get(purpose, _TALK)
+    def task(self, stage: GroupChatStage, ask: Ask, view: StageView) -> str:
+        return {MEDIATE: _MEDIATE, SPEAK: _SPEAK}.get(ask.purpose, _TALK)
 
-    def check_answer(self, stage: GroupChatStage, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: GroupChatStage, ask: Ask, answer: Json, view: StageView) -> Json:
         """What is said stands in the thread; the page itself has the empty answer."""
         if answer:
             raise InvalidInput(
@@ -97,17 +99,17 @@ class GroupChat(StageKind[GroupChatStage]):
         is_over = view.thread is not None and view.thread.ended
         return [] if is_over or (own is not None and own.ready) else [_GOES_ON]
 
-    def next_asks(self, stage: GroupChatStage, view: StageView) -> list[AskRequest]:
+    def next_asks(self, stage: GroupChatStage, view: StageView) -> list[Ask]:
         """None: what agents say is wanted by the thread, not asked of one of them."""
         return []
 
-    def reply_model(self, stage: GroupChatStage, purpose: str, view: StageView) -> type[BaseModel] | None:
-        return SpeakReply if purpose == SPEAK else TalkReply
+    def reply_model(self, stage: GroupChatStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+        return SpeakReply if ask.purpose == SPEAK else TalkReply
 
-    def answer_from_reply(self, stage: GroupChatStage, reply: BaseModel) -> Json:
+    def answer_from_reply(self, stage: GroupChatStage, ask: Ask, reply: BaseModel) -> Json:
         return {}
 
-    def on_unanswered(self, stage: GroupChatStage, purpose: str, reason: str) -> Unanswered:
+    def on_unanswered(self, stage: GroupChatStage, ask: Ask, reason: str) -> Unanswered:
         return "pass"
 
     def columns(self, stage: GroupChatStage) -> list[Column]:

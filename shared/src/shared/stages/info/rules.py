@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
 from shared.errors import InvalidInput, Problem
-from shared.stage import AskRequest, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stage import Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
 from shared.stages.info.config import InfoStage
 
 
@@ -25,13 +25,13 @@ class Info(StageKind[InfoStage]):
     def public_view(self, stage: InfoStage, view: StageView) -> dict[str, Json]:
         return {**heading(stage), "lines": list(stage.lines)}
 
-    def describe(self, stage: InfoStage, view: StageView, *, with_answers: bool) -> list[Block]:
+    def describe(self, stage: InfoStage, view: StageView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
         return [Block("\n".join(stage.lines))]
 
-    def task(self, stage: InfoStage, purpose: str) -> str:
+    def task(self, stage: InfoStage, ask: Ask, view: StageView) -> str:
         return "Read this page."
 
-    def check_answer(self, stage: InfoStage, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: InfoStage, ask: Ask, answer: Json, view: StageView) -> Json:
         """A page to read has the empty answer, given by going on."""
         if answer:
             raise InvalidInput(
@@ -42,16 +42,16 @@ class Info(StageKind[InfoStage]):
     def blocked_by(self, stage: InfoStage, member: Member, view: StageView) -> list[str]:
         return []
 
-    def next_asks(self, stage: InfoStage, view: StageView) -> list[AskRequest]:
+    def next_asks(self, stage: InfoStage, view: StageView) -> list[Ask]:
         return []
 
-    def reply_model(self, stage: InfoStage, purpose: str, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: InfoStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
         return None
 
-    def answer_from_reply(self, stage: InfoStage, reply: BaseModel) -> Json:
+    def answer_from_reply(self, stage: InfoStage, ask: Ask, reply: BaseModel) -> Json:
         return {}
 
-    def on_unanswered(self, stage: InfoStage, purpose: str, reason: str) -> Unanswered:
+    def on_unanswered(self, stage: InfoStage, ask: Ask, reason: str) -> Unanswered:
         return "wait"
 
     def columns(self, stage: InfoStage) -> list[Column]:

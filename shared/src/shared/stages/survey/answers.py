@@ -105,9 +105,9 @@ def _split(stage: SurveyStage, answer: PageAnswer, pages: Pages) -> tuple[dict[s
         try:
             stored[question.id] = question.stored(value)
         except Unfit as unfit:
-            problems.append(Problem(question.id, _found(value), unfit.expected))
+            problems.append(Problem(question.id, found_in_words(value), unfit.expected))
     return stored, problems
 
 
-def _found(value: Json) -> str:
+def found_in_words(value: Json) -> str:
     return "no answer" if value is None else repr(value)[:80]

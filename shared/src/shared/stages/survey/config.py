@@ -14,3 +14,8 @@ class SurveyStage(StageConfig):
     kind: Literal["survey"] = "survey"
     questions: tuple[Question, ...] = Field(min_length=1)
     """The questions in their order."""
+    ask: Literal["all_at_once", "sequential", "independent"] = "all_at_once"
+    """How agents are asked; people always see the whole page. `all_at_once`: one call for all questions. `sequential`:
+    a call for each question, in their order; the agent sees its earlier answers. `independent`: a call for each
+    question, all at the same time; the agent sees nothing but that question.
+    """

@@ -8,10 +8,11 @@ from pydantic import BaseModel
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
 from shared.rules import Comparison
-from shared.stage import PAGE, AskRequest, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
-from shared.stages.survey import answers, checks, display
+from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stages.survey import answers, checks, display, entries
 from shared.stages.survey.config import SurveyStage
 from shared.stages.survey.questions import (
+    BaseQuestion,
     CheckQuestion,
     ChoiceQuestion,
     ChoicesQuestion,
@@ -20,6 +21,13 @@ from shared.stages.survey.questions import (
     ScaleQuestion,
     TextQuestion,
 )
+
+_HONESTLY = (
+    "as the person you are, from what you know, feel and have seen in this study so far. Answer honestly for that "
+    "person, not as an expert would."
+)
+_PAGE_TASK = f"Complete this page: answer every question {_HONESTLY}"
+_QUESTION_TASK = f"Answer this question {_HONESTLY}"
 
 
 class Survey(StageKind[SurveyStage]):
@@ -40,16 +48,21 @@ class Survey(StageKind[SurveyStage]):
         questions = [display.public(question, stage, pages) for question in answers.possible_questions(stage, pages)]
         return {**heading(stage), "questions": questions, "answers": own if isinstance(own, Mapping) else {}}
 
-    def describe(self, stage: SurveyStage, view: StageView, *, with_answers: bool) -> list[Block]:
+    def describe(
+        self, stage: SurveyStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+    ) -> list[Block]:
+        question = None if ask is None else entries.question_of(stage, ask.key)
+        if question is not None:
+            return [Block(entries.in_words(stage, question, view))]
         return display.with_answers(stage, view) if with_answers else display.questions(stage, view)
 
-    def task(self, stage: SurveyStage, purpose: str) -> str:
-        return (
-            "Complete this page: answer every question as the person you are, from what you know, feel and have seen "
-            "in this study so far. Answer honestly for that person, not as an expert would."
-        )
+    def task(self, stage: SurveyStage, ask: Ask, view: StageView) -> str:
+        return _PAGE_TASK if entries.question_of(stage, ask.key) is None else _QUESTION_TASK
 
-    def check_answer(self, stage: SurveyStage, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: SurveyStage, ask: Ask, answer: Json, view: StageView) -> Json:
+        question = entries.question_of(stage, ask.key)
+        if question is not None:
+            return entries.check(question, answer)
         return answers.check(stage, answer, answers.earlier_pages(view, view.reader))
 
     def blocked_by(self, stage: SurveyStage, member: Member, view: StageView) -> list[str]:
@@ -57,27 +70,49 @@ class Survey(StageKind[SurveyStage]):
             return []
         return ["Please answer the questions on this page."]
 
-    def next_asks(self, stage: SurveyStage, view: StageView) -> list[AskRequest]:
-        """One ask for the whole page, for every agent that has not answered it."""
+    def next_asks(self, stage: SurveyStage, view: StageView) -> list[Ask]:
+        """For every agent that has not answered: one ask for the whole page, or one for each question that is due."""
         return [
-            AskRequest(member.id, PAGE, "page")
+            ask
             for member in view.members
             if member.kind == "participant"
             and member.player == "agent"
             and member.present
             and (member.id, PAGE) not in view.answers
-            and self._possible(stage, member, view)
+            for ask in self._asks_of(stage, member, view)
         ]
 
-    def reply_model(self, stage: SurveyStage, purpose: str, view: StageView) -> type[BaseModel] | None:
+    def _asks_of(self, stage: SurveyStage, member: Member, view: StageView) -> list[Ask]:
+        if stage.ask == "all_at_once":
+            return [Ask(member.id, PAGE, "page")] if self._possible(stage, member, view) else []
+        return [Ask(member.id, entries.key_of(question), "question") for question in self._due(stage, member, view)]
+
+    def _due(self, stage: SurveyStage, member: Member, view: StageView) -> list[BaseQuestion]:
+        given = entries.given(stage, view, member.id)
+        return entries.due(stage, answers.earlier_pages(view, member.id), given)
+
+    def page_answer(self, stage: SurveyStage, member: Member, view: StageView) -> Json | None:
+        """All that an agent was asked one by one, checked as a whole."""
+        is_asked_by_question = stage.ask != "all_at_once" and member.player == "agent"
+        if not is_asked_by_question or not self._possible(stage, member, view) or self._due(stage, member, view):
+            return None
+        return answers.check(stage, entries.given(stage, view, member.id), answers.earlier_pages(view, member.id))
+
+    def reply_model(self, stage: SurveyStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+        question = entries.question_of(stage, ask.key)
+        if question is not None:
+            return entries.reply_model(question)
         return answers.reply_model(stage, answers.earlier_pages(view, view.reader))
 
-    def answer_from_reply(self, stage: SurveyStage, reply: BaseModel) -> Json:
+    def answer_from_reply(self, stage: SurveyStage, ask: Ask, reply: BaseModel) -> Json:
         if not isinstance(reply, answers.PageReply):
             raise TypeError(f"a reply to a survey is a PageReply, not {type(reply).__name__}")
+        question = entries.question_of(stage, ask.key)
+        if question is not None:
+            return reply.model_dump(by_alias=True)[question.id]
         return answers.without_hidden(stage, reply)
 
-    def on_unanswered(self, stage: SurveyStage, purpose: str, reason: str) -> Unanswered:
+    def on_unanswered(self, stage: SurveyStage, ask: Ask, reason: str) -> Unanswered:
         """A page without answers is never passed over in silence: the member leaves, with the reason."""
         return "drop"
 

@@ -145,6 +145,7 @@ def upgrade() -> None:
         sa.Column("unlocked_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("draws", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.Column("state", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
         sa.ForeignKeyConstraint(["cohort_id"], ["cohorts.id"], name=op.f("fk_cohort_stages_cohort_id")),
         sa.PrimaryKeyConstraint("cohort_id", "stage_id", name=op.f("pk_cohort_stages")),
     )
@@ -278,6 +279,7 @@ def upgrade() -> None:
         sa.Column("revision", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("completed_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("written_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("counted_at", sa.BigInteger(), nullable=True),
         sa.ForeignKeyConstraint(["cohort_id"], ["cohorts.id"], name=op.f("fk_answers_cohort_id")),
         sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_answers_member_id")),
         sa.PrimaryKeyConstraint("member_id", "stage_id", "key", name=op.f("pk_answers")),
@@ -295,6 +297,7 @@ def upgrade() -> None:
         sa.Column("purpose", sa.Text(), nullable=False),
         sa.Column("state", sa.Text(), server_default=sa.text("'open'"), nullable=False),
         sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("as_of", sa.BigInteger(), nullable=True),
         sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
         sa.CheckConstraint(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared.contracts.experiment import Profile
-from shared.stage import Member, Message, Speaker, StageView, Thread, Utterance
+from shared.stage import PAGE, TALK, Ask, Member, Message, Speaker, StageView, Thread, Utterance
 from shared.stages.group_chat import KIND
 from shared.stages.group_chat.config import GroupChatStage, SpeakReply, TalkReply
 
@@ -62,7 +62,7 @@ def test_a_reply_of_another_shape_is_refused(changes: dict[str, Any]) -> None:
 
 
 def test_reasons_come_before_the_decision() -> None:
-    model = KIND.reply_model(KIND.example(), "talk", StageView())
+    model = KIND.reply_model(KIND.example(), Ask(ANA.id, PAGE, TALK), StageView())
 
     assert model is not None
     assert list(model.model_json_schema()["properties"]) == [

@@ -10,13 +10,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
-from shared.stage import PAGE, AskRequest, Member, StageView
+from shared.stage import PAGE, Ask, Member, StageView
 from shared.stages.survey import KIND
 from shared.stages.survey.config import SurveyStage
 from shared.stages.survey.questions import BaseQuestion, Question, ScaleQuestion, Unfit
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana"))
 VIEW = StageView(members=(ANA,), reader=ANA.id)
+WHOLE_PAGE = Ask(ANA.id, PAGE, "page")
 OPTIONS = [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}, {"id": "c", "text": "C"}]
 QUESTION: TypeAdapter[BaseQuestion] = TypeAdapter(Question)
 
@@ -32,7 +33,7 @@ def survey(*questions: dict[str, Any], stage_id: str = "page") -> SurveyStage:
 
 def problems_of(stage: SurveyStage, answer: Any, view: StageView = VIEW) -> dict[str, str]:
     with pytest.raises(InvalidInput) as refused:
-        KIND.check_answer(stage, answer, view)
+        KIND.check_answer(stage, WHOLE_PAGE, answer, view)
     return {problem.where: problem.expected for problem in refused.value.problems}
 
 
@@ -123,7 +124,7 @@ def test_all_problems_of_a_page_are_told_at_once() -> None:
 
 
 def test_a_box_that_is_not_ticked_counts_as_not_ticked() -> None:
-    assert KIND.check_answer(survey({"kind": "check"}), {}, VIEW) == {"q0": False}
+    assert KIND.check_answer(survey({"kind": "check"}), WHOLE_PAGE, {}, VIEW) == {"q0": False}
 
 
 @pytest.mark.parametrize("answer", [None, [], "x"])
@@ -138,18 +139,19 @@ CONDITIONAL = survey(
 
 
 def test_a_hidden_question_is_not_required_and_takes_no_answer() -> None:
-    assert KIND.check_answer(CONDITIONAL, {"q0": "b"}, VIEW) == {"q0": "b"}
-    assert KIND.check_answer(CONDITIONAL, {"q0": "b", "q1": None}, VIEW) == {"q0": "b"}
+    assert KIND.check_answer(CONDITIONAL, WHOLE_PAGE, {"q0": "b"}, VIEW) == {"q0": "b"}
+    assert KIND.check_answer(CONDITIONAL, WHOLE_PAGE, {"q0": "b", "q1": None}, VIEW) == {"q0": "b"}
     assert set(problems_of(CONDITIONAL, {"q0": "b", "q1": "why"})) == {"q1"}
     assert set(problems_of(CONDITIONAL, {"q0": "a"})) == {"q1"}
 
 
 def test_what_a_model_says_to_a_hidden_question_is_left_out() -> None:
-    model = KIND.reply_model(CONDITIONAL, "page", VIEW)
+    model = KIND.reply_model(CONDITIONAL, WHOLE_PAGE, VIEW)
     assert model is not None
 
     answers = [
-        KIND.answer_from_reply(CONDITIONAL, model.model_validate({"q0": chosen, "q1": "why"})) for chosen in "ab"
+        KIND.answer_from_reply(CONDITIONAL, WHOLE_PAGE, model.model_validate({"q0": chosen, "q1": "why"}))
+        for chosen in "ab"
     ]
 
     assert answers == [{"q0": "a", "q1": "why"}, {"q0": "b"}]
@@ -162,7 +164,7 @@ def test_an_answer_of_an_earlier_stage_brings_up_a_question() -> None:
     shown = StageView(members=(ANA,), reader=ANA.id, earlier={(ANA.id, "first"): {"x": 1}})
     other = StageView(members=(ANA,), reader=ANA.id, earlier={(UUID(int=5), "first"): {"x": 1}})
 
-    assert KIND.next_asks(LATER, shown) == [AskRequest(ANA.id, PAGE, "page")]
+    assert KIND.next_asks(LATER, shown) == [Ask(ANA.id, PAGE, "page")]
     assert set(problems_of(LATER, {}, shown)) == {"q0"}
     assert KIND.next_asks(LATER, other) == []
     assert KIND.blocked_by(LATER, ANA, other) == []
@@ -189,10 +191,10 @@ def test_a_page_waits_for_its_answer() -> None:
 )
 def test_a_reply_out_of_the_scale_is_invalid(bad: dict[str, Any]) -> None:
     stage = SurveyStage(id="s", questions=(ScaleQuestion(id="q", title="t", lower=1, upper=7),))
-    model = KIND.reply_model(stage, "page", VIEW)
+    model = KIND.reply_model(stage, WHOLE_PAGE, VIEW)
     assert model is not None
 
-    assert KIND.answer_from_reply(stage, model.model_validate({"q": 7.0})) == {"q": 7}
+    assert KIND.answer_from_reply(stage, WHOLE_PAGE, model.model_validate({"q": 7.0})) == {"q": 7}
     with pytest.raises(ValidationError):
         model.model_validate(bad)
 

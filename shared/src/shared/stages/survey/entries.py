@@ -1,0 +1,96 @@
+"""Questions that are asked one by one: which are due, what an answer to one is, and the page that all come to.
+
+An entry is the answer to one question, stored under a key of its own. Which questions are shown is decided anew after
+every answer: one that is hidden is never asked.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import Field, create_model
+
+from shared import rules
+from shared.errors import InvalidInput, Problem
+from shared.stage import Json, StageView
+from shared.stages.survey.answers import PageReply, Pages, found_in_words
+from shared.stages.survey.config import SurveyStage
+from shared.stages.survey.questions import BaseQuestion, Unfit
+
+_PREFIX: Final = "question:"
+
+
+def key_of(question: BaseQuestion) -> str:
+    """The key under which the answer to this question is stored."""
+    return f"{_PREFIX}{question.id}"
+
+
+def question_of(stage: SurveyStage, key: str) -> BaseQuestion | None:
+    """The question that an ask with this key is about; None when it is about the whole page."""
+    return next((question for question in stage.questions if key_of(question) == key), None)
+
+
+def given(stage: SurveyStage, view: StageView, member_id: UUID | None) -> dict[str, Json]:
+    """What the member has answered so far, by question."""
+    if member_id is None:
+        return {}
+    stored = {question.id: (member_id, key_of(question)) for question in stage.questions}
+    return {question_id: view.answers[at] for question_id, at in stored.items() if at in view.answers}
+
+
+def due(stage: SurveyStage, pages: Pages, entries: Mapping[str, Json]) -> list[BaseQuestion]:
+    """The questions to be asked now: the next one, or all whose rule can be decided; empty when nothing is left."""
+    wanted: list[BaseQuestion] = []
+    undecided: set[str] = set()
+    for question in stage.questions:
+        if question.id in entries:
+            continue
+        if _waits_for(question, stage, undecided):
+            undecided.add(question.id)
+        elif _is_shown(question, stage, pages, entries):
+            wanted.append(question)
+            undecided.add(question.id)
+            if stage.ask == "sequential":
+                return wanted
+    return wanted
+
+
+def _waits_for(question: BaseQuestion, stage: SurveyStage, undecided: set[str]) -> bool:
+    if question.show_if is None:
+        return False
+    return any(
+        (comparison.stage or stage.id) == stage.id and comparison.question in undecided
+        for _, comparison in rules.comparisons(question.show_if)
+    )
+
+
+def _is_shown(question: BaseQuestion, stage: SurveyStage, pages: Pages, entries: Mapping[str, Json]) -> bool:
+    return question.show_if is None or rules.holds(question.show_if, {**pages, stage.id: entries}, stage.id)
+
+
+def check(question: BaseQuestion, answer: Json) -> Json:
+    """The answer to one question as it is stored.
+
+    Raises:
+        InvalidInput: it does not fit.
+    """
+    try:
+        return question.stored(answer)
+    except Unfit as unfit:
+        problem = Problem(question.id, found_in_words(answer), unfit.expected)
+        raise InvalidInput("This answer cannot be used.", [problem]) from unfit
+
+
+def reply_model(question: BaseQuestion) -> type[PageReply]:
+    """One required field, named by the question's id."""
+    described = Field(alias=question.id, description=f"{question.title} Answer with {question.hint()}.")
+    fields: dict[str, Any] = {"answer": (question.reply_type(), described)}
+    return create_model("SurveyReply", __base__=PageReply, **fields)
+
+
+def in_words(stage: SurveyStage, question: BaseQuestion, view: StageView) -> str:
+    """What a prompt shows when this question is asked: in a sequence what was answered before, then the question."""
+    asked = f"Question:\n- {question.title} [{question.hint()}]"
+    entries = given(stage, view, view.reader) if stage.ask == "sequential" else {}
+    lines = [f"- {one.title} {one.in_words(entries[one.id])}" for one in stage.questions if one.id in entries]
+    return "\n".join(["Your answers so far:", *lines, "", asked]) if lines else asked
