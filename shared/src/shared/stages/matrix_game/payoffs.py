@@ -1,7 +1,7 @@
 """What the four outcomes of a round are worth, and when that makes the game a Prisoner's Dilemma."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -11,7 +11,8 @@ from shared.errors import Problem
 Action = Literal["C", "D"]
 """What a player does in a round, whatever it is called in front of the player: to cooperate or to defect."""
 
-_LARGEST = 1e9
+_LARGEST: Final = 1e9
+_DECIMALS: Final = 6
 Points = Annotated[int | float, Field(ge=-_LARGEST, le=_LARGEST)]
 Pair = tuple[Points, Points]
 """The points of the first and of the second player."""
@@ -74,5 +75,6 @@ def violations(payoffs: Payoffs) -> Iterator[Problem]:
 
 
 def written(points: float) -> str:
-    """Points as people write them: no decimals where there are none."""
-    return str(int(points)) if points == int(points) else str(points)
+    """Points as people write them: no decimals where there are none, and none that only adding up has made."""
+    rounded = round(points, _DECIMALS)
+    return str(int(rounded)) if rounded == int(rounded) else f"{rounded:.{_DECIMALS}f}".rstrip("0")

@@ -45,3 +45,13 @@ def test_payoffs_survive_json_as_they_were_written() -> None:
 
     assert Payoffs.model_validate(json.loads(payoffs.model_dump_json())) == payoffs
     assert [written(points) for points in payoffs.CC] == ["3", "2.5"]
+
+
+def test_points_are_written_as_people_write_them() -> None:
+    assert [written(points) for points in (0, -2.0, 0.1 + 0.2, 1e9, 0.00001)] == [
+        "0",
+        "-2",
+        "0.3",
+        "1000000000",
+        "0.00001",
+    ]

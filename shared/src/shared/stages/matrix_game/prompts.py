@@ -1,0 +1,186 @@
+"""What a model is told: who it is, and each round of the game from its own side of the table.
+
+The parts, their order, their labels and their figures are those of the game's published templates. Pure.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+from shared.stages.matrix_game.config import GoalFraming, MatrixGameStage
+from shared.stages.matrix_game.horizon import FixedHorizon
+from shared.stages.matrix_game.labels import Labels
+from shared.stages.matrix_game.parser import Reason
+from shared.stages.matrix_game.payoffs import Action, Payoffs, violations, written
+
+OUTCOMES: Final[tuple[tuple[Action, Action], ...]] = (("C", "C"), ("C", "D"), ("D", "C"), ("D", "D"))
+LAST_OUTCOMES: Final = 3
+
+_SITUATION: Final = (
+    "You run a bakery, and another one stands across the street. Every week both of you decide, without knowing what "
+    "the other decides, between plan {} and plan {}. Together, the two plans settle how much each of you earns."
+)
+_AIMS: Final[Mapping[GoalFraming, str]] = {
+    "cooperative": "In this game, aim for the greatest COMBINED payoff: yours and your opponent's together.",
+    "self_maximizing": "In this game, aim for the greatest payoff of your OWN, whatever your opponent gets.",
+    "adversarial": "In this game, aim for the greatest GAP between your payoff and your opponent's.",
+}
+_UNREADABLE: Final[Mapping[Reason, str]] = {
+    "empty": "Your last answer was empty.",
+    "ambiguous": "Your last answer named both actions.",
+    "none": "Your last answer named no action.",
+}
+_TEST_CHAT: Final = "This is a conversation to try you out. Stay in character and answer naturally."
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A round that is over, as one player sees it; `actions` (own, opponent's) are None when it does not count."""
+
+    number: int
+    actions: tuple[Action, Action] | None
+    points: tuple[float, float] = (0, 0)
+
+
+def system_prompt(
+    role: str, backstory: str, goal: str, *, override: str = "", goal_framing: GoalFraming | None = None
+) -> str:
+    """Who the player is; `override` replaces all of it but the aim, which belongs to the game and not to the player."""
+    who = override.strip() or f"{_character(role, backstory)}\n\nYour goal: {_sentence(goal)}"
+    return f"{who}\n\n{_AIMS[goal_framing]}" if goal_framing else who
+
+
+def chat_prompt(role: str, backstory: str, goal: str) -> str:
+    """Who the agent is when somebody just wants to talk to it."""
+    return f"{_character(role, backstory)}\n\nYour goal: {_sentence(goal)}\n\n{_TEST_CHAT}"
+
+
+def _character(role: str, backstory: str) -> str:
+    return f"You are {_sentence(role)} {backstory.strip()}".strip()
+
+
+def _sentence(text: str) -> str:
+    """With one full stop at the end, whether or not its author wrote one."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def round_prompt(
+    stage: MatrixGameStage, payoffs: Payoffs, labels: Labels, turns: Sequence[Turn], rounds: int, *, structured: bool
+) -> list[str]:
+    """The paragraphs of one round; `payoffs` and `turns` have the player's own figures first.
+
+    `turns` are all rounds that are over: the one to be played comes after them. `rounds` is the length of the game,
+    shown only when it is announced. `structured`: the reply is an object with fields.
+    """
+    return [
+        _heading(stage, len(turns) + 1, rounds, labels),
+        "\n".join(["PAYOFF MATRIX:", *payoff_lines(payoffs, labels)]),
+        *history(stage, turns, labels),
+        scores(turns),
+        instruction(labels, structured=structured),
+    ]
+
+
+def _heading(stage: MatrixGameStage, number: int, rounds: int, labels: Labels) -> str:
+    is_dilemma = stage.framing == "named" and not any(violations(stage.payoffs))
+    game = "Prisoner's Dilemma" if is_dilemma else "game"
+    of_all = f" of {rounds}" if stage.announce_horizon and isinstance(stage.horizon, FixedHorizon) else ""
+    lines = [f"This is round {number}{of_all} of a {game} that you play again and again with the same opponent."]
+    if stage.framing == "situated":
+        lines.insert(0, _SITUATION.format(*labels.letters))
+    if stage.announce_horizon and not isinstance(stage.horizon, FixedHorizon):
+        chance = f"{stage.horizon.stop_probability:.10g}"
+        lines.append(f"After every round, this one included, the game ends with a probability of {chance}.")
+    return "\n".join(lines)
+
+
+def payoff_lines(payoffs: Payoffs, labels: Labels) -> Iterator[str]:
+    """One line for each outcome, the player's own action and points first."""
+    for own, other in OUTCOMES:
+        letters = f"({labels.letter(own)},{labels.letter(other)})"
+        mine, theirs = (written(points) for points in payoffs.of(own, other))
+        yield f"- {_who(own, other, labels)} {letters}: You get {mine}, opponent gets {theirs}"
+
+
+def _who(own: Action, other: Action, labels: Labels) -> str:
+    mine, theirs = (labels.word(action) or labels.letter(action) for action in (own, other))
+    chosen = "" if labels.word(own) else "choose "
+    if own == other:
+        return f"Both {chosen}{mine}"
+    if labels.word(own):
+        return f"You {mine}, Opponent {theirs}s"
+    return f"You choose {mine}, Opponent chooses {theirs}"
+
+
+def history(stage: MatrixGameStage, turns: Sequence[Turn], labels: Labels) -> Iterator[str]:
+    """The rounds that are over, as far as the player remembers them; nothing for a player without memory."""
+    if stage.memory == "none":
+        return
+    heading = {
+        "window": f"HISTORY (last {stage.memory_window} rounds):",
+        "full": "HISTORY (all rounds):",
+        "summary": "HISTORY (summary):",
+    }[stage.memory]
+    if not turns:
+        yield f"{heading}\nNo round has been played yet."
+    elif stage.memory == "summary":
+        yield "\n".join([heading, *_summary(turns, labels)])
+    else:
+        shown = turns[-stage.memory_window :] if stage.memory == "window" else turns
+        yield "\n".join([heading, *(_line(turn, labels) for turn in shown)])
+
+
+def _line(turn: Turn, labels: Labels) -> str:
+    if turn.actions is None:
+        return f"Round {turn.number}: did not count"
+    own, other = (labels.letter(action) for action in turn.actions)
+    mine, theirs = (written(points) for points in turn.points)
+    return f"Round {turn.number}: You={own}, Opponent={other} → You got {mine}, Opponent got {theirs}"
+
+
+def _summary(turns: Sequence[Turn], labels: Labels) -> Iterator[str]:
+    counted = [turn.actions for turn in turns if turn.actions is not None]
+    yield f"Rounds so far: {len(turns)}"
+    for own, other in OUTCOMES:
+        yield f"You={labels.letter(own)}, Opponent={labels.letter(other)}: {counted.count((own, other))}"
+    if not counted:
+        return
+    letter = labels.letter("C")
+    mine, theirs = (sum(actions[side] == "C" for actions in counted) / len(counted) for side in (0, 1))
+    yield f"Share of {letter}: You {mine:.0%} | Opponent {theirs:.0%}"
+    last = ", ".join(f"({labels.letter(own)},{labels.letter(other)})" for own, other in counted[-LAST_OUTCOMES:])
+    yield f"Last outcomes (You,Opponent), oldest first: {last}"
+    runs = [_longest_run([actions[side] for actions in counted]) for side in (0, 1)]
+    yield f"Longest run of {labels.letter('D')}: You {runs[0]} | Opponent {runs[1]}"
+
+
+def _longest_run(actions: Sequence[Action]) -> int:
+    return max((len(list(run)) for action, run in groupby(actions) if action == "D"), default=0)
+
+
+def scores(turns: Sequence[Turn]) -> str:
+    """The totals after the rounds that are over, whatever of them is shown."""
+    mine, theirs = (written(sum(turn.points[side] for turn in turns if turn.actions)) for side in (0, 1))
+    return f"SCORES: You: {mine} | Opponent: {theirs}"
+
+
+def instruction(labels: Labels, *, structured: bool) -> str:
+    """What the player is to answer."""
+    first, second = labels.letters
+    if structured:
+        return (
+            f"Choose your action: give EXACTLY one character, either {first} or {second}, in the field `action`.\n"
+            "Say briefly in the field `reasoning` why."
+        )
+    return (
+        f"Choose your action: begin your answer with a line that has EXACTLY one character, either {first} or "
+        f"{second}.\nSay briefly on the lines below why."
+    )
+
+
+def correction(reason: Reason, labels: Labels) -> str:
+    """What a player is told whose answer could not be read."""
+    first, second = labels.letters
+    return f"{_UNREADABLE[reason]} Choose one: {first} or {second}, and nothing else where the action is asked for."
