@@ -1,6 +1,7 @@
 """Workers say which providers they serve; what nobody serves is not started."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import httpx2
@@ -14,6 +15,7 @@ from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
 from orchestrator.settling import settle
 from shared.bus.in_process import InProcessBus
+from shared.contracts.endpoints import read_endpoints
 from shared.db import keys, workers
 from shared.db.session import Database
 from shared.testing.fake_clock import FakeClock
@@ -124,3 +126,28 @@ async def test_rows_of_workers_that_have_long_gone_are_deleted(paid: Api) -> Non
 
     lab = DrainLab(paid.database)
     assert len(await lab.rows("SELECT 1 FROM workers")) == 1
+
+
+async def test_an_experiment_that_names_an_address_of_its_own_is_refused_with_the_persona(paid: Api) -> None:
+    state = paid.app.state
+    endpoints = read_endpoints({"PARLEY_ALLOWED_BASE_URLS": "https://models.example.org"}, is_open=False)
+    state.context = replace(state.context, endpoints=endpoints, served_providers=["openai"])
+    inside = {"id": "ann", "model": {"base_url": "http://169.254.169.254/v1"}}
+    allowed = {"id": "bob", "model": {"base_url": "https://models.example.org/v1"}}
+    free = {"id": "cleo", "model": {"provider": "mock", "base_url": "http://127.0.0.1:1/v1"}}
+    seats = [{"persona": "ann"}, {"persona": "bob"}, {"persona": "cleo"}]
+    document = {**REAL, "personas": [inside, allowed, free], "cohorts": [{"seats": seats}]}
+    created = await paid.experimenter("POST", "/v1/experiments", json=document)
+
+    refused = await paid.experimenter("POST", f"/v1/experiments/{created.json()['id']}/start")
+    await paid.experimenter("PATCH", f"/v1/experiments/{created.json()['id']}", json={"model_mode": "mock"})
+    rehearsed = await paid.experimenter("POST", f"/v1/experiments/{created.json()['id']}/start")
+
+    assert (refused.status_code, refused.json()["reason"]) == (409, "real_models_refused")
+    said = refused.json()["detail"]
+    assert "'ann'" in said
+    assert "model.base_url" in said
+    assert "PARLEY_ALLOWED_BASE_URLS" in said
+    assert "'bob'" not in said
+    assert "'cleo'" not in said
+    assert rehearsed.status_code == 200

@@ -27,6 +27,7 @@ from shared.bus.in_process import InProcessBus
 from shared.bus.publisher import OutboxPublisher
 from shared.bus.rabbit import RabbitBus
 from shared.clock import Clock
+from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
 from shared.db import drafts, keys
@@ -69,6 +70,7 @@ class EmbeddedLab(LabDatabase):
     ) -> None:
         super().__init__(data_dir, servers=servers, clock=clock)
         self._environ = {**environ, USE_MOCK_VARIABLE: "true"} if mock_only else environ
+        self._endpoints = read_endpoints(environ, is_open=True)
         self._port = port
         self._mock_only = mock_only
         self.url: str | None = None
@@ -118,7 +120,7 @@ class EmbeddedLab(LabDatabase):
             await stack.enter_async_context(_running(service))
 
     def _models(self) -> Mapping[str, Model]:
-        models = build_models(self._environ)
+        models = build_models(self._environ, endpoints=self._endpoints)
         return {MOCK_PROVIDER: models[MOCK_PROVIDER]} if self._mock_only else models
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:
@@ -131,6 +133,7 @@ class EmbeddedLab(LabDatabase):
             settings,
             environ=self._environ,
             served_providers=served_providers(self._environ),
+            endpoints=self._endpoints,
         )
         await stack.enter_async_context(serving(app, settings, listener))
         self.url = f"http://{HOST}:{port}"

@@ -7,10 +7,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agent_worker.models import served_providers
+from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode, Persona
 from shared.contracts.providers import effective_model_mode, model_mode_problems
 from shared.errors import InvalidInput, Problem
-from shared.experiment import Experiment, named_personas, providers_used, read_values, validate
+from shared.experiment import (
+    Experiment,
+    endpoint_problems,
+    named_personas,
+    providers_used,
+    read_values,
+    validate,
+)
 
 Models = Literal["mock", "real"]
 """What `--models` asks for."""
@@ -101,6 +109,8 @@ def chosen_mode(experiment: Experiment, models: Models | None, environ: Mapping[
         requested_real=requested_real,
         served=served_providers(environ),
     )
+    if mode_asked_for(experiment, models) == "real":
+        problems += endpoint_problems(experiment, read_endpoints(environ, is_open=True))
     refuse(problems)
     return mode_asked_for(experiment, models)
 

@@ -8,6 +8,7 @@ from agent_worker.models import build_models
 from agent_worker.prompts import client_of
 from agent_worker.settings import WorkerSettings
 from agent_worker.worker import Worker
+from shared.contracts.endpoints import read_endpoints
 from shared.process import connected, run_process
 from shared.settings import ProcessSettings, read_settings
 
@@ -20,13 +21,14 @@ class WorkerProcessSettings(ProcessSettings):
 async def serve(settings: WorkerProcessSettings) -> None:
     """Work until cancelled, then finish what is in hand."""
     own = read_settings(WorkerSettings)
+    endpoints = read_endpoints(os.environ, is_open=False)
     prompts = client_of(settings.prompt_builder_url)
     try:
         async with connected(settings) as parts:
             worker = Worker(
                 database=parts.database,
                 bus=parts.bus,
-                models=build_models(os.environ),
+                models=build_models(os.environ, endpoints=endpoints),
                 prompts=prompts,
                 clock=parts.clock,
                 settings=own,

@@ -1,11 +1,13 @@
 """`python -m gateway` serves the API of a distributed lab."""
 
 import asyncio
+import os
 import sys
 
 from gateway.app import create_app
 from gateway.server import listening, serving
 from gateway.settings import GatewayProcessSettings, GatewaySettings
+from shared.contracts.endpoints import read_endpoints
 from shared.db import keys
 from shared.errors import SettingsInvalid
 from shared.process import Parts, connected, run_process
@@ -17,10 +19,12 @@ OPERATOR = "operator"
 async def serve(settings: GatewayProcessSettings) -> None:
     """Serve until a signal says otherwise."""
     own = read_settings(GatewaySettings)
+    endpoints = read_endpoints(os.environ, is_open=False)
     with listening(own.host, own.port) as listener:
         async with connected(settings) as parts:
             await _store_bootstrap_key(parts, settings)
-            async with serving(create_app(parts.database, parts.bus, parts.clock, own), own, listener):
+            app = create_app(parts.database, parts.bus, parts.clock, own, endpoints=endpoints)
+            async with serving(app, own, listener):
                 await asyncio.Event().wait()
 
 

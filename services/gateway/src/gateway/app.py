@@ -16,6 +16,7 @@ from gateway.routes import experiments, health, operators, participants, persona
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
+from shared.contracts.endpoints import OPEN, Endpoints
 from shared.db.session import Database
 
 
@@ -27,13 +28,14 @@ def create_app(
     *,
     environ: Mapping[str, str] = os.environ,
     served_providers: Collection[str] | None = None,
+    endpoints: Endpoints = OPEN,
 ) -> FastAPI:
     """The API over these parts, which stay the caller's: it closes none of them.
 
     `environ` is where the keys of model providers are looked for when an experiment is started; one whose
-    provider is not among `served_providers` is refused then; None: among those that workers have announced. Live
-    streams run while the application's lifespan does; `app.state.context.live.close()` ends them, so that a server
-    can stop.
+    provider is not among `served_providers` is refused then; None: among those that workers have announced. So is one
+    that would call a model where `endpoints` do not allow it. Live streams run while the application's lifespan does;
+    `app.state.context.live.close()` ends them, so that a server can stop.
     """
     live = Live(
         database,
@@ -50,7 +52,7 @@ def create_app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.context = Context(database, bus, clock, settings, environ, live, served_providers)
+    app.state.context = Context(database, bus, clock, settings, environ, live, served_providers, endpoints)
     for module in (health, operators, experiments, participants, reactions, personas):
         app.include_router(module.router)
     problems.install(app)

@@ -12,6 +12,7 @@ from gateway.live import Live
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
+from shared.contracts.endpoints import OPEN, Endpoints
 from shared.db.session import Database, Session, is_deadlock
 from shared.errors import NotSignedIn
 
@@ -33,6 +34,7 @@ class Context:
     environ: Mapping[str, str]
     live: Live
     served_providers: Collection[str] | None = None
+    endpoints: Endpoints = OPEN
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
 
     async def decide(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:

@@ -59,6 +59,11 @@ def vendor_of(model: str) -> str:
     return vendor if slash else "openai"
 
 
+def account_of(provider: str, model: str) -> str:
+    """Whose account a call is charged to, and so whose key it needs: `openai`, directly as well as through CrewAI."""
+    return vendor_of(model) if provider == CREWAI_PROVIDER else provider
+
+
 def needed_provider(provider: str, model: str) -> str:
     """The name under which `PROVIDERS` says which key this model needs."""
     return f"{CREWAI_PROVIDER}/{vendor_of(model)}" if provider == CREWAI_PROVIDER else provider

@@ -13,6 +13,7 @@ from shared.experiment.library import named_personas as named_personas
 from shared.experiment.personas import read_persona as read_persona
 from shared.experiment.personas import read_personas as read_personas
 from shared.experiment.personas import write_personas as write_personas
+from shared.experiment.providers import endpoint_problems as endpoint_problems
 from shared.experiment.providers import providers_used as providers_used
 from shared.experiment.reading import load as load
 from shared.experiment.reading import read_values as read_values

@@ -1,9 +1,11 @@
-"""Which providers of models an experiment would call."""
+"""Which providers of models an experiment would call, and where."""
 
 from collections.abc import Iterator
 from functools import cache
 
-from shared.contracts.providers import needed_provider
+from shared.contracts.endpoints import Endpoints
+from shared.contracts.models import ModelSettings
+from shared.contracts.providers import MOCK_PROVIDER, account_of, needed_provider
 from shared.experiment.allocation import MediatorAssignment, SeatAssignment, allocate
 from shared.experiment.document import Experiment
 from shared.experiment.treatments import Resolved, resolve
@@ -14,18 +16,33 @@ def providers_used(experiment: Experiment) -> set[str]:
 
     Those behind `crewai` are told apart (`crewai/anthropic`), because each needs a key of its own.
     """
+    return {needed_provider(model.provider, model.model) for _, model in _models_used(experiment)}
+
+
+def endpoint_problems(experiment: Experiment, endpoints: Endpoints) -> list[str]:
+    """Why models may not be called where the personas say, one sentence per persona and reason; empty when they may."""
+    found: dict[str, None] = {}
+    for persona_id, model in _models_used(experiment):
+        if model.provider == MOCK_PROVIDER:
+            continue
+        problem = endpoints.problem(account_of(model.provider, model.model), model.base_url)
+        if problem is not None:
+            found[f"The persona {persona_id!r} may not call its model at its `model.base_url`: {problem}."] = None
+    return list(found)
+
+
+def _models_used(experiment: Experiment) -> Iterator[tuple[str, ModelSettings]]:
+    """The personas that take part, each in every arm, with their models."""
 
     @cache
     def resolved(treatment_id: str | None) -> Resolved:
         return resolve(experiment, treatment_id)
 
-    def used() -> Iterator[str]:
-        for cohort in allocate(experiment):
-            personas = resolved(cohort.treatment_id).personas
-            seats: list[SeatAssignment | MediatorAssignment] = [*cohort.seats, *cohort.mediators]
-            for seat in seats:
-                if seat.persona_id is not None:
-                    model = personas[seat.persona_id].model
-                    yield needed_provider(model.provider, model.model)
-
-    return set(used())
+    seen: set[tuple[str | None, str]] = set()
+    for cohort in allocate(experiment):
+        personas = resolved(cohort.treatment_id).personas
+        seats: list[SeatAssignment | MediatorAssignment] = [*cohort.seats, *cohort.mediators]
+        for seat in seats:
+            if seat.persona_id is not None and (cohort.treatment_id, seat.persona_id) not in seen:
+                seen.add((cohort.treatment_id, seat.persona_id))
+                yield seat.persona_id, personas[seat.persona_id].model

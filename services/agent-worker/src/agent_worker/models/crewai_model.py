@@ -16,8 +16,11 @@ from importlib.util import find_spec
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from agent_worker.models.guard import AddressRefused, allowed_addresses
 from agent_worker.models.openai_model import judge, redact, retry_after_seconds, status_of_http
+from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.models import HINT_SPEAKER_NAME, ModelReply, ModelRequest, ModelStatus
 from shared.contracts.providers import vendor_of
 
@@ -42,18 +45,24 @@ def is_installed() -> bool:
 class CrewAIModel:
     """Calls the vendor that a model's name begins with (`anthropic/...`), with that vendor's key of `keys`.
 
-    `elsewhere` are the vendors whose libraries are sent to another endpoint by the environment.
+    `elsewhere` are the vendors whose libraries are sent to another endpoint by the environment. The vendors' libraries
+    connect by themselves: where `endpoints` are not open, a host is looked at before the call, and again by them.
     """
 
-    def __init__(self, keys: Mapping[str, str], *, elsewhere: Collection[str] = ()) -> None:
+    def __init__(
+        self, keys: Mapping[str, str], *, elsewhere: Collection[str] = (), endpoints: Endpoints = OPEN
+    ) -> None:
         self._keys = keys
         self._elsewhere = elsewhere
+        self._endpoints = endpoints
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="crewai")
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         vendor = vendor_of(request.settings.model)
         if vendor not in self._keys:
             return ModelReply(status="auth_error", error=f"there is no key for the models of {vendor!r}")
+        if problem := await self._refusal(vendor, request.settings.base_url):
+            return ModelReply(status="bad_request", error=f"the address of the model is refused: {problem}")
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._threads, _library)
         try:
@@ -65,6 +74,17 @@ class CrewAIModel:
             return ModelReply(status="timeout", error=f"no reply within {request.settings.timeout_seconds:g} s")
         is_elsewhere = request.settings.base_url is not None or vendor in self._elsewhere
         return reply.model_copy(update={"has_list_price": False}) if is_elsewhere else reply
+
+    async def _refusal(self, vendor: str, base_url: str | None) -> str | None:
+        problem = self._endpoints.problem(vendor, base_url)
+        if problem is not None or base_url is None or self._endpoints.is_open:
+            return problem
+        parts = urlsplit(base_url)
+        try:
+            await allowed_addresses(self._endpoints, vendor, base_url, parts.hostname or "", parts.port or 443)
+        except (AddressRefused, OSError) as error:
+            return str(error)
+        return None
 
     async def aclose(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -9,18 +9,25 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import openai
 import orjson
 
+from agent_worker.models.guard import AddressRefused, GuardedTransport, Resolve, resolve
 from agent_worker.models.openai_schema import to_strict
 from agent_worker.models.parsing import parse_object
+from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.models import ModelReply, ModelRequest, ModelSettings, ModelStatus
 
 OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 
+_VENDOR: Final = "openai"
+# The HTTP library that this version of openai is built on: httpx or httpx2.
+_HTTP: Final[Any] = import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
+_MOVED: Final = "HTTP {}: the endpoint sends calls on to another address; name that one in base_url"
 _OFFICIAL_HOST: Final = "api.openai.com"
 # The library's connection pool looks at all of its connections for every call: 500 calls in flight cost 2.5 ms of
 # CPU each in one pool, 1.3 ms in pools of 64.
@@ -35,17 +42,32 @@ _REFUSAL_CODES: Final = frozenset({"content_filter", "content_policy_violation"}
 
 
 class OpenAIModel:
-    """Calls with `api_key`, at the request's base_url, else at `base_url`, else at OpenAI."""
+    """Calls with `api_key`, at the request's base_url, else at `base_url`, else at OpenAI.
 
-    def __init__(self, api_key: str, *, base_url: str | None = None) -> None:
+    Nothing is called where `endpoints` do not allow it; `resolver` finds the addresses of a host.
+    """
+
+    def __init__(
+        self,
+        api_key: str,
+        *,
+        base_url: str | None = None,
+        endpoints: Endpoints = OPEN,
+        resolver: Resolve = resolve,
+    ) -> None:
         if not api_key:
             raise ValueError("an API key is needed; any text will do for an endpoint that asks for none")
         self._api_key = api_key
         self._base_url = base_url or OPENAI_BASE_URL
+        self._endpoints = endpoints
+        self._resolver = resolver
         self._clients: dict[str, list[_Client]] = {}
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         base_url = request.settings.base_url or self._base_url
+        problem = self._endpoints.problem(_VENDOR, base_url)
+        if problem is not None:
+            return _refused_address(problem)
         try:
             async with asyncio.timeout(request.settings.timeout_seconds):
                 content = await self._call(base_url, request)
@@ -54,9 +76,16 @@ class OpenAIModel:
         except openai.APIStatusError as error:
             return self._refused_by_status(error)
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, AddressRefused):
+                return _refused_address(str(error.__cause__))
             return self._failed("unavailable", f"{error.message} {error.__cause__ or ''}")
         except openai.OpenAIError as error:
             return self._failed("error", str(error))
+        except AddressRefused as error:
+            return _refused_address(str(error))
+        except OSError as error:
+            # The host has no address. Not every version of the library puts this into an error of its own.
+            return self._failed("unavailable", str(error))
         reply = _read_completion(content, request.reply_schema.get("required", ()))
         return reply if _is_official(base_url) else reply.model_copy(update={"has_list_price": False})
 
@@ -84,10 +113,39 @@ class OpenAIModel:
         for client in clients:
             if client.calls_in_flight < _CALLS_PER_CLIENT:
                 return client
-        clients.append(_Client(_make_client(self._api_key, base_url)))
+        clients.append(_Client(self._make_client(base_url)))
         return clients[-1]
 
+    def _make_client(self, base_url: str) -> openai.AsyncOpenAI:
+        limits = _HTTP.Limits(max_connections=2 * _CALLS_PER_CLIENT, max_keepalive_connections=_CALLS_PER_CLIENT)
+        # Only connecting has a time-out: the whole call has one in `reply`, which a dripping answer cannot stretch.
+        timeout = openai.Timeout(None, connect=_CONNECT_TIMEOUT_SECONDS)
+        # A redirect would carry the key, and the call, to where nobody has looked.
+        options = {"limits": limits, "timeout": timeout, "follow_redirects": False}
+        if not self._endpoints.is_open:
+            # A proxy of the environment would connect for us, to where it likes.
+            options |= {"transport": self._guarded(base_url, limits), "trust_env": False}
+        return openai.AsyncOpenAI(
+            api_key=self._api_key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=openai.DefaultAsyncHttpxClient(**options),
+        )
+
+    def _guarded(self, base_url: str, limits: Any) -> GuardedTransport:
+        return GuardedTransport(
+            _HTTP.AsyncHTTPTransport(limits=limits),
+            endpoints=self._endpoints,
+            vendor=_VENDOR,
+            base_url=base_url,
+            unreachable=(_HTTP.ConnectError, _HTTP.ConnectTimeout),
+            resolver=self._resolver,
+        )
+
     def _refused_by_status(self, error: openai.APIStatusError) -> ModelReply:
+        if 300 <= error.status_code < 400:
+            return self._failed("bad_request", _MOVED.format(error.status_code))
         status = status_of_http(error.status_code, error.code)
         reply = self._failed(status, f"HTTP {error.status_code}: {error.message}")
         if status not in ("rate_limited", "unavailable"):
@@ -138,6 +196,10 @@ def _response_format(request: ModelRequest) -> dict[str, Any]:
             return {}
 
 
+def _refused_address(problem: str) -> ModelReply:
+    return ModelReply(status="bad_request", error=f"the address of the model is refused: {problem}")
+
+
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
     """What the provider asks us to wait: seconds, milliseconds or an HTTP date; None when it says nothing readable."""
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
@@ -157,21 +219,6 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | No
 def redact(text: str, api_key: str) -> str:
     """`text` without the key and whatever looks like one, in one bounded piece."""
     return _KEY_LIKE.sub(_REDACTED, text.replace(api_key, _REDACTED)).strip()[:_LONGEST_ERROR]
-
-
-def _make_client(api_key: str, base_url: str) -> openai.AsyncOpenAI:
-    limits = type(openai.DEFAULT_CONNECTION_LIMITS)(
-        max_connections=2 * _CALLS_PER_CLIENT, max_keepalive_connections=_CALLS_PER_CLIENT
-    )
-    # Only connecting has a time-out here: the whole call has one in `reply`, which a dripping answer cannot stretch.
-    timeout = openai.Timeout(None, connect=_CONNECT_TIMEOUT_SECONDS)
-    return openai.AsyncOpenAI(
-        api_key=api_key,
-        base_url=base_url,
-        max_retries=0,
-        timeout=timeout,
-        http_client=openai.DefaultAsyncHttpxClient(limits=limits, timeout=timeout),
-    )
 
 
 def _limit_name(base_url: str, settings: ModelSettings) -> str:

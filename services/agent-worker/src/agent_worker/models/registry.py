@@ -9,6 +9,7 @@ from agent_worker.models.limits import DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL, L
 from agent_worker.models.mock import MockModel
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.models.seam import Model
+from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.providers import (
     CREWAI_BASE_URL_VARIABLES,
     CREWAI_KEY_VARIABLES,
@@ -18,20 +19,22 @@ from shared.contracts.providers import (
 )
 
 # Makes the model of one provider, or None when the environment lacks its key.
-Factory = Callable[[Mapping[str, str]], Model | None]
+Factory = Callable[[Mapping[str, str], Endpoints], Model | None]
 
 
-def _openai(environ: Mapping[str, str]) -> Model | None:
+def _openai(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
     provider = PROVIDERS["openai"]
     key = environ.get(provider.key_variable or "", "").strip()
     base_url = environ.get(provider.base_url_variable or "", "").strip()
-    return OpenAIModel(key, base_url=base_url or None) if key else None
+    return OpenAIModel(key, base_url=base_url or None, endpoints=endpoints) if key else None
 
 
-def _crewai(environ: Mapping[str, str]) -> Model | None:
+def _crewai(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
     keys = {vendor: environ.get(name, "").strip() if name else "" for vendor, name in CREWAI_KEY_VARIABLES.items()}
     usable = {vendor: key for vendor, key in keys.items() if key or CREWAI_KEY_VARIABLES[vendor] is None}
-    return CrewAIModel(usable, elsewhere=_elsewhere(environ)) if crewai_is_installed() else None
+    if not crewai_is_installed():
+        return None
+    return CrewAIModel(usable, elsewhere=_elsewhere(environ), endpoints=endpoints)
 
 
 def _elsewhere(environ: Mapping[str, str]) -> frozenset[str]:
@@ -50,17 +53,18 @@ FACTORIES: Final[Mapping[str, Factory]] = {"openai": _openai, CREWAI_PROVIDER: _
 def build_models(
     environ: Mapping[str, str],
     *,
+    endpoints: Endpoints = OPEN,
     max_concurrent_calls_per_model: int = DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL,
     mock_latency_seconds: float = 0.0,
 ) -> dict[str, Model]:
     """Every provider that this process can serve, by name; the mock always is one.
 
     A provider that is not in the answer cannot be served, and nothing else may answer in its place. Mock calls are
-    not limited: they cost nothing.
+    not limited: they cost nothing. `endpoints` says where models may be called.
     """
     models: dict[str, Model] = {MOCK_PROVIDER: MockModel(latency_seconds=mock_latency_seconds)}
     for name, factory in FACTORIES.items():
-        model = factory(environ)
+        model = factory(environ, endpoints)
         if model is not None:
             models[name] = LimitedModel(model, max_concurrent_calls_per_model)
     return models

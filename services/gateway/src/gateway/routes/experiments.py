@@ -36,6 +36,7 @@ from shared.errors import Conflict, NotFound
 from shared.experiment import (
     Experiment,
     allocate,
+    endpoint_problems,
     json_schema,
     named_personas,
     providers_used,
@@ -176,6 +177,8 @@ def _check_models(
     Conflict: naming everything that is missing for real models.
     """
     problems = model_mode_problems(mode, providers_used(experiment), context.environ, served=served)
+    if mode == "real":
+        problems += endpoint_problems(experiment, context.endpoints)
     if problems:
         raise Conflict("Real models cannot be used. " + " ".join(problems), reason="real_models_refused")
 
