@@ -12,7 +12,7 @@ from gateway import documentation, problems
 from gateway.context import Context
 from gateway.live import Live
 from gateway.middleware import CORRELATION_HEADER, AroundRequest
-from gateway.routes import experiments, health, operators, participants, personas, reactions
+from gateway.routes import experiments, health, operators, participants, persona_chats, personas, reactions
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
@@ -53,7 +53,7 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.context = Context(database, bus, clock, settings, environ, live, served_providers, endpoints)
-    for module in (health, operators, experiments, participants, reactions, personas):
+    for module in (health, operators, experiments, participants, reactions, personas, persona_chats):
         app.include_router(module.router)
     problems.install(app)
     documentation.install(app)

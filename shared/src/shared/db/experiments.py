@@ -81,13 +81,14 @@ async def find(session: Session, experiment_id: UUID) -> Row:
 _LIST = text(
     """
     SELECT id, name, study, status, pace, model_mode, seed, created_at, started_at, ended_at FROM experiments
-    WHERE owner_id = :owner_id ORDER BY created_at DESC, id LIMIT 200
+    WHERE owner_id = :owner_id AND NOT EXISTS (SELECT FROM persona_chats k WHERE k.experiment_id = experiments.id)
+    ORDER BY created_at DESC, id LIMIT 200
     """
 )
 
 
 async def list_of(session: Session, owner_id: UUID) -> Sequence[Row]:
-    """The newest 200 experiments of this owner."""
+    """The newest 200 experiments of this owner, test chats with personas left out."""
     return await session.all(_LIST, {"owner_id": owner_id})
 
 

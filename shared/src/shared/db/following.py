@@ -45,7 +45,9 @@ _OPEN_SEATS = text("SELECT count(*) AS n FROM members WHERE experiment_id = :id 
 _OTHERS = text(
     """
     SELECT name FROM experiments
-    WHERE status = 'running' AND id <> :id AND model_mode = ANY(:modes) ORDER BY started_at, id
+    WHERE status = 'running' AND id <> :id AND model_mode = ANY(:modes)
+        AND NOT EXISTS (SELECT FROM persona_chats k WHERE k.experiment_id = experiments.id)
+    ORDER BY started_at, id
     """
 )
 

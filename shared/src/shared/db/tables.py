@@ -139,6 +139,22 @@ experiments = Table(
     _one_of("status", EXPERIMENT_STATES, name="status"),
 )
 
+persona_chats = Table(
+    "persona_chats",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), primary_key=True),
+    Column("owner_id", ForeignKey("experimenters.id"), nullable=False, index=True),
+    Column("persona", Text, nullable=False),
+    _at("cleared_at"),
+    Index(
+        "uq_persona_chats_open",
+        "owner_id",
+        "persona",
+        unique=True,
+        postgresql_where=text("cleared_at IS NULL"),
+    ),
+)
+
 treatments = Table(
     "treatments",
     metadata,

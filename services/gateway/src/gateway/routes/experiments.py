@@ -155,22 +155,22 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
     async def work(session: Session) -> ExperimentResource:
         row = await _owned(session, context, key, experiment_id, "write")
         if row.status == "draft":
-            served = await _served_providers(session, context)
-            _check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
+            served = await served_providers(session, context)
+            check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
         await experiments.start(session, experiment_id, context.clock.now())
         return await _resource(session, experiment_id)
 
     return await context.decide(work)
 
 
-async def _served_providers(session: Session, context: Context) -> Collection[str]:
-    """What an embedded lab knows of itself, and otherwise what the workers say."""
+async def served_providers(session: Session, context: Context) -> Collection[str]:
+    """The providers of models that somebody serves: an embedded lab knows its own, otherwise the workers say it."""
     if context.served_providers is not None:
         return context.served_providers
     return await workers.served_providers(session, context.clock.now())
 
 
-def _check_models(
+def check_models(
     context: Context, experiment: Experiment, mode: Literal["mock", "real"], served: Collection[str]
 ) -> None:
     """Raises:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 from gateway import bodies
 from gateway.context import ApiKey, InContext
 from shared.contracts.resources import PersonaImport, PersonaList, PersonaResource
-from shared.db import keys, personas
+from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
 from shared.experiment import read_persona, read_personas, write_personas
 
@@ -60,11 +60,12 @@ async def put(persona_id: str, request: Request, context: InContext, key: ApiKey
 
 @router.delete("/personas/{persona_id}", status_code=204, summary="Take a persona out of the library")
 async def delete(persona_id: str, context: InContext, key: ApiKey) -> None:
-    """Experiments that have used it keep their copies."""
+    """Experiments that have used it keep their copies; the test chat with it is cleared."""
 
     async def work(session: Session) -> None:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
         await personas.delete(session, owner.id, persona_id)
+        await persona_chats.clear(session, owner.id, persona_id, context.clock.now())
 
     await context.decide(work)
 

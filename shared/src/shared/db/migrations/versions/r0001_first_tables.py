@@ -105,6 +105,24 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("owner_id", "id", name=op.f("pk_personas")),
     )
     op.create_table(
+        "persona_chats",
+        sa.Column("experiment_id", sa.Uuid(), nullable=False),
+        sa.Column("owner_id", sa.Uuid(), nullable=False),
+        sa.Column("persona", sa.Text(), nullable=False),
+        sa.Column("cleared_at", sa.DateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_persona_chats_experiment_id")),
+        sa.ForeignKeyConstraint(["owner_id"], ["experimenters.id"], name=op.f("fk_persona_chats_owner_id")),
+        sa.PrimaryKeyConstraint("experiment_id", name=op.f("pk_persona_chats")),
+    )
+    op.create_index(op.f("ix_persona_chats_owner_id"), "persona_chats", ["owner_id"], unique=False)
+    op.create_index(
+        "uq_persona_chats_open",
+        "persona_chats",
+        ["owner_id", "persona"],
+        unique=True,
+        postgresql_where=sa.text("cleared_at IS NULL"),
+    )
+    op.create_table(
         "treatments",
         sa.Column("experiment_id", sa.Uuid(), nullable=False),
         sa.Column("id", sa.Text(), nullable=False),
@@ -553,6 +571,9 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_cohorts_experiment_id_treatment_id"), table_name="cohorts")
     op.drop_table("cohorts")
     op.drop_table("treatments")
+    op.drop_index("uq_persona_chats_open", table_name="persona_chats", postgresql_where=sa.text("cleared_at IS NULL"))
+    op.drop_index(op.f("ix_persona_chats_owner_id"), table_name="persona_chats")
+    op.drop_table("persona_chats")
     op.drop_table("personas")
     op.drop_index(op.f("ix_experiments_owner_id"), table_name="experiments")
     op.drop_table("experiments")

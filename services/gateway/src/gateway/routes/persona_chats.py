@@ -1,0 +1,133 @@
+"""Test chats: an experimenter talks to a persona of the library before it takes part in anything."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Annotated, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+
+from gateway.context import ApiKey, Context, InContext
+from gateway.routes.experiments import check_models, served_providers
+from shared.contracts.resources import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
+from shared.db import keys, persona_chats, personas
+from shared.db.session import Session
+from shared.experiment.persona_chat import chat_with
+
+router = APIRouter(prefix="/v1/personas", tags=["personas"])
+
+_LONGEST_WAIT_SECONDS: Final = 30
+
+_WHY: Final[Mapping[str, str]] = {
+    "auth_error": "The provider of the model does not accept its key.",
+    "refused": "The model refused to answer.",
+    "invalid": "The model gave no reply that can be used.",
+    "too_long": "The reply of the model was cut off because it was too long.",
+    "rate_limited": "The provider of the model takes no more requests for now.",
+    "unavailable": "The provider of the model is away.",
+    "timeout": "The model did not answer in time.",
+    "bad_request": "The provider of the model refused the request as wrong: look at the persona's model settings.",
+}
+_OTHERWISE: Final = "No reply came of it; the lab's log says more."
+
+
+@router.post("/{persona_id}/chat", status_code=201, summary="Say something to a persona")
+async def say(persona_id: str, body: PersonaMessageRequest, context: InContext, key: ApiKey) -> PersonaMessage:
+    """The answer is your message. The reply comes when the model has it: follow the chat, or its experiment's stream.
+    Until then a further message is refused (409, `awaiting_reply`)."""
+
+    async def work(session: Session) -> PersonaMessage:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        persona = (await personas.find(session, owner.id, persona_id)).persona
+        served = await served_providers(session, context)
+        check_models(context, chat_with(persona, body.model_mode), body.model_mode, served)
+        said = await persona_chats.say(
+            session,
+            owner.id,
+            persona_id,
+            persona,
+            body.text,
+            now,
+            client_key=body.client_message_id,
+            mode=body.model_mode,
+        )
+        return _message(said)
+
+    return await context.decide(work)
+
+
+@router.get("/{persona_id}/chat", summary="What was said in the test chat with a persona")
+async def show(
+    persona_id: str,
+    context: InContext,
+    key: ApiKey,
+    after_seq: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    wait_seconds: Annotated[
+        float, Query(ge=0, le=_LONGEST_WAIT_SECONDS, description="Wait so long for a reply that is awaited.")
+    ] = 0,
+) -> PersonaChat:
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+        await personas.find(session, owner.id, persona_id)
+        chat = await _chat(session, owner.id, persona_id, after_seq)
+    if chat.is_awaiting_reply and wait_seconds:
+        chat = await _once_answered(context, owner.id, chat, after_seq, wait_seconds)
+    return chat
+
+
+async def _once_answered(
+    context: Context, owner_id: UUID, chat: PersonaChat, after_seq: int, wait_seconds: float
+) -> PersonaChat:
+    """The chat when the reply is there or has failed, or as it is when the time is over; no connection is held."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + wait_seconds
+    while chat.is_awaiting_reply and clock() < until:
+        # It listens before it looks, so that nothing falls between.
+        news = asyncio.create_task(context.live.wait_for_news())
+        try:
+            async with context.database.transaction() as session:
+                chat = await _chat(session, owner_id, chat.persona_id, after_seq)
+            if chat.is_awaiting_reply:
+                await asyncio.wait({news}, timeout=max(0.0, until - clock()))
+        finally:
+            news.cancel()
+    return chat
+
+
+async def _chat(session: Session, owner_id: UUID, persona_id: str, after_seq: int) -> PersonaChat:
+    chat = await persona_chats.find(session, owner_id, persona_id, after_seq=after_seq)
+    return PersonaChat(
+        persona_id=persona_id,
+        experiment_id=chat.experiment_id if chat else None,
+        model_mode=chat.model_mode if chat else None,
+        is_awaiting_reply=chat is not None and chat.is_awaiting_reply,
+        messages=[_message(line) for line in chat.lines] if chat else [],
+    )
+
+
+@router.delete("/{persona_id}/chat", status_code=204, summary="Clear the test chat with a persona")
+async def clear(persona_id: str, context: InContext, key: ApiKey) -> None:
+    """The next message begins a new one; clearing twice is clearing once."""
+
+    async def work(session: Session) -> None:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        await personas.find(session, owner.id, persona_id)
+        await persona_chats.clear(session, owner.id, persona_id, now)
+
+    await context.decide(work)
+
+
+def _message(line: persona_chats.Line) -> PersonaMessage:
+    return PersonaMessage(
+        id=line.id,
+        seq=line.seq,
+        author="persona" if line.is_persona else "you",
+        text=line.text,
+        created_at=line.created_at,
+        reply=line.reply,
+        failure=None
+        if line.failure is None
+        else ReplyFailure(code=line.failure, detail=_WHY.get(line.failure, _OTHERWISE)),
+    )

@@ -1,0 +1,244 @@
+"""Test chats with personas: each is a small experiment of its own, which no list of experiments shows.
+
+Whoever says something holds the chat's row, and nothing is said before the last message has its reply or its failure:
+so every message gets one reply, and `trigger_log` sees to it that none gets two.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared import seeds
+from shared.contracts.experiment import ModelMode, Persona
+from shared.contracts.providers import serving_provider
+from shared.db import experiments, members, settling
+from shared.db.conversation import open_thread, post_message
+from shared.db.session import Row, Session, as_json
+from shared.errors import Conflict
+from shared.experiment import Experiment, resolve, snapshot
+from shared.experiment.persona_chat import STAGE, chat_with
+
+_COHORT = "c1"
+_PERSON = "c1/m1"
+_PERSONA = "c1/med1"
+_THREAD = f"{_COHORT}/{STAGE}/group"
+CAUSE = "request"
+
+Reply = Literal["awaited", "given", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message of a test chat; `author_id` is None for the person.
+
+    `reply` is what became of the reply to the person's message; `failure` says in a word why there is none.
+    """
+
+    id: UUID
+    seq: int
+    is_persona: bool
+    text: str
+    created_at: datetime
+    reply: Reply | None
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """A test chat that is going on; `lines` are those that were asked for."""
+
+    experiment_id: UUID
+    model_mode: ModelMode
+    lines: Sequence[Line]
+    is_awaiting_reply: bool
+
+
+_LOCK_OWNER = text("SELECT id FROM experimenters WHERE id = :owner_id FOR NO KEY UPDATE")
+_CHAT = """
+    SELECT k.experiment_id, e.model_mode, e.document_hash
+    FROM persona_chats k JOIN experiments e ON e.id = k.experiment_id
+    WHERE k.owner_id = :owner_id AND k.persona = :persona AND k.cleared_at IS NULL
+"""
+_FIND = text(_CHAT)
+_LOCK = text(f"{_CHAT} FOR NO KEY UPDATE OF k")
+_BEGIN = text(
+    "INSERT INTO persona_chats (experiment_id, owner_id, persona) VALUES (:experiment_id, :owner_id, :persona)"
+)
+
+
+async def say(
+    session: Session,
+    owner_id: UUID,
+    name: str,
+    persona: Persona,
+    message: str,
+    now: datetime,
+    *,
+    client_key: str,
+    mode: ModelMode,
+) -> Line:
+    """Say something to a persona, as it is now; the same `client_key` again gives the message that stands.
+
+    `name` is what the chat is remembered by: of one owner and name there is one at a time. The first message begins it.
+
+    Raises:
+        Conflict: the reply to the last message is still awaited.
+    """
+    chat = await _locked(session, owner_id, name)
+    experiment = chat_with(persona, mode)
+    experiment_id = await _begin(session, owner_id, name, experiment, now) if chat is None else chat.experiment_id
+    if chat is not None and not await _is_said(session, experiment_id, client_key):
+        await _refuse_while_awaiting(session, experiment_id)
+        if chat.document_hash != experiments.document_hash(experiment):
+            await _change(session, experiment_id, experiment)
+    posted = await post_message(
+        session,
+        seeds.row_id(experiment_id, _THREAD),
+        seeds.row_id(experiment_id, _PERSON),
+        message,
+        now,
+        client_key=client_key,
+    )
+    return _line(await session.one(_ONE_LINE, {**_place(experiment_id), "message_id": posted["id"]}))
+
+
+async def _locked(session: Session, owner_id: UUID, name: str) -> Row | None:
+    """The chat under its lock; without one, the owner's lock is held, so that only one can be begun."""
+    key = {"owner_id": owner_id, "persona": name}
+    chat = await session.first(_LOCK, key)
+    if chat is None:
+        await session.first(_LOCK_OWNER, key)
+        chat = await session.first(_LOCK, key)
+    return chat
+
+
+async def _begin(session: Session, owner_id: UUID, name: str, experiment: Experiment, now: datetime) -> UUID:
+    """Store, start and join the experiment, and open its conversation: nobody has to be waited for."""
+    experiment_id = await experiments.create(session, owner_id, experiment, now, is_test=True)
+    await session.run(_BEGIN, {"experiment_id": experiment_id, "owner_id": owner_id, "persona": name})
+    await experiments.start(session, experiment_id, now)
+    cohort = await settling.lock_cohort(session, seeds.row_id(experiment_id, _COHORT))
+    assert cohort is not None
+    await settling.unlock(session, cohort, STAGE, {}, now)
+    await members.join(session, experiment_id, now, cohort_id=cohort.id, profile=None)
+    await open_thread(
+        session,
+        thread_id=seeds.row_id(experiment_id, _THREAD),
+        cohort_id=cohort.id,
+        stage_id=STAGE,
+        scope="group",
+        path=_THREAD,
+        now=now,
+        timer=None,
+    )
+    return experiment_id
+
+
+_IS_SAID = text(
+    "SELECT 1 FROM messages WHERE thread_id = :thread_id AND member_id = :person_id AND client_key = :client_key"
+)
+_IS_AWAITED = text(
+    "SELECT 1 FROM drafts WHERE thread_id = :thread_id AND state IN ('wanted', 'thinking', 'ready') LIMIT 1"
+)
+
+
+def _place(experiment_id: UUID) -> dict[str, UUID]:
+    return {"thread_id": seeds.row_id(experiment_id, _THREAD), "person_id": seeds.row_id(experiment_id, _PERSON)}
+
+
+async def _is_said(session: Session, experiment_id: UUID, client_key: str) -> bool:
+    return await session.first(_IS_SAID, {**_place(experiment_id), "client_key": client_key}) is not None
+
+
+async def _is_awaited(session: Session, experiment_id: UUID) -> bool:
+    return await session.first(_IS_AWAITED, _place(experiment_id)) is not None
+
+
+async def _refuse_while_awaiting(session: Session, experiment_id: UUID) -> None:
+    if await _is_awaited(session, experiment_id):
+        raise Conflict("The persona has not answered your last message yet; wait for it.", reason="awaiting_reply")
+
+
+# A change is a new version: what processes remember of the old one is not asked for any more.
+_CHANGE = text(
+    """
+    WITH changed AS (
+        UPDATE experiments SET document = CAST(:document AS jsonb), document_hash = :hash, model_mode = :mode,
+            version = version + 1
+        WHERE id = :experiment_id
+    ), resolved AS (
+        UPDATE treatments SET resolved = CAST(:resolved AS jsonb) WHERE experiment_id = :experiment_id
+    )
+    UPDATE members SET agent_config = CAST(:agent AS jsonb), profile = CAST(:profile AS jsonb), provider = :provider,
+        version = version + 1
+    WHERE id = :member_id
+    """
+)
+
+
+async def _change(session: Session, experiment_id: UUID, experiment: Experiment) -> None:
+    """Let the persona go on as it is now, with everything that was said before."""
+    resolved = resolve(experiment, None)
+    persona = resolved.personas[experiment.personas[0].id]
+    await session.run(
+        _CHANGE,
+        {
+            "experiment_id": experiment_id,
+            "document": as_json(experiment.model_dump(mode="json")),
+            "hash": experiments.document_hash(experiment),
+            "mode": experiment.model_mode,
+            "resolved": as_json(resolved.model_dump(mode="json")),
+            "agent": as_json(snapshot(persona).model_dump(mode="json")),
+            "profile": as_json(persona.profile.model_dump(mode="json")),
+            "provider": serving_provider(experiment.model_mode, persona.model.provider),
+            "member_id": seeds.row_id(experiment_id, _PERSONA),
+        },
+    )
+
+
+_LINES = """
+    SELECT m.id, m.seq, m.member_id <> :person_id AS is_persona, m.text, m.created_at, d.state,
+        (SELECT k.status FROM model_calls k WHERE k.draft_id = d.id ORDER BY k.attempt DESC LIMIT 1) AS status
+    FROM messages m LEFT JOIN drafts d ON d.thread_id = m.thread_id AND d.trigger_key = 'message:' || m.id
+    WHERE m.thread_id = :thread_id AND m.member_id IS NOT NULL
+"""
+_SOME_LINES = text(f"{_LINES} AND m.seq > :after_seq ORDER BY m.seq LIMIT :most")
+_ONE_LINE = text(f"{_LINES} AND m.id = CAST(:message_id AS uuid)")
+_REPLIES: dict[str, Reply] = {"wanted": "awaited", "thinking": "awaited", "ready": "awaited", "published": "given"}
+
+
+async def find(session: Session, owner_id: UUID, name: str, *, after_seq: int = 0, most: int = 1000) -> Chat | None:
+    """The chat that is going on, with what was said after `after_seq`; None when nothing was said yet."""
+    row = await session.first(_FIND, {"owner_id": owner_id, "persona": name})
+    if row is None:
+        return None
+    lines = await session.all(_SOME_LINES, {**_place(row.experiment_id), "after_seq": after_seq, "most": most})
+    return Chat(
+        experiment_id=row.experiment_id,
+        model_mode=row.model_mode,
+        lines=[_line(line) for line in lines],
+        is_awaiting_reply=await _is_awaited(session, row.experiment_id),
+    )
+
+
+def _line(row: Row) -> Line:
+    reply = None if row.is_persona or row.state is None else _REPLIES.get(row.state, "failed")
+    failure = (row.status if row.status not in (None, "ok") else row.state) if reply == "failed" else None
+    return Line(row.id, row.seq, row.is_persona, row.text, row.created_at, reply, failure)
+
+
+_CLEAR = text("UPDATE persona_chats SET cleared_at = :now WHERE experiment_id = :experiment_id")
+
+
+async def clear(session: Session, owner_id: UUID, name: str, now: datetime) -> None:
+    """Begin anew with the next message; twice is once. A reply that is being thought about is not said any more."""
+    chat = await session.first(_LOCK, {"owner_id": owner_id, "persona": name})
+    if chat is None:
+        return
+    await session.run(_CLEAR, {"experiment_id": chat.experiment_id, "now": now})
+    standing = await members.lock_standing(session, seeds.row_id(chat.experiment_id, _PERSON))
+    await members.end_member(session, standing, "left", "the chat was cleared", now, cause=CAUSE)

@@ -1,0 +1,78 @@
+"""A test chat with a persona, as the experiment that it is: one person, and a persona that answers every message."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from shared.contracts.experiment import ModelMode, Persona
+from shared.experiment.document import Experiment
+
+Json = Any
+
+STAGE: Final = "talk"
+_OPENING: Final = (
+    "You talk with somebody who wants to know you before you take part in a study. This is a test conversation: be the "
+    "person described below from the first word to the last."
+)
+_DESCRIPTION: Final = "A test conversation. Answer every message, in character."
+
+
+def chat_with(persona: Persona, mode: ModelMode) -> Experiment:
+    """The experiment of a test chat with this persona.
+
+    The persona is a mediator, so that it cannot leave, and has no chat settings that could keep it silent. Its prompt
+    is its own one for conversations, or one that is made of everything that is said of it.
+    """
+    return Experiment.model_validate(
+        {
+            "parley": 1,
+            "name": f"Test chat with {persona.id}",
+            "pace": "live",
+            "model_mode": mode,
+            "stages": [
+                {
+                    "id": STAGE,
+                    "kind": "group_chat",
+                    "name": "Test chat",
+                    "description": _DESCRIPTION,
+                    "progress": {"wait_for_all": False},
+                    "turn_taking": "select",
+                }
+            ],
+            "personas": [_as_it_chats(persona)],
+            "cohorts": [{"seats": [{"open": True}], "mediators": [persona.id]}],
+        }
+    )
+
+
+def _as_it_chats(persona: Persona) -> dict[str, Json]:
+    fields = persona.model_dump(mode="json")
+    own: Mapping[str, Json] = fields["prompts"]
+    prompt = own.get("group_chat") or _prompt(persona)
+    name = persona.profile.name or persona.id
+    return {**fields, "profile": {**fields["profile"], "name": name}, "chat": {}, "prompts": {STAGE: prompt}}
+
+
+def _prompt(persona: Persona) -> list[Json]:
+    texts = [_OPENING, *(text for text in (_who(persona), _goal(persona)) if text)]
+    return [
+        *({"type": "text", "text": text} for text in texts),
+        {"type": "profile_info"},
+        {"type": "persona_context"},
+        {"type": "stage_context"},
+        {"type": "task"},
+    ]
+
+
+def _who(persona: Persona) -> str:
+    role = f"Your role: {_sentence(persona.role)}" if persona.role.strip() else ""
+    return " ".join(part for part in (role, persona.backstory.strip()) if part)
+
+
+def _goal(persona: Persona) -> str:
+    return f"Your goal: {_sentence(persona.goal)}" if persona.goal.strip() else ""
+
+
+def _sentence(text: str) -> str:
+    """The text with one full stop, whether it came with one or not."""
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
