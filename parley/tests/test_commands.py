@@ -1,11 +1,14 @@
 """What the command line says without starting a lab: versions, checks, refusals."""
 
+import csv
 import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from shared.testing.workbooks import base_values, with_setting, xlsx_of
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -130,3 +133,58 @@ def test_a_table_of_personas_lies_beside_its_file(parley: Parley, tmp_path: Path
     refused = parley("validate", folder / "bad.yaml")
     assert refused.returncode == 2
     assert "personas_from.file" in refused.stderr
+
+
+def test_a_new_workbook_is_valid_as_it_is_and_never_written_over_another_file(parley: Parley, tmp_path: Path) -> None:
+    written = parley("workbook", "new", "my.xlsx")
+    content = (tmp_path / "my.xlsx").read_bytes()
+
+    assert (written.returncode, written.stderr) == (0, "")
+    assert "my.xlsx is valid: 'my_experiment', experiments: 2, sessions: 1" in parley("validate", "my.xlsx").stdout
+    assert parley("workbook", "new", "my.xlsx").returncode == 2
+    assert (tmp_path / "my.xlsx").read_bytes() == content
+
+
+def test_all_problems_of_a_workbook_are_told_with_their_cells(parley: Parley, tmp_path: Path) -> None:
+    values = with_setting(base_values(), temperature="hot")
+    values["treatments"][1][0] = None
+    (tmp_path / "bad.xlsx").write_bytes(xlsx_of(values))
+
+    result = parley("validate", "bad.xlsx")
+
+    assert result.returncode == 2
+    assert "experimental_setting!B5: the temperature is no number; expected a number from 0 to 2" in result.stderr
+    assert "treatments!A2: the label is missing" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_folder_of_csv_files_is_a_workbook(parley: Parley, tmp_path: Path) -> None:
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    for name, rows in base_values().items():
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+
+    assert "sessions: 4, tasks: 1" in parley("validate", "tables").stdout
+    (folder / "constants.csv").unlink()
+    assert "the sheet constants is missing" in parley("validate", "tables").stderr
+
+
+def test_warnings_about_a_workbook_are_told_and_forgiven(parley: Parley, tmp_path: Path) -> None:
+    (tmp_path / "odd.xlsx").write_bytes(xlsx_of(with_setting(base_values(), model_info="llama-9")))
+
+    result = parley("validate", "odd.xlsx")
+
+    assert result.returncode == 0
+    assert "Warning: experimental_setting!B3" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["absent.xlsx", "notes.xlsx"])
+def test_what_is_no_workbook_is_refused(parley: Parley, tmp_path: Path, name: str) -> None:
+    (tmp_path / "notes.xlsx").write_text("not a workbook")
+
+    result = parley("validate", name)
+
+    assert result.returncode == 2
+    assert name in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,7 +1,4 @@
-"""The command line: `parley up`, `run`, `validate`, `schema`, `personas`.
-
-A command imports the heavy modules that it needs.
-"""
+"""The command line. Each command imports the heavy modules that it needs."""
 
 import io
 import sys
@@ -109,13 +106,41 @@ def run(
 
 @app.command()
 def validate(
-    file: File,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="An experiment file, a workbook, or a folder with a CSV file for each sheet."
+        ),
+    ],
     data_dir: Annotated[
         Path | None,
         typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
     ] = None,
 ) -> None:
-    """Check an experiment file and tell every problem in it at once."""
+    """Check an experiment file or a workbook and tell every problem in it at once."""
+    from parley.workbook_file import is_workbook
+
+    if is_workbook(file):
+        _validate_workbook(file)
+    else:
+        _validate_experiment(file, data_dir)
+
+
+def _validate_workbook(file: Path) -> None:
+    from parley.workbook_file import read_workbook
+
+    workbook = read_workbook(file)
+    for warning in workbook.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    design = workbook.designs[0]
+    typer.echo(
+        f"{file} is valid: {workbook.experiment_id!r}, experiments: {len(workbook.designs)}, "
+        f"sessions: {design.settings.num_sessions}, tasks: {len(design.tasks)}, "
+        f"treatments: {len(design.arms)}, roles: {len(design.user_roles)}, profiles: {len(design.profiles)}."
+    )
+
+
+def _validate_experiment(file: Path, data_dir: Path | None) -> None:
     from parley.experiment_file import read_file
     from parley.library import look_up
 
@@ -131,6 +156,26 @@ def validate(
     )
     if data_dir is None and experiment_file.named:
         typer.echo(f"It needs these personas of the library: {', '.join(experiment_file.named)}.")
+
+
+workbook_commands = typer.Typer(no_args_is_help=True)
+app.add_typer(workbook_commands, name="workbook", help="Experiments that are written in spreadsheets.")
+
+
+@workbook_commands.callback()
+def _workbook() -> None:
+    pass
+
+
+@workbook_commands.command()
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The .xlsx file to write.")],
+) -> None:
+    """Write a workbook to start from: a worked row on every sheet, and a note on every key and column."""
+    from parley.workbook_file import write_template
+
+    write_template(file)
+    typer.echo(f"Wrote {file}. Fill it in, then: parley validate {file}")
 
 
 @app.command()

@@ -7,4 +7,5 @@ from shared.importers.workbook.csv_tables import read_csv_tables as read_csv_tab
 from shared.importers.workbook.design import Design as Design
 from shared.importers.workbook.design import Workbook as Workbook
 from shared.importers.workbook.reading import read as read
+from shared.importers.workbook.template import template as template
 from shared.importers.workbook.xlsx import read_xlsx as read_xlsx

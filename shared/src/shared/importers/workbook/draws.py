@@ -1,7 +1,7 @@
 """The draws of a workbook, in two ways: number for number as the reference draws, or from a seed for every draw.
 
 The reference seeds the one generator it has with the same number before each draw, so its draws go together; sessions
-all get tied tasks in the same order. `parley` gives each draw of each session a seed of its own. See decision 0014.
+all get tied tasks in the same order. `parley` gives each draw of each session a seed of its own. See decision 0015.
 """
 
 from abc import ABC, abstractmethod

@@ -1,0 +1,56 @@
+"""Workbooks as the command line takes them: an .xlsx file, or a folder with a CSV file for each sheet."""
+
+from pathlib import Path
+from typing import Final
+
+from shared.errors import InvalidInput, TooLarge
+from shared.importers.workbook import Workbook, read, read_csv_tables, read_xlsx, template
+from shared.importers.workbook.xlsx import MAX_BYTES
+
+_SUFFIXES: Final = (".xlsx", ".xlsm", ".xls")
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether this is to be read as a workbook and not as an experiment file."""
+    return path.suffix.lower() in _SUFFIXES or path.is_dir()
+
+
+def read_workbook(path: Path) -> Workbook:
+    """The workbook in this file or folder.
+
+    Raises:
+        InvalidInput: it cannot be read, or with everything that is wrong in it.
+        TooLarge: nobody fills in such a workbook by hand.
+    """
+    if not path.is_dir():
+        return read(read_xlsx(_content(path), path.name), str(path))
+    tables = {table.stem: _content(table) for table in sorted(path.glob("*.csv"))}
+    return read(read_csv_tables(tables, path.name), str(path))
+
+
+def write_template(path: Path) -> None:
+    """Writes the documented template; never over a file that is there.
+
+    Raises:
+        InvalidInput: there is such a file, or it cannot be written.
+    """
+    if path.suffix.lower() != ".xlsx":
+        raise InvalidInput(f"{path} does not end in .xlsx.")
+    try:
+        with path.open("xb") as file:
+            file.write(template())
+    except FileExistsError as error:
+        raise InvalidInput(f"{path} is there already. Take another name, or move it away.") from error
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
+    if len(content) > MAX_BYTES:
+        raise TooLarge(f"{path} has more than {MAX_BYTES} bytes.")
+    return content
