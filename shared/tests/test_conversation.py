@@ -1,104 +1,18 @@
 """Turn-taking and publishing as pure functions: whatever happens in a thread, its invariants hold."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
-from uuid import UUID, uuid5
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared import conversation
-from shared.contracts.experiment import ChatSettings, Profile
-from shared.conversation import Change, Draft, NewMessage, Scene, Turn, next_change, typing_seconds
+from shared.conversation import typing_seconds
 from shared.stage import Member
-from shared.stages.group_chat.config import GroupChatStage
-
-NAMESPACE = UUID(int=7)
-START_OF_TIME = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def a_member(name: str, *, kind: str = "participant", player: str = "agent", **chat: object) -> Member:
-    return Member(
-        id=uuid5(NAMESPACE, name),
-        path=f"c1/{name}",
-        kind="mediator" if kind == "mediator" else "participant",
-        player="person" if player == "person" else "agent",
-        profile=Profile(name=name.title()),
-        chat=ChatSettings.model_validate(chat),
-    )
-
-
-def a_scene(*members: Member, pace: str = "live", **stage: object) -> Scene:
-    return Scene(
-        experiment_id=NAMESPACE,
-        cohort_id=uuid5(NAMESPACE, "c1"),
-        thread_id=uuid5(NAMESPACE, "thread"),
-        path="c1/talk/group",
-        stage=GroupChatStage.model_validate({"id": "talk", "kind": "group_chat", **stage}),
-        seed=1,
-        pace="fast" if pace == "fast" else "live",
-        now=START_OF_TIME,
-        opened_at=START_OF_TIME,
-        ended=False,
-        held=False,
-        last_seq=0,
-        last_spoken_id=None,
-        last_spoken_trigger=None,
-        last_author_id=None,
-        last_text="",
-        agent_run=0,
-        clock_ms=0,
-        turn=Turn(),
-        members=members,
-        providers={member.id: "mock" for member in members if member.player == "agent"},
-        drafts=(),
-    )
-
-
-class World:
-    """Ten lines of database: a trigger log, a transcript, and the promise to write a change whole or not at all."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.claims: dict[str, UUID] = {}
-        self.messages: list[NewMessage] = []
-        self.outcomes: dict[UUID, str] = {}
-
-    def write(self, change: Change) -> None:
-        draft = change.claims
-        if draft is not None and draft.trigger_key in self.claims:
-            self.outcomes[draft.id] = "lost_claim"
-            self.write(conversation.lose(self.scene, draft))
-            return
-        if draft is not None:
-            self.claims[draft.trigger_key] = draft.id
-            self.outcomes[draft.id] = "published"
-        assert not (self.scene.ended and change.messages), "nothing is said after the end"
-        self.messages += change.messages
-        self.outcomes |= {closed.id: state for closed, state in change.closed}
-        self.scene = change.after
-
-    def advance(self) -> None:
-        for _ in range(1000):
-            change = next_change(self.scene)
-            if change is None:
-                return
-            self.write(change)
-        raise AssertionError("the thread never comes to rest")
-
-    def save(self, draft: Draft, **reply: object) -> None:
-        ready = replace(draft, state="ready", **reply)  # type: ignore[arg-type]
-        others = (other for other in self.scene.drafts if other.id != draft.id)
-        self.scene = replace(self.scene, drafts=(*others, ready))
-
-    def set_present(self, member: Member, present: bool) -> None:
-        members = tuple(
-            replace(other, present=present) if other.id == member.id else other for other in self.scene.members
-        )
-        self.scene = replace(self.scene, members=members)
-
+from shared.testing.thread_world import World, a_member, a_scene
 
 ROOM = (
     a_member("ada"),
@@ -111,23 +25,37 @@ ROOM = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+STAGES = st.fixed_dictionaries(
+    {
+        "turn_taking": st.sampled_from(["race", "select", "round"]),
+        "time_limit_seconds": st.sampled_from([None, 20.0]),
+        "minimum_seconds": st.sampled_from([None, 5.0]),
+        "ready_check_every": st.sampled_from([None, 1]),
+        "wake_up_after_seconds": st.sampled_from([None, 4.0]),
+        "topics": st.sampled_from([(), ({"id": "a", "name": "A"}, {"id": "b", "name": "B"})]),
+        "max_agent_run": st.just(6),
+    }
+)
+HAPPENINGS = ["reply"] * 4 + ["post", "leave", "later", "again", "fail", "go on", "wake", "time"]
+
+
+@settings(max_examples=500, deadline=None)
 @given(
     data=st.data(),
     members=st.sets(st.sampled_from(ROOM), min_size=1).map(lambda chosen: tuple(sorted(chosen, key=lambda m: m.path))),
     pace=st.sampled_from(["live", "fast"]),
-    limit=st.sampled_from([None, 20.0]),
+    stage=STAGES,
 )
 def test_whatever_happens_one_reply_per_trigger_no_gaps_and_silence_after_the_end(
-    data: st.DataObject, members: tuple[Member, ...], pace: str, limit: float | None
+    data: st.DataObject, members: tuple[Member, ...], pace: str, stage: dict[str, Any]
 ) -> None:
-    world = World(a_scene(*members, pace=pace, time_limit_seconds=limit, max_agent_run=6))
+    world = World(a_scene(*members, pace=pace, **stage))
     world.advance()
     for _ in range(data.draw(st.integers(0, 25))):
         scene = world.scene
         thinking = [draft for draft in scene.drafts if draft.state == "wanted"]
         present_people = [m for m in scene.members if m.player == "person" and m.present]
-        happening = data.draw(st.sampled_from(["reply", "reply", "reply", "post", "leave", "later", "again"]))
+        happening = data.draw(st.sampled_from(HAPPENINGS))
         if happening == "reply" and thinking:
             draft = data.draw(st.sampled_from(thinking))
             world.save(
@@ -137,7 +65,7 @@ def test_whatever_happens_one_reply_per_trigger_no_gaps_and_silence_after_the_en
                 due_at=scene.now + timedelta(seconds=data.draw(st.integers(0, 3))),
                 finish_ms=scene.clock_ms + data.draw(st.integers(0, 9000)),
             )
-        elif happening == "post" and present_people and not scene.ended:
+        elif happening == "post" and present_people and world.may_speak(present_people[0]):
             world.write(conversation.say(scene, present_people[0], "What do you think?"))
         elif happening == "leave":
             member = data.draw(st.sampled_from(scene.members))
@@ -145,6 +73,14 @@ def test_whatever_happens_one_reply_per_trigger_no_gaps_and_silence_after_the_en
             goodbye = conversation.say_goodbye(world.scene, member)
             if goodbye is not None:
                 world.write(goodbye)
+        elif happening == "fail" and thinking:
+            world.fail(data.draw(st.sampled_from(thinking)))
+        elif happening == "go on" and present_people:
+            world.write_if(conversation.go_on(scene, present_people[0]))
+        elif happening == "wake":
+            world.write_if(conversation.wake_up(scene, data.draw(st.integers(1, 4))))
+        elif happening == "time" and not scene.ended:
+            world.write(conversation.time_is_up(scene))
         elif happening == "later":
             world.scene = replace(scene, now=scene.now + timedelta(seconds=data.draw(st.integers(0, 30))))
         world.advance()

@@ -13,8 +13,9 @@ from shared.bus.in_process import InProcessBus
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.conversation import end
 from shared.db import drafts
-from shared.db.conversation import _write, lock_scene
+from shared.db.conversation import _write
 from shared.db.members import end_member, lock_standing, move_on
+from shared.db.scenes import lock_scene
 from shared.db.session import Database
 from shared.db.watch import find_stuck
 from shared.testing.buses import Inbox

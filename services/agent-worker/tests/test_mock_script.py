@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from agent_worker.models.mock import MockModel, mock_reply
 from agent_worker.models.rehearsal import failure, latency_seconds
+from shared.chat.replies import SpeakReply, TalkReply
 from shared.contracts.mock_script import MockScript
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from shared.db.session import Database
-from shared.stages.group_chat.config import SpeakReply, TalkReply
 from tests.flows.drain import DrainLab
 
 

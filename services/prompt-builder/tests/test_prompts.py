@@ -20,7 +20,7 @@ from prompt_builder.app import build_prompt, create_app
 from shared import seeds
 from shared.contracts.prompts import Prompt
 from shared.db import experiments, tables
-from shared.db.session import Database, connect
+from shared.db.session import Database, as_json, connect
 from shared.errors import NotFound, Unavailable
 from shared.experiment import Experiment, resolve, validate
 from shared.testing.statements import counted
@@ -68,6 +68,9 @@ EXPERIMENT: dict[str, Any] = {
         {"seats": [{"persona": "ann"}, {"persona": "bob"}, {"persona": "nobody", "count": 2}], "mediators": ["mo"]},
     ],
 }
+
+
+_HAS_LEFT = text("UPDATE threads SET turn_state = CAST(:ready AS jsonb) WHERE id = :thread_id")
 
 
 @dataclass
@@ -129,6 +132,13 @@ class Room:
     async def want_talk(self, author: str, as_of_seq: int, **fields: Any) -> UUID:
         fields = {"thread_id": self.thread_id, "trigger_key": f"message:{uuid4()}", "as_of_seq": as_of_seq, **fields}
         return await self._want(author, "talk", "talk", **fields)
+
+    async def leave(self, author: str) -> None:
+        """The member is ready to end the conversation."""
+        async with self.database.transaction() as session:
+            await session.run(
+                _HAS_LEFT, {"thread_id": self.thread_id, "ready": as_json({"ready": [self.members[author]]})}
+            )
 
     async def want_page(self, author: str, stage_id: str) -> UUID:
         ask_id = uuid4()
@@ -344,6 +354,7 @@ async def test_a_page_after_the_conversation_shows_it_until_its_author_left(room
     await room.say(2, None, "Ann has left the chat.")
     left_at = NOW + timedelta(seconds=2)
     await room.want_talk("Ann", as_of_seq=0, state="declined", ready_to_end=True, closed_at=left_at)
+    await room.leave("Ann")
     draft_id = await room.want_page("Ann", "after")
     before = await room.prompt(draft_id)
 

@@ -28,6 +28,12 @@ MEDIATE = "mediate"
 SPEAK = "speak"
 """The purpose of the words of somebody whose turn it is: speaking is not up to them."""
 
+WAKE = "wake"
+"""The purpose of words after a silence: to talk if one likes, knowing that nobody has said anything for a while."""
+
+READY = "ready"
+"""The purpose of asking somebody who is not to speak now whether they are ready to end."""
+
 PAGE = ""
 """The key of the answer that is a member's page on a stage; other keys are entries such as `round:7/move`."""
 
@@ -56,11 +62,12 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Speaker:
-    """A member in a thread: how often they spoke there, and whether they said that they are ready to end."""
+    """A member in a thread: how often they spoke there, whether they are ready to end, or done with the topic."""
 
     member: Member
     spoken: int = 0
     ready: bool = False
+    done: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,13 @@ class Thread:
     `trigger_key` is what is to be answered now; `asked` are the members who were asked about it already. `agent_run`
     counts agents' messages since a person last spoke. `message_count` includes system messages; `last_text` is what was
     said last by a member.
+
+    `seed_text` is the same for the same seed and cohort. `failed` are those of whom no usable reply came,
+    `unreachable` those of them whose model did not answer. `heard` says how many messages members had said when an
+    agent was last asked something. `topic` counts from 0. `order`, `cycle`
+    and `holder` are about turns, `skips` of which passed unused since somebody spoke. `wake_ups` counts those since
+    somebody spoke. `is_thinking`: an agent is at work on the current trigger. `is_overtime`: the time limit has passed.
+    Times are since the opening; `started_ms` is when a member first spoke, `silent_ms` how long ago one last did.
     """
 
     path: str
@@ -82,18 +96,62 @@ class Thread:
     asked: frozenset[UUID] = frozenset()
     ended: bool = False
     last_text: str = ""
+    seed_text: str = ""
+    failed: frozenset[UUID] = frozenset()
+    unreachable: frozenset[UUID] = frozenset()
+    heard: Mapping[UUID, int] = field(default_factory=dict)
+    topic: int = 0
+    order: tuple[UUID, ...] = ()
+    cycle: int = 0
+    holder: UUID | None = None
+    skips: int = 0
+    wake_ups: int = 0
+    is_overtime: bool = False
+    is_thinking: bool = False
+    elapsed_ms: int = 0
+    started_ms: int | None = None
+    silent_ms: int = 0
+
+    @property
+    def said(self) -> int:
+        """How many messages members have said."""
+        return sum(speaker.spoken for speaker in self.speakers)
+
+    def speaker(self, member_id: UUID | None) -> Speaker | None:
+        """The member in this thread; None when they have no part in it."""
+        return next((speaker for speaker in self.speakers if speaker.member.id == member_id), None)
+
+
+@dataclass(frozen=True, slots=True)
+class NextTurn:
+    """Whose turn it is from now on; `order` and `cycle` are kept for the turns after it. `is_skip`: the last passed."""
+
+    order: tuple[UUID, ...]
+    cycle: int
+    holder: UUID
+    is_skip: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
     """Who is asked to speak next: some members at once, nobody for now, or nobody ever again (`over` says why).
 
-    `purpose` is what they are asked for: to talk if they like (TALK), or to speak now (SPEAK).
+    `purpose` is what they are asked for: to talk if they like (TALK), to speak now (SPEAK). `others` are asked at the
+    same time, and only whether they are ready to end. `turn` opens the next turn. `notice` is a line of the lab's,
+    said once. `wake_after_seconds` asks everybody again when nobody has spoken for so long; `retry_after_seconds` does
+    so when no model could be reached, in real time whatever the pace. `rests` says why nobody is asked
+    although somebody could be.
     """
 
     speakers: tuple[UUID, ...] = ()
     purpose: str = TALK
     over: str | None = None
+    others: tuple[UUID, ...] = ()
+    turn: NextTurn | None = None
+    notice: str | None = None
+    wake_after_seconds: float | None = None
+    retry_after_seconds: float | None = None
+    rests: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +166,7 @@ class Message:
     author_name: str
     text: str
     elapsed_ms: int
+    topic: str | None = None
     answered: "Message | None" = None
 
 
@@ -208,6 +267,8 @@ class StageKind(ABC, Generic[ConfigT]):
 
     config_model: ClassVar[type[StageConfig]]
     has_thread: ClassVar[bool] = False
+    has_private_threads: ClassVar[bool] = False
+    """Every participant has a thread of their own with the mediators, instead of one for all."""
     has_shared_asks: ClassVar[bool] = False
 
     @abstractmethod
@@ -325,10 +386,30 @@ class StageKind(ABC, Generic[ConfigT]):
         """How long the stage's thread may last from its opening; None: no limit."""
         return None
 
+    def outlasts_its_limit(self, stage: ConfigT, thread: Thread) -> bool:
+        """Whether the thread goes on when its time is up, until `next_wave` says that it is over."""
+        return False
+
+    def too_early(self, stage: ConfigT, thread: Thread) -> str | None:
+        """Why nobody may leave the thread yet, in words for a member; None when they may."""
+        return None
+
+    def topics(self, stage: ConfigT) -> Sequence[tuple[str, str]]:
+        """Id and name of what is talked about, one after another; empty: no topics."""
+        return ()
+
+    def may_not_speak(self, stage: ConfigT, thread: Thread, member_id: UUID) -> str | None:
+        """Why this person may not say anything now, in words for them; None when they may."""
+        return None
+
+    def may_call_off(self, stage: ConfigT, thread: Thread, member_id: UUID) -> bool:
+        """Whether this person may call off the reply that is being thought about."""
+        return False
+
     def next_wave(self, stage: ConfigT, thread: Thread, rng: Random) -> Wave:
         """Who is asked to speak now; `rng` is of this turn alone. Only for kinds with a thread."""
         raise NotImplementedError(f"{type(self).__name__} has no thread")
 
     def utterance(self, stage: ConfigT, reply: BaseModel) -> Utterance:
-        """What a validated reply to purpose `talk` says in the thread. Only for kinds with a thread."""
+        """What a validated reply says in the thread. Only for kinds with a thread."""
         raise NotImplementedError(f"{type(self).__name__} has no thread")

@@ -57,13 +57,13 @@ async def _act(session: Session, standing: Standing, now: datetime) -> bool:
     stage = standing.stage
     assert stage is not None
     kind = kind_of(stage)
-    view = standing.view(stage)
+    view = standing.view(stage, now)
     wanted = [] if kind.has_shared_asks else kind.next_asks(stage, view)
     if wanted:
         await open_asks(session, standing, wanted, now)
         return False
     standing = await _with_page(session, standing, stage, now)
-    view = await _take_part(session, standing, stage, standing.view(stage), now)
+    view = await _take_part(session, standing, stage, standing.view(stage, now), now)
     if kind.blocked_by(stage, standing.member, view):
         return False
     return await move_on(session, standing, now, cause=CAUSE)
@@ -73,7 +73,7 @@ async def _with_page(session: Session, standing: Standing, stage: StageConfig, n
     """Write the page that the member's entries come to, when there is one and it is not written yet."""
     if (stage.id, PAGE) in standing.answers:
         return standing
-    page = kind_of(stage).page_answer(stage, standing.member, standing.view(stage))
+    page = kind_of(stage).page_answer(stage, standing.member, standing.view(stage, now))
     if page is None:
         return standing
     await write_page(session, standing, page, now)

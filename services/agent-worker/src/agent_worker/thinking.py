@@ -282,7 +282,7 @@ class Thinker:
                 await drafts.save_call(session, call_row(lease, attempt))
                 await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
                 return
-            value = _answer_of(lease, attempt.reply, standing.view(lease.stage))
+            value = _answer_of(lease, attempt.reply, standing.view(lease.stage, now))
             if await asks.answer_by_reply(session, lease, call_row(lease, attempt), value, now):
                 await _act_on(session, standing, lease, value, now)
         await reached("reply.published")
@@ -364,7 +364,7 @@ async def _do_without(
         return
     value = None
     if decision == "default":
-        value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage), last_reply)
+        value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage, now), last_reply)
     if await asks.answer_for_want_of_one(session, ask_id, value, reason, now):
         await _act_on(session, standing, lease, value, now)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
@@ -60,22 +61,22 @@ def _mark(standing: Standing, index: int) -> StageMark:
     return StageMark(id=stage.id, title=stage.title, kind=stage.kind, state=state_of(standing, index))
 
 
-def page(standing: Standing, cursor: int, company: Sequence[Member]) -> Page:
+def page(standing: Standing, cursor: int, company: Sequence[Member], now: datetime) -> Page:
     """Where the participant is now."""
     stage = standing.stage
     is_shown = stage is not None and standing.is_in_progress
     return Page(
         me=me(standing, cursor),
-        page=stage_page(standing, stage, company) if stage is not None and is_shown else None,
+        page=stage_page(standing, stage, company, now) if stage is not None and is_shown else None,
     )
 
 
-def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member]) -> StagePage:
+def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member], now: datetime) -> StagePage:
     """What one stage shows that the participant has reached."""
     state = state_of(standing, standing.stage_ids.index(stage.id))
     assert state != "upcoming"
     is_locked = state == "locked"
-    view = view_of(standing, stage, company)
+    view = view_of(standing, stage, company, now)
     kind = kind_of(stage)
     return StagePage(
         stage_id=stage.id,
@@ -90,7 +91,7 @@ def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member]
     )
 
 
-def view_of(standing: Standing, stage: StageConfig, company: Sequence[Member]) -> StageView:
+def view_of(standing: Standing, stage: StageConfig, company: Sequence[Member], now: datetime) -> StageView:
     """What the rules may read: the stage, everybody who is there, and the participant's answers of earlier stages."""
     before = standing.stage_ids[: standing.stage_ids.index(stage.id)]
     earlier = {
@@ -99,7 +100,7 @@ def view_of(standing: Standing, stage: StageConfig, company: Sequence[Member]) -
         if key == PAGE and stage_id in before
     }
     members = tuple(company) or (standing.member,)
-    return replace(standing.view(stage), members=members, earlier=earlier, variables=standing.design.variables)
+    return replace(standing.view(stage, now), members=members, earlier=earlier, variables=standing.design.variables)
 
 
 def with_answer(view: StageView, member_id: UUID, answer: Json) -> StageView:

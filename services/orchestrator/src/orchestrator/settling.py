@@ -10,13 +10,12 @@ from orchestrator.asking import settle_asks
 from orchestrator.rules import as_member, has_arrived, is_over, may_open, on_stage, participants
 from shared import seeds
 from shared.contracts.experiment import StageConfig
-from shared.conversation import TIME_IS_UP
 from shared.db import settling
-from shared.db.conversation import advance_thread, end_thread, open_thread
+from shared.db.conversation import advance_thread, end_thread, open_thread, time_out_thread, wake_thread
 from shared.db.experiments import end_when_done
 from shared.db.members import wake_agents
 from shared.db.session import Database, Session
-from shared.db.settling import Attendee, CohortState, OpenThread
+from shared.db.settling import Attendee, CohortState, DueTimer, OpenThread
 from shared.stage import Json
 from shared.stages import kind_of
 
@@ -67,7 +66,7 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
         return True
     for stage, _ in open_stages:
         if kind_of(stage).has_thread:
-            await _settle_thread(session, cohort, stage, now)
+            await _settle_threads(session, cohort, stage, now)
     return False
 
 
@@ -96,20 +95,28 @@ def _who_may_act(cohort: CohortState, stage: StageConfig) -> list[Attendee]:
     here = on_stage(cohort.members, stage.id)
     if stage.id not in cohort.draws:
         return here
-    thread = _thread_of(cohort, stage)
-    return [member for member in here if thread is not None and (thread.ended or member.id in thread.ready)]
+    threads = {thread.scope: thread for thread in cohort.threads if thread.stage_id == stage.id}
+    own = ((member, threads.get(_scope_of(stage, member))) for member in here)
+    return [member for member, thread in own if thread is not None and (thread.ended or member.id in thread.ready)]
 
 
-def _thread_of(cohort: CohortState, stage: StageConfig) -> OpenThread | None:
-    return next((thread for thread in cohort.threads if thread.stage_id == stage.id), None)
+def _scope_of(stage: StageConfig, member: Attendee) -> str:
+    """The name of the thread of this stage in which the participant talks."""
+    return f"private:{member.path}" if kind_of(stage).has_private_threads else "group"
 
 
-async def _settle_thread(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> None:
-    """Begin the stage's conversation when the first participant is there, and do what is due in it."""
-    thread = _thread_of(cohort, stage)
-    if thread is None and not on_stage(cohort.members, stage.id):
-        return
-    path = f"{cohort.path}/{stage.id}/group"
+async def _settle_threads(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> None:
+    """Begin the stage's conversations when the first participant is there, and do what is due in them."""
+    threads = {thread.scope: thread for thread in cohort.threads if thread.stage_id == stage.id}
+    wanted = {_scope_of(stage, member) for member in on_stage(cohort.members, stage.id)}
+    for scope in sorted(wanted | set(threads)):
+        await _settle_thread(session, cohort, stage, scope, threads.get(scope), now)
+
+
+async def _settle_thread(
+    session: Session, cohort: CohortState, stage: StageConfig, scope: str, thread: OpenThread | None, now: datetime
+) -> None:
+    path = f"{cohort.path}/{stage.id}/{scope.rpartition('/')[2]}"
     thread_id = seeds.row_id(cohort.experiment_id, path)
     if thread is None:
         await open_thread(
@@ -117,7 +124,7 @@ async def _settle_thread(session: Session, cohort: CohortState, stage: StageConf
             thread_id=thread_id,
             cohort_id=cohort.id,
             stage_id=stage.id,
-            scope="group",
+            scope=scope,
             path=path,
             now=now,
             timer=_time_limit(cohort, stage, path, now),
@@ -143,18 +150,20 @@ async def fire_due_timers(database: Database, now: datetime) -> int:
     async with database.transaction() as session:
         due = await settling.due_timers(session, now)
     fired = 0
-    for timer_id, thread_id in due:
+    for timer in due:
         try:
-            fired += await _fire(database, timer_id, thread_id, now)
+            fired += await _fire(database, timer, now)
         except Exception:
             # One that cannot take effect must not keep the others from theirs.
-            log.exception("timer.failed", timer=str(timer_id))
+            log.exception("timer.failed", timer=str(timer.id))
     return fired
 
 
-async def _fire(database: Database, timer_id: UUID, thread_id: UUID | None, now: datetime) -> bool:
+async def _fire(database: Database, timer: DueTimer, now: datetime) -> bool:
     async with database.transaction() as session:
-        has_fired = await settling.fire(session, timer_id, thread_id, now)
-        if has_fired and thread_id is not None:
-            await end_thread(session, thread_id, now, reason=TIME_IS_UP, cause="timer")
+        has_fired = await settling.fire(session, timer, now)
+        if has_fired and timer.purpose == "wake_up":
+            await wake_thread(session, timer.thread_id, timer.generation, now)
+        elif has_fired:
+            await time_out_thread(session, timer.thread_id, now)
     return has_fired

@@ -466,6 +466,8 @@ class MessageResource(Resource):
     author: Author | None
     """Null for what the lab says."""
     text: str = Field(examples=["Hello all!"])
+    topic: str | None = None
+    """The topic that it was said about; null in a conversation without topics."""
     reply_to: UUID | None
     """The message that this one answers."""
     quote: QuoteResource | None

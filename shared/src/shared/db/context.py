@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 from shared.audience import may_read
 from shared.contracts.experiment import AgentConfig, StageConfig
-from shared.db.conversation import as_member
 from shared.db.designs import design
+from shared.db.scenes import as_member
 from shared.db.session import Database, Row, Session
 from shared.errors import NotFound
 from shared.stage import PAGE, Ask, Json, Member, Message, StageView
@@ -83,8 +83,8 @@ class PromptContext:
         )
 
 
-# A member who was ready to end left that conversation in the transaction that closed the draft saying so: of what was
-# said there afterwards the member knows nothing, however late the prompt is made.
+# A member who was ready to end left that conversation in the transaction that closed the last draft saying so: of what
+# was said there afterwards the member knows nothing, however late the prompt is made.
 _CONTEXT = text(
     """
     SELECT d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind, m.stage_ids, m.agent_config,
@@ -97,7 +97,9 @@ _CONTEXT = text(
                 THEN o.stage_ids[1:o.position + 1] END
         ) ORDER BY o.path)
         FROM members o
-        WHERE o.cohort_id = d.cohort_id AND (o.id = d.member_id OR o.status <> 'expected')) AS members,
+        WHERE o.cohort_id = d.cohort_id AND (o.id = d.member_id OR o.status <> 'expected')
+            AND (o.kind = 'mediator' OR here.scope IS NULL OR here.scope IN ('group', 'private:' || o.path))
+        ) AS members,
         (SELECT json_object_agg(s.stage_id, json_build_array(s.draws, s.state))
             FROM cohort_stages s WHERE s.cohort_id = d.cohort_id) AS opened,
         (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{}'))
@@ -109,13 +111,14 @@ _CONTEXT = text(
         FROM answers a
         WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at <= k.as_of) AS counted,
         (SELECT json_agg(json_build_array(
-            t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience,
+            t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience, x.topic,
             (SELECT q.seq FROM messages q WHERE q.id = x.reply_to AND q.thread_id = t.id)
         ) ORDER BY t.stage_id, x.seq)
         FROM threads t
             LEFT JOIN LATERAL (
-                SELECT min(o.closed_at) AS at FROM drafts o
-                WHERE t.stage_id <> d.stage_id AND o.thread_id = t.id AND o.member_id = m.id AND o.ready_to_end
+                SELECT max(o.closed_at) AS at FROM drafts o
+                WHERE t.stage_id <> d.stage_id AND t.turn_state -> 'ready' ? CAST(m.id AS text)
+                    AND o.thread_id = t.id AND o.member_id = m.id AND o.ready_to_end
                     AND m.kind = 'participant' AND o.state IN ('published', 'declined', 'moved_on', 'lost_claim')
             ) gone ON true
             JOIN messages x ON x.thread_id = t.id
@@ -125,6 +128,7 @@ _CONTEXT = text(
             AND (gone.at IS NULL OR x.created_at <= gone.at)) AS messages
     FROM drafts d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
+        LEFT JOIN threads here ON here.id = d.thread_id
     WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
     """
 )
@@ -209,20 +213,18 @@ def _messages(rows: Sequence[Sequence[Any]], members: Sequence[Member], reader: 
     authors = {str(member.id): member for member in members}
     # By number: a reader has part in one thread of a stage.
     transcripts: dict[str, dict[int, Message]] = {}
-    for stage_id, seq, author_id, author_kind, said, elapsed_ms, audience, answered_seq in rows:
+    for stage_id, seq, author_id, author_kind, said, elapsed_ms, audience, topic, answered_seq in rows:
         if may_read(str(reader), author=author_id, audience=audience):
             author = None if author_kind == "system" else authors.get(author_id)
             transcript = transcripts.setdefault(stage_id, {})
             # What the reader may not read is not there, so it cannot be quoted.
-            transcript[seq] = _message(seq, author, said, elapsed_ms, transcript.get(answered_seq))
+            line = Message(seq, author.id if author else None, author.name if author else "", said, elapsed_ms, topic)
+            transcript[seq] = _answering(line, transcript.get(answered_seq))
     return {stage_id: tuple(transcript.values()) for stage_id, transcript in transcripts.items()}
 
 
-def _message(seq: int, author: Member | None, said: str, elapsed_ms: int, answered: Message | None) -> Message:
-    quoted = None if answered is None else replace(answered, answered=None)
-    if author is None:
-        return Message(seq, None, "", said, elapsed_ms, quoted)
-    return Message(seq, author.id, author.name, said, elapsed_ms, quoted)
+def _answering(message: Message, answered: Message | None) -> Message:
+    return message if answered is None else replace(message, answered=replace(answered, answered=None))
 
 
 _PING = text("SELECT 1")

@@ -1,11 +1,11 @@
-"""Threads: reading a scene under its lock, writing one change, and doing everything that is due in a thread.
+"""Threads: writing one change, and doing everything that is due in a thread.
 
 Lock order: member, thread, draft. A worker that saves a reply holds its own draft's row before the thread's lock; under
 the thread's lock only drafts that are wanted or ready are touched, and nobody holds those while waiting for a thread.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,6 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.checkpoints import reached
-from shared.contracts.experiment import ChatSettings, Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, Hint, provider_queue
 from shared.conversation import (
     Change,
@@ -21,175 +20,26 @@ from shared.conversation import (
     NewDraft,
     NewMessage,
     Scene,
-    Turn,
+    call_off,
     end,
+    go_on,
+    has_more_topics,
     lose,
     next_change,
     say,
     say_goodbye,
+    time_is_up,
+    topic_of,
+    view_of,
+    wake_up,
 )
-from shared.db.designs import stage_of
 from shared.db.messages import QUOTED, joined, reactions
+from shared.db.scenes import AROUND, LAST, around_params, lock_scene, locked_thread, scene_of, turn_row
 from shared.db.session import FLUSH, Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound
 from shared.quotes import quote_of
 from shared.stage import Member
 from shared.stages import kind_of
-
-_LOCK = text(
-    """
-    SELECT t.id, t.cohort_id, t.stage_id, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger, t.last_author_id,
-        t.agent_run, t.clock_ms, t.turn_state, t.held, t.opened_at, t.ended_at,
-        e.id AS experiment_id, e.version, e.seed, e.pace, c.treatment_id
-    FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
-    WHERE t.id = :thread_id
-    FOR NO KEY UPDATE OF t
-    """
-)
-
-# A second statement, so that its snapshot is taken after the lock was got.
-_AROUND = """
-    SELECT
-        (SELECT jsonb_agg(jsonb_build_object(
-            'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
-            'provider', m.provider, 'chat', m.agent_config -> 'chat',
-            'present', m.status = 'in_progress'
-                AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id),
-            'awaited', m.kind = 'participant' AND m.status IN ('expected', 'in_progress')
-                AND coalesce(array_position(m.stage_ids, :stage_id) > m.position + 1, false)
-        ) ORDER BY m.path)
-        FROM members m WHERE m.cohort_id = :cohort_id) AS members,
-        (SELECT jsonb_agg(jsonb_build_object(
-            'id', d.id, 'path', d.path, 'member_id', d.member_id, 'trigger_key', d.trigger_key, 'state', d.state,
-            'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
-            'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end
-        ) ORDER BY d.path)
-        FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts,
-        (SELECT s.text FROM messages s WHERE s.id = :last_spoken_id) AS last_text
-"""
-_PRESENT = text(_AROUND)
-# For somebody who posts: who that is, and the message that stands when this one was posted before.
-_POSTING = text(
-    _AROUND
-    + """
-        , author.id AS author_id, posted.id AS posted_id, posted.seq, posted.elapsed_ms, posted.text,
-        posted.created_at, posted.reply_to,
-    """
-    + f"{QUOTED}, {reactions('posted.id')}"
-    + """
-    FROM (SELECT 1) AS one
-        LEFT JOIN members author ON author.cohort_id = :cohort_id
-            AND (author.id = :author_id OR author.token_hash = :token_hash)
-        LEFT JOIN messages posted ON posted.thread_id = :thread_id AND posted.member_id = author.id
-            AND posted.client_key = :client_key
-    """
-    + joined("coalesce(posted.reply_to, CAST(:reply_to AS uuid))", ":thread_id")
-)
-
-
-async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:
-    """Everything in the thread, under its lock until the transaction ends.
-
-    Raises:
-        NotFound: there is no such thread.
-    """
-    row = await _locked(session, thread_id)
-    around = await session.one(
-        _PRESENT,
-        {
-            "thread_id": thread_id,
-            "cohort_id": row.cohort_id,
-            "stage_id": row.stage_id,
-            "last_spoken_id": row.last_spoken_id,
-        },
-    )
-    return await _scene(session, row, around, now)
-
-
-async def _locked(session: Session, thread_id: UUID) -> Row:
-    row = await session.first(_LOCK, {"thread_id": thread_id})
-    if row is None:
-        raise NotFound("There is no such conversation.")
-    return row
-
-
-async def _scene(session: Session, row: Row, around: Row, now: datetime) -> Scene:
-    stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
-    members = around.members or []
-    return Scene(
-        experiment_id=row.experiment_id,
-        cohort_id=row.cohort_id,
-        thread_id=row.id,
-        path=row.path,
-        stage=stage,
-        seed=row.seed,
-        pace=row.pace,
-        now=now,
-        opened_at=row.opened_at,
-        ended=row.ended_at is not None,
-        held=row.held,
-        last_seq=row.last_seq,
-        last_spoken_id=row.last_spoken_id,
-        last_spoken_trigger=row.last_spoken_trigger,
-        last_author_id=row.last_author_id,
-        last_text=around.last_text or "",
-        agent_run=row.agent_run,
-        clock_ms=row.clock_ms,
-        turn=_turn(row.turn_state),
-        members=tuple(as_member(member) for member in members),
-        providers={UUID(member["id"]): member["provider"] for member in members if member["provider"]},
-        drafts=tuple(_draft(draft) for draft in around.drafts or ()),
-    )
-
-
-def as_member(fields: Mapping[str, Any]) -> Member:
-    return Member(
-        id=UUID(str(fields["id"])),
-        path=fields["path"],
-        kind=fields["kind"],
-        player=fields["player"],
-        profile=Profile.model_construct(**fields["profile"]),
-        present=fields["present"],
-        awaited=fields.get("awaited", False),
-        chat=ChatSettings.model_construct(**(fields["chat"] or {})),
-    )
-
-
-def _draft(fields: Mapping[str, Any]) -> Draft:
-    due_at = fields["due_at"]
-    return Draft(
-        id=UUID(fields["id"]),
-        path=fields["path"],
-        member_id=UUID(fields["member_id"]),
-        trigger_key=fields["trigger_key"],
-        state=fields["state"],
-        due_at=datetime.fromisoformat(due_at) if due_at else None,
-        finish_ms=fields["finish_ms"],
-        text=fields["text"],
-        explanation=fields["explanation"],
-        ready_to_end=fields["ready_to_end"],
-    )
-
-
-def _turn(stored: Mapping[str, Any]) -> Turn:
-    return Turn(
-        asked=frozenset(map(UUID, stored.get("asked", ()))),
-        wave=stored.get("wave", 0),
-        opened=frozenset(map(UUID, stored.get("opened", ()))),
-        ready=frozenset(map(UUID, stored.get("ready", ()))),
-        spoken={UUID(member_id): count for member_id, count in stored.get("spoken", {}).items()},
-    )
-
-
-def _turn_row(turn: Turn) -> dict[str, Any]:
-    return {
-        "asked": sorted(map(str, turn.asked)),
-        "wave": turn.wave,
-        "opened": sorted(map(str, turn.opened)),
-        "ready": sorted(map(str, turn.ready)),
-        "spoken": {str(member_id): count for member_id, count in turn.spoken.items()},
-    }
-
 
 # Messages, thread, drafts and timers in one statement. Everything but the closing of the claiming draft hangs on `won`.
 _CHANGE = """
@@ -202,12 +52,13 @@ _CHANGE = """
     ), won AS (
         SELECT 1 WHERE CAST(:claim_draft_id AS uuid) IS NULL OR EXISTS (SELECT FROM claim)
     ), said AS (
-        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, text, reply_to, client_key, trigger_key,
-            explanation, elapsed_ms, created_at)
-        SELECT m.id, :thread_id, m.seq, m.member_id, m.author_kind, m.text, m.reply_to, m.client_key, m.trigger_key,
-            m.explanation, m.elapsed_ms, :now
+        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, text, topic, reply_to, client_key,
+            trigger_key, explanation, elapsed_ms, created_at)
+        SELECT m.id, :thread_id, m.seq, m.member_id, m.author_kind, m.text, m.topic, m.reply_to, m.client_key,
+            m.trigger_key, m.explanation, m.elapsed_ms, :now
         FROM won, jsonb_to_recordset(CAST(:messages AS jsonb)) AS m(id uuid, seq int, member_id uuid, author_kind text,
-            text text, reply_to uuid, client_key text, trigger_key text, explanation text, elapsed_ms bigint)
+            text text, topic text, reply_to uuid, client_key text, trigger_key text, explanation text,
+            elapsed_ms bigint)
     ), thread AS (
         UPDATE threads SET last_seq = :last_seq, last_spoken_id = :last_spoken_id,
             last_spoken_trigger = :last_spoken_trigger, last_author_id = :last_author_id, agent_run = :agent_run,
@@ -233,6 +84,12 @@ _CHANGE = """
         FROM won, jsonb_to_recordset(CAST(:wanted AS jsonb)) AS w(id uuid, path text, member_id uuid, trigger_key text,
             wave int, as_of_seq int, purpose text, provider text, state text, reply jsonb, due_at timestamptz,
             finish_ms bigint)
+        ON CONFLICT DO NOTHING
+    ), armed AS (
+        INSERT INTO timers (id, path, cohort_id, thread_id, purpose, generation, due_at)
+        SELECT a.id, a.path, :cohort_id, :thread_id, a.purpose, a.generation, a.due_at
+        FROM won, jsonb_to_recordset(CAST(:timers AS jsonb)) AS a(id uuid, path text, purpose text, generation int,
+            due_at timestamptz)
         ON CONFLICT DO NOTHING
     ), stopped AS (
         UPDATE timers SET state = 'cancelled'
@@ -286,17 +143,18 @@ def _params(scene: Scene, change: Change) -> dict[str, Any]:
         "last_author_id": after.last_author_id,
         "agent_run": after.agent_run,
         "clock_ms": after.clock_ms,
-        "turn_state": as_json(_turn_row(after.turn)),
+        "turn_state": as_json(turn_row(after.turn)),
         "ended": change.end_reason is not None,
         "end_reason": change.end_reason,
         "closed": as_json([{"id": closed.id, "state": state} for closed, state in change.closed]),
         "wanted": as_json([_draft_row(wanted) for wanted in change.wanted]),
+        "timers": as_json([asdict(timer) for timer in change.timers]),
     }
 
 
 async def _leave_after_losing(session: Session, scene: Scene, draft: Draft, cause: str) -> Scene:
     change = lose(scene, draft)
-    return await _write(session, scene, change, cause) if change.messages else change.after
+    return change.after if change.after.turn == scene.turn else await _write(session, scene, change, cause)
 
 
 def _message_row(message: NewMessage) -> dict[str, Any]:
@@ -306,6 +164,7 @@ def _message_row(message: NewMessage) -> dict[str, Any]:
         "member_id": message.author.id if message.author else None,
         "author_kind": message.author.player if message.author else "system",
         "text": message.text,
+        "topic": message.topic,
         "reply_to": message.reply_to,
         "client_key": message.client_key,
         "trigger_key": message.trigger_key,
@@ -344,6 +203,7 @@ def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
         "quote": message.quote,
         "reactions": [],
         "elapsed_ms": message.elapsed_ms,
+        "topic": message.topic,
         "created_at": scene.now.isoformat().replace("+00:00", "Z"),
     }
 
@@ -367,6 +227,22 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
                 unsettles=bool(left),
             )
         )
+    for event_type, payload in _turn_news(scene, change.after):
+        session.record(
+            Event(
+                experiment_id=scene.experiment_id,
+                cohort_id=scene.cohort_id,
+                type=event_type,
+                actor="lab",
+                cause=cause,
+                subject=scene.path,
+                subject_id=scene.thread_id,
+                payload=payload,
+                public={"thread_id": str(scene.thread_id), "stage_id": scene.stage.id, **payload},
+                at=scene.now,
+            )
+        )
+        session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
     if change.end_reason is not None:
         session.record(
             Event(
@@ -394,6 +270,15 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
         session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
 
 
+def _turn_news(before: Scene, after: Scene) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What members are told of turn-taking: whose turn it is, what is talked about, that agents have stopped."""
+    if (before.turn.number, before.turn.topic) != (after.turn.number, after.turn.topic):
+        holder = after.turn.holder and str(after.turn.holder)
+        yield "thread.updated", {"whose_turn": holder, "topic": topic_of(after.stage, after.turn.topic)}
+    if after.turn.is_resting and not before.turn.is_resting:
+        yield "thread.rested", {"agent_run": after.agent_run}
+
+
 async def advance(session: Session, scene: Scene, *, cause: str, is_last: bool = False) -> Scene:
     """Write every change that is due in a locked scene, and return the scene after them; `is_last` as in `_write`."""
     while (change := next_change(scene)) is not None:
@@ -415,6 +300,25 @@ async def advance_thread(
     return await advance(session, await lock_scene(session, thread_id, now), cause=cause, is_last=is_last)
 
 
+# For somebody who posts: who that is, and the message that stands when this one was posted before.
+_POSTING = text(
+    AROUND
+    + """
+        , author.id AS author_id, posted.id AS posted_id, posted.seq, posted.elapsed_ms, posted.text,
+        posted.created_at, posted.reply_to, posted.topic,
+    """
+    + f"{QUOTED}, {reactions('posted.id')} "
+    + LAST
+    + """
+        LEFT JOIN members author ON author.cohort_id = :cohort_id
+            AND (author.id = :author_id OR author.token_hash = :token_hash)
+        LEFT JOIN messages posted ON posted.thread_id = :thread_id AND posted.member_id = author.id
+            AND posted.client_key = :client_key
+    """
+    + joined("coalesce(posted.reply_to, CAST(:reply_to AS uuid))", ":thread_id")
+)
+
+
 async def post_message(
     session: Session,
     thread_id: UUID,
@@ -433,35 +337,42 @@ async def post_message(
         NotFound: there is no such thread, or not for this author.
         Conflict: the thread is over, or the person is not (or no longer) in it.
     """
-    row = await _locked(session, thread_id)
+    row = await locked_thread(session, thread_id)
     around = await session.one(
         _POSTING,
         {
-            "thread_id": thread_id,
-            "cohort_id": row.cohort_id,
-            "stage_id": row.stage_id,
-            "last_spoken_id": row.last_spoken_id,
+            **around_params(row),
             "author_id": author if isinstance(author, UUID) else None,
             "token_hash": author if isinstance(author, str) else None,
             "client_key": client_key,
             "reply_to": reply_to,
         },
     )
-    scene = await _scene(session, row, around, now)
+    scene = await scene_of(session, row, around, now)
     if around.author_id is None:
         raise NotFound("There is no such conversation.")
-    person = scene.member(around.author_id)
+    person = _in_thread(scene, around.author_id)
     if around.posted_id is not None:
         return _as_posted(scene, person, around)
     if scene.ended:
         raise Conflict("The conversation is over; nothing can be said in it any more.", reason="thread_ended")
     if not person.present or scene.held:
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
+    not_now = kind_of(scene.stage).may_not_speak(scene.stage, view_of(scene), person.id)
+    if not_now is not None:
+        raise Conflict(not_now, reason="not_now")
     if reply_to is not None and not kind_of(scene.stage).has_replies_and_reactions(scene.stage):
         raise Conflict("In this conversation no message answers another.", reason="not_offered")
     change = _quoting(say(scene, person, message_text, client_key=client_key, reply_to=reply_to), around)
     await advance(session, await _write(session, scene, change, cause="request", is_last=True), cause="request")
     return public_message(scene, change.messages[0])
+
+
+def _in_thread(scene: Scene, member_id: UUID) -> Member:
+    for member in scene.members:
+        if member.id == member_id:
+            return member
+    raise NotFound("There is no such conversation.")
 
 
 def _quoting(change: Change, row: Row) -> Change:
@@ -477,6 +388,7 @@ def _as_posted(scene: Scene, author: Member, row: Row) -> dict[str, Any]:
         author=author,
         text=row.text,
         elapsed_ms=row.elapsed_ms,
+        topic=row.topic,
         reply_to=row.reply_to,
         quote=quote_of(row.quoted, None),
     )
@@ -486,8 +398,7 @@ def _as_posted(scene: Scene, author: Member, row: Row) -> dict[str, Any]:
 async def leave_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime, *, cause: str) -> None:
     """The lab's line that the member has left, and whatever follows from their leaving. Locks the thread."""
     scene = await lock_scene(session, thread_id, now)
-    member = next(member for member in scene.members if member.id == member_id)
-    goodbye = say_goodbye(scene, member)
+    goodbye = say_goodbye(scene, _in_thread(scene, member_id))
     if goodbye is not None:
         scene = await _write(session, scene, goodbye, cause)
     await advance(session, scene, cause=cause)
@@ -500,6 +411,59 @@ async def end_thread(session: Session, thread_id: UUID, now: datetime, *, reason
         return False
     await _write(session, scene, end(scene, reason), cause)
     return True
+
+
+async def time_out_thread(session: Session, thread_id: UUID, now: datetime) -> None:
+    """The thread's time limit takes effect. Locks the thread."""
+    scene = await lock_scene(session, thread_id, now)
+    if not scene.ended:
+        await advance(session, await _write(session, scene, time_is_up(scene), "timer"), cause="timer")
+
+
+async def wake_thread(session: Session, thread_id: UUID, number: int, now: datetime) -> None:
+    """Everybody is asked again after a silence, unless somebody has spoken meanwhile. Locks the thread."""
+    scene = await lock_scene(session, thread_id, now)
+    change = wake_up(scene, number)
+    if change is not None:
+        await advance(session, await _write(session, scene, change, "timer"), cause="timer")
+
+
+async def go_on_in_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime) -> None:
+    """A person is done with the current topic; saying so twice is saying it once. Locks the thread.
+
+    Raises:
+        NotFound: there is no such thread, or not for this member.
+        Conflict: the thread is over or has no further topic, or the person is not (or no longer) in it.
+    """
+    scene, member = await _talking(session, thread_id, member_id, now)
+    if not has_more_topics(scene):
+        raise Conflict("No further topic follows: go on to the next page when you are done.", reason="no_more_topics")
+    change = go_on(scene, member)
+    if change is not None:
+        await advance(session, await _write(session, scene, change, "request"), cause="request")
+
+
+async def call_off_in_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime) -> None:
+    """A person waits no longer for the reply to what they said. Locks the thread.
+
+    Raises:
+        NotFound: there is no such thread, or not for this member.
+        Conflict: nothing is there to be called off, or this conversation does not allow it.
+    """
+    scene, member = await _talking(session, thread_id, member_id, now)
+    if not kind_of(scene.stage).may_call_off(scene.stage, view_of(scene), member.id):
+        raise Conflict("There is no reply that could be called off.", reason="nothing_to_call_off")
+    await advance(session, await _write(session, scene, call_off(scene), "request"), cause="request")
+
+
+async def _talking(session: Session, thread_id: UUID, member_id: UUID, now: datetime) -> tuple[Scene, Member]:
+    scene = await lock_scene(session, thread_id, now)
+    member = _in_thread(scene, member_id)
+    if scene.ended:
+        raise Conflict("The conversation is over.", reason="thread_ended")
+    if not member.present or scene.held:
+        raise Conflict("You are not in this conversation now.", reason="not_in_thread")
+    return scene, member
 
 
 _OPEN = text(

@@ -66,8 +66,9 @@ _LEASE = text(
             WHEN t.turn_state -> 'ready' ? CAST(d.member_id AS text) THEN 'cancelled'
             WHEN EXISTS (SELECT FROM trigger_log l
                 WHERE l.thread_id = d.thread_id AND l.trigger_key = d.trigger_key) THEN 'lost_claim'
-            WHEN t.id IS NOT NULL AND d.trigger_key
-                <> coalesce('message:' || t.last_spoken_id, 'start') THEN 'moved_on'
+            WHEN t.id IS NOT NULL AND d.purpose <> 'ready' AND d.trigger_key
+                <> coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start')
+                THEN CASE WHEN d.trigger_key LIKE 'turn:%' THEN 'cancelled' ELSE 'moved_on' END
         END AS closing
         FROM drafts d JOIN members m ON m.id = d.member_id
             LEFT JOIN asks a ON a.id = d.ask_id LEFT JOIN threads t ON t.id = d.thread_id
@@ -185,7 +186,8 @@ _REPLY = """
     WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
     RETURNING (
         SELECT t.ended_at IS NULL
-            AND d.trigger_key IN (coalesce('message:' || t.last_spoken_id, 'start'), t.last_spoken_trigger)
+            AND d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
+                t.last_spoken_trigger)
         FROM threads t WHERE t.id = d.thread_id
     ) AS is_current
 """

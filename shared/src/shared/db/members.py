@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Any
@@ -12,8 +12,9 @@ from sqlalchemy import TextClause, text
 
 from shared.contracts.experiment import Profile, StageConfig
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
-from shared.db.conversation import as_member, leave_thread
+from shared.db.conversation import leave_thread
 from shared.db.designs import design
+from shared.db.scenes import as_member, turn_of
 from shared.db.session import Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound, NotSignedIn
 from shared.experiment import Resolved
@@ -76,7 +77,7 @@ class Standing:
     def is_locked(self) -> bool:
         return self.stage is not None and self.stage.id not in self.unlocked
 
-    def view(self, stage: StageConfig) -> StageView:
+    def view(self, stage: StageConfig, now: datetime) -> StageView:
         """What the rules of one stage may read on behalf of this member."""
         answers = {
             (self.member.id, key): value for (stage_id, key), value in self.answers.items() if stage_id == stage.id
@@ -91,7 +92,7 @@ class Standing:
                 for (stage_id, key), value in self.answers.items()
                 if key == PAGE and stage_id != stage.id
             },
-            thread=self._thread(stage),
+            thread=self._thread(stage, now),
             state=self.states.get(stage.id, {}),
         )
 
@@ -103,21 +104,33 @@ class Standing:
             asks=tuple(ask for ask in self.asks if (ask.stage_id, ask.key) != (stage_id, key)),
         )
 
-    def _thread(self, stage: StageConfig) -> Thread | None:
+    def _thread(self, stage: StageConfig, now: datetime) -> Thread | None:
         stored = self.threads.get(stage.id)
         if stored is None:
             return None
-        ready = str(self.member.id) in stored["turn_state"].get("ready", ())
+        turn = turn_of(stored["turn_state"])
+        me = self.member.id
         return Thread(
             path=stored["path"],
             pace="fast" if self.pace == "fast" else "live",
-            trigger_key="",
-            last_author_id=None,
+            trigger_key=turn.trigger or "",
+            last_author_id=UUID(stored["last_author_id"]) if stored["last_author_id"] else None,
             message_count=stored["last_seq"],
             agent_run=stored["agent_run"],
-            speakers=(Speaker(self.member, ready=ready),),
+            speakers=(Speaker(self.member, turn.spoken.get(me, 0), me in turn.ready, me in turn.done),),
             ended=stored["ended_at"] is not None,
+            topic=turn.topic,
+            holder=turn.holder,
+            is_overtime=turn.is_overtime,
+            is_thinking=stored["is_thinking"],
+            elapsed_ms=_since(stored["opened_at"], now),
+            started_ms=turn.started_ms,
+            silent_ms=_since(stored["last_spoken_at"], now),
         )
+
+
+def _since(then: str | None, now: datetime) -> int:
+    return 0 if then is None else int((now - datetime.fromisoformat(then)) / timedelta(milliseconds=1))
 
 
 _STANDING = """
@@ -132,8 +145,12 @@ _STANDING = """
                 ORDER BY k.opened_at, k.path)
             FROM asks k WHERE k.member_id = m.id AND k.state = 'open') AS asks,
         (SELECT jsonb_object_agg(t.stage_id, jsonb_build_object('id', t.id, 'path', t.path, 'last_seq', t.last_seq,
-                'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state))
-            FROM threads t
+                'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state, 'opened_at', t.opened_at,
+                'last_author_id', t.last_author_id, 'last_spoken_at', s.created_at,
+                'is_thinking', EXISTS (SELECT FROM drafts d WHERE d.thread_id = t.id
+                    AND d.state IN ('wanted', 'thinking', 'ready')
+                    AND d.trigger_key = coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'))))
+            FROM threads t LEFT JOIN messages s ON s.id = t.last_spoken_id
             WHERE t.cohort_id = m.cohort_id AND t.scope IN ('group', 'private:' || m.path)) AS threads,
         (SELECT jsonb_object_agg(w.stage_id, jsonb_build_array(w.arrived, w.expected)) FROM (
             SELECT m.stage_ids[m.position + 1] AS stage_id,

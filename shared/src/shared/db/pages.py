@@ -8,8 +8,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.audience import OUT, may_read, may_read_thread
-from shared.db.conversation import as_member
 from shared.db.messages import QUOTED, joined, reactions
+from shared.db.scenes import as_member
 from shared.db.session import Row, Session
 from shared.errors import NotFound, NotSignedIn
 from shared.quotes import quote_of
@@ -96,7 +96,8 @@ async def cursor_of_token(session: Session, token_hash: str) -> int:
 
 _THREAD = text("SELECT id, stage_id, scope, ended_at FROM threads WHERE id = :thread_id AND cohort_id = :cohort_id")
 _MESSAGE = f"""
-    SELECT g.id, g.thread_id, g.seq, g.member_id, a.profile, g.text, g.audience, g.elapsed_ms, g.created_at, {QUOTED},
+    SELECT g.id, g.thread_id, g.seq, g.member_id, a.profile, g.text, g.topic, g.audience, g.elapsed_ms, g.created_at,
+        {QUOTED},
         {reactions("g.id")}
     FROM messages g LEFT JOIN members a ON a.id = g.member_id {joined("g.reply_to", "g.thread_id")}
 """  # noqa: S608 - put together from constants
@@ -160,6 +161,7 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
         "seq": row.seq,
         "author": None if row.member_id is None else {"id": row.member_id, "profile": row.profile},
         "text": row.text,
+        "topic": row.topic,
         "reply_to": quote and quote["id"],
         "quote": quote,
         "reactions": row.reactions,

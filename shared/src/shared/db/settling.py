@@ -49,6 +49,16 @@ class OpenThread:
 
 
 @dataclass(frozen=True, slots=True)
+class DueTimer:
+    """A timer whose time has come."""
+
+    id: UUID
+    thread_id: UUID
+    purpose: str
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class CohortState:
     """A cohort under its lock."""
 
@@ -231,23 +241,28 @@ async def unstepped(session: Session, *, most: int = 20_000) -> list[Hint]:
     return [Hint(AGENT_STEPS, "member.changed", str(row.id)) for row in await session.all(_UNSTEPPED, {"most": most})]
 
 
-_DUE = text("SELECT id, thread_id FROM timers WHERE state = 'armed' AND due_at <= :now ORDER BY due_at LIMIT :most")
+_DUE = text(
+    """
+    SELECT id, thread_id, purpose, generation FROM timers
+    WHERE state = 'armed' AND due_at <= :now AND thread_id IS NOT NULL ORDER BY due_at LIMIT :most
+    """
+)
 _FIRE = text(
     "UPDATE timers SET state = 'fired', fired_at = :now WHERE id = :timer_id AND state = 'armed' AND due_at <= :now"
 )
 _LOCK_THREAD = text("SELECT FROM threads WHERE id = :thread_id FOR NO KEY UPDATE")
 
 
-async def due_timers(session: Session, now: datetime, *, most: int = 200) -> Sequence[tuple[UUID, UUID | None]]:
-    """Timers whose time has come, with their thread."""
-    return [(row.id, row.thread_id) for row in await session.all(_DUE, {"now": now, "most": most})]
+async def due_timers(session: Session, now: datetime, *, most: int = 200) -> Sequence[DueTimer]:
+    """Timers of threads whose time has come."""
+    rows = await session.all(_DUE, {"now": now, "most": most})
+    return [DueTimer(row.id, row.thread_id, row.purpose, row.generation) for row in rows]
 
 
-async def fire(session: Session, timer_id: UUID, thread_id: UUID | None, now: datetime) -> bool:
+async def fire(session: Session, timer: DueTimer, now: datetime) -> bool:
     """Take a due timer under its owner's lock; True exactly once, and its effect belongs in this transaction."""
-    if thread_id is not None:
-        await session.first(_LOCK_THREAD, {"thread_id": thread_id})
-    return bool(await session.run(_FIRE, {"timer_id": timer_id, "now": now}))
+    await session.first(_LOCK_THREAD, {"thread_id": timer.thread_id})
+    return bool(await session.run(_FIRE, {"timer_id": timer.id, "now": now}))
 
 
 _RUNNING = text(

@@ -311,6 +311,7 @@ messages = Table(
     Column("member_id", ForeignKey("members.id"), index=True),
     Column("author_kind", Text, nullable=False),
     Column("text", Text, nullable=False),
+    Column("topic", Text),
     Column("reply_to", Uuid),
     Column("audience", ARRAY(Uuid)),
     Column("client_key", Text),

@@ -47,6 +47,7 @@ _WAITING = text(
     FROM members m
         LEFT JOIN cohort_stages s ON s.cohort_id = m.cohort_id AND s.stage_id = m.stage_ids[m.position + 1]
         LEFT JOIN threads t ON t.cohort_id = m.cohort_id AND t.stage_id = m.stage_ids[m.position + 1]
+            AND t.scope IN ('group', 'private:' || m.path)
     WHERE m.experiment_id = :id AND m.kind = 'participant' AND m.status IN ('in_progress', 'paused')
     ORDER BY m.path
     """

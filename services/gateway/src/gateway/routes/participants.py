@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -85,7 +86,7 @@ async def stage(stage_id: str, context: InContext, token: MemberToken) -> StageP
         if index > standing.position:
             raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
         company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id)
-    return pages.stage_page(standing, standing.design.stage(stage_id), company)
+    return pages.stage_page(standing, standing.design.stage(stage_id), company, context.clock.now())
 
 
 @router.post("/me/stages/{stage_id}/advance", summary="Answer and go on, in one request")
@@ -100,7 +101,7 @@ async def advance(stage_id: str, context: InContext, token: MemberToken, body: A
         standing = await members.sign_in(session, token, lock=True)
         if _index(standing, stage_id) >= standing.position:
             await _leave_stage(session, context, standing, stage_id, request.answer)
-        return await _page(session, token)
+        return await _page(session, context, token)
 
     return await context.decide(work)
 
@@ -126,7 +127,8 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
     if standing.is_locked:
         raise Conflict("This stage is not open yet; wait for the others.", reason="stage_locked")
     kind = kind_of(current)
-    view = pages.view_of(standing, current, ())
+    now = context.clock.now()
+    view = pages.view_of(standing, current, (), now)
     value = kind.page_answer(current, standing.member, view) if answer is None else None
     if value is None:
         page = Ask(standing.member.id, PAGE, "page")
@@ -134,18 +136,17 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
     blocked_by = kind.blocked_by(current, standing.member, pages.with_answer(view, standing.member.id, value))
     if blocked_by:
         raise Conflict(" ".join(blocked_by), reason="blocked")
-    now = context.clock.now()
     await members.write_page(session, standing, value, now)
     await members.move_on(session, standing, now, cause="request")
 
 
-async def _page(session: Session, token: str) -> Page:
+async def _page(session: Session, context: Context, token: str) -> Page:
     """Read anew, because others may have moved meanwhile."""
     cursor = await reads.cursor_of_token(session, hash_token(token))
     standing = await members.sign_in(session, token, lock=False)
     stage_id = standing.stage.id if standing.stage else ""
     company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id) if stage_id else ()
-    return pages.page(standing, cursor, company)
+    return pages.page(standing, cursor, company, context.clock.now())
 
 
 @router.post("/me/asks/{ask_id}/answer", summary="Answer what the lab wants now")
@@ -158,7 +159,7 @@ async def answer_ask(ask_id: UUID, body: AnswerRequest, context: InContext, toke
         value = found.answer if found.state == "answered" else None
         if found.state == "open":
             value = await _answered(session, context, standing, found, body.answer)
-        elif found.state != "answered" or not _is_same(standing, found, body.answer):
+        elif found.state != "answered" or not _is_same(standing, found, body.answer, context.clock.now()):
             raise Conflict("This is not asked any more; the page shows what is.", reason="ask_closed")
         return AnsweredAsk(ask_id=ask_id, stage_id=found.stage_id, key=found.ask.key, answer=value)
 
@@ -174,24 +175,24 @@ async def _answered(session: Session, context: Context, standing: Standing, foun
     """
     if not standing.is_in_progress or standing.stage is None or standing.stage.id != found.stage_id:
         raise Conflict("You are not on this stage any more.", reason="ask_closed")
-    value = _checked(standing, found, answer)
     now = context.clock.now()
+    value = _checked(standing, found, answer, now)
     await asks.answer(session, found.id, value, now)
     asks.record_answer(session, standing, found.stage_id, found.ask, value, now, cause="request")
     return value
 
 
-def _checked(standing: Standing, found: asks.FoundAsk, answer: Json) -> Json:
+def _checked(standing: Standing, found: asks.FoundAsk, answer: Json, now: datetime) -> Json:
     stage = standing.design.stage(found.stage_id)
-    return kind_of(stage).check_answer(stage, found.ask, answer, pages.view_of(standing, stage, ()))
+    return kind_of(stage).check_answer(stage, found.ask, answer, pages.view_of(standing, stage, (), now))
 
 
-def _is_same(standing: Standing, found: asks.FoundAsk, answer: Json) -> bool:
+def _is_same(standing: Standing, found: asks.FoundAsk, answer: Json, now: datetime) -> bool:
     """Whether this answer is the one that stands, as it was sent or as it was stored."""
     if answer == found.answer:
         return True
     try:
-        return bool(_checked(standing, found, answer) == found.answer)
+        return bool(_checked(standing, found, answer, now) == found.answer)
     except InvalidInput:
         return False
 
@@ -244,6 +245,28 @@ async def post_message(thread_id: UUID, body: MessageRequest, context: InContext
 
     # As it is: what the database gives is the resource, and this is the hottest route there is.
     return Response(await context.decide(work), status_code=201, media_type="application/json")
+
+
+@router.post("/me/threads/{thread_id}/go-on", status_code=204, summary="Be done with the current topic")
+async def go_on(thread_id: UUID, context: InContext, token: MemberToken) -> None:
+    """When all who take part are done, the next topic begins. Saying so twice is saying it once."""
+
+    async def work(session: Session) -> None:
+        person = await reads.bearer(session, hash_token(token))
+        await conversation.go_on_in_thread(session, thread_id, person.member_id, context.clock.now())
+
+    await context.decide(work)
+
+
+@router.post("/me/threads/{thread_id}/call-off", status_code=204, summary="Wait no longer for a reply")
+async def call_off(thread_id: UUID, context: InContext, token: MemberToken) -> None:
+    """In a private conversation: what is being thought about is dropped, and the person may write again."""
+
+    async def work(session: Session) -> None:
+        person = await reads.bearer(session, hash_token(token))
+        await conversation.call_off_in_thread(session, thread_id, person.member_id, context.clock.now())
+
+    await context.decide(work)
 
 
 @router.get(

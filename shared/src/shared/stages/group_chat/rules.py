@@ -2,20 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from random import Random
+from uuid import UUID
 
 from pydantic import BaseModel
 
+from shared.chat import display, replies
+from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import InvalidInput, Problem
 from shared.stage import (
     MEDIATE,
+    READY,
     SPEAK,
+    WAKE,
     Ask,
     Block,
     Column,
     Json,
     Member,
-    Speaker,
     StageKind,
     StageView,
     Thread,
@@ -24,8 +28,8 @@ from shared.stage import (
     Wave,
     heading,
 )
-from shared.stages.group_chat import display, turns
-from shared.stages.group_chat.config import GroupChatStage, SpeakReply, TalkReply
+from shared.stages.group_chat import turns
+from shared.stages.group_chat.config import GroupChatStage, Topic
 
 _TALK = (
     "You are in a live conversation with the people listed above. First react, as the person you are, to the last one "
@@ -47,6 +51,16 @@ _SPEAK = (
     "yourself, and never mention that you are a model or that there are instructions. Say that you are ready to end "
     "when you have nothing more to add."
 )
+_WAKE = (
+    "You are in the live conversation above, in which nobody has said anything for a while. Decide, as who you are, "
+    "whether you break the silence: with a new thought, a question to somebody, or the next step of what you are here "
+    "for. If you do, write one to three short sentences in your own voice, and never mention that you are a model or "
+    "that there are instructions. Say that you are ready to end when you have nothing more to add."
+)
+_READY = (
+    "You are in the live conversation above; somebody else speaks now. Decide, as who you are, only whether you have "
+    "nothing more to say in this conversation and want to leave it for good."
+)
 _GOES_ON = "The conversation goes on."
 
 
@@ -55,7 +69,7 @@ class GroupChat(StageKind[GroupChatStage]):
     has_thread = True
 
     def problems(self, stage: GroupChatStage, earlier: Sequence[StageConfig]) -> list[Problem]:
-        return []
+        return [*_time_problems(stage), *_topic_problems(stage)]
 
     def draw(
         self, stage: GroupChatStage, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
@@ -63,11 +77,18 @@ class GroupChat(StageKind[GroupChatStage]):
         return dict(drawn)
 
     def public_view(self, stage: GroupChatStage, view: StageView) -> dict[str, Json]:
-        own = _speaker(view.thread, view.reader)
+        thread = view.thread
+        own = thread.speaker(view.reader) if thread else None
         return {
             **heading(stage),
             "time_limit_seconds": stage.time_limit_seconds,
+            "minimum_seconds": stage.minimum_seconds,
             "replies_and_reactions": stage.replies_and_reactions,
+            "turn_taking": stage.turn_taking,
+            "whose_turn": _whose_turn(thread),
+            "topics": [topic.model_dump(mode="json") for topic in stage.topics],
+            "topic": stage.topics[thread.topic if thread else 0].id if stage.topics else None,
+            "is_done_with_topic": own is not None and own.done,
             "people": [_public(member, view) for member in view.members],
             "is_open": view.thread is not None and not view.thread.ended,
             "has_ended": view.thread is not None and view.thread.ended,
@@ -78,10 +99,10 @@ class GroupChat(StageKind[GroupChatStage]):
         self, stage: GroupChatStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         """The transcript is shown with and without answers: it is what the stage consists of."""
-        return display.describe(view)
+        return display.describe(view, {topic.id: _about(topic) for topic in stage.topics})
 
     def task(self, stage: GroupChatStage, ask: Ask, view: StageView) -> str:
-        return {MEDIATE: _MEDIATE, SPEAK: _SPEAK}.get(ask.purpose, _TALK)
+        return {MEDIATE: _MEDIATE, SPEAK: _SPEAK, WAKE: _WAKE, READY: _READY}.get(ask.purpose, _TALK)
 
     def check_answer(self, stage: GroupChatStage, ask: Ask, answer: Json, view: StageView) -> Json:
         """What is said stands in the thread; the page itself has the empty answer."""
@@ -92,10 +113,11 @@ class GroupChat(StageKind[GroupChatStage]):
         return {}
 
     def blocked_by(self, stage: GroupChatStage, member: Member, view: StageView) -> list[str]:
-        """A person may leave at any time; an agent stays until it is ready or the conversation is over."""
+        """A person may leave after the minimum time; an agent stays until it is ready or the conversation is over."""
         if member.player == "person":
-            return []
-        own = _speaker(view.thread, member.id)
+            early = None if view.thread is None else self.too_early(stage, view.thread)
+            return [early] if early else []
+        own = view.thread.speaker(member.id) if view.thread else None
         is_over = view.thread is not None and view.thread.ended
         return [] if is_over or (own is not None and own.ready) else [_GOES_ON]
 
@@ -104,7 +126,7 @@ class GroupChat(StageKind[GroupChatStage]):
         return []
 
     def reply_model(self, stage: GroupChatStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
-        return SpeakReply if ask.purpose == SPEAK else TalkReply
+        return replies.reply_model(ask.purpose)
 
     def answer_from_reply(self, stage: GroupChatStage, ask: Ask, reply: BaseModel) -> Json:
         return {}
@@ -135,21 +157,49 @@ class GroupChat(StageKind[GroupChatStage]):
     def time_limit_seconds(self, stage: GroupChatStage) -> float | None:
         return stage.time_limit_seconds
 
+    def too_early(self, stage: GroupChatStage, thread: Thread) -> str | None:
+        return too_early(stage.minimum_seconds, thread)
+
+    def topics(self, stage: GroupChatStage) -> Sequence[tuple[str, str]]:
+        return [(topic.id, topic.name) for topic in stage.topics]
+
+    def may_not_speak(self, stage: GroupChatStage, thread: Thread, member_id: UUID) -> str | None:
+        """In turns, whoever is not the holder of the turn waits for it."""
+        if stage.turn_taking != "round" or thread.holder == member_id:
+            return None
+        holder = thread.speaker(thread.holder)
+        return f"It is the turn of {holder.member.name}." if holder else "It is nobody's turn yet."
+
     def next_wave(self, stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
         return turns.next_wave(stage, thread, rng)
 
     def utterance(self, stage: GroupChatStage, reply: BaseModel) -> Utterance:
-        """What is said, or nothing; that a reply which speaks has words, its type has seen to."""
-        if not isinstance(reply, TalkReply | SpeakReply):
-            raise TypeError(f"a reply in a group chat is a TalkReply or SpeakReply, not {type(reply).__name__}")
-        says_something = isinstance(reply, SpeakReply) or reply.should_respond
-        text = reply.response.strip() if says_something else ""
-        return Utterance(text or None, reply.ready_to_end, reply.explanation)
+        return replies.utterance(reply)
 
 
-def _speaker(thread: Thread | None, member_id: object) -> Speaker | None:
-    speakers = thread.speakers if thread else ()
-    return next((speaker for speaker in speakers if speaker.member.id == member_id), None)
+def _time_problems(stage: GroupChatStage) -> list[Problem]:
+    limit, minimum = stage.time_limit_seconds, stage.minimum_seconds
+    if limit is None or minimum is None or minimum <= limit:
+        return []
+    return [Problem("minimum_seconds", f"{minimum:g}", f"at most time_limit_seconds, which is {limit:g}")]
+
+
+def _topic_problems(stage: GroupChatStage) -> list[Problem]:
+    ids = [topic.id for topic in stage.topics]
+    return [
+        Problem(f"topics[{place}].id", repr(topic_id), "an id that no other topic has")
+        for place, topic_id in enumerate(ids)
+        if topic_id in ids[:place]
+    ]
+
+
+def _about(topic: Topic) -> str:
+    items = "\n".join(f"- {item.name}" for item in topic.items)
+    return "\n\n".join(part for part in (topic.name, topic.description, items) if part)
+
+
+def _whose_turn(thread: Thread | None) -> str | None:
+    return None if thread is None or thread.ended or thread.holder is None else str(thread.holder)
 
 
 def _public(member: Member, view: StageView) -> dict[str, Json]:

@@ -1,16 +1,26 @@
-"""Who is asked to speak next in a free conversation: all at once in a race, or one who is drawn."""
+"""Who is asked to speak next in a group: all at once in a race, one who is drawn, or one after another."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from random import Random
+from uuid import UUID
 
+from shared.chat.speaking import (
+    AGENTS_REACHED_THEIR_LIMIT,
+    EVERYONE_LEFT,
+    SILENT,
+    can_be_asked,
+    has_person,
+    has_words_left,
+    is_here,
+    may_send,
+    of_kind,
+    opening_pause,
+    takes_part,
+)
 from shared.stage import SPEAK, Speaker, Thread, Wave
+from shared.stages.group_chat import rounds
 from shared.stages.group_chat.config import GroupChatStage
-
-EMPTY_ROOM = "start"
-EVERYONE_LEFT = "everyone left"
-SILENT = "silent"
-AGENTS_REACHED_THEIR_LIMIT = "agents reached their limit"
 
 ADDRESSED_WEIGHT = 8.0
 """How much likelier somebody is drawn who was addressed by name in the last message."""
@@ -19,28 +29,73 @@ ADDRESSED_WEIGHT = 8.0
 def next_wave(stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
     """Who is asked now, of those who were not asked about this trigger yet.
 
-    `race`: the mediators who may speak; without any, the participants. `select`: one of all who may speak.
+    `race`: the mediators who may speak; without any, the participants. `select`: one of all who may speak. `round`:
+    whose turn it is.
     """
     if thread.ended:
         return Wave()
-    if not any(_takes_part(speaker) for speaker in thread.speakers):
+    if not any(takes_part(speaker) for speaker in thread.speakers):
         return Wave(over=EVERYONE_LEFT)
-    eligible = [] if _has_run_too_long(stage, thread) else _eligible(thread)
-    if eligible and stage.turn_taking == "select":
-        return Wave((_drawn(eligible, thread, rng).member.id,), SPEAK)
-    if eligible:
-        first = _of_kind("mediator", eligible) or _of_kind("participant", eligible)
-        return Wave(tuple(speaker.member.id for speaker in first))
-    if _may_be_broken_later(stage, thread):
-        return Wave()
-    return Wave(over=AGENTS_REACHED_THEIR_LIMIT if _has_run_too_long(stage, thread) else SILENT)
+    if _is_too_long(stage, thread):
+        return _at_rest(stage, thread, AGENTS_REACHED_THEIR_LIMIT)
+    if stage.turn_taking == "round":
+        return rounds.next_wave(stage.id, thread, lambda holder: _to_check(stage, thread, holder))
+    eligible = [speaker for speaker in thread.speakers if can_be_asked(speaker, thread)]
+    if not eligible:
+        return _in_silence(stage, thread)
+    if stage.turn_taking == "select":
+        chosen = _drawn(eligible, thread, rng)
+        return Wave((chosen.member.id,), SPEAK, others=_to_check(stage, thread, chosen))
+    first = of_kind("mediator", eligible) or of_kind("participant", eligible)
+    return Wave(tuple(speaker.member.id for speaker in first))
 
 
-def _eligible(thread: Thread) -> list[Speaker]:
-    return [speaker for speaker in thread.speakers if _can_be_asked(speaker, thread)]
+def _is_too_long(stage: GroupChatStage, thread: Thread) -> bool:
+    """Whether agents have talked among themselves for too long; in turns, a person's turn comes by itself."""
+    return thread.agent_run >= stage.max_agent_run and not (stage.turn_taking == "round" and has_person(thread))
 
 
-def _drawn(eligible: list[Speaker], thread: Thread, rng: Random) -> Speaker:
+def _in_silence(stage: GroupChatStage, thread: Thread) -> Wave:
+    """All who were asked have declined or failed: the room is woken up after a while, stays silent, or is over."""
+    pause = opening_pause(thread)
+    if pause is not None:
+        return Wave(retry_after_seconds=pause)
+    if stage.wake_up_after_seconds is not None and thread.wake_ups < stage.max_wake_ups and _can_be_woken(thread):
+        return Wave(wake_after_seconds=stage.wake_up_after_seconds)
+    return _at_rest(stage, thread, SILENT)
+
+
+def _can_be_woken(thread: Thread) -> bool:
+    return any(speaker.member.player == "agent" and may_send(speaker, thread) for speaker in thread.speakers)
+
+
+def _at_rest(stage: GroupChatStage, thread: Thread, reason: str) -> Wave:
+    """Nobody is asked: for now when somebody can still end the silence, or the time limit is to; else for good."""
+    here = [speaker for speaker in thread.speakers if is_here(speaker)]
+    is_timed = len(here) > 1 and thread.pace == "live" and stage.time_limit_seconds is not None
+    if not has_person(thread) and not is_timed:
+        return Wave(over=reason)
+    return Wave(rests=reason if reason == AGENTS_REACHED_THEIR_LIMIT else None)
+
+
+def _to_check(stage: GroupChatStage, thread: Thread, chosen: Speaker) -> tuple[UUID, ...]:
+    """Participating agents who were asked nothing while so many messages were said, and so never say they are ready.
+
+    Who may not speak any more counts as ready, and is not asked.
+    """
+    agents = [speaker for speaker in thread.speakers if takes_part(speaker) and speaker.member.player == "agent"]
+    every = stage.ready_check_every or len(agents)
+    return tuple(
+        speaker.member.id
+        for speaker in agents
+        if speaker is not chosen
+        and not speaker.done
+        and has_words_left(speaker)
+        and thread.said - thread.heard.get(speaker.member.id, 0) >= every
+    )
+
+
+def _drawn(eligible: Sequence[Speaker], thread: Thread, rng: Random) -> Speaker:
     least = min(speaker.spoken for speaker in eligible)
     weights = [_weight(speaker, least, thread.last_text) for speaker in eligible]
     return rng.choices(eligible, weights)[0]
@@ -55,40 +110,3 @@ def _weight(speaker: Speaker, least_spoken: int, last_text: str) -> float:
 def _is_addressed(speaker: Speaker, last_text: str) -> bool:
     name = speaker.member.profile.name
     return bool(name) and re.search(rf"\b{re.escape(name)}\b", last_text, re.IGNORECASE) is not None
-
-
-def _of_kind(kind: str, speakers: Iterable[Speaker]) -> list[Speaker]:
-    return [speaker for speaker in speakers if speaker.member.kind == kind]
-
-
-def _is_here(speaker: Speaker) -> bool:
-    return speaker.member.present and not speaker.ready
-
-
-def _takes_part(speaker: Speaker) -> bool:
-    return _is_here(speaker) and speaker.member.kind == "participant"
-
-
-def _can_be_asked(speaker: Speaker, thread: Thread) -> bool:
-    member, chat = speaker.member, speaker.member.chat
-    return (
-        member.player == "agent"
-        and _is_here(speaker)
-        and member.id not in thread.asked
-        and (chat.max_responses is None or speaker.spoken < chat.max_responses)
-        and thread.message_count >= chat.min_messages_before_responding
-        and (thread.last_author_id != member.id or chat.can_self_trigger)
-        # Who has an opening line says that into the empty room, and nothing else.
-        and not (thread.trigger_key == EMPTY_ROOM and chat.initial_message)
-    )
-
-
-def _has_run_too_long(stage: GroupChatStage, thread: Thread) -> bool:
-    return thread.agent_run >= stage.max_agent_run
-
-
-def _may_be_broken_later(stage: GroupChatStage, thread: Thread) -> bool:
-    """Whether somebody can still end the silence, or the time limit is to: not for an agent who is alone."""
-    here = [speaker for speaker in thread.speakers if _is_here(speaker)]
-    has_person = any(speaker.member.player == "person" for speaker in here)
-    return has_person or (len(here) > 1 and thread.pace == "live" and stage.time_limit_seconds is not None)

@@ -351,6 +351,7 @@ def upgrade() -> None:
         sa.Column("member_id", sa.Uuid(), nullable=True),
         sa.Column("author_kind", sa.Text(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("topic", sa.Text(), nullable=True),
         sa.Column("reply_to", sa.Uuid(), nullable=True),
         sa.Column("audience", sa.ARRAY(sa.Uuid()), nullable=True),
         sa.Column("client_key", sa.Text(), nullable=True),

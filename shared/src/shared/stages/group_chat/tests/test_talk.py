@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from shared.chat.replies import SpeakReply, TalkReply
 from shared.contracts.experiment import Profile
 from shared.stage import PAGE, TALK, Ask, Member, Message, Speaker, StageView, Thread, Utterance
 from shared.stages.group_chat import KIND
-from shared.stages.group_chat.config import GroupChatStage, SpeakReply, TalkReply
+from shared.stages.group_chat.config import GroupChatStage
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana", pronouns="she/her"))
 BEN = Member(UUID(int=2), "c1/m2", "participant", "person", Profile(name="Ben"))

@@ -19,10 +19,12 @@ UNTIMED = GroupChatStage(id="talk", max_agent_run=4)
 SILENT = Wave(over="silent")
 
 
-def speaker(number: int, *, spoken: int = 0, ready: bool = False, chat: Any = None, **changes: Any) -> Speaker:
+def speaker(
+    number: int, *, spoken: int = 0, ready: bool = False, done: bool = False, chat: Any = None, **changes: Any
+) -> Speaker:
     fields = {"kind": "participant", "player": "agent", "profile": Profile(), **changes}
     member = Member(UUID(int=number), f"c1/m{number}", chat=ChatSettings(**(chat or {})), **fields)
-    return Speaker(member, spoken, ready)
+    return Speaker(member, spoken, ready, done)
 
 
 def thread(*speakers: Speaker, **changes: Any) -> Thread:
@@ -72,12 +74,16 @@ def test_without_an_eligible_mediator_participants_are_asked_at_once() -> None:
         (speaker(1), {"asked": frozenset({UUID(int=1)})}),
         (speaker(1, present=False), {}),
         (speaker(1, ready=True), {}),
-        (speaker(1), {"agent_run": 4}),
+        (speaker(1, done=True), {}),
         (speaker(1, chat={"initial_message": "Hello"}), {"trigger_key": "start"}),
     ],
 )
 def test_who_cannot_speak_is_not_asked(one: Speaker, changes: dict[str, Any]) -> None:
     assert next_wave(TIMED, thread(one, PERSON, **changes)) == Wave()
+
+
+def test_agents_that_have_talked_for_too_long_rest_until_a_person_speaks() -> None:
+    assert next_wave(TIMED, thread(speaker(1), PERSON, agent_run=4)) == Wave(rests="agents reached their limit")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
-"""A free conversation as a prompt shows it: who takes part, then the transcript."""
+"""A conversation as a prompt shows it: who takes part, what it is about, then the transcript."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from shared.quotes import excerpt
@@ -15,11 +15,19 @@ _NO_MARKS: Final = str.maketrans({"[": "(", "]": ")", '"': "'"})
 """What somebody has said cannot end the brackets in which it is quoted."""
 
 
-def describe(view: StageView) -> list[Block]:
-    blocks = [Block(_people(view))]
+def describe(view: StageView, topics: Mapping[str, str] | None = None) -> list[Block]:
+    """`topics`: by id, what each is about; the one that is talked about is shown, the lab's lines tell the others."""
+    blocks = [Block(_people(view)), *_topic(view, topics or {})]
     if not view.messages:
         return [*blocks, Block("Nobody has said anything yet.")]
     return [*blocks, Block(_TRANSCRIPT), *(_line(message, view) for message in view.messages)]
+
+
+def _topic(view: StageView, topics: Mapping[str, str]) -> list[Block]:
+    if not topics:
+        return []
+    current = view.messages[-1].topic if view.messages else None
+    return [Block(f"What is talked about now: {topics.get(current or '') or next(iter(topics.values()))}")]
 
 
 def clock(elapsed_ms: int) -> str:

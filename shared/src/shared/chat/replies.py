@@ -1,0 +1,73 @@
+"""The shapes of an agent's words in a conversation, and what they say."""
+
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from shared.replies import Reply, Text, Truth
+from shared.stage import READY, SPEAK, Utterance
+
+_READY = "Whether you have nothing more to say in this conversation and want to leave it for good."
+_BLANK: Final = "it says nothing, although you chose to speak"
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError(_BLANK)
+    return text
+
+
+class _Words(Reply):
+    """Replies whose fields have the names that Deliberate Lab gives them."""
+
+    model_config = ConfigDict(validate_by_alias=True, validate_by_name=True, serialize_by_alias=True)
+
+
+class SpeakReply(_Words):
+    """What an agent says whose turn it is."""
+
+    explanation: Text = Field(description="Why you say this now, in one or two sentences; nobody sees it.")
+    response: Annotated[Text, AfterValidator(_not_blank)] = Field(
+        description="What you say, exactly as the others will read it."
+    )
+    ready_to_end: Truth = Field(alias="readyToEndChat", description=_READY)
+
+
+class TalkReply(_Words):
+    """What an agent does with its chance to speak. The reasons come first, so that a model thinks before it decides."""
+
+    explanation: Text = Field(description="Why you speak or stay silent now, in one or two sentences; nobody sees it.")
+    should_respond: Truth = Field(alias="shouldRespond", description="Whether you say something now.")
+    response: Text = Field(description="What you say, exactly as the others will read it; empty when you say nothing.")
+    ready_to_end: Truth = Field(alias="readyToEndChat", description=_READY)
+
+    @model_validator(mode="after")
+    def _says_what_it_wants_to_say(self) -> Self:
+        """Silence is a decision; a blank message is a mistake, and the model is told so."""
+        if self.should_respond:
+            _not_blank(self.response)
+        return self
+
+
+class ReadyReply(_Words):
+    """Whether an agent that is not to speak now is ready to end."""
+
+    explanation: Text = Field(description="Why you stay or leave, in one or two sentences; nobody sees it.")
+    ready_to_end: Truth = Field(alias="readyToEndChat", description=_READY)
+
+
+def reply_model(purpose: str) -> type[BaseModel]:
+    """The shape of a reply to this purpose."""
+    if purpose == READY:
+        return ReadyReply
+    return SpeakReply if purpose == SPEAK else TalkReply
+
+
+def utterance(reply: BaseModel) -> Utterance:
+    """What is said, or nothing; that a reply which speaks has words, its type has seen to."""
+    if isinstance(reply, ReadyReply):
+        return Utterance(None, reply.ready_to_end, reply.explanation)
+    if not isinstance(reply, TalkReply | SpeakReply):
+        raise TypeError(f"a reply in a conversation is not a {type(reply).__name__}")
+    is_silent = isinstance(reply, TalkReply) and not reply.should_respond
+    return Utterance(None if is_silent else reply.response.strip(), reply.ready_to_end, reply.explanation)

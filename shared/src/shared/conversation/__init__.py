@@ -1,0 +1,61 @@
+"""What happens next in a thread, as pure functions of what stands in it.
+
+`next_change` is level-triggered: given the present scene it names the one change that is due, or None. The caller holds
+the thread's lock, writes the change, and asks again. Two agents never answer one trigger because writing a change that
+publishes a draft claims the trigger (`shared.db.conversation`); nothing here is needed for that.
+"""
+
+from shared.conversation.changes import TIME_IS_UP, has_more_topics, topic_of
+from shared.conversation.engine import (
+    call_off,
+    end,
+    go_on,
+    lose,
+    next_change,
+    say,
+    say_goodbye,
+    time_is_up,
+    wake_up,
+    why_not,
+)
+from shared.conversation.pace import thinking_seconds, typing_seconds
+from shared.conversation.scene import (
+    START,
+    Change,
+    Closing,
+    Draft,
+    NewDraft,
+    NewMessage,
+    NewTimer,
+    Scene,
+    Turn,
+    view_of,
+)
+
+__all__ = [
+    "START",
+    "TIME_IS_UP",
+    "Change",
+    "Closing",
+    "Draft",
+    "NewDraft",
+    "NewMessage",
+    "NewTimer",
+    "Scene",
+    "Turn",
+    "call_off",
+    "end",
+    "go_on",
+    "has_more_topics",
+    "lose",
+    "next_change",
+    "say",
+    "say_goodbye",
+    "thinking_seconds",
+    "time_is_up",
+    "topic_of",
+    "typing_seconds",
+    "view_of",
+    "wake_up",
+    "why_not",
+]

@@ -1,0 +1,249 @@
+"""Who is asked next: the kind's turn-taking, written as drafts, turns, topics and wake-ups."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+
+from shared import seeds
+from shared.conversation.changes import TIME_IS_UP, as_drafts, ending, has_more_topics, topic_of, with_line
+from shared.conversation.scene import CHECK, START, TURN, Change, NewDraft, NewTimer, Scene, view_of
+from shared.stage import READY, TALK, WAKE, Member, NextTurn, Wave
+from shared.stages import kind_of
+
+EVERYONE_LEFT = "everyone left"
+WAKE_UP = "idle"
+"""What the trigger keys of wake-ups begin with."""
+
+_KEEPS_TOPICS = (EVERYONE_LEFT, TIME_IS_UP)
+"""Ends that no further topic can prevent."""
+
+
+def with_next_wave(change: Change) -> Change:
+    """Add what the kind wants next: drafts, a turn, a topic, a wake-up, or the end of a thread that is over."""
+    if _is_waiting_for_wave(change.after):
+        return change
+    if _is_done_with_topic(change.after):
+        return with_next_wave(_with_next_topic(change))
+    if _is_waiting(change.after):
+        return change
+    return _with_wave(change, _next_wave(change.after))
+
+
+def _next_wave(scene: Scene) -> Wave:
+    rng = seeds.rng(scene.seed, f"{scene.path}/{scene.trigger_label}/wave:{scene.turn.wave + 1}")
+    return kind_of(scene.stage).next_wave(scene.stage, view_of(scene), rng)
+
+
+def _with_wave(change: Change, wave: Wave) -> Change:
+    if wave.notice is not None and not change.after.turn.has_noticed:
+        change = _noticed(with_line(change, wave.notice))
+    if wave.over is not None:
+        return _with_end(change, wave.over)
+    if wave.turn is not None:
+        return _with_turn(change, wave.turn, wave)
+    if wave.retry_after_seconds is not None:
+        return _with_timer(change, wave.retry_after_seconds)
+    if wave.wake_after_seconds is not None:
+        return _with_wake_up(change, wave.wake_after_seconds)
+    if wave.rests is not None and not change.after.turn.is_resting:
+        turn = replace(change.after.turn, is_resting=True)
+        return replace(change, after=replace(change.after, turn=turn))
+    return _with_wanted(change, wave)
+
+
+def _noticed(change: Change) -> Change:
+    turn = replace(change.after.turn, has_noticed=True)
+    return replace(change, after=replace(change.after, turn=turn))
+
+
+def _with_end(change: Change, reason: str) -> Change:
+    """The end, unless somebody is still on the way here or another topic follows."""
+    scene = change.after
+    if any(member.awaited for member in scene.members):
+        return change
+    if has_more_topics(scene) and reason not in _KEEPS_TOPICS:
+        return with_next_wave(_with_next_topic(change))
+    return ending(change, reason)
+
+
+def _is_done_with_topic(scene: Scene) -> bool:
+    """Whether all active participants are done with a topic after which another follows.
+
+    An agent that may not speak any more counts as done.
+    """
+    here = [
+        member
+        for member in scene.members
+        if member.kind == "participant" and member.present and member.id not in scene.turn.ready
+    ]
+    if not here or not has_more_topics(scene):
+        return False
+    return all(member.id in scene.turn.done or _has_said_all(scene, member) for member in here)
+
+
+def _has_said_all(scene: Scene, member: Member) -> bool:
+    most = member.chat.max_responses
+    return member.player == "agent" and most is not None and scene.turn.spoken.get(member.id, 0) >= most
+
+
+def _with_next_topic(change: Change) -> Change:
+    """What was being thought about the old topic has another trigger, and is dropped when it comes."""
+    scene = change.after
+    number = scene.turn.topic + 1
+    _, name = kind_of(scene.stage).topics(scene.stage)[number]
+    turn = replace(
+        scene.turn,
+        topic=number,
+        done=frozenset(),
+        trigger=f"topic:{topic_of(scene.stage, number)}",
+        asked=frozenset(),
+        wave=0,
+        skips=0,
+        unanswered=0,
+        is_waking=False,
+        has_noticed=False,
+        is_resting=False,
+    )
+    opened = replace(change, after=replace(scene, turn=turn, agent_run=0, failed={}))
+    return with_line(opened, f"The conversation goes on to: {name}")
+
+
+def _with_turn(change: Change, next_turn: NextTurn, wave: Wave) -> Change:
+    scene = change.after
+    number = scene.turn.number + 1
+    turn = replace(
+        scene.turn,
+        order=next_turn.order,
+        cycle=next_turn.cycle,
+        holder=next_turn.holder,
+        number=number,
+        trigger=f"{TURN}:{number}",
+        asked=frozenset(),
+        wave=0,
+        skips=scene.turn.skips + next_turn.is_skip,
+        has_noticed=False,
+    )
+    return _with_wanted(replace(change, after=replace(scene, turn=turn, failed={})), wave)
+
+
+def _with_wake_up(change: Change, after_seconds: float) -> Change:
+    """A timer or, where time is simulated, the wake-up itself: a silence in it takes no real time."""
+    scene = change.after
+    if scene.pace == "live" or scene.has_people:
+        return _with_timer(change, after_seconds)
+    later = replace(scene, clock_ms=scene.clock_ms + int(after_seconds * 1000))
+    return with_wake_up_round(_armed(replace(change, after=later)))
+
+
+def _armed(change: Change) -> Change:
+    turn = change.after.turn
+    armed = replace(turn, wake_ups=turn.wake_ups + 1, unanswered=turn.unanswered + 1, is_waking=True)
+    return replace(change, after=replace(change.after, turn=armed))
+
+
+def _with_timer(change: Change, after_seconds: float) -> Change:
+    if change.after.turn.is_waking:
+        return change
+    armed = _armed(change)
+    scene, number = armed.after, armed.after.turn.wake_ups
+    path = f"{scene.path}/{WAKE_UP}:{number}"
+    timer = NewTimer(
+        id=seeds.row_id(scene.experiment_id, path),
+        path=path,
+        purpose="wake_up",
+        generation=number,
+        due_at=scene.now + timedelta(seconds=after_seconds),
+    )
+    return replace(armed, timers=(*armed.timers, timer))
+
+
+def with_wake_up_round(change: Change) -> Change:
+    """Everybody is asked again, about the silence."""
+    scene = change.after
+    turn = replace(
+        scene.turn,
+        trigger=f"{WAKE_UP}:{scene.turn.wake_ups}",
+        asked=frozenset(),
+        wave=0,
+        is_waking=False,
+        has_noticed=False,
+    )
+    return with_next_wave(replace(change, after=replace(scene, turn=turn, failed={})))
+
+
+def _with_wanted(change: Change, wave: Wave) -> Change:
+    scene = change.after
+    speaking = tuple(_wanted(scene, scene.member(member_id), wave.purpose) for member_id in wave.speakers)
+    checks = tuple(_check(scene, scene.member(member_id)) for member_id in wave.others)
+    wanted = speaking + checks
+    if not wanted:
+        return change
+    turn = replace(scene.turn, asked=scene.turn.asked | set(wave.speakers), wave=scene.turn.wave + 1)
+    if wave.purpose != TALK:
+        turn = replace(turn, heard={**turn.heard, **{draft.member_id: turn.said for draft in wanted}})
+    after = replace(scene, turn=turn, drafts=scene.drafts + as_drafts(wanted))
+    return replace(change, after=after, wanted=change.wanted + wanted)
+
+
+def _is_waiting_for_wave(scene: Scene) -> bool:
+    """In pace `fast` nothing follows before all that was asked together is in."""
+    return scene.pace == "fast" and (_any_about(scene) or any(draft.is_check for draft in scene.drafts))
+
+
+def _is_waiting(scene: Scene) -> bool:
+    """Whether somebody is still at work on the current trigger, or an opening line comes first."""
+    openings_first = scene.pace == "fast" or scene.trigger_key == START
+    return _any_about(scene) or (openings_first and any(draft.is_opening for draft in scene.drafts))
+
+
+def _any_about(scene: Scene) -> bool:
+    """Nobody waits for a member who has left; in pace `fast` all the same, for the order's sake."""
+    return any(
+        draft.trigger_key == scene.trigger_key and (scene.pace == "fast" or scene.member(draft.member_id).present)
+        for draft in scene.drafts
+    )
+
+
+def _wanted(scene: Scene, member: Member, purpose: str) -> NewDraft:
+    is_silence = purpose == TALK and scene.trigger_key.startswith(f"{WAKE_UP}:")
+    return _draft(scene, member, scene.trigger_key, scene.trigger_label, WAKE if is_silence else purpose)
+
+
+def _check(scene: Scene, member: Member) -> NewDraft:
+    key = f"{CHECK}:{scene.turn.said}:{scene.turn.topic}"
+    return _draft(scene, member, key, key, READY)
+
+
+def _draft(scene: Scene, member: Member, trigger_key: str, label: str, purpose: str) -> NewDraft:
+    path = f"{member.path}/{scene.stage.id}/{label}"
+    if scene.is_private and member.kind == "mediator":
+        path = f"{scene.path}/{member.path.rpartition('/')[2]}/{label}"
+    return NewDraft(
+        id=seeds.row_id(scene.experiment_id, path),
+        path=path,
+        member_id=member.id,
+        trigger_key=trigger_key,
+        wave=scene.turn.wave + 1,
+        as_of_seq=scene.last_seq,
+        provider=scene.providers[member.id],
+        purpose=purpose,
+    )
+
+
+def opening_lines(scene: Scene, newcomers: Iterable[Member], delays: Iterable[float]) -> tuple[NewDraft, ...]:
+    """Fixed opening lines as drafts that need no model."""
+    return tuple(_opening_line(scene, member, delay) for member, delay in zip(newcomers, delays, strict=True))
+
+
+def _opening_line(scene: Scene, member: Member, delay_seconds: float) -> NewDraft:
+    draft = _draft(scene, member, f"{START}:{member.id}", "opening", TALK)
+    due_at = scene.now + timedelta(seconds=delay_seconds) if scene.pace == "live" else scene.now
+    return replace(
+        draft,
+        wave=0,
+        provider="line",
+        state="ready",
+        text=member.chat.initial_message,
+        due_at=due_at,
+        finish_ms=scene.clock_ms + int(delay_seconds * 1000),
+    )

@@ -1,0 +1,134 @@
+"""Which ready draft takes effect next, and how: published, or closed with the reason why not."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from shared import seeds
+from shared.conversation.asking import opening_lines, with_next_wave
+from shared.conversation.changes import (
+    TIME_IS_UP,
+    after_speaking,
+    as_drafts,
+    ending,
+    heard_as_ready,
+    new_message,
+    with_closed,
+    without,
+)
+from shared.conversation.pace import typing_seconds
+from shared.conversation.scene import TURN, Change, Closing, Draft, Scene, view_of
+from shared.stage import Member
+from shared.stages import kind_of
+
+
+def greet(scene: Scene) -> Change | None:
+    """Fixed opening lines of agents that are here and have not had theirs."""
+    newcomers = [
+        member
+        for member in scene.members
+        if member.present
+        and member.player == "agent"
+        and member.chat.initial_message
+        and member.id not in scene.turn.opened | scene.turn.ready
+    ]
+    if not newcomers:
+        return None
+    wanted = opening_lines(scene, newcomers, [_opening_delay(scene, member) for member in newcomers])
+    turn = replace(scene.turn, opened=scene.turn.opened | {member.id for member in newcomers})
+    return Change(replace(scene, turn=turn, drafts=scene.drafts + as_drafts(wanted)), wanted=wanted)
+
+
+def _opening_delay(scene: Scene, member: Member) -> float:
+    rng = seeds.rng(scene.seed, f"{member.path}/{scene.stage.id}/opening")
+    return typing_seconds(member.chat.initial_message, member.chat.words_per_minute, rng)
+
+
+def publish_next(scene: Scene) -> Change | None:
+    """The next ready draft that is due: published, or closed with the reason why not."""
+    draft = next(_due(scene), None)
+    if draft is None:
+        return None
+    if _is_past_its_limit(scene, draft):
+        return time_is_up(scene)
+    closing = why_not(scene, draft)
+    return with_closed(Change(scene), draft, closing) if closing else _publish(scene, draft)
+
+
+def _is_past_its_limit(scene: Scene, draft: Draft) -> bool:
+    """Whether a simulated conversation was over before this reply was there."""
+    limit = kind_of(scene.stage).time_limit_seconds(scene.stage)
+    is_simulated = scene.pace == "fast" and not scene.has_people and not scene.turn.is_overtime
+    return is_simulated and limit is not None and (draft.finish_ms or 0) > limit * 1000
+
+
+def time_is_up(scene: Scene) -> Change:
+    """The time limit takes effect: the end or, where the kind says so, overtime."""
+    if kind_of(scene.stage).outlasts_its_limit(scene.stage, view_of(scene)):
+        overtime = replace(scene, turn=replace(scene.turn, is_overtime=True))
+        return with_next_wave(Change(overtime))
+    return ending(Change(scene), TIME_IS_UP)
+
+
+def _due(scene: Scene) -> Iterator[Draft]:
+    """Ready drafts in the order in which they take effect.
+
+    In pace `fast` nothing is due before everybody who was asked together is ready, so that the order depends on the
+    drawn finish times alone and not on which call happened to return first.
+    """
+    ready = [draft for draft in scene.drafts if draft.state == "ready"]
+    if scene.pace == "live":
+        yield from sorted(
+            (draft for draft in ready if draft.due_at is not None and draft.due_at <= scene.now),
+            key=lambda draft: (draft.due_at, draft.path),
+        )
+    elif not any(draft.state != "ready" and _is_current(scene, draft) for draft in scene.drafts):
+        # Openings come before replies: a reply to one of several opening lines would be drawn by chance of arrival.
+        yield from sorted(ready, key=lambda draft: (not draft.is_opening, draft.finish_ms or 0, draft.path))
+
+
+def _is_current(scene: Scene, draft: Draft) -> bool:
+    return draft.is_check or draft.trigger_key == scene.trigger_key
+
+
+def why_not(scene: Scene, draft: Draft) -> Closing | None:
+    """Why this ready draft must not be published; None when it may try to claim its trigger.
+
+    A message that answers the same trigger does not count as the conversation moving on: which of several answers is
+    the one is decided by the claim. A turn that was passed is no one's to speak in.
+    """
+    author = scene.member(draft.member_id)
+    if scene.ended:
+        return "ended"
+    if not author.present or author.id in scene.turn.ready:
+        return "cancelled"
+    if draft.text is None:
+        return "declined"
+    if not draft.is_opening and draft.trigger_key not in (scene.trigger_key, scene.last_spoken_trigger):
+        return "cancelled" if draft.trigger_key.startswith(f"{TURN}:") else "moved_on"
+    spoken = scene.turn.spoken.get(author.id, 0)
+    if author.chat.max_responses is not None and spoken >= author.chat.max_responses:
+        return "cancelled"
+    return None
+
+
+def _publish(scene: Scene, draft: Draft) -> Change:
+    author = scene.member(draft.member_id)
+    elapsed = scene.elapsed_ms() if scene.pace == "live" else max(scene.elapsed_ms(), draft.finish_ms or 0)
+    message = new_message(
+        scene, author, draft.text or "", elapsed, trigger_key=draft.trigger_key, explanation=draft.explanation
+    )
+    after = after_speaking(without(scene, draft), message)
+    change = heard_as_ready(Change(after, claims=draft, messages=(message,)), draft)
+    if scene.pace == "fast":
+        change = _close_losers(change, draft)
+    return with_next_wave(change)
+
+
+def _close_losers(change: Change, winner: Draft) -> Change:
+    """In pace `fast` the wave is decided at once: the others lost the claim, and those who are ready to end leave."""
+    losers = [
+        draft for draft in change.after.drafts if draft.state == "ready" and draft.trigger_key == winner.trigger_key
+    ]
+    for loser in losers:
+        change = with_closed(change, loser, "declined" if loser.text is None else "lost_claim")
+    return change

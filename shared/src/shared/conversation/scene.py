@@ -1,0 +1,261 @@
+"""What stands in a thread, and what one change does to it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from shared.contracts.experiment import StageConfig
+from shared.stage import Member, Speaker, Thread
+
+START = "start"
+"""The trigger of an empty room, shared by all agents without a fixed opening line."""
+
+CHECK = "ready"
+"""What the trigger keys of readiness checks begin with: nobody answers them with a message."""
+
+TURN = "turn"
+"""What the trigger keys of turns begin with."""
+
+DraftState = Literal["wanted", "thinking", "ready"]
+Closing = Literal["declined", "moved_on", "lost_claim", "cancelled", "ended"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A reply that is being made for a trigger of this thread. `text` None in a ready draft: the agent says nothing."""
+
+    id: UUID
+    path: str
+    member_id: UUID
+    trigger_key: str
+    state: DraftState
+    due_at: datetime | None = None
+    finish_ms: int | None = None
+    text: str | None = None
+    explanation: str | None = None
+    ready_to_end: bool = False
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether this is somebody's fixed opening line."""
+        return self.trigger_key.startswith(f"{START}:")
+
+    @property
+    def is_check(self) -> bool:
+        """Whether this only asks whether the agent is ready to end."""
+        return self.trigger_key.startswith(f"{CHECK}:")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Turn-taking facts kept with the thread.
+
+    `asked` and `wave` are about the current trigger; `trigger` names it when it is not the message that a member said
+    last. `opened` had their opening line wanted; `ready` are ready to end, `done` with the current topic. `heard` says
+    how many messages members had said when an agent was last asked something. `order`, `cycle`, `number` and `holder`
+    are about turns: `number` counts them, `skips` counts those that passed unused since somebody spoke. `wake_ups` were
+    armed in all, `unanswered` of them since somebody spoke; `is_waking` says that one is armed.
+    """
+
+    asked: frozenset[UUID] = frozenset()
+    wave: int = 0
+    opened: frozenset[UUID] = frozenset()
+    ready: frozenset[UUID] = frozenset()
+    spoken: Mapping[UUID, int] = field(default_factory=dict)
+    trigger: str | None = None
+    heard: Mapping[UUID, int] = field(default_factory=dict)
+    topic: int = 0
+    done: frozenset[UUID] = frozenset()
+    order: tuple[UUID, ...] = ()
+    cycle: int = 0
+    number: int = 0
+    holder: UUID | None = None
+    skips: int = 0
+    wake_ups: int = 0
+    unanswered: int = 0
+    is_waking: bool = False
+    has_noticed: bool = False
+    is_resting: bool = False
+    is_overtime: bool = False
+    started_ms: int | None = None
+
+    @property
+    def said(self) -> int:
+        """How many messages members have said."""
+        return sum(self.spoken.values())
+
+    def differences(self) -> dict[str, Any]:
+        """The facts that are not as they were at the beginning."""
+        current = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: value for name, value in current if value != getattr(_BEGINNING, name)}
+
+
+_BEGINNING: Final = Turn()
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A thread, everybody in it, and its open drafts, as read under its lock.
+
+    `failed` are the agents whose draft for the current trigger ended without a usable reply: `failed` when no model
+    answered, `invalid` when one did.
+    """
+
+    experiment_id: UUID
+    cohort_id: UUID
+    thread_id: UUID
+    path: str
+    stage: StageConfig
+    seed: int
+    pace: Literal["live", "fast"]
+    now: datetime
+    opened_at: datetime
+    ended: bool
+    held: bool
+    last_seq: int
+    last_spoken_id: UUID | None
+    last_spoken_trigger: str | None
+    last_author_id: UUID | None
+    last_text: str
+    agent_run: int
+    clock_ms: int
+    turn: Turn
+    members: tuple[Member, ...]
+    providers: Mapping[UUID, str]
+    drafts: tuple[Draft, ...]
+    failed: Mapping[UUID, str] = field(default_factory=dict)
+    last_spoken_at: datetime | None = None
+    scope: str = "group"
+
+    @property
+    def is_private(self) -> bool:
+        """Whether this is one participant's own conversation with the mediators."""
+        return self.scope != "group"
+
+    @property
+    def trigger_key(self) -> str:
+        """What is to be answered now."""
+        if self.turn.trigger is not None:
+            return self.turn.trigger
+        return START if self.last_spoken_id is None else f"message:{self.last_spoken_id}"
+
+    @property
+    def trigger_label(self) -> str:
+        """The current trigger by its position, which ids do not tell."""
+        if self.turn.trigger is not None:
+            return self.turn.trigger
+        return START if self.last_spoken_id is None else f"after:{self.turn.said}"
+
+    @property
+    def has_people(self) -> bool:
+        return any(member.player == "person" and member.present for member in self.members)
+
+    def member(self, member_id: UUID) -> Member:
+        return next(member for member in self.members if member.id == member_id)
+
+    def elapsed_ms(self) -> int:
+        """Time since the opening: real, but in pace `fast` never before the simulated time."""
+        real = int((self.now - self.opened_at) / timedelta(milliseconds=1))
+        return max(self.clock_ms, real) if self.pace == "live" or self.has_people else self.clock_ms
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    id: UUID
+    seq: int
+    author: Member | None
+    text: str
+    elapsed_ms: int
+    topic: str | None = None
+    trigger_key: str | None = None
+    explanation: str | None = None
+    client_key: str | None = None
+    reply_to: UUID | None = None
+    quote: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDraft:
+    id: UUID
+    path: str
+    member_id: UUID
+    trigger_key: str
+    wave: int
+    as_of_seq: int
+    provider: str
+    purpose: str
+    state: Literal["wanted", "ready"] = "wanted"
+    text: str | None = None
+    due_at: datetime | None = None
+    finish_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTimer:
+    """Something that happens to the thread at `due_at` unless it is out of date by then."""
+
+    id: UUID
+    path: str
+    purpose: Literal["wake_up"]
+    generation: int
+    due_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write: all of it happens or, when `claims` loses its trigger, nothing but the closing of that draft.
+
+    `after` is the scene once it is written.
+    """
+
+    after: Scene
+    claims: Draft | None = None
+    messages: tuple[NewMessage, ...] = ()
+    wanted: tuple[NewDraft, ...] = ()
+    closed: tuple[tuple[Draft, Closing], ...] = ()
+    timers: tuple[NewTimer, ...] = ()
+    end_reason: str | None = None
+
+
+def view_of(scene: Scene) -> Thread:
+    """The thread as the kind's turn-taking sees it."""
+    turn = scene.turn
+    speakers = (
+        Speaker(member, turn.spoken.get(member.id, 0), member.id in turn.ready, member.id in turn.done)
+        for member in scene.members
+    )
+    return Thread(
+        path=scene.path,
+        pace=scene.pace,
+        trigger_key=scene.trigger_key,
+        last_author_id=scene.last_author_id,
+        message_count=scene.last_seq,
+        agent_run=scene.agent_run,
+        speakers=tuple(speakers),
+        asked=turn.asked,
+        ended=scene.ended,
+        last_text=scene.last_text,
+        seed_text=f"{scene.seed}/{scene.path.partition('/')[0]}",
+        failed=frozenset(scene.failed),
+        unreachable=frozenset(member_id for member_id, state in scene.failed.items() if state == "failed"),
+        heard=turn.heard,
+        topic=turn.topic,
+        order=turn.order,
+        cycle=turn.cycle,
+        holder=turn.holder,
+        skips=turn.skips,
+        wake_ups=turn.unanswered,
+        is_overtime=turn.is_overtime,
+        is_thinking=any(draft.trigger_key == scene.trigger_key for draft in scene.drafts),
+        elapsed_ms=scene.elapsed_ms(),
+        started_ms=turn.started_ms,
+        silent_ms=_silent_ms(scene),
+    )
+
+
+def _silent_ms(scene: Scene) -> int:
+    if scene.last_spoken_at is None:
+        return 0
+    return int((scene.now - scene.last_spoken_at) / timedelta(milliseconds=1))

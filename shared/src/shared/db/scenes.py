@@ -1,0 +1,180 @@
+"""Reading what stands in a thread, under its lock or on the way to it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.contracts.experiment import ChatSettings, Profile
+from shared.conversation import START, Draft, Scene, Turn
+from shared.db.designs import stage_of
+from shared.db.session import Row, Session
+from shared.errors import NotFound
+from shared.stage import Member
+
+_LOCK = text(
+    """
+    SELECT t.id, t.cohort_id, t.stage_id, t.scope, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger,
+        t.last_author_id, t.agent_run, t.clock_ms, t.turn_state, t.held, t.opened_at, t.ended_at,
+        e.id AS experiment_id, e.version, e.seed, e.pace, c.treatment_id
+    FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
+    WHERE t.id = :thread_id
+    FOR NO KEY UPDATE OF t
+    """
+)
+
+# A second statement, so that its snapshot is taken after the lock was got.
+AROUND = """
+    SELECT
+        (SELECT jsonb_agg(jsonb_build_object(
+            'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
+            'provider', m.provider, 'chat', m.agent_config -> 'chat',
+            'present', m.status = 'in_progress'
+                AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id),
+            'awaited', m.kind = 'participant' AND m.status IN ('expected', 'in_progress')
+                AND coalesce(array_position(m.stage_ids, :stage_id) > m.position + 1, false)
+        ) ORDER BY m.path)
+        FROM members m
+        WHERE m.cohort_id = :cohort_id AND (:scope = 'group' OR m.kind = 'mediator' OR 'private:' || m.path = :scope)
+        ) AS members,
+        (SELECT jsonb_agg(jsonb_build_object(
+            'id', d.id, 'path', d.path, 'member_id', d.member_id, 'trigger_key', d.trigger_key, 'state', d.state,
+            'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
+            'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end
+        ) ORDER BY d.path)
+        FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts,
+        (SELECT jsonb_object_agg(f.member_id, f.state) FROM drafts f
+        WHERE f.thread_id = :thread_id AND f.trigger_key = :trigger_key AND f.state IN ('failed', 'invalid')) AS failed,
+        last.text AS last_text, last.created_at AS last_spoken_at
+"""
+LAST = "FROM (SELECT 1) AS one LEFT JOIN messages last ON last.id = :last_spoken_id"
+_PRESENT = text(AROUND + LAST)
+
+
+async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:
+    """Everything in the thread, under its lock until the transaction ends.
+
+    Raises:
+        NotFound: there is no such thread.
+    """
+    row = await locked_thread(session, thread_id)
+    return await scene_of(session, row, await session.one(_PRESENT, around_params(row)), now)
+
+
+def around_params(row: Row) -> dict[str, Any]:
+    """The parameters of AROUND for a locked thread."""
+    said_last = START if row.last_spoken_id is None else f"message:{row.last_spoken_id}"
+    return {
+        "thread_id": row.id,
+        "cohort_id": row.cohort_id,
+        "stage_id": row.stage_id,
+        "scope": row.scope,
+        "last_spoken_id": row.last_spoken_id,
+        "trigger_key": row.turn_state.get("trigger") or said_last,
+    }
+
+
+async def locked_thread(session: Session, thread_id: UUID) -> Row:
+    """The thread's own row, under its lock.
+
+    Raises:
+        NotFound: there is no such thread.
+    """
+    row = await session.first(_LOCK, {"thread_id": thread_id})
+    if row is None:
+        raise NotFound("There is no such conversation.")
+    return row
+
+
+async def scene_of(session: Session, row: Row, around: Row, now: datetime) -> Scene:
+    """The scene of a locked thread; `around` is a row of AROUND."""
+    stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
+    members = around.members or []
+    return Scene(
+        experiment_id=row.experiment_id,
+        cohort_id=row.cohort_id,
+        thread_id=row.id,
+        path=row.path,
+        stage=stage,
+        seed=row.seed,
+        pace=row.pace,
+        now=now,
+        opened_at=row.opened_at,
+        ended=row.ended_at is not None,
+        held=row.held,
+        last_seq=row.last_seq,
+        last_spoken_id=row.last_spoken_id,
+        last_spoken_trigger=row.last_spoken_trigger,
+        last_author_id=row.last_author_id,
+        last_text=around.last_text or "",
+        agent_run=row.agent_run,
+        clock_ms=row.clock_ms,
+        turn=turn_of(row.turn_state),
+        members=tuple(as_member(member) for member in members),
+        providers={UUID(member["id"]): member["provider"] for member in members if member["provider"]},
+        drafts=tuple(_draft(draft) for draft in around.drafts or ()),
+        failed={UUID(member_id): state for member_id, state in (around.failed or {}).items()},
+        last_spoken_at=around.last_spoken_at,
+        scope=row.scope,
+    )
+
+
+def as_member(fields: Mapping[str, Any]) -> Member:
+    return Member(
+        id=UUID(str(fields["id"])),
+        path=fields["path"],
+        kind=fields["kind"],
+        player=fields["player"],
+        profile=Profile.model_construct(**fields["profile"]),
+        present=fields["present"],
+        awaited=fields.get("awaited", False),
+        chat=ChatSettings.model_construct(**(fields["chat"] or {})),
+    )
+
+
+def _draft(fields: Mapping[str, Any]) -> Draft:
+    due_at = fields["due_at"]
+    return Draft(
+        id=UUID(fields["id"]),
+        path=fields["path"],
+        member_id=UUID(fields["member_id"]),
+        trigger_key=fields["trigger_key"],
+        state=fields["state"],
+        due_at=datetime.fromisoformat(due_at) if due_at else None,
+        finish_ms=fields["finish_ms"],
+        text=fields["text"],
+        explanation=fields["explanation"],
+        ready_to_end=fields["ready_to_end"],
+    )
+
+
+_SETS = ("asked", "opened", "ready", "done")
+_COUNTS = ("spoken", "heard")
+
+
+def turn_of(stored: Mapping[str, Any]) -> Turn:
+    fields = dict(stored)
+    for name in _SETS:
+        fields[name] = frozenset(map(UUID, stored.get(name, ())))
+    for name in _COUNTS:
+        fields[name] = {UUID(member_id): count for member_id, count in stored.get(name, {}).items()}
+    if "order" in stored:
+        fields["order"] = tuple(map(UUID, stored["order"]))
+    if "holder" in stored:
+        fields["holder"] = UUID(stored["holder"])
+    return Turn(**fields)
+
+
+def turn_row(turn: Turn) -> dict[str, Any]:
+    """What differs from the beginning: most threads have neither turns nor topics."""
+    return {name: _stored(value) for name, value in turn.differences().items()}
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(member_id): count for member_id, count in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(map(str, value))
+    return [str(member_id) for member_id in value] if isinstance(value, tuple) else value

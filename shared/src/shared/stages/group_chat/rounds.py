@@ -1,0 +1,96 @@
+"""Turns one after another: mediators first, then participants in an order that is drawn anew for every cycle.
+
+The order, its seeds and when it is drawn anew are those of Deliberate Lab's turn-based chat, with its generator.
+"""
+
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from shared.chat.speaking import NOBODY_ANSWERED, SILENT, has_person, is_here, may_send, of_kind
+from shared.deliberate_lab_draws import shuffled
+from shared.stage import SPEAK, NextTurn, Speaker, Thread, Wave
+
+Checks = Callable[[Speaker], tuple[UUID, ...]]
+
+
+def next_wave(stage_id: str, thread: Thread, checks: Checks) -> Wave:
+    """Whose turn it is; `checks` names who is asked meanwhile whether they are ready to end.
+
+    A turn passes when its holder has spoken, has left, or is an agent of whom no reply came: then the lab says so.
+    """
+    holder = thread.speaker(thread.holder) if thread.trigger_key.startswith("turn:") else None
+    if holder is not None and _holds_on(holder, thread):
+        return Wave()
+    is_skip = holder is not None and is_here(holder)
+    if is_skip and thread.skips + 1 >= len(thread.order) and not has_person(thread):
+        return Wave(over=NOBODY_ANSWERED)
+    following = _following(stage_id, thread)
+    if following is None:
+        return Wave(over=None if has_person(thread) else SILENT)
+    order, cycle, chosen = following
+    is_agent = chosen.member.player == "agent"
+    return Wave(
+        speakers=(chosen.member.id,) if is_agent else (),
+        purpose=SPEAK,
+        others=checks(chosen),
+        turn=NextTurn(order, cycle, chosen.member.id, is_skip=is_skip),
+        notice=f"{holder.member.name} was skipped: no reply came." if is_skip and holder else None,
+    )
+
+
+def _holds_on(holder: Speaker, thread: Thread) -> bool:
+    """Whether the turn is still the holder's; a thread with a reply on its way never comes here."""
+    return is_here(holder) and (holder.member.player == "person" or holder.member.id not in thread.asked)
+
+
+def _following(stage_id: str, thread: Thread) -> tuple[tuple[UUID, ...], int, Speaker] | None:
+    """The first who may speak after the last turn, in what is left of this cycle or in the next one."""
+    here = [speaker for speaker in thread.speakers if is_here(speaker)]
+    if not thread.order:
+        order = first_order(thread.seed_text, stage_id, here)
+        return _first(order, order, 0, thread)
+    known = [speaker.member.id for speaker in here]
+    late = _late(stage_id, thread, [speaker for speaker in here if speaker.member.id not in thread.order])
+    place = thread.order.index(thread.holder) + 1 if thread.holder in thread.order else 0
+    order = (*(member_id for member_id in thread.order if member_id in known), *late)
+    upcoming = (*(member_id for member_id in thread.order[place:] if member_id in known), *late)
+    if (found := _first(upcoming, order, thread.cycle, thread)) is not None:
+        return found
+    order = next_order(thread.seed_text, stage_id, order, here, cycle=thread.cycle + 1)
+    return _first(order, order, thread.cycle + 1, thread)
+
+
+def _first(
+    among: Sequence[UUID], order: tuple[UUID, ...], cycle: int, thread: Thread
+) -> tuple[tuple[UUID, ...], int, Speaker] | None:
+    for member_id in among:
+        speaker = thread.speaker(member_id)
+        if speaker is not None and may_send(speaker, thread):
+            return order, cycle, speaker
+    return None
+
+
+def first_order(seed_text: str, stage_id: str, here: Sequence[Speaker]) -> tuple[UUID, ...]:
+    """Mediators, shuffled once, before the participants of cycle 0."""
+    mediators = shuffled(of_kind("mediator", here), f"{seed_text}-{stage_id}-mediators")
+    participants = shuffled(of_kind("participant", here), f"{seed_text}-{stage_id}-0")
+    return tuple(speaker.member.id for speaker in (*mediators, *participants))
+
+
+def next_order(
+    seed_text: str, stage_id: str, order: tuple[UUID, ...], here: Sequence[Speaker], *, cycle: int
+) -> tuple[UUID, ...]:
+    """The order of the next cycle: with a mediator in it, participants are shuffled anew; otherwise it stays."""
+    mediators = {speaker.member.id for speaker in of_kind("mediator", here)}
+    if not mediators:
+        return order
+    participants = shuffled(of_kind("participant", here), f"{seed_text}-{stage_id}-{cycle}")
+    leading = (member_id for member_id in order if member_id in mediators)
+    return (*leading, *(speaker.member.id for speaker in participants))
+
+
+def _late(stage_id: str, thread: Thread, newcomers: Sequence[Speaker]) -> tuple[UUID, ...]:
+    """Who came after the order was drawn speaks after those who are in it."""
+    seed_text = f"{thread.seed_text}-{stage_id}-new-mediators-{thread.cycle}"
+    mediators = shuffled(of_kind("mediator", newcomers), seed_text)
+    return tuple(speaker.member.id for speaker in (*mediators, *of_kind("participant", newcomers)))

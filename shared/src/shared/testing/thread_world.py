@@ -1,0 +1,122 @@
+"""Ten lines of database for the rules of conversations: a trigger log, a transcript, whole changes or none."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid5
+
+from shared import conversation
+from shared.contracts.experiment import ChatSettings, Profile
+from shared.conversation import Change, Draft, NewMessage, NewTimer, Scene, Turn, next_change
+from shared.stage import Member
+from shared.stages import kind_of
+from shared.stages.group_chat.config import GroupChatStage
+
+NAMESPACE = UUID(int=7)
+START_OF_TIME = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def a_member(name: str, *, kind: str = "participant", player: str = "agent", **chat: object) -> Member:
+    return Member(
+        id=uuid5(NAMESPACE, name),
+        path=f"c1/{name}",
+        kind="mediator" if kind == "mediator" else "participant",
+        player="person" if player == "person" else "agent",
+        profile=Profile(name=name.title()),
+        chat=ChatSettings.model_validate(chat),
+    )
+
+
+def a_scene(*members: Member, pace: str = "live", **stage: Any) -> Scene:
+    return Scene(
+        experiment_id=NAMESPACE,
+        cohort_id=uuid5(NAMESPACE, "c1"),
+        thread_id=uuid5(NAMESPACE, "thread"),
+        path="c1/talk/group",
+        stage=GroupChatStage.model_validate({"id": "talk", "kind": "group_chat", **stage}),
+        seed=1,
+        pace="fast" if pace == "fast" else "live",
+        now=START_OF_TIME,
+        opened_at=START_OF_TIME,
+        ended=False,
+        held=False,
+        last_seq=0,
+        last_spoken_id=None,
+        last_spoken_trigger=None,
+        last_author_id=None,
+        last_text="",
+        agent_run=0,
+        clock_ms=0,
+        turn=Turn(),
+        members=members,
+        providers={member.id: "mock" for member in members if member.player == "agent"},
+        drafts=(),
+    )
+
+
+class World:
+    """Ten lines of database: a trigger log, a transcript, and the promise to write a change whole or not at all."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.claims: dict[str, UUID] = {}
+        self.messages: list[NewMessage] = []
+        self.outcomes: dict[UUID, str] = {}
+        self.timers: list[NewTimer] = []
+
+    def write(self, change: Change) -> None:
+        draft = change.claims
+        if draft is not None and draft.trigger_key in self.claims:
+            self.outcomes[draft.id] = "lost_claim"
+            self.write(conversation.lose(self.scene, draft))
+            return
+        if draft is not None:
+            self.claims[draft.trigger_key] = draft.id
+            self.outcomes[draft.id] = "published"
+        assert not (self.scene.ended and change.messages), "nothing is said after the end"
+        self.messages += change.messages
+        self.timers += change.timers
+        self.outcomes |= {closed.id: state for closed, state in change.closed}
+        self.scene = change.after
+
+    def advance(self) -> None:
+        for _ in range(1000):
+            change = next_change(self.scene)
+            if change is None:
+                return
+            self.write(change)
+        raise AssertionError("the thread never comes to rest")
+
+    def save(self, draft: Draft, **reply: object) -> None:
+        ready = replace(draft, state="ready", **reply)  # type: ignore[arg-type]
+        others = (other for other in self.scene.drafts if other.id != draft.id)
+        self.scene = replace(self.scene, drafts=(*others, ready))
+
+    def write_if(self, change: Change | None) -> None:
+        if change is not None:
+            self.write(change)
+
+    def fail(self, draft: Draft) -> None:
+        """The model gave no usable reply."""
+        self.outcomes[draft.id] = "failed"
+        failed = {**self.scene.failed, draft.member_id: "failed"} if self.is_current(draft) else self.scene.failed
+        others = tuple(other for other in self.scene.drafts if other.id != draft.id)
+        self.scene = replace(self.scene, drafts=others, failed=failed)
+
+    def is_current(self, draft: Draft) -> bool:
+        return draft.trigger_key == self.scene.trigger_key
+
+    def may_speak(self, member: Member) -> bool:
+        thread = conversation.view_of(self.scene)
+        stage = self.scene.stage
+        return not self.scene.ended and kind_of(stage).may_not_speak(stage, thread, member.id) is None
+
+    def scene_at(self, seconds: float) -> Scene:
+        """The scene, so many seconds later."""
+        return replace(self.scene, now=self.scene.now + timedelta(seconds=seconds))
+
+    def set_present(self, member: Member, present: bool) -> None:
+        members = tuple(
+            replace(other, present=present) if other.id == member.id else other for other in self.scene.members
+        )
+        self.scene = replace(self.scene, members=members)
