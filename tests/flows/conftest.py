@@ -1,11 +1,14 @@
 """Fixtures of the flows."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from uuid import uuid4
 
 import pytest
 
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.db.databases import copy_database, drop_database
+from shared.settings import ServerSettings
+from shared.testing.buses import RabbitBroker
 from shared.testing.services import Server
 
 
@@ -15,3 +18,15 @@ def second_database_url(postgres_server: Server, template_database: str) -> Iter
     name = f"second_{uuid4().hex}"
     yield copy_database(postgres_server.url, template_database, name)
     drop_database(postgres_server.url, name)
+
+
+@pytest.fixture(params=["in process", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
+async def servers(request: pytest.FixtureRequest, database_url: str) -> AsyncIterator[ServerSettings]:
+    """A database of the test's own, with either bus."""
+    if request.param == "in process":
+        yield ServerSettings(database_url=database_url)
+        return
+    amqp_url = request.getfixturevalue("amqp_url")
+    broker = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, *map(provider_queue, ("mock", "openai"))])
+    yield ServerSettings(database_url=database_url, amqp_url=amqp_url, amqp_prefix=broker.prefix)
+    await broker.close()

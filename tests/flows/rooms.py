@@ -1,0 +1,128 @@
+"""A whole lab on a bus of the test's choice, with models that do as the test says, and people who talk in it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley.embedded import EmbeddedLab
+from shared.db.conversation import post_message
+from shared.db.members import join, lock_standing, move_on
+from shared.db.session import Row
+from shared.settings import ServerSettings
+from shared.testing.fake_endpoint import FakeEndpoint, Replies
+from tests.faults.lab_tools import start
+
+PATIENCE_SECONDS: Final = 30.0
+EMPTY_ROOM: Final = "Nobody has said anything yet."
+"""What a prompt shows of a conversation before its first message."""
+
+
+def reply(response: str = "I see.", *, speaks: bool = True, ready: bool = False) -> dict[str, Any]:
+    """What a model answers when it is asked whether it speaks."""
+    return {"explanation": "So.", "shouldRespond": speaks, "response": response, "readyToEndChat": ready}
+
+
+class Room:
+    """One experiment in a lab, as its people see it."""
+
+    def __init__(self, lab: EmbeddedLab, endpoint: FakeEndpoint) -> None:
+        self.lab = lab
+        self.endpoint = endpoint
+        self.experiment_id = UUID(int=0)
+        self.people: list[UUID] = []
+
+    async def open(self, document: str, *, people: int = 1) -> None:
+        self.experiment_id = await start(self.lab, document)
+        self.people = list(await asyncio.gather(*(self.join() for _ in range(people))))
+
+    async def open_silently(self, document: str) -> None:
+        """With one person, up to where everybody waits for that person to speak; forgets the calls until then."""
+        await self.open(document)
+        await self.thread()
+        await self.at_rest()
+        self.endpoint.reset()
+
+    async def join(self) -> UUID:
+        async with self.lab.database.transaction() as session:
+            member_id, _ = await join(session, self.experiment_id, self.lab.clock.now(), cohort_id=None, profile=None)
+        return member_id
+
+    async def go_on(self, person_id: UUID) -> None:
+        async with self.lab.database.transaction() as session:
+            standing = await lock_standing(session, person_id)
+            assert await move_on(session, standing, self.lab.clock.now(), cause="test")
+
+    async def thread(self) -> UUID:
+        async def is_open() -> bool:
+            return bool(await self.rows("SELECT 1 FROM threads"))
+
+        await eventually(is_open)
+        thread_id: UUID = (await self.rows("SELECT id FROM threads"))[0].id
+        return thread_id
+
+    async def say(self, words: str) -> UUID:
+        """The first person says something; whom that makes think stands in the database when this returns."""
+        thread_id = await self.thread()
+        async with self.lab.database.transaction() as session:
+            message = await post_message(
+                session, thread_id, self.people[0], words, self.lab.clock.now(), client_key=words
+            )
+        return UUID(message["id"])
+
+    async def at_rest(self) -> None:
+        """Wait until no agent has anything left to do, and nobody has anything left to look at."""
+
+        async def is_quiet() -> bool:
+            return not await self.rows(
+                """
+                SELECT 1 FROM drafts WHERE state IN ('wanted', 'thinking', 'ready')
+                UNION ALL SELECT 1 FROM streams WHERE settled < unsettled
+                UNION ALL SELECT 1 FROM members WHERE player = 'agent' AND kind = 'participant'
+                    AND status = 'in_progress' AND stepped_version < version
+                """
+            )
+
+        await eventually(is_quiet)
+
+    async def rows(self, query: str, **values: Any) -> list[Row]:
+        async with self.lab.database.transaction() as session:
+            return list(await session.all(text(query), values))
+
+    async def replies_to(self, message_id: UUID) -> list[str]:
+        key = f"message:{message_id}"
+        return [row.text for row in await self.rows("SELECT text FROM messages WHERE trigger_key = :key", key=key)]
+
+    async def drafts_about(self, message_id: UUID) -> list[Row]:
+        """The replies that were to be made to this message, opened, published or closed."""
+        return await self.rows(
+            "SELECT * FROM drafts WHERE trigger_key = :key ORDER BY path", key=f"message:{message_id}"
+        )
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for a lab in real time, as its users do."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while True:
+            if await condition():
+                return
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def room_in(servers: ServerSettings, folder: Path, replies: Replies) -> AsyncIterator[Room]:
+    """A lab whose models answer with `replies` once somebody has said something; in an empty room they are silent."""
+
+    def answered(request: dict[str, Any]) -> Any:
+        is_empty = any(EMPTY_ROOM in message["content"] for message in request["messages"])
+        return reply(speaks=False) if is_empty else replies(request)
+
+    async with AsyncExitStack() as stack:
+        endpoint = await stack.enter_async_context(FakeEndpoint(replies=answered))
+        environ = {"OPENAI_API_KEY": "any text", "OPENAI_BASE_URL": endpoint.base_url}
+        lab = await stack.enter_async_context(EmbeddedLab(folder, servers=servers, environ=environ, port=None))
+        yield Room(lab, endpoint)
