@@ -22,13 +22,14 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
 
 @pytest.fixture
 def parley(tmp_path: Path) -> Parley:
-    """Run one command to its end in an empty folder."""
+    """Run one command to its end in an empty folder; `stdin` is what is typed."""
 
-    def run(*arguments: str | Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    def run(*arguments: str | Path, stdin: str = "", **variables: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [*COMMAND, *map(str, arguments)],
             cwd=tmp_path,
             env=environment(variables),
+            input=stdin,
             capture_output=True,
             text=True,
             check=False,

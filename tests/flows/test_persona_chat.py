@@ -1,7 +1,7 @@
 """Test chats with personas of the library: every message gets one reply, or an error in words."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ class Talk:
         return [(one["author"], one["text"]) for one in (await self.chat())["messages"]]
 
 
-Make = Callable[..., Any]
+Make = Callable[..., Awaitable[Talk]]
 
 
 @pytest.fixture
@@ -252,7 +252,7 @@ async def test_a_chat_needs_its_persona_its_owner_and_the_scope(make: Make) -> N
 
     async def status(key: str, method: str, **more: Any) -> int:
         headers = {"Authorization": f"Bearer {key}"}
-        answer = await talk.client.request(method, "/v1/personas/ada/chat", headers=headers, **more)
+        answer: httpx2.Response = await talk.client.request(method, "/v1/personas/ada/chat", headers=headers, **more)
         return answer.status_code
 
     body = {"text": "Hello", "client_message_id": "m9"}

@@ -188,6 +188,24 @@ def schema() -> None:
     typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
 
 
+@app.command()
+def chat(
+    persona: Annotated[str, typer.Argument(metavar="PERSONA", help="The id of a persona.")],
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="The experiment or persona file that has it. [the library]"),
+    ] = None,
+    models: Annotated[
+        Literal["mock", "real"], typer.Option("--models", help="Made-up replies that cost nothing, or the real model.")
+    ] = "mock",
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Talk to a persona. What was said is kept; /history shows it, /clear begins anew, /quit or Ctrl-D ends."""
+    from parley.chatting import ChatOrder, execute
+
+    raise typer.Exit(execute(ChatOrder(persona_id=persona, file=file, models=models, data_dir=data_dir)))
+
+
 library = typer.Typer(
     help="The persona library of the lab in the data directory.", no_args_is_help=True, rich_markup_mode=None
 )

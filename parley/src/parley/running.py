@@ -71,7 +71,7 @@ async def _execute(order: Order, plan: Plan | None, servers: ServerSettings) -> 
         mock_only=_mock_only(order, plan),
     )
     lab.directory.make()
-    with Screen() as screen, logging_to(lab.directory.log, _errors_to(screen, lab.directory.log)):
+    with Screen() as screen, logging_to(lab.directory.log, errors_to(screen, lab.directory.log)):
         interrupts = Interrupts(
             on_first=lambda: screen.notice("Finishing what is in hand ... (Ctrl-C again stops at once)"),
             before_exit=lab.stop_postgres,
@@ -83,7 +83,7 @@ async def _execute(order: Order, plan: Plan | None, servers: ServerSettings) -> 
             return await _in_lab(order, plan, lab, screen, interrupts)
 
 
-def _errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
+def errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
     """Tells the user of each kind of error once; the rest is in the log."""
     told: set[str] = set()
 
@@ -101,7 +101,7 @@ async def _in_lab(order: Order, plan: Plan | None, lab: EmbeddedLab, screen: Scr
     if plan is not None:
         experiment_run = _ExperimentRun(order, plan, lab, screen)
         try:
-            code = await interrupts.unless(_while_ours(lab, experiment_run.to_its_end()))
+            code = await interrupts.unless(while_ours(lab, experiment_run.to_its_end()))
         except Interrupted as interrupted:
             screen.end_progress()
             if experiment_run.has_begun:
@@ -110,13 +110,13 @@ async def _in_lab(order: Order, plan: Plan | None, lab: EmbeddedLab, screen: Scr
     if order.keep_serving:
         screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
         try:
-            await interrupts.unless(_while_ours(lab, asyncio.Event().wait()))
+            await interrupts.unless(while_ours(lab, asyncio.Event().wait()))
         except Interrupted:
             return code
     return code
 
 
-async def _while_ours(lab: EmbeddedLab, work: Coroutine[Any, Any, ResultT]) -> ResultT:
+async def while_ours(lab: EmbeddedLab, work: Coroutine[Any, Any, ResultT]) -> ResultT:
     """What `work` returns.
 
     Raises:

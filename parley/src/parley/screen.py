@@ -46,6 +46,15 @@ class Screen:
         place, speaker = (f"{cohort} {stage}  ", "dim"), (f"{one_line(author)}: ", f"bold {colour}")
         self._console.print(Text.assemble(place, speaker, one_line(text)))
 
+    def spoke(self, author: str, text: str) -> None:
+        """What somebody said in a conversation of two, line by line."""
+        self._console.print(Text(f"{one_line(author)}: ", style=f"bold {self._colour(author)}"), end="")
+        self._console.print(Text("\n".join(one_line(line) for line in text.splitlines())))
+
+    def prompt(self, text: str) -> None:
+        """What stands before the line that a person types."""
+        self._console.print(Text(text, style="bold"), end="")
+
     def happened(self, cohort: str, text: str) -> None:
         """Something the lab did or noticed in a cohort."""
         self._console.print(Text(f"{cohort}  {one_line(text)}", style="dim italic"))

@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import seeds
-from shared.contracts.experiment import ModelMode, Persona
+from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.providers import serving_provider
 from shared.db import experiments, members, settling
 from shared.db.conversation import open_thread, post_message
@@ -27,6 +27,8 @@ _PERSON = "c1/m1"
 _PERSONA = "c1/med1"
 _THREAD = f"{_COHORT}/{STAGE}/group"
 CAUSE = "request"
+_GUEST = Profile(name="Guest")
+"""What the persona sees of the person."""
 
 Reply = Literal["awaited", "given", "failed"]
 
@@ -124,7 +126,7 @@ async def _begin(session: Session, owner_id: UUID, name: str, experiment: Experi
     cohort = await settling.lock_cohort(session, seeds.row_id(experiment_id, _COHORT))
     assert cohort is not None
     await settling.unlock(session, cohort, STAGE, {}, now)
-    await members.join(session, experiment_id, now, cohort_id=cohort.id, profile=None)
+    await members.join(session, experiment_id, now, cohort_id=cohort.id, profile=_GUEST)
     await open_thread(
         session,
         thread_id=seeds.row_id(experiment_id, _THREAD),

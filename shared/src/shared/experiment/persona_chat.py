@@ -15,6 +15,23 @@ _OPENING: Final = (
 )
 _DESCRIPTION: Final = "A test conversation. Answer every message, in character."
 
+_WHY: Final[Mapping[str, str]] = {
+    "auth_error": "The provider of the model does not accept its key.",
+    "refused": "The model refused to answer.",
+    "invalid": "The model gave no reply that can be used.",
+    "too_long": "The reply of the model was cut off because it was too long.",
+    "rate_limited": "The provider of the model takes no more requests for now.",
+    "unavailable": "The provider of the model is away.",
+    "timeout": "The model did not answer in time.",
+    "bad_request": "The provider of the model refused the request as wrong: look at the persona's model settings.",
+}
+_OTHERWISE: Final = "No reply came of it; the lab's log says more."
+
+
+def why_no_reply(failure: str) -> str:
+    """Why a message has no reply, in words; `failure` is how its model call or its draft ended."""
+    return _WHY.get(failure, _OTHERWISE)
+
 
 def chat_with(persona: Persona, mode: ModelMode) -> Experiment:
     """The experiment of a test chat with this persona.

@@ -1,7 +1,6 @@
 """Test chats: an experimenter talks to a persona of the library before it takes part in anything."""
 
 import asyncio
-from collections.abc import Mapping
 from typing import Annotated, Final
 from uuid import UUID
 
@@ -12,23 +11,11 @@ from gateway.routes.experiments import check_models, served_providers
 from shared.contracts.resources import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
-from shared.experiment.persona_chat import chat_with
+from shared.experiment.persona_chat import chat_with, why_no_reply
 
 router = APIRouter(prefix="/v1/personas", tags=["personas"])
 
 _LONGEST_WAIT_SECONDS: Final = 30
-
-_WHY: Final[Mapping[str, str]] = {
-    "auth_error": "The provider of the model does not accept its key.",
-    "refused": "The model refused to answer.",
-    "invalid": "The model gave no reply that can be used.",
-    "too_long": "The reply of the model was cut off because it was too long.",
-    "rate_limited": "The provider of the model takes no more requests for now.",
-    "unavailable": "The provider of the model is away.",
-    "timeout": "The model did not answer in time.",
-    "bad_request": "The provider of the model refused the request as wrong: look at the persona's model settings.",
-}
-_OTHERWISE: Final = "No reply came of it; the lab's log says more."
 
 
 @router.post("/{persona_id}/chat", status_code=201, summary="Say something to a persona")
@@ -127,7 +114,5 @@ def _message(line: persona_chats.Line) -> PersonaMessage:
         text=line.text,
         created_at=line.created_at,
         reply=line.reply,
-        failure=None
-        if line.failure is None
-        else ReplyFailure(code=line.failure, detail=_WHY.get(line.failure, _OTHERWISE)),
+        failure=ReplyFailure(code=line.failure, detail=why_no_reply(line.failure)) if line.failure else None,
     )

@@ -1,0 +1,246 @@
+"""`parley chat`: a test chat with a persona in the terminal, in an embedded lab."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+from uuid import uuid4
+
+import uvloop
+
+from agent_worker.models import served_providers
+from parley.embedded import EmbeddedLab
+from parley.experiment_file import Models, content_of, read_file, refuse
+from parley.interrupts import Interrupted, Interrupts
+from parley.lab_logs import logging_to
+from parley.running import errors_to, while_ours
+from parley.screen import Screen
+from parley.typed_lines import TypedLines
+from shared.contracts.experiment import Persona
+from shared.contracts.providers import model_mode_problems
+from shared.db import persona_chats, personas
+from shared.db.persona_chats import Chat, Line
+from shared.db.session import Session, is_deadlock
+from shared.errors import InvalidInput, Problem
+from shared.experiment import providers_used, read_personas
+from shared.experiment.complaints import one_of
+from shared.experiment.persona_chat import chat_with, why_no_reply
+from shared.settings import ServerSettings, read_settings
+from shared.storable import is_storable_text
+
+ResultT = TypeVar("ResultT")
+
+FINISHED: Final = 0
+UNANSWERED: Final = 1
+"""A message has no reply, because the model failed."""
+
+_LOOK_SECONDS: Final = 0.1
+_LONGEST_MESSAGE: Final = 10_000
+_COMMANDS: Final = "/history shows what was said, /clear begins anew, /quit ends."
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOrder:
+    """What the user asked for. `file` None: the persona is one of the library."""
+
+    persona_id: str
+    file: Path | None
+    models: Models
+    data_dir: Path
+
+    @property
+    def name(self) -> str:
+        """What the chat is remembered by."""
+        return self.persona_id if self.file is None else f"{self.file.resolve()}#{self.persona_id}"
+
+
+def execute(order: ChatOrder) -> int:
+    """Chat until the user ends it, and return the exit code.
+
+    Raises:
+        ParleyError: it was refused.
+    """
+    servers = read_settings(ServerSettings)
+    persona = None if order.file is None else _let_through(order, persona_in(order.file, order.persona_id))
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_execute(order, persona, servers))
+
+
+def persona_in(file: Path, persona_id: str) -> Persona:
+    """The persona of this id in an experiment file or a persona file.
+
+    Raises:
+        InvalidInput: the file has problems, or no such persona.
+    """
+    experiment_file = read_file(file)
+    is_experiment = isinstance(experiment_file.values, Mapping) and "stages" in experiment_file.values
+    if is_experiment:
+        named = set(experiment_file.named)
+        found = [one for one in experiment_file.sketch().personas if one.id not in named]
+    else:
+        found = list(read_personas(content_of(file), str(file)))
+    by_id = {one.id: one for one in found}
+    if persona_id not in by_id:
+        problem = Problem("PERSONA", repr(persona_id), one_of(persona_id, by_id, "persona"))
+        raise InvalidInput(f"{file} does not define this persona.", [problem])
+    return by_id[persona_id]
+
+
+def _let_through(order: ChatOrder, persona: Persona) -> Persona:
+    """The persona, if its model may be called.
+
+    Raises:
+        InvalidInput: it may not.
+    """
+    problems = model_mode_problems(
+        order.models,
+        providers_used(chat_with(persona, order.models)),
+        os.environ,
+        requested_real=order.models == "real",
+        served=served_providers(os.environ),
+    )
+    refuse(problems)
+    return persona
+
+
+async def _execute(order: ChatOrder, persona: Persona | None, servers: ServerSettings) -> int:
+    lab = EmbeddedLab(order.data_dir, servers=servers, environ=os.environ, port=None, mock_only=order.models == "mock")
+    lab.directory.make()
+    with Screen() as screen, logging_to(lab.directory.log, errors_to(screen, lab.directory.log)):
+        interrupts = Interrupts(on_first=lambda: screen.notice(""), before_exit=lab.stop_postgres)
+        screen.notice("Starting the lab ...", style="dim")
+        async with lab:
+            conversation = _Conversation(order, lab, screen, persona)
+            try:
+                return await interrupts.unless(while_ours(lab, conversation.to_its_end()))
+            except Interrupted as interrupted:
+                return interrupted.exit_code
+
+
+class _Conversation:
+    """One person at a terminal and one persona."""
+
+    def __init__(self, order: ChatOrder, lab: EmbeddedLab, screen: Screen, persona: Persona | None) -> None:
+        self._order = order
+        self._lab = lab
+        self._screen = screen
+        self._persona = persona
+        self._exit_code = FINISHED
+
+    async def to_its_end(self) -> int:
+        persona = self._persona or _let_through(self._order, await self._from_library())
+        self._name = persona.profile.name or persona.id
+        await self._greet()
+        lines = TypedLines(sys.stdin.fileno())
+        while (line := await self._typed(lines)) is not None and line != "/quit":
+            await self._obey(persona, line)
+        return self._exit_code
+
+    async def _from_library(self) -> Persona:
+        async def work(session: Session) -> Persona:
+            return (await personas.find(session, self._lab.operator_id, self._order.persona_id)).persona
+
+        return await self._in_transaction(work)
+
+    async def _greet(self) -> None:
+        chat = await self._answered()
+        said = len(chat.lines) if chat else 0
+        so_far = f" You have exchanged {said} messages so far." if said else ""
+        self._screen.notice(
+            f"You talk with {self._name}, with {self._order.models} models.{so_far} {_COMMANDS}", style="bold"
+        )
+
+    async def _typed(self, lines: TypedLines) -> str | None:
+        """The next line that says something; what a program sends is shown as if it had been typed."""
+        is_typed = sys.stdin.isatty()
+        while True:
+            if is_typed:
+                self._screen.prompt("You: ")
+            line = await lines.next()
+            if line is None:
+                return None
+            if line.strip():
+                break
+        if not is_typed:
+            self._screen.spoke("You", line)
+        return line.strip()
+
+    async def _obey(self, persona: Persona, line: str) -> None:
+        if line == "/history":
+            await self._show_history()
+        elif line == "/clear":
+            await self._in_transaction(self._clear)
+            self._screen.notice("What was said is forgotten.")
+        elif line.startswith("/"):
+            self._screen.problem(f"There is no such command. {_COMMANDS}")
+        elif len(line) > _LONGEST_MESSAGE or not is_storable_text(line):
+            self._screen.problem(f"A message has at most {_LONGEST_MESSAGE} characters, and no NUL among them.")
+        else:
+            await self._say(persona, line)
+
+    async def _show_history(self) -> None:
+        chat = await self._answered()
+        for line in chat.lines if chat else ():
+            self._show(line)
+        if not chat or not chat.lines:
+            self._screen.notice("Nothing was said yet.")
+
+    async def _clear(self, session: Session) -> None:
+        await persona_chats.clear(session, self._lab.operator_id, self._order.name, self._lab.clock.now())
+
+    async def _say(self, persona: Persona, text: str) -> None:
+        key = uuid4().hex
+
+        async def work(session: Session) -> Line:
+            return await persona_chats.say(
+                session,
+                self._lab.operator_id,
+                self._order.name,
+                persona,
+                text,
+                self._lab.clock.now(),
+                client_key=key,
+                mode=self._order.models,
+            )
+
+        said = await self._in_transaction(work)
+        chat = await self._answered(after_seq=said.seq - 1)
+        for line in chat.lines if chat else ():
+            if line.failure is not None:
+                self._exit_code = UNANSWERED
+            if line.failure is not None or line.is_persona:
+                self._show(line, with_own=False)
+
+    def _show(self, line: Line, *, with_own: bool = True) -> None:
+        if line.is_persona or with_own:
+            self._screen.spoke(self._name if line.is_persona else "You", line.text)
+        if line.failure is not None:
+            self._screen.problem(why_no_reply(line.failure))
+
+    async def _answered(self, *, after_seq: int = 0) -> Chat | None:
+        """The chat once no reply is awaited in it."""
+
+        async def work(session: Session) -> Chat | None:
+            return await persona_chats.find(session, self._lab.operator_id, self._order.name, after_seq=after_seq)
+
+        while True:
+            chat = await self._in_transaction(work)
+            if chat is None or not chat.is_awaiting_reply:
+                return chat
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def _in_transaction(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+        """What `work` returns; once more after a deadlock."""
+        try:
+            return await self._once(work)
+        except Exception as error:
+            if not is_deadlock(error):
+                raise
+        return await self._once(work)
+
+    async def _once(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+        async with self._lab.database.transaction() as session:
+            return await work(session)
