@@ -75,7 +75,7 @@ async def the_data(lab: DrainLab) -> dict[str, list[Any]]:
         """
     )
     answers = await lab.rows(
-        "SELECT m.path, a.stage_id, a.value FROM answers a JOIN members m ON m.id = a.member_id ORDER BY 1, 2"
+        "SELECT m.path, a.stage_id, a.key, a.value FROM answers a JOIN members m ON m.id = a.member_id ORDER BY 1, 2, 3"
     )
     drafts = await lab.rows("SELECT path, state FROM drafts ORDER BY path")
     return {"messages": messages, "answers": answers, "drafts": drafts}

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from parley.embedded import EmbeddedLab
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.db import experiments
@@ -14,6 +16,29 @@ from shared.testing.buses import RabbitBroker
 from tests.faults.lab_tools import start
 
 DEMO = Path(__file__).parents[2] / "demos" / "deliberation.yaml"
+SURVEYS = """
+parley: 1
+name: Surveys
+seed: 5
+personas: [{id: ada, text: A baker.}, {id: bob}]
+stages:
+  - id: one-by-one
+    kind: survey
+    ask: sequential
+    questions:
+      - {id: free, kind: scale, title: Should it be free, upper: 5}
+      - {id: why, kind: text, title: Why, show_if: {question: free, operator: greater_than, value: 2}}
+      - {id: sure, kind: check, title: Sure}
+  - id: at-once
+    kind: survey
+    ask: independent
+    questions:
+      - {id: age, kind: number, title: Age, minimum: 18, maximum: 90, integer: true}
+      - {id: old, kind: check, title: Do you feel old, show_if: {question: age, operator: greater_than, value: 50}}
+      - {id: town, kind: text, title: Where do you live}
+      - {id: back, kind: text, title: Why, show_if: {stage: one-by-one, question: free, operator: less_than, value: 3}}
+cohorts: [{count: 3, seats: [{persona: ada}, {persona: bob}]}]
+"""
 
 
 async def ended(lab: EmbeddedLab, experiment_id: UUID) -> None:
@@ -37,10 +62,10 @@ async def run(document: str, servers: ServerSettings, folder: Path) -> dict[str,
     }
 
 
+@pytest.mark.parametrize("document", [DEMO.read_text(), SURVEYS], ids=["deliberation", "surveys"])
 async def test_one_file_and_seed_give_the_same_data_run_after_run_and_on_both_buses(
-    database_url: str, second_database_url: str, amqp_url: str, tmp_path: Path
+    database_url: str, second_database_url: str, amqp_url: str, tmp_path: Path, document: str
 ) -> None:
-    document = DEMO.read_text()
     in_memory = ServerSettings(database_url=database_url)
     broker = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")])
     on_rabbit = ServerSettings(database_url=second_database_url, amqp_url=amqp_url, amqp_prefix=broker.prefix)

@@ -5,6 +5,7 @@ every answer: one that is hidden is never asked.
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -83,6 +84,13 @@ def check(question: BaseQuestion, answer: Json) -> Json:
 
 def reply_model(question: BaseQuestion) -> type[PageReply]:
     """One required field, named by the question's id."""
+    # Without its rule, which may hold what cannot be hashed and does not matter here.
+    return _reply_model(question.model_copy(update={"show_if": None}))
+
+
+# Making the shape takes longer than all the rest of a prompt, and many agents are asked the same questions.
+@lru_cache(maxsize=1024)
+def _reply_model(question: BaseQuestion) -> type[PageReply]:
     described = Field(alias=question.id, description=f"{question.title} Answer with {question.hint()}.")
     fields: dict[str, Any] = {"answer": (question.reply_type(), described)}
     return create_model("SurveyReply", __base__=PageReply, **fields)

@@ -1,0 +1,149 @@
+"""A page of questions asked by one call per question: in a sequence, or all at the same time."""
+
+import asyncio
+import json
+from random import Random
+from typing import Any
+
+import pytest
+
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db.session import Database
+from tests.flows.drain import DrainLab
+from tests.flows.test_deliberation import the_data
+
+pytestmark = pytest.mark.postgres
+
+PAGE = """
+parley: 1
+name: A page
+seed: 3
+personas: [{{id: ada, model: {{max_attempts: 3}}}}, {{id: bob}}]
+stages:
+  - id: page
+    kind: survey
+    ask: {ask}
+    questions:
+      - {{id: rides, kind: choice, title: "Do you ride?", options: [{{id: "yes", text: A}}, {{id: "no", text: B}}]}}
+      - {{id: why, kind: text, title: "Why do you ride?", show_if: {{question: rides, value: "yes"}}}}
+      - {{id: walks, kind: text, title: "Where do you walk?", show_if: {{question: rides, value: "no"}}}}
+      - {{id: age, kind: number, title: "How old are you?", minimum: 18, maximum: 99, integer: true}}
+  - {{id: after, kind: survey, questions: [{{id: q, kind: text, title: "Well?"}}]}}
+cohorts: [{{seats: [{{persona: ada}}, {{persona: bob}}]}}]
+"""
+MODES = ["sequential", "independent"]
+
+
+class Answering:
+    """A model that rides, is 40 and has reasons; `wrong` first replies to a question cannot be used.
+
+    With `barrier` the first questions are answered when so many are asked at the same time.
+    """
+
+    def __init__(self, wrong: int = 0, barrier: asyncio.Barrier | None = None) -> None:
+        self.prompts: list[tuple[str, str]] = []
+        self._wrong = wrong
+        self._barrier = barrier
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.prompts.append((request.path, "\n".join(message.content for message in request.messages)))
+        (name,) = request.reply_schema["properties"]
+        if self._barrier is not None and name in ("rides", "age"):
+            await self._barrier.wait()
+        values: dict[str, Any] = {"rides": "yes", "why": "It is late.", "age": 40, "q": "Well."}
+        number = int(request.path.rpartition(":")[2])
+        value = 7 if name == "age" and number <= self._wrong else values[name]
+        return ModelReply(status="ok", parsed={name: value}, raw=json.dumps({name: value}))
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("ask", MODES)
+async def test_a_page_asked_by_question_is_the_page_that_its_answers_come_to(database: Database, ask: str) -> None:
+    model = Answering()
+    lab = DrainLab(database, models={"mock": model}, together=20)
+    await lab.start(PAGE.format(ask=ask))
+
+    await lab.drain()
+
+    pages = await lab.rows("SELECT value FROM answers WHERE stage_id = 'page' AND key = ''")
+    assert [row.value for row in pages] == [{"rides": "yes", "why": "It is late.", "age": 40}] * 2
+    assert not any("Where do you walk?" in prompt for path, prompt in model.prompts if "/page/" in path)
+    assert len(await lab.rows("SELECT 1 FROM drafts WHERE stage_id = 'page' AND state = 'answered'")) == 6
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"completed"}
+
+
+async def test_in_a_sequence_an_agent_sees_its_earlier_answers_of_the_page(database: Database) -> None:
+    model = Answering()
+    lab = DrainLab(database, models={"mock": model})
+    await lab.start(PAGE.format(ask="sequential"))
+
+    await lab.drain()
+
+    for path, prompt in model.prompts:
+        if "question:age" in path:
+            assert "Why do you ride? It is late." in prompt
+        if "question:rides" in path:
+            assert "How old are you?" not in prompt
+
+
+async def test_independent_questions_know_nothing_of_each_other(database: Database) -> None:
+    model = Answering(barrier=asyncio.Barrier(4))
+    lab = DrainLab(database, models={"mock": model}, together=20)
+    await lab.start(PAGE.format(ask="independent"))
+
+    async with asyncio.timeout(20):
+        await lab.drain()
+
+    asked = {path: prompt for path, prompt in model.prompts if "/page/question:" in path}
+    assert not any("It is late." in prompt for prompt in asked.values())
+    assert not any("How old are you?" in prompt for path, prompt in asked.items() if "question:age" not in path)
+    assert len(asked) == 6
+
+
+@pytest.mark.parametrize("ask", MODES)
+async def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason(database: Database, ask: str) -> None:
+    model = Answering(wrong=2)
+    lab = DrainLab(database, models={"mock": model})
+    await lab.start(PAGE.format(ask=ask))
+
+    await lab.drain()
+
+    calls = await lab.rows("SELECT status, error FROM model_calls WHERE path LIKE 'c1/m1%question:age%' ORDER BY path")
+    assert [call.status for call in calls] == ["invalid", "invalid", "ok"]
+    assert any("That reply cannot be used" in prompt for path, prompt in model.prompts if "question:age" in path)
+
+
+@pytest.mark.parametrize("ask", MODES)
+async def test_a_question_without_a_usable_answer_takes_the_agent_out_and_cancels_the_others(
+    database: Database, ask: str
+) -> None:
+    lab = DrainLab(database, models={"mock": Answering(wrong=99)}, together=20)
+    await lab.start(PAGE.format(ask=ask))
+
+    await lab.drain()
+
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"failed"}
+    assert not await lab.rows("SELECT 1 FROM asks WHERE state = 'open'")
+    assert not await lab.rows("SELECT 1 FROM drafts WHERE state IN ('wanted', 'thinking', 'ready')")
+
+
+@pytest.mark.parametrize("ask", MODES)
+@pytest.mark.parametrize("seed", range(2))
+async def test_shuffled_and_doubled_hints_change_nothing_in_the_data(database: Database, ask: str, seed: int) -> None:
+    plain = DrainLab(database)
+    await plain.start(PAGE.format(ask=ask))
+    await plain.drain()
+    expected = await the_data(plain)
+    async with database.transaction() as session:
+        for table in ("experiments", "experimenters"):
+            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+    wild = DrainLab(database, deliveries=2, together=8, rng=Random(seed))
+
+    await wild.start(PAGE.format(ask=ask))
+    await wild.drain()
+
+    assert await the_data(wild) == expected
+    calls = await wild.rows("SELECT draft_id FROM model_calls")
+    assert len(calls) == len({call.draft_id for call in calls})
