@@ -4,23 +4,22 @@ No transaction is open and nothing sleeps while the model thinks. What is paid i
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
-from hashlib import sha256
 from typing import Any
 from uuid import UUID, uuid4
 
-import orjson
 import structlog
-from pydantic import BaseModel, ValidationError
 
+from agent_worker.answering import Answering, do_without
+from agent_worker.attempts import Attempt, Invalid, call_row, validated
+from agent_worker.gathering import Gathering
 from agent_worker.models import Model, backoff_seconds
-from agent_worker.models.prices import cost_usd
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
-from agent_worker.steps import CAUSE, walk_on
+from agent_worker.steps import CAUSE
 from agent_worker.storable import storable
 from shared import seeds
 from shared.bus import NotNow
@@ -29,46 +28,26 @@ from shared.clock import Clock
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest
 from shared.contracts.prompts import Prompt
 from shared.conversation import thinking_seconds, typing_seconds
-from shared.db import asks, drafts
+from shared.db import drafts
 from shared.db.alerts import raise_alert
 from shared.db.conversation import advance_thread
-from shared.db.members import Standing, end_member, lock_standing
-from shared.db.session import Database, Session, as_json, is_deadlock
-from shared.errors import InvalidInput, Unavailable
-from shared.stage import Json, StageView
+from shared.db.members import lock_standing
+from shared.db.session import Database, is_deadlock
+from shared.errors import Unavailable
+from shared.stage import StageView
 from shared.stages import kind_of
 
 log = structlog.get_logger(__name__)
 
 MOST_LEASES = 6
 """How often a draft is taken whose work fails in ways that nobody foresaw."""
+_MOST_LEASED_AT_ONCE = 32
 FIRST_FAILURE_PAUSE_SECONDS = 0.5
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 
 Later = Callable[[float, Callable[[], Awaitable[None]]], None]
 """Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One call and what came of it; `reason` says why its reply cannot be used.
-
-    `left_out` is the number of messages that its prompt left out to stay within its budget.
-    """
-
-    number: int
-    path: str
-    request: ModelRequest
-    reply: ModelReply
-    started_at: datetime
-    finished_at: datetime
-    left_out: int = 0
-    reason: str | None = None
-
-
-class Invalid(Exception):
-    """The reply does not answer what was asked; the message says why, in words for the model."""
 
 
 class Thinker:
@@ -90,6 +69,8 @@ class Thinker:
         self._clock = clock
         self._settings = settings
         self._later = later
+        self._answering = Answering(database, clock)
+        self._leasing = Gathering[None, UUID, drafts.Lease | None](self._lease_all, most=_MOST_LEASED_AT_ONCE)
 
     async def work_on(self, draft_id: UUID) -> None:
         """Take the draft's lease and see it through; returns at once when there is nothing to do for it.
@@ -110,10 +91,20 @@ class Thinker:
             await self._durably(partial(self._after_failure, lease, error))
 
     async def _lease(self, draft_id: UUID) -> drafts.Lease | None:
+        return await self._leasing.do(None, draft_id)
+
+    async def _lease_all(self, draft_ids: Sequence[UUID]) -> list[drafts.Lease | Exception | None]:
+        """Leases for all of these drafts at once; the same draft twice is leased once."""
         now = self._clock.now()
         until = now + timedelta(seconds=self._settings.lease_seconds)
         async with self._database.transaction() as session:
-            return await drafts.lease(session, draft_id, uuid4(), now, until)
+            if len(draft_ids) == 1:
+                return [await drafts.lease(session, draft_ids[0], uuid4(), now, until)]
+            leased, passed_over = await drafts.lease_many(session, set(draft_ids), uuid4(), now, until)
+        found: dict[UUID, drafts.Lease | Exception | None] = {**leased}
+        for draft_id in passed_over:
+            (found[draft_id],) = await self._lease_all([draft_id])
+        return [found.pop(draft_id, None) for draft_id in draft_ids]
 
     async def _prompt(self, lease: drafts.Lease) -> Prompt:
         try:
@@ -231,7 +222,8 @@ class Thinker:
         if lease.thread_id is not None:
             await self._speak(lease, attempt, lease.thread_id)
         else:
-            await self._answer(lease, attempt)
+            await self._answering.store(lease, attempt)
+            await reached("reply.published")
 
     async def _speak(self, lease: drafts.Lease, attempt: Attempt, thread_id: UUID) -> None:
         """Save what the agent wants to say; publish it when it is due, at once without a typing delay."""
@@ -239,7 +231,7 @@ class Thinker:
         reply_model = kind.reply_model(lease.stage, lease.ask, StageView())
         if reply_model is None:
             raise Invalid("nothing was asked")
-        utterance = kind.utterance(lease.stage, _validated(reply_model, attempt.reply))
+        utterance = kind.utterance(lease.stage, validated(reply_model, attempt.reply))
         rng = seeds.rng(lease.seed, f"{lease.path}/pace")
         drawn = thinking_seconds(rng)
         thinking = drawn if attempt.reply.simulated_seconds is None else attempt.reply.simulated_seconds
@@ -271,20 +263,6 @@ class Thinker:
         """Publish whatever is due in the thread."""
         async with self._database.transaction() as session:
             await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE, is_last=True)
-        await reached("reply.published")
-
-    async def _answer(self, lease: drafts.Lease, attempt: Attempt) -> None:
-        """Check the answer, store it, close the ask and let the member act on it, all in one transaction."""
-        now = self._clock.now()
-        async with self._database.transaction() as session:
-            standing = await lock_standing(session, lease.member_id)
-            if not _is_there(standing, lease):
-                await drafts.save_call(session, call_row(lease, attempt))
-                await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
-                return
-            value = _answer_of(lease, attempt.reply, standing.view(lease.stage, now))
-            if await asks.answer_by_reply(session, lease, call_row(lease, attempt), value, now):
-                await _act_on(session, standing, lease, value, now)
         await reached("reply.published")
 
     async def _record(self, lease: drafts.Lease, attempt: Attempt) -> None:
@@ -324,69 +302,9 @@ class Thinker:
                 now=now,
             )
             if lease.ask_id is not None:
-                await _do_without(session, standing, lease, lease.ask_id, state, reason, last_reply, now)
+                await do_without(session, standing, lease, state, reason, last_reply, now)
         if lease.thread_id is not None:
             await self.publish_due(lease.thread_id)
-
-
-def _is_there(standing: Standing, lease: drafts.Lease) -> bool:
-    """Whether the member can still answer: a mediator for as long as the cohort goes on, others on their stage."""
-    if not standing.is_in_progress:
-        return False
-    return lease.member_kind == "mediator" or (standing.stage is not None and standing.stage.id == lease.stage.id)
-
-
-async def _act_on(session: Session, standing: Standing, lease: drafts.Lease, value: Json, now: datetime) -> None:
-    """What follows from an answer: the cohort is settled, or the member goes on by itself."""
-    if kind_of(lease.stage).has_shared_asks:
-        asks.record_answer(session, standing, lease.stage.id, lease.ask, value, now, cause=CAUSE)
-    else:
-        await walk_on(session, standing.with_answer(lease.stage.id, lease.key, value), now)
-
-
-async def _do_without(
-    session: Session,
-    standing: Standing,
-    lease: drafts.Lease,
-    ask_id: UUID,
-    state: str,
-    reason: str,
-    last_reply: str,
-    now: datetime,
-) -> None:
-    """There will be no answer: the kind decides what becomes of the ask and of the member."""
-    kind = kind_of(lease.stage)
-    decision = kind.on_unanswered(lease.stage, lease.ask, state)
-    if decision in ("wait", "drop") or not _is_there(standing, lease):
-        await asks.close_ask(session, ask_id, "failed", reason, now)
-        if decision == "drop":
-            await end_member(session, standing, "failed", reason, now, cause=CAUSE)
-        return
-    value = None
-    if decision == "default":
-        value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage, now), last_reply)
-    if await asks.answer_for_want_of_one(session, ask_id, value, reason, now):
-        await _act_on(session, standing, lease, value, now)
-
-
-def _validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
-    try:
-        return reply_model.model_validate(reply.parsed)
-    except ValidationError as error:
-        problems = (f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors())
-        raise Invalid("; ".join(problems)) from error
-
-
-def _answer_of(lease: drafts.Lease, reply: ModelReply, view: StageView) -> Json:
-    kind = kind_of(lease.stage)
-    reply_model = kind.reply_model(lease.stage, lease.ask, view)
-    if reply_model is None:
-        raise Invalid("nothing was asked")
-    answer = kind.answer_from_reply(lease.stage, lease.ask, _validated(reply_model, reply))
-    try:
-        return kind.check_answer(lease.stage, lease.ask, answer, view)
-    except InvalidInput as error:
-        raise Invalid("; ".join(map(str, error.problems)) or error.message) from error
 
 
 def _with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[ChatMessage, ...]:
@@ -410,35 +328,3 @@ def _wait_after(attempt: Attempt, seed: int) -> float | None:
 
 def _why(last: Attempt) -> str:
     return last.reason or last.reply.error or last.reply.status
-
-
-def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
-    """The row of `model_calls` for one attempt."""
-    request, reply = attempt.request, attempt.reply
-    prompt = orjson.dumps([{"role": message.role, "content": message.content} for message in request.messages])
-    settings = request.settings.model_dump(mode="json", exclude_defaults=True)
-    if attempt.left_out:
-        settings["left_out"] = attempt.left_out
-    return {
-        "call_id": seeds.row_id(lease.experiment_id, attempt.path),
-        "draft_id": lease.draft_id,
-        "part": "",
-        "attempt": attempt.number,
-        "call_path": attempt.path,
-        "provider": lease.provider,
-        "model_asked": request.settings.model,
-        "model_returned": reply.model_returned or None,
-        "model_mode": lease.model_mode,
-        "settings": as_json(settings),
-        "prompt": prompt.decode(),
-        "prompt_hash": sha256(prompt).hexdigest(),
-        "raw": reply.raw,
-        "parsed": as_json(reply.parsed) if reply.parsed is not None else None,
-        "status": "invalid" if attempt.reason else reply.status,
-        "error": attempt.reason or reply.error,
-        "tokens_in": reply.tokens_in,
-        "tokens_out": reply.tokens_out,
-        "cost": cost_usd(request.settings, reply) if lease.model_mode == "real" else None,
-        "started_at": attempt.started_at,
-        "finished_at": attempt.finished_at,
-    }

@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import orjson
 from sqlalchemy import text
 
 from shared import seeds
 from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint, provider_queue
-from shared.db.drafts import CALL, Lease
+from shared.db.drafts import Lease
 from shared.db.members import Standing
 from shared.db.session import Event, Session, as_json
 from shared.db.settling import Attendee, CohortState
@@ -144,27 +145,43 @@ def _record_opening(
 
 _ENTRY = """
     INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, completed_at, written_at)
-    SELECT a.member_id, a.stage_id, a.key, a.cohort_id, CAST(:value AS jsonb), :valid, :now, :now FROM answered a
+    SELECT a.member_id, a.stage_id, a.key, a.cohort_id, {value}, {valid}, :now, :now FROM answered a
     ON CONFLICT (member_id, stage_id, key) DO UPDATE
         SET value = excluded.value, valid = excluded.valid, completed_at = excluded.completed_at,
             written_at = excluded.written_at, revision = answers.revision + 1
         WHERE answers.completed_at IS NULL
 """
-# The call is recorded in any case: it was paid.
-_BY_REPLY = """
-    WITH call AS ({call}), held AS (
-        SELECT d.id, d.ask_id, a.state = 'open' AS is_open FROM drafts d JOIN asks a ON a.id = d.ask_id
-        WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
+# The calls are recorded in any case: they were paid.
+_BY_REPLIES = """
+    WITH given AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:replies AS jsonb)) AS g(
+            owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text, provider text,
+            model_asked text, model_returned text, model_mode text, settings jsonb, prompt jsonb, prompt_hash text,
+            raw text, parsed jsonb, status text, error text, tokens_in int, tokens_out int, cost numeric,
+            started_at timestamptz, finished_at timestamptz)
+    ), call AS (
+        INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, model_mode,
+            settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost, started_at,
+            finished_at)
+        SELECT call_id, draft_id, part, attempt, call_path, provider, model_asked, model_returned, model_mode,
+            settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost, started_at,
+            finished_at
+        FROM given
+        ON CONFLICT DO NOTHING
+    ), held AS (
+        SELECT d.id, d.ask_id, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
+        FROM given g JOIN drafts d ON d.id = g.draft_id AND d.lease_owner = g.owner AND d.state = 'thinking'
+            JOIN asks a ON a.id = d.ask_id
     ), closed AS (
         UPDATE drafts d SET state = CASE WHEN h.is_open THEN 'answered' ELSE 'cancelled' END,
             lease_owner = NULL, lease_until = NULL, closed_at = :now
-        FROM held h WHERE d.id = h.id AND d.state = 'thinking' RETURNING d.ask_id
+        FROM held h WHERE d.id = h.id AND d.state = 'thinking' RETURNING d.id, d.ask_id, h.value
     ), answered AS (
-        UPDATE asks SET state = 'answered', closed_at = :now FROM closed
-        WHERE asks.id = closed.ask_id AND asks.state = 'open'
-        RETURNING asks.member_id, asks.stage_id, asks.key, asks.cohort_id
+        UPDATE asks k SET state = 'answered', closed_at = :now FROM closed c
+        WHERE k.id = c.ask_id AND k.state = 'open'
+        RETURNING k.member_id, k.stage_id, k.key, k.cohort_id, c.id, c.value
     ), entry AS ({entry})
-    SELECT EXISTS (SELECT FROM answered) AS passed
+    SELECT id FROM answered
 """
 _BY_HAND = """
     WITH answered AS (
@@ -173,19 +190,34 @@ _BY_HAND = """
     ), entry AS ({entry})
     SELECT EXISTS (SELECT FROM answered) AS passed
 """
-_ANSWER_BY_REPLY = text(_BY_REPLY.format(call=CALL, entry=_ENTRY))
-_ANSWER = text(_BY_HAND.format(entry=_ENTRY))
+_ANSWER_BY_REPLIES = text(_BY_REPLIES.format(entry=_ENTRY.format(value="a.value", valid="true")))
+_ANSWER = text(_BY_HAND.format(entry=_ENTRY.format(value="CAST(:value AS jsonb)", valid=":valid")))
 
 
-async def answer_by_reply(session: Session, lease: Lease, call: Mapping[str, Any], value: Json, now: datetime) -> bool:
-    """Record the call and, if the lease and the ask still stand, close both with the answer; returns whether they did.
+async def answer_by_replies(
+    session: Session, replies: Sequence[tuple[Lease, Mapping[str, Any], Json]], now: datetime
+) -> set[UUID]:
+    """Record these calls of one member and, where lease and ask still stand, close both with the answer.
 
-    The caller holds the member's lock.
+    Each reply comes with its call (see `drafts.save_call`). Returns the drafts that became answers. The caller holds
+    the member's lock.
     """
-    row = await session.one(
-        _ANSWER_BY_REPLY, {**call, "owner": lease.owner, "value": as_json(value), "valid": True, "now": now}
-    )
-    return bool(row.passed)
+    if not replies:
+        return set()
+    rows = [{**_as_fragments(call), "owner": lease.owner, "value": value} for lease, call, value in replies]
+    stored = await session.all(_ANSWER_BY_REPLIES, {"replies": as_json(rows), "now": now})
+    return {row.id for row in stored}
+
+
+def _as_fragments(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a call with what is JSON already as it is."""
+    fields = dict(call)
+    for name in ("settings", "prompt", "parsed"):
+        if fields[name] is not None:
+            fields[name] = orjson.Fragment(fields[name])
+    if fields["cost"] is not None:
+        fields["cost"] = str(fields["cost"])
+    return fields
 
 
 async def answer(session: Session, ask_id: UUID, value: Json, now: datetime) -> bool:

@@ -3,7 +3,7 @@
 Nothing is paid without a lease, and a lease is one conditional update: of two deliveries at once one gets it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from sqlalchemy import text
 from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.hints import ORCHESTRATOR, Hint, provider_queue
 from shared.db.designs import stage_of
-from shared.db.session import Event, Session, as_json
+from shared.db.session import Event, Row, Session, as_json
 from shared.stage import PAGE, Ask
 
 
@@ -54,9 +54,8 @@ class Lease:
 
 # A lease that a crash of the server forgets costs a repeated call at most: it does not wait for the disk.
 # The verdict is looked up without locking the thread: it saves a call that would be in vain, publishing decides.
-_LEASE = text(
-    """
-    WITH verdict AS (
+_TAKE = """
+    WITH {mine} verdict AS (
         SELECT d.id, CASE
             WHEN m.status <> 'in_progress' OR (m.kind = 'participant'
                 AND m.stage_ids[m.position + 1] IS DISTINCT FROM d.stage_id) THEN 'cancelled'
@@ -72,7 +71,7 @@ _LEASE = text(
         END AS closing
         FROM drafts d JOIN members m ON m.id = d.member_id
             LEFT JOIN asks a ON a.id = d.ask_id LEFT JOIN threads t ON t.id = d.thread_id
-        WHERE d.id = :draft_id
+        WHERE d.id {chosen}
     ), leased AS (
         UPDATE drafts d SET
             state = coalesce(v.closing, 'thinking'),
@@ -94,8 +93,13 @@ _LEASE = text(
         JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
         JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
         LEFT JOIN asks k ON k.id = d.ask_id
-    """
-)
+"""
+_LEASE = text(_TAKE.format(mine="", chosen="= :draft_id"))
+# Whoever takes several waits for none of them: holding one and waiting for another could wait for ever.
+_MINE = """mine AS (
+        SELECT id FROM drafts WHERE id = ANY(:draft_ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+    ),"""
+_LEASE_MANY = text(_TAKE.format(mine=_MINE, chosen="IN (SELECT id FROM mine)"))
 
 
 async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, until: datetime) -> Lease | None:
@@ -104,8 +108,19 @@ async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, un
     A draft that has become pointless is closed here instead, without a call.
     """
     row = await session.first(_LEASE, {"draft_id": draft_id, "owner": owner, "now": now, "until": until})
-    if row is None:
-        return None
+    return None if row is None else await _lease_or_closing(session, row, owner, now)
+
+
+async def lease_many(
+    session: Session, draft_ids: Collection[UUID], owner: UUID, now: datetime, until: datetime
+) -> tuple[dict[UUID, Lease | None], list[UUID]]:
+    """`lease` for each of these drafts, and the drafts that were passed over, perhaps because somebody holds them."""
+    rows = await session.all(_LEASE_MANY, {"draft_ids": list(draft_ids), "owner": owner, "now": now, "until": until})
+    leased = {row.id: await _lease_or_closing(session, row, owner, now) for row in rows}
+    return leased, [draft_id for draft_id in draft_ids if draft_id not in leased]
+
+
+async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: datetime) -> Lease | None:
     if row.state != "thinking":
         _record_closing(session, row.experiment_id, row.cohort_id, row.path, row.id, row.state, now)
         return None
@@ -167,7 +182,7 @@ async def renew(session: Session, lease: Lease, until: datetime) -> bool:
     return bool(renewed)
 
 
-CALL = """
+_CALL = """
     INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, model_mode,
         settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
         started_at, finished_at)
@@ -176,7 +191,7 @@ CALL = """
         :tokens_in, :tokens_out, :cost, :started_at, :finished_at)
     ON CONFLICT DO NOTHING
 """
-_SAVE_CALL = text(CALL)
+_SAVE_CALL = text(_CALL)
 
 # Looks at the thread without its lock, so it only says how things stood; publishing looks again, and the claim decides.
 _REPLY = """
@@ -191,7 +206,7 @@ _REPLY = """
         FROM threads t WHERE t.id = d.thread_id
     ) AS is_current
 """
-_SAVE_REPLY = text(_REPLY.format(call=CALL))
+_SAVE_REPLY = text(_REPLY.format(call=_CALL))
 
 
 async def save_call(session: Session, call: Mapping[str, Any]) -> None:

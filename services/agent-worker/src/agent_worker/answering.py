@@ -1,0 +1,121 @@
+"""What becomes of a reply to an ask: checked, stored, and acted on; and of an ask that gets none."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from agent_worker.attempts import Attempt, Invalid, call_row, validated
+from agent_worker.gathering import Gathering
+from agent_worker.steps import CAUSE, walk_on
+from shared.clock import Clock
+from shared.contracts.models import ModelReply
+from shared.db import asks, drafts
+from shared.db.members import Standing, end_member, lock_standing
+from shared.db.session import Database, Session
+from shared.errors import InvalidInput
+from shared.stage import Json, StageView
+from shared.stages import kind_of
+
+_MOST_AT_ONCE = 32
+
+Reply = tuple[drafts.Lease, Attempt]
+Answered = tuple[drafts.Lease, Json]
+
+
+class Answering:
+    """Stores the answers of agents for one process.
+
+    Answers of one member that come at the same time are stored together: each needs the member's lock, and a connection
+    that waits for it is one that nobody else can use.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._gathering = Gathering[UUID, Reply, None](self._store, most=_MOST_AT_ONCE)
+
+    async def store(self, lease: drafts.Lease, attempt: Attempt) -> None:
+        """Check the answer, store it, close the ask and let the member act on it, all in one transaction.
+
+        Raises:
+            Invalid: it is no answer; nothing is stored.
+        """
+        await self._gathering.do(lease.member_id, (lease, attempt))
+
+    async def _store(self, replies: Sequence[Reply]) -> list[Exception | None]:
+        """The answers of one member."""
+        now = self._clock.now()
+        results: list[Exception | None] = []
+        usable: list[tuple[drafts.Lease, Attempt, Json]] = []
+        async with self._database.transaction() as session:
+            standing = await lock_standing(session, replies[0][0].member_id)
+            for lease, attempt in replies:
+                problem = None
+                if is_there(standing, lease):
+                    try:
+                        usable.append(
+                            (lease, attempt, _answer_of(lease, attempt.reply, standing.view(lease.stage, now)))
+                        )
+                    except Invalid as invalid:
+                        problem = invalid
+                else:
+                    await drafts.save_call(session, call_row(lease, attempt))
+                    await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
+                results.append(problem)
+            rows = [(lease, call_row(lease, attempt), value) for lease, attempt, value in usable]
+            stored = await asks.answer_by_replies(session, rows, now)
+            await act_on(
+                session, standing, [(lease, value) for lease, _, value in rows if lease.draft_id in stored], now
+            )
+        return results
+
+
+def is_there(standing: Standing, lease: drafts.Lease) -> bool:
+    """Whether the member can still answer: a mediator for as long as the cohort goes on, others on their stage."""
+    if not standing.is_in_progress:
+        return False
+    return lease.member_kind == "mediator" or (standing.stage is not None and standing.stage.id == lease.stage.id)
+
+
+async def act_on(session: Session, standing: Standing, answered: Sequence[Answered], now: datetime) -> None:
+    """What follows from a member's answers: the cohort is settled, or the member goes on by itself."""
+    acts = False
+    for lease, value in answered:
+        standing = standing.with_answer(lease.stage.id, lease.key, value)
+        if kind_of(lease.stage).has_shared_asks:
+            asks.record_answer(session, standing, lease.stage.id, lease.ask, value, now, cause=CAUSE)
+        else:
+            acts = True
+    if acts:
+        await walk_on(session, standing, now)
+
+
+async def do_without(
+    session: Session, standing: Standing, lease: drafts.Lease, state: str, reason: str, last_reply: str, now: datetime
+) -> None:
+    """There will be no answer (`state` says why): the kind decides what becomes of the ask and of the member."""
+    assert lease.ask_id is not None
+    kind = kind_of(lease.stage)
+    decision = kind.on_unanswered(lease.stage, lease.ask, state)
+    if decision in ("wait", "drop") or not is_there(standing, lease):
+        await asks.close_ask(session, lease.ask_id, "failed", reason, now)
+        if decision == "drop":
+            await end_member(session, standing, "failed", reason, now, cause=CAUSE)
+        return
+    value = None
+    if decision == "default":
+        value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage, now), last_reply)
+    if await asks.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
+        await act_on(session, standing, [(lease, value)], now)
+
+
+def _answer_of(lease: drafts.Lease, reply: ModelReply, view: StageView) -> Json:
+    kind = kind_of(lease.stage)
+    reply_model = kind.reply_model(lease.stage, lease.ask, view)
+    if reply_model is None:
+        raise Invalid("nothing was asked")
+    answer = kind.answer_from_reply(lease.stage, lease.ask, validated(reply_model, reply))
+    try:
+        return kind.check_answer(lease.stage, lease.ask, answer, view)
+    except InvalidInput as error:
+        raise Invalid("; ".join(map(str, error.problems)) or error.message) from error

@@ -1,0 +1,81 @@
+"""One attempt at a model and what came of it: as the rules read it, and as it is recorded."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from agent_worker.models.prices import cost_usd
+from shared import seeds
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db import drafts
+from shared.db.session import as_json
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call and what came of it; `reason` says why its reply cannot be used.
+
+    `left_out` is the number of messages that its prompt left out to stay within its budget.
+    """
+
+    number: int
+    path: str
+    request: ModelRequest
+    reply: ModelReply
+    started_at: datetime
+    finished_at: datetime
+    left_out: int = 0
+    reason: str | None = None
+
+
+class Invalid(Exception):
+    """The reply does not answer what was asked; the message says why, in words for the model."""
+
+
+def validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
+    """The reply as the rules of its stage read it.
+
+    Raises:
+        Invalid: it has another shape.
+    """
+    try:
+        return reply_model.model_validate(reply.parsed)
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors())
+        raise Invalid("; ".join(problems)) from error
+
+
+def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
+    """The row of `model_calls` for one attempt."""
+    request, reply = attempt.request, attempt.reply
+    prompt = orjson.dumps([{"role": message.role, "content": message.content} for message in request.messages])
+    settings = request.settings.model_dump(mode="json", exclude_defaults=True)
+    if attempt.left_out:
+        settings["left_out"] = attempt.left_out
+    return {
+        "call_id": seeds.row_id(lease.experiment_id, attempt.path),
+        "draft_id": lease.draft_id,
+        "part": "",
+        "attempt": attempt.number,
+        "call_path": attempt.path,
+        "provider": lease.provider,
+        "model_asked": request.settings.model,
+        "model_returned": reply.model_returned or None,
+        "model_mode": lease.model_mode,
+        "settings": as_json(settings),
+        "prompt": prompt.decode(),
+        "prompt_hash": sha256(prompt).hexdigest(),
+        "raw": reply.raw,
+        "parsed": as_json(reply.parsed) if reply.parsed is not None else None,
+        "status": "invalid" if attempt.reason else reply.status,
+        "error": attempt.reason or reply.error,
+        "tokens_in": reply.tokens_in,
+        "tokens_out": reply.tokens_out,
+        "cost": cost_usd(request.settings, reply) if lease.model_mode == "real" else None,
+        "started_at": attempt.started_at,
+        "finished_at": attempt.finished_at,
+    }
