@@ -96,7 +96,7 @@ class TestRounds:
     @pytest.mark.parametrize("how", ["failed", "invalid"])
     def test_a_turn_of_which_no_reply_comes_is_passed_and_the_next_one_is_published(self, how: str) -> None:
         world = a_world(ADA, BOB, PIA, MED, turn_taking="round")
-        world.fail(the_draft(world, MED))
+        world.fail(the_draft(world, MED), how)
         world.advance()
         skipped_to = holder(world)
 

@@ -107,7 +107,7 @@ def _is_shown(page: Page, item: Item) -> bool:
         return True
     answers = {stage_id: answer for (owner, stage_id), answer in view.earlier.items() if owner == of[0].id}
     here = view.answers.get((of[0].id, PAGE))
-    pages = {**answers, context.stage.id: here}
+    pages = {**answers, context.stage.id: here, **context.partner_pages}
     known = {stage_id: answer for stage_id, answer in pages.items() if isinstance(answer, Mapping)}
     return rules.holds(item.show_if, known, context.stage.id)
 

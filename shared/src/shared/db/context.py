@@ -56,6 +56,8 @@ class PromptContext:
     variables: Mapping[str, Json]
     states: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     """What everybody's answers came to, by stage; of this stage as of the opening of the ask."""
+    partner_pages: Mapping[str, Json] = field(default_factory=dict)
+    """For a mediator alone with a participant: that participant's pages by stage, for rules to look at, not to show."""
 
     @property
     def stage(self) -> StageConfig:
@@ -102,6 +104,9 @@ _CONTEXT = text(
         ) AS members,
         (SELECT json_object_agg(s.stage_id, json_build_array(s.draws, s.state))
             FROM cohort_stages s WHERE s.cohort_id = d.cohort_id) AS opened,
+        (SELECT json_object_agg(a.stage_id, a.value) FROM members p JOIN answers a ON a.member_id = p.id
+        WHERE here.scope <> 'group' AND m.kind = 'mediator' AND p.cohort_id = d.cohort_id
+            AND here.scope = 'private:' || p.path AND a.key = '' AND a.valid) AS partner_pages,
         (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{}'))
             ORDER BY a.member_id, a.stage_id, a.key)
         FROM answers a
@@ -160,6 +165,7 @@ async def prompt_context(session: Session, draft_id: UUID) -> PromptContext:
         answers=_answers(row.answers or (), row.member_id),
         messages=_messages(row.messages or (), members, row.member_id),
         variables=row.variables,
+        partner_pages=row.partner_pages or {},
         states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
     )
     return context if row.as_of is None else _as_of_the_ask(context, row.counted or ())

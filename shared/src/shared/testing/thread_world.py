@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from shared import conversation
-from shared.contracts.experiment import ChatSettings, Profile
+from shared.contracts.experiment import ChatSettings, Profile, StageConfig
 from shared.conversation import Change, Draft, NewMessage, NewTimer, Scene, Turn, next_change
 from shared.stage import Member
 from shared.stages import kind_of
@@ -27,13 +27,15 @@ def a_member(name: str, *, kind: str = "participant", player: str = "agent", **c
     )
 
 
-def a_scene(*members: Member, pace: str = "live", **stage: Any) -> Scene:
+def a_scene(*members: Member, pace: str = "live", of: StageConfig | None = None, **stage: Any) -> Scene:
+    """An empty room; in a conversation of one with the mediators when the stage `of` has those."""
     return Scene(
         experiment_id=NAMESPACE,
         cohort_id=uuid5(NAMESPACE, "c1"),
         thread_id=uuid5(NAMESPACE, "thread"),
         path="c1/talk/group",
-        stage=GroupChatStage.model_validate({"id": "talk", "kind": "group_chat", **stage}),
+        stage=of or GroupChatStage.model_validate({"id": "talk", "kind": "group_chat", **stage}),
+        scope=f"private:{members[0].path}" if of and kind_of(of).has_private_threads else "group",
         seed=1,
         pace="fast" if pace == "fast" else "live",
         now=START_OF_TIME,
@@ -96,10 +98,10 @@ class World:
         if change is not None:
             self.write(change)
 
-    def fail(self, draft: Draft) -> None:
+    def fail(self, draft: Draft, how: str = "failed") -> None:
         """The model gave no usable reply."""
-        self.outcomes[draft.id] = "failed"
-        failed = {**self.scene.failed, draft.member_id: "failed"} if self.is_current(draft) else self.scene.failed
+        self.outcomes[draft.id] = how
+        failed = {**self.scene.failed, draft.member_id: how} if self.is_current(draft) else self.scene.failed
         others = tuple(other for other in self.scene.drafts if other.id != draft.id)
         self.scene = replace(self.scene, drafts=others, failed=failed)
 

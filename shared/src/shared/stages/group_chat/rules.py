@@ -1,15 +1,14 @@
 """The rules of a free conversation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from uuid import UUID
 
-from pydantic import BaseModel
-
-from shared.chat import display, replies
+from shared.chat import display
+from shared.chat.kind import GOES_ON, Conversation, is_over_for, shown_to, time_problems
 from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
-from shared.errors import InvalidInput, Problem
+from shared.errors import Problem
 from shared.stage import (
     MEDIATE,
     READY,
@@ -17,14 +16,10 @@ from shared.stage import (
     WAKE,
     Ask,
     Block,
-    Column,
     Json,
     Member,
-    StageKind,
     StageView,
     Thread,
-    Unanswered,
-    Utterance,
     Wave,
     heading,
 )
@@ -61,20 +56,13 @@ _READY = (
     "You are in the live conversation above; somebody else speaks now. Decide, as who you are, only whether you have "
     "nothing more to say in this conversation and want to leave it for good."
 )
-_GOES_ON = "The conversation goes on."
 
 
-class GroupChat(StageKind[GroupChatStage]):
+class GroupChat(Conversation[GroupChatStage]):
     config_model = GroupChatStage
-    has_thread = True
 
     def problems(self, stage: GroupChatStage, earlier: Sequence[StageConfig]) -> list[Problem]:
-        return [*_time_problems(stage), *_topic_problems(stage)]
-
-    def draw(
-        self, stage: GroupChatStage, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
-    ) -> dict[str, Json]:
-        return dict(drawn)
+        return [*time_problems(stage.time_limit_seconds, stage.minimum_seconds), *_topic_problems(stage)]
 
     def public_view(self, stage: GroupChatStage, view: StageView) -> dict[str, Json]:
         thread = view.thread
@@ -89,7 +77,7 @@ class GroupChat(StageKind[GroupChatStage]):
             "topics": [topic.model_dump(mode="json") for topic in stage.topics],
             "topic": stage.topics[thread.topic if thread else 0].id if stage.topics else None,
             "is_done_with_topic": own is not None and own.done,
-            "people": [_public(member, view) for member in view.members],
+            "people": shown_to(view.members, view.reader),
             "is_open": view.thread is not None and not view.thread.ended,
             "has_ended": view.thread is not None and view.thread.ended,
             "is_ready": own is not None and own.ready,
@@ -104,41 +92,12 @@ class GroupChat(StageKind[GroupChatStage]):
     def task(self, stage: GroupChatStage, ask: Ask, view: StageView) -> str:
         return {MEDIATE: _MEDIATE, SPEAK: _SPEAK, WAKE: _WAKE, READY: _READY}.get(ask.purpose, _TALK)
 
-    def check_answer(self, stage: GroupChatStage, ask: Ask, answer: Json, view: StageView) -> Json:
-        """What is said stands in the thread; the page itself has the empty answer."""
-        if answer:
-            raise InvalidInput(
-                "A conversation takes no answer.", [Problem("", "an answer", "nothing: say it in the conversation")]
-            )
-        return {}
-
     def blocked_by(self, stage: GroupChatStage, member: Member, view: StageView) -> list[str]:
         """A person may leave after the minimum time; an agent stays until it is ready or the conversation is over."""
         if member.player == "person":
             early = None if view.thread is None else self.too_early(stage, view.thread)
             return [early] if early else []
-        own = view.thread.speaker(member.id) if view.thread else None
-        is_over = view.thread is not None and view.thread.ended
-        return [] if is_over or (own is not None and own.ready) else [_GOES_ON]
-
-    def next_asks(self, stage: GroupChatStage, view: StageView) -> list[Ask]:
-        """None: what agents say is wanted by the thread, not asked of one of them."""
-        return []
-
-    def reply_model(self, stage: GroupChatStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
-        return replies.reply_model(ask.purpose)
-
-    def answer_from_reply(self, stage: GroupChatStage, ask: Ask, reply: BaseModel) -> Json:
-        return {}
-
-    def on_unanswered(self, stage: GroupChatStage, ask: Ask, reason: str) -> Unanswered:
-        return "pass"
-
-    def columns(self, stage: GroupChatStage) -> list[Column]:
-        return []
-
-    def cells(self, stage: GroupChatStage, answer: Json) -> dict[str, Json]:
-        return {}
+        return [] if is_over_for(view.thread, member.id) else [GOES_ON]
 
     def example(self) -> GroupChatStage:
         return GroupChatStage(
@@ -173,16 +132,6 @@ class GroupChat(StageKind[GroupChatStage]):
     def next_wave(self, stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
         return turns.next_wave(stage, thread, rng)
 
-    def utterance(self, stage: GroupChatStage, reply: BaseModel) -> Utterance:
-        return replies.utterance(reply)
-
-
-def _time_problems(stage: GroupChatStage) -> list[Problem]:
-    limit, minimum = stage.time_limit_seconds, stage.minimum_seconds
-    if limit is None or minimum is None or minimum <= limit:
-        return []
-    return [Problem("minimum_seconds", f"{minimum:g}", f"at most time_limit_seconds, which is {limit:g}")]
-
 
 def _topic_problems(stage: GroupChatStage) -> list[Problem]:
     ids = [topic.id for topic in stage.topics]
@@ -200,15 +149,6 @@ def _about(topic: Topic) -> str:
 
 def _whose_turn(thread: Thread | None) -> str | None:
     return None if thread is None or thread.ended or thread.holder is None else str(thread.holder)
-
-
-def _public(member: Member, view: StageView) -> dict[str, Json]:
-    return {
-        "id": str(member.id),
-        "kind": member.kind,
-        "profile": {**member.profile.model_dump(), "name": member.name},
-        "is_you": member.id == view.reader,
-    }
 
 
 KIND = GroupChat()
