@@ -35,6 +35,7 @@ from shared.db.lab import LabClaim, claim_lab
 from shared.db.outbox import Outbox
 from shared.db.session import Database
 from shared.errors import SettingsInvalid
+from shared.limits import read_limits
 from shared.memory import collect_garbage_rarely
 from shared.settings import ServerSettings, read_settings
 
@@ -71,6 +72,7 @@ class EmbeddedLab(LabDatabase):
         super().__init__(data_dir, servers=servers, clock=clock)
         self._environ = {**environ, USE_MOCK_VARIABLE: "true"} if mock_only else environ
         self._endpoints = read_endpoints(environ, is_open=True)
+        self._limits = read_limits(environ)
         self._port = port
         self._mock_only = mock_only
         self.url: str | None = None
@@ -115,7 +117,14 @@ class EmbeddedLab(LabDatabase):
         )
         stack.push_async_callback(prompts.aclose)
         orchestrator = Orchestrator(database=database, bus=bus, clock=self.clock)
-        worker = Worker(database=database, bus=bus, models=self._models(), prompts=prompts, clock=self.clock)
+        worker = Worker(
+            database=database,
+            bus=bus,
+            models=self._models(),
+            prompts=prompts,
+            clock=self.clock,
+            limits=self._limits,
+        )
         for service in (orchestrator, worker):
             await stack.enter_async_context(_running(service))
 

@@ -9,6 +9,7 @@ from agent_worker.prompts import client_of
 from agent_worker.settings import WorkerSettings
 from agent_worker.worker import Worker
 from shared.contracts.endpoints import read_endpoints
+from shared.limits import read_limits
 from shared.process import connected, run_process
 from shared.settings import ProcessSettings, read_settings
 
@@ -21,6 +22,7 @@ class WorkerProcessSettings(ProcessSettings):
 async def serve(settings: WorkerProcessSettings) -> None:
     """Work until cancelled, then finish what is in hand."""
     own = read_settings(WorkerSettings)
+    limits = read_limits(os.environ)
     endpoints = read_endpoints(os.environ, is_open=False)
     prompts = client_of(settings.prompt_builder_url)
     try:
@@ -32,6 +34,7 @@ async def serve(settings: WorkerProcessSettings) -> None:
                 prompts=prompts,
                 clock=parts.clock,
                 settings=own,
+                limits=limits,
             )
             await worker.start()
             try:

@@ -13,6 +13,14 @@ class WorkerSettings(BaseSettings):
     """How many agents of this process take a step at a time."""
     lease_seconds: float = Field(default=30.0, gt=0)
     """How long a draft is leased. A lease is renewed while its model thinks; that of a dead worker runs out."""
+    limit_patience_seconds: float = Field(default=5.0, ge=0, le=20)
+    """How long a reply waits here for room under a limit; then its draft is put back, which counts as no attempt."""
+    retry_share: float = Field(default=0.2, ge=0, le=1)
+    """Which share of this process's calls with one key may be repetitions of failed ones; more wait."""
+    retries_per_minute: int = Field(default=10, ge=0)
+    """How many repetitions there may be in any case, per key and process."""
+    retry_seconds: float = Field(default=900.0, gt=0)
+    """A draft whose next attempt would come later than this after its first is given up."""
     presence_seconds: float = Field(default=30.0, gt=0)
     """For how long the lab believes that this process serves its providers after it last said so; it says so thrice."""
     poll_seconds: float = Field(default=1.0, gt=0)

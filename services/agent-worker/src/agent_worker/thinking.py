@@ -16,7 +16,7 @@ import structlog
 from agent_worker.answering import Answering, do_without
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
 from agent_worker.gathering import Gathering
-from agent_worker.models import Model, backoff_seconds
+from agent_worker.models import Closed, Limiter, Model, RetryBudget, backoff_seconds
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import CAUSE
@@ -27,6 +27,7 @@ from shared.checkpoints import reached
 from shared.clock import Clock
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest
 from shared.contracts.prompts import Prompt
+from shared.contracts.providers import MOCK_PROVIDER, account_of
 from shared.conversation import thinking_seconds, typing_seconds
 from shared.db import drafts
 from shared.db.alerts import raise_alert
@@ -43,11 +44,20 @@ MOST_LEASES = 6
 """How often a draft is taken whose work fails in ways that nobody foresaw."""
 _MOST_LEASED_AT_ONCE = 32
 FIRST_FAILURE_PAUSE_SECONDS = 0.5
+TIMER_MARGIN_SECONDS = 0.01
+"""A look that is a moment too early finds nothing to do, and the next one may be the watchdog's."""
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 
 Later = Callable[[float, Callable[[], Awaitable[None]]], None]
 """Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
+
+
+class RetriesSpent(Closed):
+    """So many calls of the account have failed that this one is not repeated yet."""
+
+    def __str__(self) -> str:
+        return f"too many calls with the key of {self.name!r} failed; the next attempt waits"
 
 
 class Thinker:
@@ -62,6 +72,7 @@ class Thinker:
         clock: Clock,
         settings: WorkerSettings,
         later: Later,
+        limiter: Limiter | None = None,
     ) -> None:
         self._database = database
         self._models = models
@@ -71,6 +82,8 @@ class Thinker:
         self._later = later
         self._answering = Answering(database, clock)
         self._leasing = Gathering[None, UUID, drafts.Lease | None](self._lease_all, most=_MOST_LEASED_AT_ONCE)
+        self._limiter = limiter or Limiter(database, clock, {})
+        self._budget = RetryBudget(share=settings.retry_share, least_per_minute=settings.retries_per_minute)
 
     async def work_on(self, draft_id: UUID) -> None:
         """Take the draft's lease and see it through; returns at once when there is nothing to do for it.
@@ -83,9 +96,12 @@ class Thinker:
             return
         await reached("draft.leased")
         try:
+            self._check_room(lease)
             await self._think(lease, await self._prompt(lease))
         except NotNow:
             raise
+        except Closed as closed:
+            await self._durably(partial(self._put_off, lease, closed))
         except Exception as error:
             log.exception("draft.failed", draft=lease.path)
             await self._durably(partial(self._after_failure, lease, error))
@@ -105,6 +121,25 @@ class Thinker:
         for draft_id in passed_over:
             (found[draft_id],) = await self._lease_all([draft_id])
         return [found.pop(draft_id, None) for draft_id in draft_ids]
+
+    def _check_room(self, lease: drafts.Lease) -> None:
+        """Raises:
+        Closed: a call would be of no use now, as far as can be said without asking anybody.
+        """
+        account = _account(lease)
+        wait = self._limiter.closed_seconds(account, lease.agent.model.model)
+        if wait > self._settings.limit_patience_seconds:
+            raise Closed(account, wait)
+        is_retry = lease.calls_made > 0 and lease.provider != MOCK_PROVIDER
+        if is_retry and not self._budget.take(account, self._clock.now()):
+            raise RetriesSpent(account, self._budget.wait_seconds(seeds.rng(lease.seed, f"{lease.path}/wait")))
+
+    async def _put_off(self, lease: drafts.Lease, closed: Closed) -> None:
+        """Nobody asked the model: the draft waits, which is no attempt."""
+        spread = seeds.rng(lease.seed, f"{lease.path}/room").uniform(1.0, 2.0)
+        wait = closed.wait_seconds * spread
+        await self._give_back(lease, wait, str(closed), counts=False)
+        self._later(wait + TIMER_MARGIN_SECONDS, lambda: self.work_on(lease.draft_id))
 
     async def _prompt(self, lease: drafts.Lease) -> Prompt:
         try:
@@ -136,7 +171,7 @@ class Thinker:
                 except Invalid as invalid:
                     attempt = replace(attempt, reason=str(invalid))
             await self._durably(partial(self._record, lease, attempt))
-            wait = _wait_after(attempt, lease.seed)
+            wait = self._wait_after(attempt, lease)
             if wait is None or number == lease.agent.model.max_attempts:
                 state = "invalid" if attempt.reason or attempt.reply.status == "invalid" else "failed"
                 await self._durably(partial(self._give_up, lease, state, _why(attempt), attempt.reply.raw))
@@ -170,8 +205,16 @@ class Thinker:
             mock=lease.agent.mock,
             hints=prompt.hints,
         )
+        account = _account(lease)
+        permit = await self._limiter.admit(account, request, patience_seconds=self._settings.limit_patience_seconds)
         started_at = self._clock.now()
-        reply = await self._while_renewing(lease, model.reply(request))
+        if number == 1:
+            self._budget.note_call(account, started_at)
+        reply = None
+        try:
+            reply = await self._while_renewing(lease, model.reply(request))
+        finally:
+            permit.give_back(reply)
         if reply is None:
             return None
         return Attempt(number, path, request, storable(reply), started_at, self._clock.now(), prompt.left_out)
@@ -275,9 +318,20 @@ class Thinker:
             status="invalid" if attempt.reason else attempt.reply.status,
         )
 
+    def _wait_after(self, attempt: Attempt, lease: drafts.Lease) -> float | None:
+        """Seconds until the next attempt; None when none can help. An unusable reply is asked again at once."""
+        if attempt.reason:
+            return 0.0
+        wait = backoff_seconds(attempt.reply, attempt.number, seeds.rng(lease.seed, attempt.path))
+        # Where time is simulated, nobody sleeps.
+        if wait is None or attempt.reply.simulated_seconds is not None:
+            return None if wait is None else 0.0
+        since_first = attempt.finished_at - (lease.first_called_at or attempt.started_at)
+        return wait if since_first.total_seconds() + wait <= self._settings.retry_seconds else None
+
     async def _try_later(self, lease: drafts.Lease, reason: str, wait_seconds: float) -> None:
         await self._give_back(lease, wait_seconds, reason, counts=True)
-        self._later(wait_seconds, lambda: self.work_on(lease.draft_id))
+        self._later(wait_seconds + TIMER_MARGIN_SECONDS, lambda: self.work_on(lease.draft_id))
 
     async def _give_back(self, lease: drafts.Lease, wait_seconds: float, reason: str, *, counts: bool) -> None:
         not_before = self._clock.now() + timedelta(seconds=wait_seconds)
@@ -317,13 +371,8 @@ def _with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[C
     )
 
 
-def _wait_after(attempt: Attempt, seed: int) -> float | None:
-    """Seconds until the next attempt; None when none can help. An unusable reply is asked again at once."""
-    if attempt.reason:
-        return 0.0
-    wait = backoff_seconds(attempt.reply, attempt.number, seeds.rng(seed, attempt.path))
-    # Where time is simulated, nobody sleeps.
-    return wait if wait is None or attempt.reply.simulated_seconds is None else 0.0
+def _account(lease: drafts.Lease) -> str:
+    return account_of(lease.provider, lease.agent.model.model)
 
 
 def _why(last: Attempt) -> str:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from agent_worker.models import Model
+from agent_worker.models import Limiter, Model
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import take_step
@@ -23,13 +23,17 @@ from shared.db import workers
 from shared.db.drafts import due_threads
 from shared.db.session import Database, is_deadlock
 from shared.errors import NotFound, Unavailable
+from shared.limits import Limit
 from shared.logs import correlation
 
 log = structlog.get_logger(__name__)
 
 
 class Worker:
-    """Consumes the steps of agents and the drafts of every provider in `models`; `stop` finishes what is in hand."""
+    """Consumes the steps of agents and the drafts of every provider in `models`; `stop` finishes what is in hand.
+
+    `limits` are those that this worker shares with all others of the lab, by name.
+    """
 
     def __init__(
         self,
@@ -40,6 +44,7 @@ class Worker:
         prompts: PromptClient,
         clock: Clock,
         settings: WorkerSettings | None = None,
+        limits: Mapping[str, Limit] | None = None,
     ) -> None:
         self._database = database
         self._bus = bus
@@ -52,6 +57,7 @@ class Worker:
         self._id = uuid4()
         self._name = f"process {os.getpid()} on {socket.gethostname()}"
         self._loops: list[asyncio.Task[None]] = []
+        self._limiter = Limiter(database, clock, limits or {})
         self._thinker = Thinker(
             database=database,
             models=models,
@@ -59,6 +65,7 @@ class Worker:
             clock=clock,
             settings=self._settings,
             later=self._later,
+            limiter=self._limiter,
         )
 
     async def start(self) -> None:
@@ -88,6 +95,7 @@ class Worker:
         for subscription in self._subscriptions:
             await subscription.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
+        await self._limiter.aclose()
         for model in self._models.values():
             await model.aclose()
 

@@ -36,6 +36,7 @@ class Lease:
     provider: str
     attempts: int
     calls_made: int
+    first_called_at: datetime | None
     as_of_seq: int | None
     seed: int
     pace: str
@@ -88,11 +89,13 @@ _TAKE = """
         d.attempts, d.as_of_seq, coalesce(k.key, '') AS key, m.path AS member_path, m.kind AS member_kind,
         m.agent_config, m.experiment_id,
         e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms,
-        (SELECT count(*) FROM model_calls x WHERE x.draft_id = d.id) AS calls_made
+        before.calls_made, before.first_called_at
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, leased d
         JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
         JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
         LEFT JOIN asks k ON k.id = d.ask_id
+        CROSS JOIN LATERAL (SELECT count(*) AS calls_made, min(x.started_at) AS first_called_at
+            FROM model_calls x WHERE x.draft_id = d.id) before
 """
 _LEASE = text(_TAKE.format(mine="", chosen="= :draft_id"))
 # Whoever takes several waits for none of them: holding one and waiting for another could wait for ever.
@@ -139,6 +142,7 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         provider=row.provider,
         attempts=row.attempts,
         calls_made=row.calls_made,
+        first_called_at=row.first_called_at,
         as_of_seq=row.as_of_seq,
         seed=row.seed,
         pace=row.pace,

@@ -1,7 +1,8 @@
 """The door to language models: the seam, and what stands behind it by provider."""
 
+from agent_worker.models.limiter import Closed, Limiter
 from agent_worker.models.registry import build_models, served_providers
-from agent_worker.models.retry import backoff_seconds
+from agent_worker.models.retry import RetryBudget, backoff_seconds
 from agent_worker.models.seam import Model
 
-__all__ = ["Model", "backoff_seconds", "build_models", "served_providers"]
+__all__ = ["Closed", "Limiter", "Model", "RetryBudget", "backoff_seconds", "build_models", "served_providers"]

@@ -1,0 +1,209 @@
+"""Failed calls are repeated after 1, 2 and 4 seconds and as providers ask, aloud, and never so that they add up."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from random import Random
+from typing import Any
+
+import pytest
+
+from agent_worker.models import RetryBudget
+from agent_worker.models.openai_model import OpenAIModel
+from agent_worker.settings import WorkerSettings
+from agent_worker.thinking import Thinker
+from shared.db.session import Database
+from shared.testing.fake_clock import START
+from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from tests.flows.drain import DrainLab
+from tests.flows.test_statements import only_steps
+
+pytestmark = pytest.mark.postgres
+
+SURVEY = """
+parley: 1
+name: A question
+model_mode: real
+personas: [{{id: ada, model: {{provider: openai, model: gpt-4.1-mini, max_attempts: 4}}}}]
+stages:
+  - {{id: q, kind: survey, questions: [{{id: view, kind: scale, title: Your view, lower: 1, upper: 7}}]}}
+cohorts: [{{seats: [{{persona: ada, count: {seats}}}]}}]
+"""
+ANSWER = {"view": 4}
+
+
+class Rehearsed:
+    """A lab whose endpoint answers what a test says, and whose clock says when it was asked."""
+
+    def __init__(self, database: Database, endpoint: FakeEndpoint, **settings: Any) -> None:
+        self.lab = DrainLab(database)
+        self.endpoint = endpoint
+        self.model = OpenAIModel("any text", base_url=endpoint.base_url)
+        self.asked_at: list[datetime] = []
+        self.lab.thinker = Thinker(
+            database=database,
+            models={"openai": self.model},
+            prompts=self.lab.prompts,
+            clock=self.lab.clock,
+            settings=WorkerSettings(**settings),
+            later=lambda delay, work: self.lab.later.append((delay, work)),
+        )
+
+    async def run(self, *answers: FakeReply | dict[str, Any], seats: int = 1, for_ever: bool = False) -> None:
+        """Answer so, one after another; `for_ever`: the last one again and again."""
+        remaining = list(answers)
+
+        def reply(_body: dict[str, Any]) -> FakeReply | dict[str, Any]:
+            self.asked_at.append(self.lab.clock.now())
+            return remaining[0] if for_ever and len(remaining) == 1 else remaining.pop(0)
+
+        self.endpoint.replies = reply
+        await self.lab.start(SURVEY.format(seats=seats))
+        await self.lab.drain()
+
+    @property
+    def delays(self) -> list[float]:
+        return [
+            (later - earlier).total_seconds() for earlier, later in zip(self.asked_at, self.asked_at[1:], strict=False)
+        ]
+
+    async def statuses(self) -> list[tuple[int, str]]:
+        rows = await self.lab.rows("SELECT attempt, status FROM model_calls ORDER BY attempt")
+        return [(row.attempt, row.status) for row in rows]
+
+    async def draft(self) -> Any:
+        (row,) = await self.lab.rows("SELECT * FROM drafts")
+        return row
+
+
+@pytest.fixture
+async def rehearsed(database: Database) -> AsyncIterator[Rehearsed]:
+    async with FakeEndpoint() as endpoint:
+        rehearsed = Rehearsed(database, endpoint)
+        yield rehearsed
+        await rehearsed.model.aclose()
+
+
+def refused(status: int, **headers: str) -> FakeReply:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return FakeReply(status, {"error": {"message": "refused", "code": "x"}}, named)
+
+
+async def test_a_provider_that_is_away_is_asked_again_after_1_2_and_4_seconds(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(503), refused(503), refused(503), ANSWER)
+
+    for delay, expected in zip(rehearsed.delays, (1, 2, 4), strict=True):
+        assert 0.75 * expected <= delay <= 1.25 * expected + 0.02
+    assert await rehearsed.statuses() == [(1, "unavailable"), (2, "unavailable"), (3, "unavailable"), (4, "ok")]
+    assert (await rehearsed.draft()).state == "answered"
+
+
+async def test_after_three_repetitions_the_call_has_failed_aloud(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(503), for_ever=True)
+
+    assert len(rehearsed.asked_at) == 4
+    assert [number for number, _ in await rehearsed.statuses()] == [1, 2, 3, 4]
+    assert (await rehearsed.draft()).state == "failed"
+    assert len(await rehearsed.lab.rows("SELECT 1 FROM alerts")) == 1
+
+
+async def test_too_many_requests_are_repeated_with_back_off(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(429), refused(429), ANSWER)
+
+    assert 0.75 <= rehearsed.delays[0] <= 1.25
+    assert 1.5 <= rehearsed.delays[1] <= 2.5
+    assert await rehearsed.statuses() == [(1, "rate_limited"), (2, "rate_limited"), (3, "ok")]
+
+
+async def test_too_many_requests_are_repeated_no_earlier_than_the_provider_asks(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(429, retry_after="20"), ANSWER)
+
+    (delay,) = rehearsed.delays
+    assert 20 < delay <= 20 + 0.25 * 1.25 + 0.02
+
+
+async def test_a_provider_may_ask_with_a_date(rehearsed: Rehearsed) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=120)
+    await rehearsed.run(refused(429, retry_after=format_datetime(at, usegmt=True)), ANSWER)
+
+    (delay,) = rehearsed.delays
+    assert 100 < delay <= 121
+
+
+async def test_a_wrong_key_is_one_call_and_an_alert(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(401), for_ever=True)
+
+    assert len(rehearsed.asked_at) == 1
+    assert await rehearsed.statuses() == [(1, "auth_error")]
+    ((alert,),) = await rehearsed.lab.rows("SELECT text FROM alerts")
+    assert "401" in alert
+
+
+async def test_a_wait_beyond_the_time_for_one_draft_is_not_waited_for(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(429, retry_after="901"), for_ever=True)
+
+    assert len(rehearsed.asked_at) == 1
+    draft = await rehearsed.draft()
+    assert draft.state == "failed"
+    assert "429" in draft.reason
+
+
+async def test_an_outage_adds_no_more_calls_than_the_budget_and_fails_nobody_who_waits(database: Database) -> None:
+    """60 agents meet an outage of a minute: without a budget they would make 240 calls and all fail within 9 s."""
+    async with FakeEndpoint() as endpoint:
+        rehearsed = Rehearsed(database, endpoint, retries_per_minute=10, retry_share=0.2)
+        ends_at = rehearsed.lab.clock.now() + timedelta(seconds=60)
+
+        def reply(_body: dict[str, Any]) -> FakeReply | dict[str, Any]:
+            now = rehearsed.lab.clock.now()
+            rehearsed.asked_at.append(now)
+            return ANSWER if now >= ends_at else refused(503)
+
+        endpoint.replies = reply
+        await rehearsed.lab.start(SURVEY.format(seats=60))
+        await rehearsed.lab.drain()
+        await rehearsed.model.aclose()
+
+    during = sum(at < ends_at for at in rehearsed.asked_at)
+    states = [row.state for row in await rehearsed.lab.rows("SELECT state FROM drafts")]
+    assert 60 < during <= 60 + 10 + 12
+    assert states.count("answered") >= 50
+    attempts = await rehearsed.lab.rows("SELECT count(*) AS n FROM model_calls")
+    assert attempts[0].n == len(rehearsed.asked_at)
+
+
+async def test_a_draft_that_waits_for_the_budget_is_wanted_and_says_why(rehearsed: Rehearsed) -> None:
+    rehearsed.lab.thinker = Thinker(
+        database=rehearsed.lab.database,
+        models={"openai": rehearsed.model},
+        prompts=rehearsed.lab.prompts,
+        clock=rehearsed.lab.clock,
+        settings=WorkerSettings(retries_per_minute=0, retry_share=0.0),
+        later=lambda delay, work: None,
+    )
+    rehearsed.endpoint.replies = lambda _body: refused(503)
+    await rehearsed.lab.start(SURVEY.format(seats=1))
+    await only_steps(rehearsed.lab)
+    draft_id = (await rehearsed.draft()).id
+    await rehearsed.lab.thinker.work_on(draft_id)
+    rehearsed.lab.clock.advance(10)
+
+    await rehearsed.lab.thinker.work_on(draft_id)
+
+    draft = await rehearsed.draft()
+    assert (draft.state, draft.attempts, len(rehearsed.endpoint.calls)) == ("wanted", 1, 1)
+    assert "'openai' failed" in draft.reason
+    assert 15 <= (draft.not_before - rehearsed.lab.clock.now()).total_seconds() <= 90
+
+
+def test_the_budget_is_a_share_of_the_calls_of_the_last_minute_and_a_least_number() -> None:
+    budget = RetryBudget(share=0.2, least_per_minute=3)
+    for _ in range(50):
+        budget.note_call("openai", START)
+
+    granted = sum(budget.take("openai", START) for _ in range(100))
+    other_key = sum(budget.take("anthropic", START) for _ in range(100))
+    later = sum(budget.take("openai", START + timedelta(seconds=60)) for _ in range(100))
+
+    assert (granted, other_key, later) == (13, 3, 3)
+    assert all(15 <= budget.wait_seconds(Random(seed)) <= 45 for seed in range(50))
