@@ -36,6 +36,7 @@ def a_cohort(*members: Attendee, pace: str = "live") -> CohortState:
     return CohortState(
         id=uuid4(),
         path="c1",
+        name="c1",
         experiment_id=uuid4(),
         seed=0,
         pace=pace,

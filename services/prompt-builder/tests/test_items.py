@@ -396,3 +396,19 @@ def test_nobody_can_write_the_line_that_says_what_is_left_out() -> None:
 
     assert "    ... 9 earlier messages left out" in prompt.messages[1].content
     assert len(turns(prompt)) == 1
+
+
+def test_a_character_is_role_backstory_and_goal() -> None:
+    page = context([{"type": "character"}, {"type": "task"}])
+    trader = {"role": "a patient trader", "backstory": "You learned it from your mother.", "goal": "to be fair."}
+
+    said = render(replace(page, agent=page.agent.model_copy(update=trader))).messages[0].content
+
+    assert "You are a patient trader. You learned it from your mother.\n\nYour goal: to be fair." in said
+
+
+def test_a_character_without_role_and_backstory_is_name_and_text() -> None:
+    said = shown({"type": "character"}, {"type": "task"})
+
+    assert "You are Ann. You drive a taxi." in said
+    assert "Your goal" not in said

@@ -14,6 +14,8 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from shared.contracts.experiment import ChatSettings, Profile, StageConfig
+from shared.contracts.models import Hint
+from shared.contracts.prompt_items import PromptItems
 from shared.errors import Problem
 
 Json = Any
@@ -43,6 +45,8 @@ class Member:
     """A participant or mediator of the cohort, as the rules of a stage see them.
 
     `present` says that the member is in progress and sits on this stage now; `awaited` that they may still reach it.
+    `script` is what the persona says about how it acts without a model, by stage or by kind of stage; only the lab and
+    the member itself see it.
     """
 
     id: UUID
@@ -53,6 +57,7 @@ class Member:
     present: bool = True
     awaited: bool = False
     chat: ChatSettings = field(default_factory=ChatSettings)
+    script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -270,6 +275,10 @@ class StageKind(ABC, Generic[ConfigT]):
     has_private_threads: ClassVar[bool] = False
     """Every participant has a thread of their own with the mediators, instead of one for all."""
     has_shared_asks: ClassVar[bool] = False
+    reads_texts: ClassVar[bool] = False
+    """Whether a model's reply to an ask may be a text without the fields that were asked for."""
+    players: ClassVar[int | None] = None
+    """How many participants a cohort must have for this kind; None: any number."""
 
     @abstractmethod
     def problems(self, stage: ConfigT, earlier: Sequence[StageConfig]) -> list[Problem]:
@@ -351,6 +360,33 @@ class StageKind(ABC, Generic[ConfigT]):
     def has_replies_and_reactions(self, stage: ConfigT) -> bool:
         """Whether messages of the stage's thread may answer one another and be reacted to."""
         return False
+
+    def script_problems(self, stage: ConfigT, script: Mapping[str, Json] | None) -> list[Problem]:
+        """What is wrong with a persona's script for this stage; `where` is relative to the script.
+
+        None: a persona without a model has no script for it, so that it would pass through the stage.
+        """
+        return []
+
+    def default_prompt(self, stage: ConfigT) -> PromptItems | None:
+        """The prompt of participants whose persona has none of its own for this stage; None: that of the house."""
+        return None
+
+    def mock_hints(self, stage: ConfigT, ask: Ask, view: StageView) -> dict[str, Hint]:
+        """Facts from which the mock answers this ask; `suggest:<field>` is what it says in a field of the reply."""
+        return {}
+
+    def reply_from_text(self, stage: ConfigT, ask: Ask, view: StageView, text: str) -> dict[str, Json]:
+        """The fields that a reply to an ask without any object stands for. Only for kinds that read texts.
+
+        Raises:
+            InvalidInput: it stands for none; the message tells the model why.
+        """
+        raise NotImplementedError(f"{type(self).__name__} reads no texts")
+
+    def most_unusable_replies(self, stage: ConfigT) -> int | None:
+        """After how many replies that cannot be used an ask is given up; None: after as many as the model may try."""
+        return None
 
     def page_answer(self, stage: ConfigT, member: Member, view: StageView) -> Json | None:
         """The page of a member of whom nothing is wanted any more, made of their entries; None: there is none to write.

@@ -1,6 +1,7 @@
 """What becomes of a reply to an ask: checked, stored, and acted on; and of an ask that gets none."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -52,10 +53,10 @@ class Answering:
             for lease, attempt in replies:
                 problem = None
                 if is_there(standing, lease):
+                    view = standing.view(lease.stage, now)
                     try:
-                        usable.append(
-                            (lease, attempt, _answer_of(lease, attempt.reply, standing.view(lease.stage, now)))
-                        )
+                        read = replace(attempt, reply=_with_fields(lease, attempt.reply, view))
+                        usable.append((lease, read, _answer_of(lease, read.reply, view)))
                     except Invalid as invalid:
                         problem = invalid
                 else:
@@ -107,6 +108,22 @@ async def do_without(
         value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage, now), last_reply)
     if await asks.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
         await act_on(session, standing, [(lease, value)], now)
+
+
+def is_text_to_read(lease: drafts.Lease, reply: ModelReply) -> bool:
+    """Whether the model said something without an object, and the kind can read that."""
+    return kind_of(lease.stage).reads_texts and reply.status == "invalid" and reply.parsed is None
+
+
+def _with_fields(lease: drafts.Lease, reply: ModelReply, view: StageView) -> ModelReply:
+    """The reply with the fields that its text alone stands for, where the kind can tell."""
+    if not is_text_to_read(lease, reply):
+        return reply
+    try:
+        fields = kind_of(lease.stage).reply_from_text(lease.stage, lease.ask, view, reply.raw)
+    except InvalidInput as error:
+        raise Invalid(error.message) from error
+    return reply.model_copy(update={"status": "ok", "parsed": fields, "error": None})
 
 
 def _answer_of(lease: drafts.Lease, reply: ModelReply, view: StageView) -> Json:

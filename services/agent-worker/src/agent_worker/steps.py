@@ -1,4 +1,4 @@
-"""An agent participant's next step: answer what its stage asks, take part in its conversation, or move on.
+"""The next step of a participant who is no person: answer what the stage asks, take part, or move on.
 
 `take_step` is level-triggered: every update of an agent's profile, creation included, every opened ask and every unlock
 lead to it; it reads the present state and does what is due. Doing nothing is normal.
@@ -41,7 +41,7 @@ async def walk_on(session: Session, standing: Standing, now: datetime) -> None:
 def _may_act(standing: Standing) -> bool:
     member = standing.member
     return (
-        member.player == "agent"
+        member.player != "person"
         and member.kind == "participant"
         and standing.is_in_progress
         and standing.stage is not None
@@ -52,20 +52,22 @@ def _may_act(standing: Standing) -> bool:
 async def _act(session: Session, standing: Standing, now: datetime) -> bool:
     """One step; True when the member has moved and may have more to do.
 
-    Asks that are the cohort's business are opened by whoever settles it.
+    Asks that are the cohort's business are opened by whoever settles it. A script passes through stages that play no
+    scripts.
     """
     stage = standing.stage
     assert stage is not None
     kind = kind_of(stage)
     view = standing.view(stage, now)
-    wanted = [] if kind.has_shared_asks else kind.next_asks(stage, view)
+    wanted = [] if kind.has_shared_asks or standing.member.player == "script" else kind.next_asks(stage, view)
     if wanted:
         await open_asks(session, standing, wanted, now)
         return False
     standing = await _with_page(session, standing, stage, now)
-    view = await _take_part(session, standing, stage, standing.view(stage, now), now)
-    if kind.blocked_by(stage, standing.member, view):
-        return False
+    if standing.member.player == "agent" or kind.has_shared_asks:
+        view = await _take_part(session, standing, stage, standing.view(stage, now), now)
+        if kind.blocked_by(stage, standing.member, view):
+            return False
     return await move_on(session, standing, now, cause=CAUSE)
 
 

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from agent_worker.answering import Answering, do_without
+from agent_worker.answering import Answering, do_without, is_text_to_read
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
 from agent_worker.gathering import Gathering
 from agent_worker.models import Closed, Limiter, Model, RetryBudget, backoff_seconds
@@ -159,12 +159,13 @@ class Thinker:
     async def _think(self, lease: drafts.Lease, prompt: Prompt) -> None:
         model = self._models[lease.provider]
         messages = prompt.messages
+        unusable, most_unusable = 0, kind_of(lease.stage).most_unusable_replies(lease.stage)
         for number in range(lease.calls_made + 1, lease.agent.model.max_attempts + 1):
             attempt = await self._call(lease, prompt, model, messages, number)
             if attempt is None:
                 return
             await reached("reply.received")
-            if attempt.reply.status == "ok":
+            if attempt.reply.status == "ok" or is_text_to_read(lease, attempt.reply):
                 try:
                     await self._durably(partial(self._use, lease, attempt))
                     return
@@ -172,7 +173,8 @@ class Thinker:
                     attempt = replace(attempt, reason=str(invalid))
             await self._durably(partial(self._record, lease, attempt))
             wait = self._wait_after(attempt, lease)
-            if wait is None or number == lease.agent.model.max_attempts:
+            unusable += bool(attempt.reason) or attempt.reply.status == "invalid"
+            if wait is None or number == lease.agent.model.max_attempts or unusable == most_unusable:
                 state = "invalid" if attempt.reason or attempt.reply.status == "invalid" else "failed"
                 await self._durably(partial(self._give_up, lease, state, _why(attempt), attempt.reply.raw))
                 return

@@ -20,7 +20,7 @@ from shared.stages import kind_of
 async def settle_asks(
     session: Session, cohort: CohortState, stage: StageConfig, draws: Mapping[str, Json], now: datetime
 ) -> list[UUID]:
-    """Open what is due on this stage; returns the agents who have nothing left to do there. Safe to repeat.
+    """Open what is due on this stage; returns the agents and scripts who have nothing left to do there. Safe to repeat.
 
     The caller holds the cohort's lock. Members' locks are taken.
     """
@@ -57,7 +57,7 @@ def _played_out(cohort: CohortState, stage: StageConfig, view: StageView) -> Sta
 
 
 def _rng_of(cohort: CohortState, stage: StageConfig, path: str) -> Random:
-    return seeds.rng(cohort.seed, f"{cohort.path}/{stage.id}/{path}")
+    return seeds.rng(cohort.seed, f"{cohort.name}/{stage.id}/{path}")
 
 
 def _done(stage: StageConfig, view: StageView, asked: Container[UUID]) -> list[UUID]:
@@ -65,7 +65,7 @@ def _done(stage: StageConfig, view: StageView, asked: Container[UUID]) -> list[U
     agents = [
         (member, replace(view, reader=member.id))
         for member in view.members
-        if member.kind == "participant" and member.player == "agent" and member.present and member.id not in asked
+        if member.kind == "participant" and member.player != "person" and member.present and member.id not in asked
     ]
     return [
         member.id

@@ -38,6 +38,7 @@ def as_member(attendee: Attendee, stage_id: str) -> Member:
         kind="mediator" if is_mediator else "participant",
         player="person" if attendee.player == "person" else "agent" if attendee.player == "agent" else "script",
         profile=Profile.model_construct(**attendee.profile),
+        script=attendee.script,
         present=is_in_progress and (is_mediator or attendee.stage_id == stage_id),
         awaited=not is_mediator and _may_still_come(attendee, stage_id),
     )

@@ -83,7 +83,8 @@ async def _settle_stage(
         for member in participants(cohort.members)
         if stage.id in member.stage_ids and has_arrived(member, stage.id)
     ]
-    rng = seeds.rng(cohort.seed, f"{cohort.path}/{stage.id}/draw")
+    # By its name, not its position: a cohort that the file names keeps its draws when others are added or moved.
+    rng = seeds.rng(cohort.seed, f"{cohort.name}/{stage.id}/draw")
     draws = kind_of(stage).draw(stage, arrived, drawn, rng)
     if is_new or draws != drawn:
         await settling.unlock(session, cohort, stage.id, draws, now)

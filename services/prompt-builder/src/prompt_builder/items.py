@@ -14,6 +14,7 @@ from shared.contracts.experiment import StageConfig
 from shared.contracts.prompt_items import (
     ALL_STAGES,
     THIS_STAGE,
+    Character,
     Group,
     Item,
     PersonaContext,
@@ -85,6 +86,8 @@ def _one(page: Page, item: Item, path: str) -> Iterator[str]:
         yield _alias(context)
     elif isinstance(item, PersonaContext):
         yield _persona(context)
+    elif isinstance(item, Character):
+        yield _character(context)
     elif isinstance(item, StageContext):
         yield from _stages(page, item)
     else:
@@ -150,6 +153,20 @@ def _persona(context: PromptContext) -> str:
     parts = [context.agent.text.strip(), "\n".join(attributes)]
     described = "\n\n".join(part for part in parts if part)
     return f"{heading}\n\n{described}" if described else ""
+
+
+def _character(context: PromptContext) -> str:
+    """Role and backstory, then the goal; every part ends as a sentence, whether or not its author wrote it so."""
+    agent = context.agent
+    role = _sentence(agent.role) or _sentence(context.author.name)
+    backstory = agent.backstory.strip() or agent.text.strip()
+    who = f"You are {role} {backstory}".strip()
+    return f"{who}\n\nYour goal: {_sentence(agent.goal)}" if agent.goal.strip() else who
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if not text or text.endswith((".", "!", "?")) else f"{text}."
 
 
 def _stages(page: Page, item: StageContext) -> Iterator[str]:

@@ -84,7 +84,9 @@ def prompt_items(context: PromptContext) -> tuple[str, PromptItems]:
     for key in (context.stage.id, context.stage.kind):
         if key in prompts:
             return key, prompts[key]
-    return "", defaults.MEDIATOR if context.author.kind == "mediator" else defaults.PARTICIPANT
+    if context.author.kind == "mediator":
+        return "", defaults.MEDIATOR
+    return "", kind_of(context.stage).default_prompt(context.stage) or defaults.PARTICIPANT
 
 
 def within_budget(page: Page, items: PromptItems, reply: ReplyFormat) -> tuple[Messages, int]:
@@ -141,6 +143,7 @@ def _hints(context: PromptContext, view: StageView) -> dict[str, Hint]:
         HINT_MESSAGE_COUNT: len(spoken),
         HINT_OWN_MESSAGE_COUNT: _count(message.author_id == context.author.id for message in spoken),
         HINT_PERSONA_TEXT: context.agent.text,
+        **kind_of(context.stage).mock_hints(context.stage, context.ask, view),
     }
 
 

@@ -102,6 +102,12 @@ class Persona(Document):
     mock: MockScript | None = None
     """What the mock does when it speaks for the persona: lines, silence, latencies, failures. For rehearsals."""
     chat: ChatSettings = ChatSettings()
+    player: Literal["agent", "script"] = "agent"
+    """`agent`: a model speaks for the persona. `script`: it acts by its script, without any model."""
+    script: dict[Slug, dict[str, Any]] = {}
+    """How it acts without a model, by stage id or by kind; a stage's own goes before that of its kind. With the mock,
+    an agent follows it, too. Through stages that know no scripts, a `script` passes without an answer.
+    """
     prompts: dict[Slug, PromptItems] = {}
     """What the model is shown, by stage id or by kind; a stage's own prompt goes before that of its kind."""
     prompt_token_budget: int | None = Field(default=None, ge=1)
@@ -176,6 +182,7 @@ class AgentConfig(BaseModel):
     role: str = ""
     goal: str = ""
     backstory: str = ""
+    script: dict[str, dict[str, Any]] = {}
     prompts: dict[str, PromptItems] = {}
     prompt_token_budget: int | None = None
     mock: MockScript | None = None

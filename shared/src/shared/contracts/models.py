@@ -30,6 +30,8 @@ HINT_STAGE_NAME: Final = "stage_name"
 HINT_MESSAGE_COUNT: Final = "message_count"
 HINT_OWN_MESSAGE_COUNT: Final = "own_message_count"
 HINT_PERSONA_TEXT: Final = "persona_text"
+HINT_SUGGESTED: Final = "suggest:"
+"""Followed by the name of a field of the reply: what the mock says there."""
 
 
 class _Contract(BaseModel):

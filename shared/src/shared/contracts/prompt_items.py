@@ -41,6 +41,12 @@ class PersonaContext(_Item):
     type: Literal["persona_context"] = "persona_context"
 
 
+class Character(_Item):
+    """The agent's role and backstory in a sentence, and its goal; its text where it has no backstory."""
+
+    type: Literal["character"] = "character"
+
+
 class StageContext(_Item):
     """What a stage shows to the agent."""
 
@@ -86,7 +92,7 @@ class Group(_Item):
 
 
 Item = Annotated[
-    TextItem | ProfileInfo | PersonaContext | StageContext | Task | Group,
+    TextItem | ProfileInfo | PersonaContext | Character | StageContext | Task | Group,
     Field(discriminator="type", description="One item of a prompt."),
 ]
 

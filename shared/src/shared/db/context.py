@@ -94,6 +94,7 @@ _CONTEXT = text(
         (SELECT json_agg(json_build_object(
             'id', o.id, 'path', o.path, 'kind', o.kind, 'player', o.player, 'profile', o.profile,
             'chat', o.agent_config -> 'chat',
+            'script', CASE WHEN o.id = d.member_id THEN o.agent_config -> 'script' END,
             'present', o.status = 'in_progress' AND (o.kind = 'mediator' OR o.stage_ids[o.position + 1] = d.stage_id),
             'reached', CASE WHEN o.kind = 'participant' AND o.status IN ('left', 'removed', 'failed')
                 THEN o.stage_ids[1:o.position + 1] END

@@ -11,7 +11,7 @@ import orjson
 from sqlalchemy import insert, text
 
 from shared import seeds
-from shared.contracts.experiment import ModelMode, Profile
+from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.contracts.providers import serving_provider
 from shared.db import tables
@@ -227,10 +227,10 @@ def _member_row(
         "cohort_id": seeds.row_id(experiment.id, cohort.path),
         "path": seat.path,
         "kind": kind,
-        "player": "agent" if agent else "person",
+        "player": persona.player if persona else "person",
         "profile": profile.model_dump(mode="json"),
         "agent_config": agent.model_dump(mode="json") if agent else None,
-        "provider": serving_provider(experiment.model_mode, agent.model.provider) if agent else None,
+        "provider": _provider(experiment, persona),
         "status": "in_progress" if agent else "expected",
         "stage_ids": [stage.id for stage in resolved.stages if not threads_only or kind_of(stage).has_thread],
         "is_test": experiment.is_test,
@@ -238,6 +238,13 @@ def _member_row(
         "joined_at": now if agent else None,
         "arrived_at": now if agent else None,
     }
+
+
+def _provider(experiment: Row, persona: Persona | None) -> str | None:
+    """Who speaks for the member; nobody does for a person or a script."""
+    if persona is None or persona.player == "script":
+        return None
+    return serving_provider(experiment.model_mode, persona.model.provider)
 
 
 def _announce_cohort(session: Session, experiment_id: UUID, cohort: CohortAssignment, now: datetime) -> None:

@@ -482,14 +482,14 @@ async def mark_stepped(session: Session, member_id: UUID) -> None:
 _WAKE = text(
     """
     UPDATE members SET version = version + 1
-    WHERE id = ANY(:member_ids) AND player = 'agent' AND status = 'in_progress'
+    WHERE id = ANY(:member_ids) AND player <> 'person' AND status = 'in_progress'
     RETURNING id
     """
 )
 
 
 async def wake_agents(session: Session, member_ids: Sequence[UUID]) -> None:
-    """Update these agents' profiles, so that each takes a step; others among them are left alone."""
+    """Update the profiles of those among them who are no people, so that each takes a step."""
     if not member_ids:
         return
     for row in await session.all(_WAKE, {"member_ids": sorted(member_ids)}):

@@ -131,6 +131,7 @@ def as_member(fields: Mapping[str, Any]) -> Member:
         present=fields["present"],
         awaited=fields.get("awaited", False),
         chat=ChatSettings.model_construct(**(fields["chat"] or {})),
+        script=fields.get("script") or {},
     )
 
 

@@ -1,7 +1,7 @@
 """What the orchestrator reads and writes to settle a cohort. The rules are its own; this is the SQL."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -33,6 +33,8 @@ class Attendee:
     position: int
     profile: Mapping[str, Any]
     provider: str | None
+    script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    """How it acts without a model, by stage or kind of stage."""
 
     @property
     def stage_id(self) -> str | None:
@@ -64,6 +66,7 @@ class CohortState:
 
     id: UUID
     path: str
+    name: str
     experiment_id: UUID
     seed: int
     pace: str
@@ -80,7 +83,7 @@ class CohortState:
 # The counter is read first: whatever comes later leaves the cohort unsettled.
 _LOCK = text(
     """
-    SELECT c.id, c.path, c.experiment_id, c.status, c.treatment_id, e.seed, e.pace, e.version, s.last AS as_of
+    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, e.seed, e.pace, e.version, s.last AS as_of
     FROM cohorts c JOIN experiments e ON e.id = c.experiment_id JOIN streams s ON s.cohort_id = c.id
     WHERE c.id = :cohort_id
     FOR NO KEY UPDATE OF c NOWAIT
@@ -93,7 +96,7 @@ _STATE = text(
     SELECT
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
-            'provider', m.provider) ORDER BY m.path)
+            'provider', m.provider, 'script', m.agent_config -> 'script') ORDER BY m.path)
         FROM members m WHERE m.cohort_id = :cohort_id) AS members,
         (SELECT jsonb_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS draws,
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
@@ -120,6 +123,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     return CohortState(
         id=row.id,
         path=row.path,
+        name=row.name,
         experiment_id=row.experiment_id,
         seed=row.seed,
         pace=row.pace,
@@ -143,6 +147,7 @@ def _attendee(fields: Mapping[str, Any]) -> Attendee:
         position=fields["position"],
         profile=fields["profile"],
         provider=fields["provider"],
+        script=fields["script"] or {},
     )
 
 
@@ -223,7 +228,8 @@ _UNSETTLED = text("SELECT cohort_id FROM streams WHERE settled < unsettled LIMIT
 _UNSTEPPED = text(
     """
     SELECT id FROM members
-    WHERE player = 'agent' AND status = 'in_progress' AND stepped_version < version AND kind = 'participant' LIMIT :most
+    WHERE player <> 'person' AND status = 'in_progress' AND stepped_version < version AND kind = 'participant'
+    LIMIT :most
     """
 )
 

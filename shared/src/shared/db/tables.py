@@ -212,11 +212,11 @@ members = Table(
     _one_of("kind", ("participant", "mediator"), name="kind"),
     _one_of("player", ("person", "agent", "script"), name="player"),
     _one_of("status", MEMBER_STATES, name="status"),
-    CheckConstraint("(player = 'agent') = (agent_config IS NOT NULL)", name="agent_config"),
+    CheckConstraint("(player = 'person') = (agent_config IS NULL)", name="agent_config"),
     Index(
         "ix_members_unstepped",
         "id",
-        postgresql_where=text("player = 'agent' AND status = 'in_progress' AND stepped_version < version"),
+        postgresql_where=text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
     ),
 )
 

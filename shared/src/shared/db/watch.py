@@ -32,7 +32,7 @@ _AT_WORK = text(
                 m.player = 'person' AND (m.status = 'expected' OR m.status = 'in_progress' AND EXISTS (
                     SELECT FROM cohort_stages u
                     WHERE u.cohort_id = m.cohort_id AND u.stage_id = m.stage_ids[m.position + 1]))
-                OR m.player = 'agent' AND m.status = 'in_progress' AND m.stepped_version < m.version))
+                OR m.player <> 'person' AND m.status = 'in_progress' AND m.stepped_version < m.version))
         OR NOT EXISTS (SELECT FROM cohorts c WHERE c.experiment_id = :id AND c.status = 'running')
         OR EXISTS (SELECT FROM experiments e WHERE e.id = :id AND e.status <> 'running')
         OR EXISTS (SELECT FROM outbox)

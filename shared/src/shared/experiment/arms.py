@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from shared import variables as texts
 from shared.contracts.experiment import Persona, StageConfig, Treatment
 from shared.errors import Problem
-from shared.experiment import mock_scripts, prompts
+from shared.experiment import mock_scripts, prompts, scripts
 from shared.experiment import treatments as arm
 from shared.experiment.complaints import one_of, translate
 from shared.experiment.document import json_schema
@@ -113,6 +113,7 @@ def _persona(
     try:
         valid = Persona.model_validate(filled)
         found += [*prompts.problems(valid, stages), *mock_scripts.problems(valid, stages)]
+        found += scripts.problems(valid, stages)
     except ValidationError as error:
         found += translate(error, filled, _schema(), inside=("personas", 0))
     for problem in found:

@@ -97,8 +97,10 @@ def _repeated_ids(parts: _Parts) -> Iterator[Problem]:
 
 
 def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
+    scripted = {persona.id for persona in parts.personas.values() if persona.player == "script"}
     for index, plan in parts.cohorts.items():
         where = f"cohorts[{index}]"
+        yield from _wrong_size(where, plan, parts)
         for number, seat in enumerate(plan.seats):
             place = f"{where}.seats[{number}]"
             if seat.each_row:
@@ -109,12 +111,27 @@ def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
             elif seat.persona is not None:
                 yield from _unknown_persona(f"{place}.persona", seat.persona, parts.known("personas"))
         for number, persona_id in enumerate(plan.mediators):
+            if persona_id in scripted:
+                yield Problem(
+                    f"{where}.mediators[{number}]", "a persona that acts by script", "one that a model speaks for"
+                )
             yield from _unknown_persona(f"{where}.mediators[{number}]", persona_id, parts.known("personas"))
         if plan.treatment is not None:
             yield from _unknown(f"{where}.treatment", plan.treatment, parts.known("treatments"), "treatment")
     members = sum(_members(plan) for plan in parts.cohorts.values())
     if members > MAX_MEMBERS:
         yield Problem("cohorts", f"{members} participants and mediators", f"at most {MAX_MEMBERS}")
+
+
+def _wrong_size(where: str, plan: CohortPlan, parts: _Parts) -> Iterator[Problem]:
+    """A stage that is for so many players, in a cohort that has more or fewer."""
+    if any(seat.each_row for seat in plan.seats):
+        return
+    found = sum(seat.count for seat in plan.seats)
+    for stage in parts.stages.values():
+        players = kind_of(stage).players
+        if players is not None and players != found:
+            yield Problem(f"{where}.seats", f"{found} participants", f"{players}, for the stage {stage.id!r}")
 
 
 def _members(plan: CohortPlan) -> int:

@@ -73,6 +73,7 @@ def snapshot(persona: Persona) -> AgentConfig:
         role=persona.role,
         goal=persona.goal,
         backstory=persona.backstory,
+        script=persona.script,
         prompts=persona.prompts,
         prompt_token_budget=persona.prompt_token_budget,
         mock=persona.mock,

@@ -43,6 +43,8 @@ def _models_used(experiment: Experiment) -> Iterator[tuple[str, ModelSettings]]:
         personas = resolved(cohort.treatment_id).personas
         seats: list[SeatAssignment | MediatorAssignment] = [*cohort.seats, *cohort.mediators]
         for seat in seats:
-            if seat.persona_id is not None and (cohort.treatment_id, seat.persona_id) not in seen:
-                seen.add((cohort.treatment_id, seat.persona_id))
+            if seat.persona_id is None or (cohort.treatment_id, seat.persona_id) in seen:
+                continue
+            seen.add((cohort.treatment_id, seat.persona_id))
+            if personas[seat.persona_id].player == "agent":
                 yield seat.persona_id, personas[seat.persona_id].model

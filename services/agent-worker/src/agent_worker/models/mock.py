@@ -14,6 +14,7 @@ from shared.contracts.models import (
     HINT_MESSAGE_COUNT,
     HINT_OWN_MESSAGE_COUNT,
     HINT_STAGE_NAME,
+    HINT_SUGGESTED,
     ModelReply,
     ModelRequest,
 )
@@ -107,8 +108,11 @@ class _Suggestions:
         self._ready = is_ready if part.is_ready is None else part.is_ready
         self._speaks = speaks if part.speaks is None else part.speaks
         self._line = part.line
+        self._given = request.hints
 
     def suggest(self, name: str, rng: Random) -> str | bool | None:
+        if isinstance(given := self._given.get(f"{HINT_SUGGESTED}{name}"), str | bool):
+            return given
         match name:
             case "shouldRespond":
                 return self._speaks

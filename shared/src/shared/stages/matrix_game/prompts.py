@@ -1,4 +1,4 @@
-"""What a model is told: who it is, and each round of the game from its own side of the table.
+"""What a model is told of each round, from its own side of the table.
 
 The parts, their order, their labels and their figures are those of the game's published templates. Pure.
 """
@@ -31,7 +31,6 @@ _UNREADABLE: Final[Mapping[Reason, str]] = {
     "ambiguous": "Your last answer named both actions.",
     "none": "Your last answer named no action.",
 }
-_TEST_CHAT: Final = "This is a conversation to try you out. Stay in character and answer naturally."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,43 +42,24 @@ class Turn:
     points: tuple[float, float] = (0, 0)
 
 
-def system_prompt(
-    role: str, backstory: str, goal: str, *, override: str = "", goal_framing: GoalFraming | None = None
-) -> str:
-    """Who the player is; `override` replaces all of it but the aim, which belongs to the game and not to the player."""
-    who = override.strip() or f"{_character(role, backstory)}\n\nYour goal: {_sentence(goal)}"
-    return f"{who}\n\n{_AIMS[goal_framing]}" if goal_framing else who
-
-
-def chat_prompt(role: str, backstory: str, goal: str) -> str:
-    """Who the agent is when somebody just wants to talk to it."""
-    return f"{_character(role, backstory)}\n\nYour goal: {_sentence(goal)}\n\n{_TEST_CHAT}"
-
-
-def _character(role: str, backstory: str) -> str:
-    return f"You are {_sentence(role)} {backstory.strip()}".strip()
-
-
-def _sentence(text: str) -> str:
-    """With one full stop at the end, whether or not its author wrote one."""
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
+def aim(goal_framing: GoalFraming | None) -> list[str]:
+    """What the game, not the player's character, tells the player to aim for; nothing unless the stage says so."""
+    return [_AIMS[goal_framing]] if goal_framing else []
 
 
 def round_prompt(
-    stage: MatrixGameStage, payoffs: Payoffs, labels: Labels, turns: Sequence[Turn], rounds: int, *, structured: bool
+    stage: MatrixGameStage, payoffs: Payoffs, labels: Labels, turns: Sequence[Turn], rounds: int
 ) -> list[str]:
-    """The paragraphs of one round; `payoffs` and `turns` have the player's own figures first.
+    """The paragraphs of one round but for the last, the instruction; `payoffs` and `turns` have own figures first.
 
     `turns` are all rounds that are over: the one to be played comes after them. `rounds` is the length of the game,
-    shown only when it is announced. `structured`: the reply is an object with fields.
+    shown only when it is announced.
     """
     return [
         _heading(stage, len(turns) + 1, rounds, labels),
         "\n".join(["PAYOFF MATRIX:", *payoff_lines(payoffs, labels)]),
         *history(stage, turns, labels),
         scores(turns),
-        instruction(labels, structured=structured),
     ]
 
 
@@ -166,17 +146,12 @@ def scores(turns: Sequence[Turn]) -> str:
     return f"SCORES: You: {mine} | Opponent: {theirs}"
 
 
-def instruction(labels: Labels, *, structured: bool) -> str:
-    """What the player is to answer."""
+def instruction(labels: Labels) -> str:
+    """What the player is to answer: the last paragraph of a round."""
     first, second = labels.letters
-    if structured:
-        return (
-            f"Choose your action: give EXACTLY one character, either {first} or {second}, in the field `action`.\n"
-            "Say briefly in the field `reasoning` why."
-        )
     return (
-        f"Choose your action: begin your answer with a line that has EXACTLY one character, either {first} or "
-        f"{second}.\nSay briefly on the lines below why."
+        f"Choose your action: give EXACTLY one character, either {first} or {second}, in the field `action`.\n"
+        "Say briefly in the field `reasoning` why."
     )
 
 

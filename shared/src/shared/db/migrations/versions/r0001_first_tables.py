@@ -211,7 +211,7 @@ def upgrade() -> None:
         sa.Column("joined_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("arrived_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
-        sa.CheckConstraint("(player = 'agent') = (agent_config IS NOT NULL)", name=op.f("ck_members_agent_config")),
+        sa.CheckConstraint("(player = 'person') = (agent_config IS NULL)", name=op.f("ck_members_agent_config")),
         sa.CheckConstraint("kind IN ('participant', 'mediator')", name=op.f("ck_members_kind")),
         sa.CheckConstraint("player IN ('person', 'agent', 'script')", name=op.f("ck_members_player")),
         sa.CheckConstraint(
@@ -230,7 +230,7 @@ def upgrade() -> None:
         "members",
         ["id"],
         unique=False,
-        postgresql_where=sa.text("player = 'agent' AND status = 'in_progress' AND stepped_version < version"),
+        postgresql_where=sa.text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
     )
     op.create_table(
         "streams",
@@ -562,7 +562,7 @@ def downgrade() -> None:
     op.drop_index(
         "ix_members_unstepped",
         table_name="members",
-        postgresql_where=sa.text("player = 'agent' AND status = 'in_progress' AND stepped_version < version"),
+        postgresql_where=sa.text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
     )
     op.drop_index(op.f("ix_members_cohort_id"), table_name="members")
     op.drop_table("members")

@@ -33,7 +33,8 @@ def turns(own: str, other: str) -> list[Turn]:
 
 
 def prompt(own: str = "", other: str = "", labels: Labels = NAMED, **fields: Any) -> str:
-    return "\n\n".join(prompts.round_prompt(stage(**fields), PAYOFFS, labels, turns(own, other), 50, structured=True))
+    parts = prompts.round_prompt(stage(**fields), PAYOFFS, labels, turns(own, other), 50)
+    return "\n\n".join([*parts, prompts.instruction(labels)])
 
 
 def history_lines(text: str) -> list[str]:
@@ -168,34 +169,14 @@ def test_points_that_are_no_whole_numbers_are_written_as_such() -> None:
     assert "- Both Cooperate (C,C): You get 2.5, opponent gets 2.5" in list(prompts.payoff_lines(payoffs, NAMED))
 
 
-def test_system_prompt_is_made_of_role_backstory_and_goal() -> None:
-    assert prompts.system_prompt("a patient trader", "You learned it from your mother.", "to be fair") == (
-        "You are a patient trader. You learned it from your mother.\n\nYour goal: to be fair."
-    )
-    assert prompts.system_prompt("a trader.", "", "Win!") == "You are a trader.\n\nYour goal: Win!"
-
-
-def test_an_override_replaces_the_system_prompt_but_not_the_aim_of_the_game() -> None:
-    text = prompts.system_prompt("a", "b", "c", override="Be brief.", goal_framing="adversarial")
-
-    assert text.startswith("Be brief.\n\n")
-    assert "Your goal" not in text
-    assert "GAP" in text
-
-
 @pytest.mark.parametrize(
     ("goal_framing", "word"), [("cooperative", "COMBINED"), ("self_maximizing", "OWN"), ("adversarial", "GAP")]
 )
 def test_each_aim_is_named(goal_framing: Any, word: str) -> None:
-    assert word in prompts.system_prompt("a", "b", "c", goal_framing=goal_framing)
-    assert word not in prompts.system_prompt("a", "b", "c")
+    (aim,) = prompts.aim(goal_framing)
 
-
-def test_a_test_chat_says_what_it_is() -> None:
-    text = prompts.chat_prompt("a trader", "Born in Altmere.", "to be fair")
-
-    assert text.startswith(prompts.system_prompt("a trader", "Born in Altmere.", "to be fair"))
-    assert "Stay in character" in text
+    assert word in aim
+    assert prompts.aim(None) == []
 
 
 @pytest.mark.parametrize("text", ["", "C or D", "hmm"])
@@ -204,10 +185,3 @@ def test_a_correction_says_what_was_wrong_and_names_both_letters(text: str) -> N
         reason = parse(text, NAMED).reason
         assert reason is not None
         assert " or ".join(labels.letters) in prompts.correction(reason, labels)
-
-
-def test_without_fields_the_character_stands_on_the_first_line() -> None:
-    text = prompts.instruction(NAMED, structured=False)
-
-    assert "`action`" not in text
-    assert "EXACTLY one character, either C or D" in text

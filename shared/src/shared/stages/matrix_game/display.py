@@ -1,0 +1,122 @@
+"""A game as a page shows it to one player, and what it comes to for that player. Pure."""
+
+from typing import Final
+from uuid import UUID
+
+from shared.arena import measures
+from shared.arena.measures import Play
+from shared.stage import Column, Json, StageView
+from shared.stages.matrix_game.game import SEATS, Game
+from shared.stages.matrix_game.horizon import FixedHorizon, GeometricHorizon
+from shared.stages.matrix_game.payoffs import Action, violations
+from shared.stages.matrix_game.prompts import OUTCOMES, Turn
+
+SUMMARY_COLUMNS: Final = (
+    Column("status", "How the game ended", "text"),
+    Column("is_dilemma", "The payoffs make a Prisoner's Dilemma", "boolean"),
+    Column("rounds", "Rounds played", "integer"),
+    Column("counted_rounds", "Rounds that count", "integer"),
+    Column("points", "Own points", "number"),
+    Column("opponent_points", "Opponent's points", "number"),
+    Column("cooperation", "Own cooperation rate", "number"),
+    Column("opponent_cooperation", "Opponent's cooperation rate", "number"),
+    Column("mutual_cooperation", "Rate of rounds in which both cooperate", "number"),
+    Column("mutual_defection", "Rate of rounds in which both defect", "number"),
+    Column("exploits", "Rate of rounds in which only the opponent cooperates", "number"),
+    Column("is_exploited", "Rate of rounds in which only the player cooperates", "number"),
+    Column("retaliation", "Rate of defection after a defection of the opponent", "number"),
+)
+
+
+def summary(game: Game, member_id: UUID | None) -> dict[str, Json] | None:
+    """What the game comes to for this player; None while it is played, and for whoever does not play."""
+    side = game.side_of(member_id)
+    if game.status == "playing" or side is None:
+        return None
+    play = game.play(side)
+    scores = _scores(game, side)
+    return {
+        "status": game.status,
+        "is_dilemma": not any(violations(game.stage.payoffs)),
+        "rounds": len(play.own),
+        "counted_rounds": len(play.outcomes),
+        "points": scores["you"],
+        "opponent_points": scores["opponent"],
+        "cooperation": measures.cooperation_rate(play),
+        "opponent_cooperation": measures.cooperation_rate(play.mirrored),
+        **_outcomes(play),
+        "retaliation": measures.retaliation(play),
+    }
+
+
+def _outcomes(play: Play) -> dict[str, Json]:
+    names = {"CC": "mutual_cooperation", "DD": "mutual_defection", "DC": "exploits", "CD": "is_exploited"}
+    return {name: measures.outcome_rate(play, outcome) for outcome, name in names.items()}
+
+
+def public(game: Game, view: StageView) -> dict[str, Json]:
+    """The rules, the rounds so far and the scores, in the letters and from the side of the reader."""
+    side = game.side_of(view.reader)
+    own = side or 0
+    turns = [] if side is None else game.turns(own)
+    return {
+        "actions": [_action(game, action) for action in _in_order(game)],
+        "payoffs": [_outcome(game, own, one, two) for one, two in OUTCOMES],
+        "is_player": side is not None,
+        "opponent": _opponent(game, view, side),
+        "status": game.status,
+        "round": game.next_round if game.status == "playing" else None,
+        **_horizon(game),
+        "rounds": [_round(game, turn) for turn in turns],
+        "scores": _scores(game, own) if side is not None else None,
+    }
+
+
+def _horizon(game: Game) -> dict[str, Json]:
+    """How long the game lasts, as far as it is announced."""
+    horizon = game.stage.horizon if game.stage.announce_horizon else None
+    return {
+        "rounds_in_all": horizon.rounds if isinstance(horizon, FixedHorizon) else None,
+        "stop_probability": horizon.stop_probability if isinstance(horizon, GeometricHorizon) else None,
+    }
+
+
+def _in_order(game: Game) -> list[Action]:
+    actions: list[Action] = ["C", "D"]
+    return sorted(actions, key=game.labels.letter)
+
+
+def _action(game: Game, action: Action) -> dict[str, Json]:
+    return {"letter": game.labels.letter(action), "word": game.labels.word(action) or game.labels.letter(action)}
+
+
+def _outcome(game: Game, side: int, own: Action, other: Action) -> dict[str, Json]:
+    mine, theirs = game.payoffs(side).of(own, other)
+    letters = {"you": game.labels.letter(own), "opponent": game.labels.letter(other)}
+    return {**letters, "your_points": mine, "opponent_points": theirs}
+
+
+def _round(game: Game, turn: Turn) -> dict[str, Json]:
+    if turn.actions is None:
+        return {"round": turn.number, "counts": False}
+    own, other = (game.labels.letter(action) for action in turn.actions)
+    mine, theirs = turn.points
+    return {
+        "round": turn.number,
+        "counts": True,
+        "you": own,
+        "opponent": other,
+        "your_points": mine,
+        "opponent_points": theirs,
+    }
+
+
+def _scores(game: Game, side: int) -> dict[str, Json]:
+    points = [turn.points for turn in game.turns(side) if turn.actions is not None]
+    mine, theirs = (round(sum(pair[who] for pair in points), 6) for who in (0, 1))
+    return {"you": mine, "opponent": theirs}
+
+
+def _opponent(game: Game, view: StageView, side: int | None) -> str | None:
+    member_id = None if side is None else game.draws.get(SEATS[1 - side])
+    return next((member.name for member in view.members if str(member.id) == member_id), None)

@@ -1,0 +1,137 @@
+"""A game as its answers tell it: who sits where, which rounds are complete, and whether it is over. Pure.
+
+A round is complete when both moves are in; nothing of an open round is in the state, so that nobody can see the
+opponent's move before having made one's own.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Final, Literal
+from uuid import UUID
+
+from shared.arena.measures import NOT_COUNTED, Play
+from shared.stage import Json, StageView
+from shared.stages.matrix_game.config import MatrixGameStage
+from shared.stages.matrix_game.labels import Labels, labels_of
+from shared.stages.matrix_game.moves import FAILED
+from shared.stages.matrix_game.payoffs import Action, Payoffs
+from shared.stages.matrix_game.policies import luck
+from shared.stages.matrix_game.prompts import Turn
+
+SEATS: Final = ("a", "b")
+MOVE: Final = "move"
+
+Status = Literal["playing", "over", "failed", "abandoned"]
+"""`over`: all rounds are played. `failed`: an action could not be read. `abandoned`: a player has left."""
+
+
+def move_key(number: int) -> str:
+    return f"round:{number}/{MOVE}"
+
+
+def round_of(key: str) -> int:
+    """The round that a move of this key belongs to."""
+    return int(key.removeprefix("round:").partition("/")[0])
+
+
+@dataclass(frozen=True)
+class Game:
+    """One game, as the stage's state and draws tell it. `actions` has a letter per complete round for each seat."""
+
+    stage: MatrixGameStage
+    draws: Mapping[str, Json]
+    actions: tuple[str, str]
+    status: Status
+
+    @cached_property
+    def labels(self) -> Labels:
+        return labels_of(self.stage.framing, swapped=bool(self.draws.get("swapped")))
+
+    @property
+    def length(self) -> int:
+        """How many rounds there will be; the players may not know it."""
+        return int(self.draws.get("rounds", 0))
+
+    @property
+    def next_round(self) -> int:
+        return len(self.actions[0]) + 1
+
+    def side_of(self, member_id: UUID | None) -> int | None:
+        """0 or 1, the seat of this member; None for anybody else."""
+        seated = [self.draws.get(seat) for seat in SEATS]
+        return seated.index(str(member_id)) if str(member_id) in seated else None
+
+    def payoffs(self, side: int) -> Payoffs:
+        """With the points of this side first."""
+        return self.stage.payoffs.mirrored() if side else self.stage.payoffs
+
+    def play(self, side: int) -> Play:
+        return Play(self.actions[side], self.actions[1 - side])
+
+    def counted(self, side: int) -> str:
+        """The actions of this side in the rounds that count."""
+        return self.actions[side].replace(NOT_COUNTED, "")
+
+    def turns(self, side: int) -> list[Turn]:
+        """The complete rounds as this side sees them."""
+        return list(_turns(self.actions[side], self.actions[1 - side], self.payoffs(side)))
+
+    def luck(self, side: int, number: int) -> float:
+        """The random number of this side in this round."""
+        return next(islice(luck(self.draws[f"luck_{SEATS[side]}"]), number - 1, None))
+
+
+def _turns(own: str, other: str, payoffs: Payoffs) -> Iterator[Turn]:
+    for number, (one, two) in enumerate(zip(own, other, strict=True), start=1):
+        if one == NOT_COUNTED:
+            yield Turn(number, None)
+        else:
+            actions: tuple[Action, Action] = ("C" if one == "C" else "D", "C" if two == "C" else "D")
+            yield Turn(number, actions, payoffs.of(*actions))
+
+
+def game_of(stage: MatrixGameStage, view: StageView) -> Game:
+    """The game as the state tells it, or before its first round."""
+    one, other = view.state.get("actions", ("", ""))
+    return Game(stage, view.draws, (one, other), view.state.get("status", "playing"))
+
+
+def tally(stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
+    """The state: the actions of all complete rounds by seat, and whether there will be more. With the lab's eyes."""
+    moves = [_moves(view, view.draws.get(seat)) for seat in SEATS]
+    actions = ["", ""]
+    status: Status = "playing"
+    for number in range(1, int(view.draws.get("rounds", 0)) + 1):
+        pair = [mine.get(number) for mine in moves]
+        if any(move is not None and move.get("flag") == FAILED for move in pair):
+            status = "failed"
+            break
+        if pair[0] is None or pair[1] is None:
+            status = "abandoned" if _is_deserted(view) else "playing"
+            break
+        letters = [_letter(move["cooperates"]) for move in pair if move is not None]
+        for seat in (0, 1):
+            actions[seat] += NOT_COUNTED if NOT_COUNTED in letters else letters[seat]
+    else:
+        status = "over" if view.draws else "playing"
+    return {"actions": actions, "status": status}
+
+
+def _moves(view: StageView, member_id: str | None) -> dict[int, Mapping[str, Json]]:
+    if member_id is None:
+        return {}
+    owner = UUID(member_id)
+    return {round_of(key): value for (member, key), value in view.answers.items() if member == owner and key}
+
+
+def _letter(cooperates: bool | None) -> str:
+    return NOT_COUNTED if cooperates is None else "C" if cooperates else "D"
+
+
+def _is_deserted(view: StageView) -> bool:
+    """Whether a seat will never make another move: its player has gone, or nobody is left who could take it."""
+    here = {str(member.id) for member in view.members if member.present}
+    may_come = any(member.awaited for member in view.members)
+    return any(view.draws[seat] not in here if seat in view.draws else not may_come for seat in SEATS)

@@ -1,0 +1,257 @@
+"""The rules of an iterated game of two."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+from typing import Annotated, Any, ClassVar, Final, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, Field, create_model
+
+from shared.contracts.experiment import StageConfig
+from shared.contracts.models import HINT_SUGGESTED, Hint
+from shared.contracts.prompt_items import Character, PromptItems, StageContext, Task
+from shared.errors import InvalidInput, Problem
+from shared.replies import Reply, Text
+from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stages.matrix_game import display, play, prompts, script
+from shared.stages.matrix_game.config import MatrixGameStage
+from shared.stages.matrix_game.game import MOVE, SEATS, Game, game_of, move_key, round_of, tally
+from shared.stages.matrix_game.horizon import FixedHorizon, length
+from shared.stages.matrix_game.labels import Labels
+from shared.stages.matrix_game.moves import move_for_unreadable
+from shared.stages.matrix_game.parser import parse
+from shared.stages.matrix_game.payoffs import violations
+
+MOST_UNUSABLE_REPLIES: Final = 3
+_SEED_BITS: Final = 53
+"""What survives every JSON reader."""
+
+
+class MoveReply(Reply):
+    """Base of the shapes of a move, one for each pair of letters."""
+
+    labels: ClassVar[Labels]
+    action: str
+    reasoning: Text = Field(description="Why you choose this, in one or two sentences; nobody else sees it.")
+
+
+class MatrixGame(StageKind[MatrixGameStage]):
+    config_model = MatrixGameStage
+    has_shared_asks = True
+    reads_texts = True
+    players = 2
+
+    def problems(self, stage: MatrixGameStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        found = [] if stage.exploratory else list(violations(stage.payoffs))
+        problems = [Problem("payoffs", problem.found, problem.expected) for problem in found]
+        if stage.counterbalance and stage.framing == "named":
+            expected = "`neutral` or `situated`: the letters of named actions are no matter of chance"
+            problems.append(Problem("framing", "'named' with `counterbalance`", expected))
+        return problems
+
+    def script_problems(self, stage: MatrixGameStage, given: Mapping[str, Json] | None) -> list[Problem]:
+        if given is None:
+            return [
+                Problem("", "no script for this game", "a `policy` or a `persona`, under the stage's id or its kind")
+            ]
+        return script.problems(stage, given)
+
+    def draw(
+        self, stage: MatrixGameStage, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
+    ) -> dict[str, Json]:
+        """The length, which letter is which, a seed for each player's chance, and the seats in the order of arrival.
+
+        Each has a stream of its own, so that none depends on what is drawn for another.
+        """
+        facts = dict(drawn)
+        if "rounds" not in facts:
+            streams = [rng.getrandbits(_SEED_BITS) for _ in range(4)]
+            facts["rounds"] = length(stage.horizon, Random(streams[0]))
+            facts["swapped"] = stage.counterbalance and Random(streams[1]).random() < 0.5
+            facts |= {"luck_a": streams[2], "luck_b": streams[3]}
+        waiting = iter(
+            str(one.id) for one in members if one.kind == "participant" and str(one.id) not in facts.values()
+        )
+        for seat in SEATS:
+            if seat not in facts and (member_id := next(waiting, None)) is not None:
+                facts[seat] = member_id
+        return facts
+
+    def public_state(self, stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
+        return tally(stage, view)
+
+    def public_view(self, stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
+        return {**heading(stage), **display.public(game_of(stage, view), view)}
+
+    def describe(
+        self, stage: MatrixGameStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+    ) -> list[Block]:
+        game = game_of(stage, view)
+        side = game.side_of(view.reader)
+        turns = [] if side is None else game.turns(side)
+        paragraphs = prompts.round_prompt(stage, game.payoffs(side or 0), game.labels, turns, game.length)
+        return [Block("\n\n".join(paragraphs))]
+
+    def task(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> str:
+        labels = game_of(stage, view).labels
+        return "\n".join([*prompts.aim(stage.goal_framing), prompts.instruction(labels)])
+
+    def default_prompt(self, stage: MatrixGameStage) -> PromptItems:
+        return (Character(), StageContext(), Task())
+
+    def check_answer(self, stage: MatrixGameStage, ask: Ask, answer: Json, view: StageView) -> Json:
+        """A move as it is stored: the letter that was chosen, and whether it is to cooperate.
+
+        The page itself takes no answer: it is what the game comes to.
+        """
+        game = game_of(stage, view)
+        if ask.key == PAGE:
+            return self._checked_page(game, answer, view)
+        return _checked_move(game.labels, answer)
+
+    def _checked_page(self, game: Game, answer: Json, view: StageView) -> Json:
+        summary = display.summary(game, view.reader) or {}
+        if answer and answer != summary:
+            raise InvalidInput(
+                "A game takes no answer.", [Problem("", "an answer", "nothing: moves are answers to their asks")]
+            )
+        return summary
+
+    def blocked_by(self, stage: MatrixGameStage, member: Member, view: StageView) -> list[str]:
+        game = game_of(stage, view)
+        is_seated = game.side_of(member.id) is not None
+        is_full = all(seat in view.draws for seat in SEATS)
+        if (member.id, PAGE) in view.answers or game.status != "playing" or (is_full and not is_seated):
+            return []
+        return ["The game goes on."]
+
+    def next_asks(self, stage: MatrixGameStage, view: StageView) -> list[Ask]:
+        """The next move of both players, each until it is made."""
+        game = game_of(stage, view)
+        if game.status != "playing" or not game.length:
+            return []
+        key = move_key(game.next_round)
+        return [
+            Ask(member.id, key, MOVE)
+            for member in view.members
+            if member.player != "script"
+            and member.present
+            and game.side_of(member.id) is not None
+            and (member.id, key) not in view.answers
+        ]
+
+    def play_out(
+        self, stage: MatrixGameStage, view: StageView, rng_of: Callable[[str], Random]
+    ) -> dict[tuple[UUID, str], Json]:
+        """All rounds of two scripted players; of one, the move of the present round."""
+        game = game_of(stage, view)
+        if game.status != "playing" or not game.length:
+            return {}
+        return dict(play.scripted_moves(game, view))
+
+    def mock_hints(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> dict[str, Hint]:
+        """With the mock, a persona that has a script plays by it."""
+        game = game_of(stage, view)
+        side = game.side_of(view.reader)
+        author = view.member(view.reader) if view.reader is not None else None
+        given = script.script_of(stage, author) if author is not None else None
+        if side is None or given is None or ask.key == PAGE:
+            return {}
+        rule = given.rule(game.payoffs(side))
+        action = rule(game.counted(side), game.counted(1 - side), game.luck(side, round_of(ask.key)))
+        return {f"{HINT_SUGGESTED}action": game.labels.letter(action)}
+
+    def reply_model(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+        return None if ask.key == PAGE else _reply_model(game_of(stage, view).labels)
+
+    def reply_from_text(self, stage: MatrixGameStage, ask: Ask, view: StageView, text: str) -> dict[str, Any]:
+        """The move that a reply without fields names, read down the ladder of the parser."""
+        labels = game_of(stage, view).labels
+        reading = parse(text, labels)
+        if reading.action is None:
+            assert reading.reason is not None
+            raise InvalidInput(prompts.correction(reading.reason, labels))
+        return {"action": labels.letter(reading.action), "reasoning": text.replace("\x00", "")}
+
+    def most_unusable_replies(self, stage: MatrixGameStage) -> int:
+        """Three attempts: the first and two corrections."""
+        return MOST_UNUSABLE_REPLIES
+
+    def answer_from_reply(self, stage: MatrixGameStage, ask: Ask, reply: BaseModel) -> Json:
+        if not isinstance(reply, MoveReply):
+            raise TypeError(f"a reply in a game is a MoveReply, not {type(reply).__name__}")
+        return {"action": reply.action, "reasoning": reply.reasoning}
+
+    def on_unanswered(self, stage: MatrixGameStage, ask: Ask, reason: str) -> Unanswered:
+        """What the stage says about actions that cannot be read; the member stays in any case."""
+        return "wait" if ask.key == PAGE else "default"
+
+    def default_answer(self, stage: MatrixGameStage, ask: Ask, view: StageView, last_reply: str) -> Json:
+        game = game_of(stage, view)
+        side = game.side_of(view.reader)
+        assert side is not None
+        number = round_of(ask.key)
+        move = move_for_unreadable(stage.on_invalid, game.counted(side), game.luck(side, number))
+        return {
+            "action": None if move.action is None else game.labels.letter(move.action),
+            "cooperates": None if move.action is None else move.action == "C",
+            "flag": move.flag,
+            "last_reply": last_reply,
+        }
+
+    def page_answer(self, stage: MatrixGameStage, member: Member, view: StageView) -> Json | None:
+        return display.summary(game_of(stage, view), member.id)
+
+    def columns(self, stage: MatrixGameStage) -> list[Column]:
+        return list(display.SUMMARY_COLUMNS)
+
+    def cells(self, stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
+        given = answer if isinstance(answer, Mapping) else {}
+        names = {column.name for column in display.SUMMARY_COLUMNS}
+        return {name: value for name, value in given.items() if name in names and value is not None}
+
+    def example(self) -> MatrixGameStage:
+        return MatrixGameStage(id="game", name="Ten rounds", horizon=FixedHorizon(rounds=10))
+
+
+def _checked_move(labels: Labels, answer: Json) -> dict[str, Json]:
+    given = answer if isinstance(answer, Mapping) else {}
+    letter, reasoning = given.get("action"), given.get("reasoning", "")
+    problems = [*_unfit(labels, given, letter, reasoning)]
+    if not isinstance(answer, Mapping):
+        problems = [Problem("", type(answer).__name__, "an object with the field `action`")]
+    if problems:
+        raise InvalidInput("This is no move.", problems)
+    cooperates = letter == labels.cooperate
+    return {"action": letter, "cooperates": cooperates, **({"reasoning": reasoning} if reasoning else {})}
+
+
+def _unfit(labels: Labels, given: Mapping[str, Json], letter: Json, reasoning: Json) -> Iterator[Problem]:
+    if letter not in labels.letters:
+        yield Problem("action", repr(letter)[:80], " or ".join(labels.letters))
+    if not isinstance(reasoning, str):
+        yield Problem("reasoning", type(reasoning).__name__, "a text")
+    cooperates = given.get("cooperates")
+    if cooperates is not None and cooperates != (letter == labels.cooperate):
+        yield Problem("cooperates", repr(cooperates)[:80], "nothing: it follows from the action")
+    for name in given.keys() - {"action", "reasoning", "cooperates"}:
+        yield Problem(str(name), "a value", "no such field")
+
+
+@lru_cache
+def _reply_model(labels: Labels) -> type[MoveReply]:
+    def read(value: object) -> object:
+        """A model that writes `**Defect**` means the letter of it."""
+        action = parse(value, labels).action if isinstance(value, str) else None
+        return value if action is None else labels.letter(action)
+
+    first, second = labels.letters
+    letter: Any = Annotated[Literal[first, second], BeforeValidator(read)]
+    described = Field(description=f"Your action: {first} or {second}.")
+    model = create_model("MoveReply", __base__=MoveReply, action=(letter, described))
+    model.labels = labels
+    return model
+
+
+KIND = MatrixGame()

@@ -1,0 +1,228 @@
+"""The game as a stage: draws, moves, pages and what is kept from whom."""
+
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.contracts.experiment import Profile
+from shared.errors import InvalidInput
+from shared.stage import PAGE, Ask, Json, Member, StageView
+from shared.stages.matrix_game.config import MatrixGameStage
+from shared.stages.matrix_game.game import move_key
+from shared.stages.matrix_game.rules import KIND
+
+ANA, BEN = UUID(int=1), UUID(int=2)
+
+
+def member(member_id: UUID, player: Any = "agent", **fields: Any) -> Member:
+    return Member(member_id, f"c1/m{member_id.int}", "participant", player, Profile(name=f"P{member_id.int}"), **fields)
+
+
+MEMBERS = (member(ANA), member(BEN))
+
+
+def stage(**fields: Any) -> MatrixGameStage:
+    return MatrixGameStage.model_validate({"id": "game", "horizon": {"type": "fixed", "rounds": 3}, **fields})
+
+
+def draws(of: MatrixGameStage, seed: int = 1) -> dict[str, Json]:
+    return KIND.draw(of, MEMBERS, {}, Random(seed))
+
+
+def view(of: MatrixGameStage, own: str = "", other: str = "", **fields: Any) -> StageView:
+    """The view after these moves of Ana and Ben, the state included."""
+    answers = {
+        (owner, move_key(number)): {"action": action, "cooperates": action == "C"}
+        for owner, actions in ((ANA, own), (BEN, other))
+        for number, action in enumerate(actions, start=1)
+    }
+    given: dict[str, Any] = {"members": MEMBERS, "draws": draws(of), "answers": answers, **fields}
+    seen = StageView(**given)
+    return StageView(**{**given, "state": KIND.public_state(of, seen), "reader": fields.get("reader", ANA)})
+
+
+def test_a_move_in_an_open_round_is_in_no_page_and_no_prompt_of_the_other() -> None:
+    game = stage()
+    before, after = view(game, "C", "C", reader=BEN), view(game, "CD", "C", reader=BEN)
+    own_answers = {at: value for at, value in after.answers.items() if at[0] == BEN}
+    after = StageView(members=MEMBERS, reader=BEN, draws=after.draws, answers=own_answers, state=after.state)
+
+    assert KIND.public_view(game, after) == KIND.public_view(game, before)
+    assert KIND.describe(game, after, with_answers=False) == KIND.describe(game, before, with_answers=False)
+
+
+def test_both_are_asked_for_the_same_round_until_both_have_moved() -> None:
+    game = stage()
+
+    assert KIND.next_asks(game, view(game, "C", "D")) == [Ask(one, "round:2/move", "move") for one in (ANA, BEN)]
+    assert KIND.next_asks(game, view(game, "CC", "D")) == [Ask(BEN, "round:2/move", "move")]
+    assert KIND.next_asks(game, view(game, "CCC", "DDD")) == []
+
+
+def test_a_page_shows_each_player_the_rounds_from_the_own_side() -> None:
+    game = stage()
+    ours, theirs = (KIND.public_view(game, view(game, "CD", "DD", reader=reader)) for reader in (ANA, BEN))
+
+    assert ours["rounds"][0] == {
+        "round": 1,
+        "counts": True,
+        "you": "C",
+        "opponent": "D",
+        "your_points": 0,
+        "opponent_points": 5,
+    }
+    assert (ours["scores"], theirs["scores"]) == ({"you": 1, "opponent": 6}, {"you": 6, "opponent": 1})
+    assert (ours["opponent"], theirs["opponent"]) == ("P2", "P1")
+
+
+def test_payoffs_that_differ_between_players_are_shown_own_first() -> None:
+    game = stage(exploratory=True, payoffs={"CC": [4, 3], "CD": [0, 6], "DC": [5, 1], "DD": [2, 1]})
+    page = KIND.public_view(game, view(game, reader=BEN))
+
+    assert [(one["your_points"], one["opponent_points"]) for one in page["payoffs"]] == [(3, 4), (1, 5), (6, 0), (1, 2)]
+
+
+def test_the_summary_says_that_a_game_is_no_dilemma() -> None:
+    dilemma, other = stage(), stage(exploratory=True, payoffs={"CD": [0, 10], "DC": [10, 0]})
+    pages = [KIND.page_answer(one, MEMBERS[0], view(one, "CCD", "CDD")) for one in (dilemma, other)]
+
+    assert [page["is_dilemma"] for page in pages if page] == [True, False]
+    assert [page["points"] for page in pages if page] == [4, 4]
+
+
+def test_a_page_is_written_only_when_the_game_is_over() -> None:
+    game = stage()
+
+    assert KIND.page_answer(game, MEMBERS[0], view(game, "CC", "CC")) is None
+    page = KIND.page_answer(game, MEMBERS[0], view(game, "CCC", "CCC"))
+    assert page is not None
+    assert (page["points"], page["mutual_cooperation"], page["retaliation"]) == (9, 1.0, None)
+    assert KIND.cells(game, page)["points"] == 9
+
+
+def test_the_game_holds_its_players_until_it_is_over() -> None:
+    game = stage()
+
+    assert KIND.blocked_by(game, MEMBERS[0], view(game, "CC", "CC")) == ["The game goes on."]
+    assert KIND.blocked_by(game, MEMBERS[0], view(game, "CCC", "CCC")) == []
+
+
+def test_nobody_writes_the_page_of_a_game_by_hand() -> None:
+    game = stage()
+    page = Ask(ANA, PAGE, "page")
+
+    with pytest.raises(InvalidInput, match="takes no answer"):
+        KIND.check_answer(game, page, {"points": 1000}, view(game, "CCC", "CCC"))
+    written = KIND.check_answer(game, page, {}, view(game, "CCC", "CCC"))
+    assert written["points"] == 9
+
+
+@pytest.mark.parametrize(
+    ("answer", "where"),
+    [
+        ("C", ""),
+        ({}, "action"),
+        ({"action": "A"}, "action"),
+        ({"action": ["C"]}, "action"),
+        ({"action": "C", "cooperates": False}, "cooperates"),
+        ({"action": "C", "reasoning": 3}, "reasoning"),
+        ({"action": "C", "flag": "none"}, "flag"),
+    ],
+)
+def test_a_move_that_is_none_is_refused_with_its_place(answer: Json, where: str) -> None:
+    game = stage()
+
+    with pytest.raises(InvalidInput) as caught:
+        KIND.check_answer(game, Ask(ANA, move_key(1), "move"), answer, view(game))
+
+    assert [problem.where for problem in caught.value.problems] == [where]
+
+
+def test_letters_mean_what_was_drawn() -> None:
+    game = stage(framing="neutral", counterbalance=True)
+    seen: set[tuple[str, bool]] = set()
+    for seed in range(20):
+        drawn = draws(game, seed)
+        move = KIND.check_answer(game, Ask(ANA, move_key(1), "move"), {"action": "A"}, view(game, draws=drawn))
+        seen.add((move["action"], move["cooperates"]))
+        assert move["cooperates"] is not drawn["swapped"]
+
+    assert seen == {("A", True), ("A", False)}
+
+
+def test_a_length_does_not_depend_on_who_plays() -> None:
+    game = stage(horizon={"type": "geometric", "stop_probability": 0.05})
+    for seed in range(20):
+        alone = KIND.draw(game, MEMBERS[:1], {}, Random(seed))
+        both = KIND.draw(game, MEMBERS, alone, Random(seed + 1))
+
+        assert {name: both[name] for name in alone} == alone
+        assert (alone["a"], both["b"]) == (str(ANA), str(BEN))
+        assert alone["rounds"] == draws(game, seed)["rounds"] >= 1
+
+
+def scripted(policy: str, member_id: UUID) -> Member:
+    return member(member_id, "script", script={"matrix_game": {"policy": policy}})
+
+
+def test_two_scripts_play_the_rest_of_the_game_at_once() -> None:
+    game = stage()
+    players = (scripted("TFT", ANA), scripted("ALLD", BEN))
+
+    found = KIND.play_out(game, view(game, "C", "D", members=players), lambda path: Random(path))
+
+    assert {(owner, key): value["action"] for (owner, key), value in found.items()} == {
+        (ANA, "round:2/move"): "D",
+        (ANA, "round:3/move"): "D",
+        (BEN, "round:2/move"): "D",
+        (BEN, "round:3/move"): "D",
+    }
+    over = view(game, "CDD", "DDD", members=players)
+    assert KIND.play_out(game, over, lambda path: Random(path)) == {}
+
+
+def test_against_others_a_script_makes_one_move_a_round_and_the_same_as_in_one_go() -> None:
+    game = stage(horizon={"type": "fixed", "rounds": 30})
+    chance = scripted("RANDOM", ANA)
+    in_one_go = KIND.play_out(game, view(game, members=(chance, scripted("ALLC", BEN))), lambda path: Random(path))
+    expected = "".join(in_one_go[ANA, move_key(number)]["action"] for number in range(1, 31))
+
+    own = ""
+    for number in range(1, 31):
+        seen = view(game, own, "C" * len(own), members=(chance, member(BEN, "person")))
+        ((at, move),) = KIND.play_out(game, seen, lambda path: Random(path)).items()
+        assert at == (ANA, move_key(number))
+        own += move["action"]
+
+    assert own == expected
+    assert set(own) == {"C", "D"}
+
+
+def test_a_script_does_not_move_twice_in_a_round() -> None:
+    game = stage()
+    seen = view(game, "C", "", members=(scripted("TFT", ANA), member(BEN, "person")))
+
+    assert KIND.play_out(game, seen, lambda path: Random(path)) == {}
+
+
+def test_a_player_who_will_not_come_back_ends_the_game() -> None:
+    game = stage()
+    gone = (MEMBERS[0], member(BEN, present=False))
+
+    assert view(game, "C", "", members=gone).state["status"] == "abandoned"
+    assert view(game, "C", "", members=(MEMBERS[0],)).state["status"] == "abandoned"
+    assert view(game, "CCC", "CCC", members=gone).state["status"] == "over"
+
+
+def test_a_model_that_writes_more_than_the_letter_is_understood_in_its_field() -> None:
+    game = stage(framing="neutral")
+    seen = view(game)
+    model = KIND.reply_model(game, Ask(ANA, move_key(1), "move"), seen)
+    assert model is not None
+
+    for written in ("B", "**B**", "option B", "I choose B"):
+        reply = model.model_validate({"action": written, "reasoning": "x"})
+        assert KIND.answer_from_reply(game, Ask(ANA, move_key(1), "move"), reply)["action"] == "B"
+    assert model.model_json_schema()["properties"]["action"]["enum"] == ["A", "B"]

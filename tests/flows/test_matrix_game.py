@@ -1,0 +1,309 @@
+"""Iterated games in the lab: policies, personas, models and people, on the same rules."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db import asks
+from shared.db.members import end_member, lock_standing, sign_in
+from shared.db.session import Database
+from shared.stage import Ask
+from shared.stages import kind_of
+from tests.flows.drain import DrainLab
+
+pytestmark = pytest.mark.postgres
+
+POLICIES = """
+  - {id: allc, player: script, script: {matrix_game: {policy: ALLC}}}
+  - {id: alld, player: script, script: {matrix_game: {policy: ALLD}}}
+  - {id: tft, player: script, script: {matrix_game: {policy: TFT}}}
+  - {id: wsls, player: script, script: {matrix_game: {policy: WSLS}}}
+  - {id: chance, player: script, script: {matrix_game: {policy: RANDOM}}}
+  - {id: forgiving, role: a patient trader, goal: to be fair, script: {matrix_game: {persona: forgiving}}}
+  - {id: free, role: a player, goal: to win}
+"""
+
+
+def experiment(*pairs: tuple[str, str], rounds: int = 50, stage: str = "", count: int = 1, seed: int = 3) -> str:
+    def seat(player: str) -> str:
+        return "{open: true}" if player == "person" else f"{{persona: {player}}}"
+
+    cohorts = "\n".join(f"  - {{id: {a}-{b}, count: {count}, seats: [{seat(a)}, {seat(b)}]}}" for a, b in pairs)
+    return f"""
+parley: 1
+name: Games
+seed: {seed}
+personas: {POLICIES}
+stages:
+  - {{id: game, kind: matrix_game, horizon: {{type: fixed, rounds: {rounds}}}{stage}}}
+cohorts:
+{cohorts}
+"""
+
+
+async def moves(lab: DrainLab) -> dict[str, str]:
+    """The actions of everybody, a letter per round, by cohort and seat."""
+    rows = await lab.rows(
+        """
+        SELECT c.name, m.path, a.value FROM answers a JOIN members m ON m.id = a.member_id
+            JOIN cohorts c ON c.id = m.cohort_id
+        WHERE a.key LIKE 'round:%' ORDER BY c.name, m.path, substring(a.key from 'round:([0-9]+)')::int
+        """
+    )
+    found: dict[str, str] = {}
+    for row in rows:
+        seat = f"{row.name}/{row.path.rpartition('/')[2]}"
+        letter = {True: "C", False: "D", None: "-"}[row.value["cooperates"]]
+        found[seat] = found.get(seat, "") + letter
+    return found
+
+
+async def pages(lab: DrainLab) -> dict[str, Any]:
+    rows = await lab.rows("SELECT m.path, a.value FROM answers a JOIN members m ON m.id = a.member_id WHERE a.key = ''")
+    return {row.path: row.value for row in rows}
+
+
+class Saying:
+    """A model that says these texts, one call after another, without any object; the last one for ever."""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = list(texts)
+        self.calls: list[ModelRequest] = []
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.calls.append(request)
+        said = self._texts.pop(0) if len(self._texts) > 1 else self._texts[0]
+        return ModelReply(status="invalid", raw=said, error="the reply is not a JSON object")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def test_policies_play_their_game_without_a_model_and_everybody_completes(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(experiment(("tft", "alld"), ("wsls", "alld"), ("allc", "tft")))
+
+    await lab.drain()
+
+    played = await moves(lab)
+    assert played["tft-alld/m1"] == "C" + "D" * 49
+    assert played["wsls-alld/m1"] == "CD" * 25
+    assert played["allc-tft/m2"] == "C" * 50
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"completed"}
+    assert {row.status for row in await lab.rows("SELECT status FROM experiments")} == {"ended"}
+    page = (await pages(lab))["c1/m1"]
+    assert (page["points"], page["opponent_points"], page["cooperation"], page["status"]) == (49, 54, 0.02, "over")
+    assert not await lab.rows("SELECT 1 FROM drafts")
+
+
+async def test_a_persona_plays_by_its_rule_with_the_mock(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(experiment(("forgiving", "alld"), rounds=6))
+
+    await lab.drain()
+
+    assert (await moves(lab))["forgiving-alld/m1"] == "CCDDDD"
+    calls = await lab.rows("SELECT prompt FROM model_calls ORDER BY path")
+    assert len(calls) == 6
+    system = calls[0].prompt[0]["content"]
+    assert "You are a patient trader.\n\nYour goal: to be fair." in system
+
+
+async def test_a_prompt_shows_the_round_as_the_template_does(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(experiment(("free", "tft"), rounds=3))
+
+    await lab.drain()
+
+    second = (await lab.rows("SELECT prompt FROM model_calls WHERE path LIKE '%round:2/%'"))[0].prompt[1]["content"]
+    parts = ["This is round 2 of a Prisoner's Dilemma", "PAYOFF MATRIX:", "HISTORY (last 10 rounds):", "SCORES: You: "]
+    places = [second.index(part) for part in [*parts, "Choose your action: "]]
+    assert places == sorted(places)
+    assert second.count("\nRound 1: You=") == 1
+
+
+async def test_two_models_play_simultaneously(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(experiment(("free", "forgiving"), rounds=5))
+
+    await lab.drain()
+
+    played = await moves(lab)
+    assert [len(actions) for actions in played.values()] == [5, 5]
+    prompts = await lab.rows("SELECT path, prompt FROM model_calls")
+    for row in prompts:
+        number = int(row.path.partition("round:")[2].partition("/")[0])
+        assert row.prompt[1]["content"].count("\nRound ") == number - 1
+
+
+async def test_a_reply_in_plain_words_is_read(database: Database) -> None:
+    lab = DrainLab(database, models={"mock": Saying("hmm", "Considering the history, I choose D")})
+    await lab.start(experiment(("free", "allc"), rounds=1))
+
+    await lab.drain()
+
+    assert (await moves(lab))["free-allc/m1"] == "D"
+    calls = await lab.rows("SELECT status, raw, parsed FROM model_calls ORDER BY attempt")
+    assert [(row.status, row.raw) for row in calls] == [
+        ("invalid", "hmm"),
+        ("ok", "Considering the history, I choose D"),
+    ]
+    assert calls[1].parsed["action"] == "D"
+
+
+async def test_what_cannot_be_read_thrice_fails_the_game_and_is_no_silent_c(database: Database) -> None:
+    model = Saying("hmm")
+    lab = DrainLab(database, models={"mock": model})
+    await lab.start(experiment(("free", "allc"), rounds=4))
+
+    await lab.drain()
+
+    assert len(model.calls) == 3
+    assert "Your last answer named no action. Choose one: C or D" in model.calls[1].messages[-1].content
+    assert len(await lab.rows("SELECT 1 FROM model_calls WHERE status = 'invalid'")) == 3
+    assert (await moves(lab))["free-allc/m1"] == "-"
+    assert {page["status"] for page in (await pages(lab)).values()} == {"failed"}
+    stored = (await lab.rows("SELECT value, valid FROM answers WHERE key = 'round:1/move' AND NOT valid"))[0]
+    assert (stored.value["flag"], stored.value["last_reply"]) == ("failed", "hmm")
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"completed"}
+
+
+async def test_a_fallback_is_played_and_flagged(database: Database) -> None:
+    lab = DrainLab(database, models={"mock": Saying("hmm")})
+    await lab.start(experiment(("free", "alld"), rounds=3, stage=", on_invalid: 'fallback:C'"))
+
+    await lab.drain()
+
+    assert (await moves(lab))["free-alld/m1"] == "CCC"
+    flags = await lab.rows("SELECT value ->> 'flag' AS flag, valid FROM answers WHERE value ? 'flag'")
+    assert [(row.flag, row.valid) for row in flags] == [("fallback:C", False)] * 3
+
+
+async def test_an_excluded_round_does_not_count_and_the_game_goes_on(database: Database) -> None:
+    lab = DrainLab(database, models={"mock": Saying("hmm", "hmm", "hmm", "D")})
+    await lab.start(experiment(("free", "allc"), rounds=3, stage=", on_invalid: exclude_round"))
+
+    await lab.drain()
+
+    assert (await moves(lab))["free-allc/m1"] == "-DD"
+    page = (await pages(lab))["c1/m1"]
+    assert (page["rounds"], page["counted_rounds"], page["points"]) == (3, 2, 10)
+
+
+async def answer(lab: DrainLab, token: str, action: str) -> None:
+    """What the REST route does with a person's move."""
+    async with lab.database.transaction() as session:
+        standing = await sign_in(session, token, lock=True)
+        (open_ask,) = standing.asks
+        stage = standing.stage
+        assert stage is not None
+        ask = Ask(standing.member.id, open_ask.key, open_ask.purpose)
+        value = kind_of(stage).check_answer(stage, ask, {"action": action}, standing.view(stage, lab.clock.now()))
+        assert await asks.answer(session, open_ask.id, value, lab.clock.now())
+        asks.record_answer(session, standing, stage.id, ask, value, lab.clock.now(), cause="request")
+
+
+async def test_a_person_does_not_see_the_move_of_a_round_before_making_one(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(experiment(("person", "tft"), rounds=3))
+    member_id, token = await lab.join(experiment_id)
+    shown = []
+
+    for action in "DCC":
+        await lab.drain()
+        async with database.transaction() as session:
+            standing = await lock_standing(session, member_id)
+            stage = standing.stage
+            assert stage is not None
+            shown.append(kind_of(stage).public_view(stage, standing.view(stage, lab.clock.now())))
+        assert [key for _, key in standing.answers] == [f"round:{number}/move" for number in range(1, len(shown))]
+        await answer(lab, token, action)
+    await lab.drain()
+
+    assert [(len(page["rounds"]), page["round"], page["scores"]["you"]) for page in shown] == [
+        (0, 1, 0),
+        (1, 2, 5),
+        (2, 3, 5),
+    ]
+    assert (await moves(lab)) == {"person-tft/m1": "DCC", "person-tft/m2": "CDC"}
+    async with database.transaction() as session:
+        standing = await sign_in(session, token, lock=False)
+        assert standing.stage is not None
+        assert (
+            kind_of(standing.stage).public_view(standing.stage, standing.view(standing.stage, lab.clock.now()))[
+                "status"
+            ]
+            == "over"
+        )
+
+
+async def test_pairs_that_are_added_or_moved_leave_the_others_as_they_are(database: Database) -> None:
+    pairs = [("chance", "tft"), ("chance", "wsls")]
+    few = DrainLab(database)
+    await few.start(experiment(*pairs, rounds=20, count=2))
+    await few.drain()
+    expected = await moves(few)
+    async with database.transaction() as session:
+        for table in ("experiments", "experimenters"):
+            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+    many = DrainLab(database)
+
+    await many.start(experiment(("allc", "chance"), *reversed(pairs), rounds=20, count=2))
+    await many.drain()
+
+    found = await moves(many)
+    assert {seat: actions for seat, actions in found.items() if seat in expected} == expected
+    assert len({actions for seat, actions in found.items() if seat.startswith("chance-") and seat.endswith("m1")}) == 4
+
+
+async def test_draws_are_kept_and_no_seed_is_shown(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(
+        experiment(("person", "tft"), rounds=3, stage=", framing: neutral, counterbalance: true")
+    )
+    member_id, _ = await lab.join(experiment_id)
+    await lab.drain()
+
+    draws = (await lab.rows("SELECT draws FROM cohort_stages"))[0].draws
+    async with database.transaction() as session:
+        standing = await lock_standing(session, member_id)
+    assert standing.stage is not None
+    page = json.dumps(
+        kind_of(standing.stage).public_view(standing.stage, standing.view(standing.stage, lab.clock.now()))
+    )
+    assert set(draws) == {"rounds", "swapped", "luck_a", "luck_b", "a", "b"}
+    assert str(draws["luck_a"]) not in page
+    assert '"rounds_in_all": null' in page
+
+
+async def test_whoever_is_deserted_goes_on(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(experiment(("person", "free"), rounds=5))
+    _, token = await lab.join(experiment_id)
+    await lab.drain()
+    await answer(lab, token, "C")
+    await lab.drain()
+    async with database.transaction() as session:
+        standing = await sign_in(session, token, lock=True)
+        await end_member(session, standing, "left", "left", lab.clock.now(), cause="test")
+
+    await lab.drain()
+
+    agent = (await lab.rows("SELECT status FROM members WHERE player = 'agent'"))[0]
+    assert agent.status == "completed"
+    assert (await pages(lab))["c1/m2"]["status"] == "abandoned"
+
+
+async def test_a_script_passes_through_stages_that_play_none(database: Database) -> None:
+    lab = DrainLab(database)
+    document = experiment(("tft", "alld"), rounds=2).replace(
+        "stages:", "stages:\n  - {id: before, kind: survey, questions: [{id: q, kind: text, title: Q}]}"
+    )
+    await lab.start(document)
+
+    await lab.drain()
+
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"completed"}
+    assert not await lab.rows("SELECT 1 FROM answers WHERE stage_id = 'before'")
