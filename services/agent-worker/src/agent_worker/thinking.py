@@ -16,7 +16,7 @@ import structlog
 from agent_worker.answering import Answering, do_without, is_text_to_read
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
 from agent_worker.gathering import Gathering
-from agent_worker.models import Closed, Limiter, Model, RetryBudget, backoff_seconds
+from agent_worker.models import Closed, Limiter, Model, RetriesSpent, RetryBudget, backoff_seconds
 from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import CAUSE
@@ -51,13 +51,6 @@ LONGEST_PAUSE_SECONDS = 2.0
 
 Later = Callable[[float, Callable[[], Awaitable[None]]], None]
 """Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
-
-
-class RetriesSpent(Closed):
-    """So many calls of the account have failed that this one is not repeated yet."""
-
-    def __str__(self) -> str:
-        return f"too many calls with the key of {self.name!r} failed; the next attempt waits"
 
 
 class Thinker:

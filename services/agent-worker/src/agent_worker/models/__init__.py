@@ -2,7 +2,16 @@
 
 from agent_worker.models.limiter import Closed, Limiter
 from agent_worker.models.registry import build_models, served_providers
-from agent_worker.models.retry import RetryBudget, backoff_seconds
+from agent_worker.models.retry import RetriesSpent, RetryBudget, backoff_seconds
 from agent_worker.models.seam import Model
 
-__all__ = ["Closed", "Limiter", "Model", "RetryBudget", "backoff_seconds", "build_models", "served_providers"]
+__all__ = [
+    "Closed",
+    "Limiter",
+    "Model",
+    "RetriesSpent",
+    "RetryBudget",
+    "backoff_seconds",
+    "build_models",
+    "served_providers",
+]

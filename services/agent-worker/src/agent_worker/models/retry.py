@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
+from agent_worker.models.limiter import Closed
 from shared.contracts.models import ModelReply
 
 _FIRST_WAIT_SECONDS: Final = 1.0
@@ -25,6 +26,13 @@ def backoff_seconds(reply: ModelReply, attempt: int, rng: Random) -> float | Non
     wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2.0 ** min(attempt - 1, 16))
     jittered = wait * rng.uniform(0.75, 1.25)
     return jittered if reply.retry_after_seconds is None else max(reply.retry_after_seconds, 0.0) + 0.25 * jittered
+
+
+class RetriesSpent(Closed):
+    """So many calls of the account have failed that this one is not repeated yet."""
+
+    def __str__(self) -> str:
+        return f"too many calls with the key of {self.name!r} failed; the next attempt waits"
 
 
 class RetryBudget:
