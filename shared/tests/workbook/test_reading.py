@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from shared.errors import Problem
-from shared.interview.options import ListOptions, RangeOptions, TextOptions
+from shared.stages.group_interview.options import ListOptions, RangeOptions, TextOptions
 from shared.testing.workbooks import (
     Values,
     base_values,

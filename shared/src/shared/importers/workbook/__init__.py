@@ -3,6 +3,7 @@
 from shared.importers.workbook.assignment import Assignment as Assignment
 from shared.importers.workbook.assignment import Session as Session
 from shared.importers.workbook.assignment import assign as assign
+from shared.importers.workbook.compiling import compile_workbook as compile_workbook
 from shared.importers.workbook.csv_tables import read_csv_tables as read_csv_tables
 from shared.importers.workbook.design import Design as Design
 from shared.importers.workbook.design import Workbook as Workbook

@@ -7,8 +7,8 @@ from typing import Final, Literal
 from shared.errors import Problem
 from shared.importers.workbook.cells import Cell
 from shared.importers.workbook.templates import Constant
-from shared.interview.options import Options
-from shared.interview.replies import VariableType
+from shared.stages.group_interview.options import Options
+from shared.stages.group_interview.replies import VariableType
 
 FACILITATOR: Final = "Facilitator"
 SUMMARIZER: Final = "Summarizer"

@@ -4,7 +4,7 @@ from random import Random
 
 from shared.importers.workbook.assignment import SeatDraw, Session
 from shared.importers.workbook.design import Design, Question, Role, Task
-from shared.interview.options import drawn_order, with_options
+from shared.stages.group_interview.options import drawn_order, with_options
 
 
 def system_message(design: Design, session: Session, seat: SeatDraw | Role) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from shared.importers.workbook.cells import Cell
 from shared.importers.workbook.complaints import Complaints
 from shared.importers.workbook.literals import Literal, NotLiteral, read_literal
-from shared.interview.options import ListOptions, Options, RangeOptions, TextOptions
+from shared.stages.group_interview.options import ListOptions, Options, RangeOptions, TextOptions
 from shared.storable import LARGEST_INTEGER
 
 MAX_OPTIONS: Final = 1_000

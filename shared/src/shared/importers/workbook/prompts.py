@@ -10,8 +10,8 @@ from shared.importers.workbook.literals import NotLiteral, read_literal
 from shared.importers.workbook.options import read_options
 from shared.importers.workbook.sheets import Record, Sheet, records
 from shared.importers.workbook.values import flag, whole_number, word
-from shared.interview.options import ListOptions, Options
-from shared.interview.replies import VariableType, match
+from shared.stages.group_interview.options import ListOptions, Options
+from shared.stages.group_interview.replies import VariableType, match
 
 HEADER: Final = (
     "task_id",

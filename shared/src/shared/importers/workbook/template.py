@@ -8,7 +8,7 @@ from shared.importers.workbook.design import Strategy, TaskType, TreatmentStrate
 from shared.importers.workbook.labelled import ROLES_HEADER, TREATMENTS_HEADER
 from shared.importers.workbook.sheets import CONSTANTS, PROFILES, PROMPTS, ROLES, SETTINGS, TREATMENTS
 from shared.importers.workbook.writing import write_xlsx
-from shared.interview.replies import VariableType
+from shared.stages.group_interview.replies import VariableType
 
 
 def template() -> bytes:

@@ -5,7 +5,7 @@ from typing import Final, TypeVar
 from shared.experiment.complaints import one_of
 from shared.importers.workbook.cells import Cell
 from shared.importers.workbook.complaints import Complaints
-from shared.interview.replies import parse_number
+from shared.stages.group_interview.replies import parse_number
 
 T = TypeVar("T", bound=str)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final, Literal
 
-from shared.interview.options import ListOptions, Option, Options, RangeOptions, option_text
+from shared.stages.group_interview.options import ListOptions, Option, Options, RangeOptions, option_text
 from shared.storable import LARGEST_INTEGER
 
 Json = Any

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.interview.options import (
+from shared.stages.group_interview.options import (
     ListOptions,
     Options,
     RangeOptions,
@@ -15,7 +15,7 @@ from shared.interview.options import (
     shown,
     with_options,
 )
-from shared.interview.replies import bare, match, read_reply
+from shared.stages.group_interview.replies import bare, match, read_reply
 
 ONE_TO_THREE = ListOptions(values=(1, 2, 3))
 YES_NO = ListOptions(values=("yes", "No"))

@@ -1,0 +1,208 @@
+"""From a design and its sessions to an experiment: sessions become cohorts, roles seats, tasks one interview.
+
+Facilitator and Summarizer are mediators. What agents are told stands in the prompts of their personas, in the order of
+the format: context, treatment, profile, role.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Final
+
+from shared.experiment import Experiment, validate
+from shared.importers.workbook.assignment import Assignment, SeatDraw, Session, assign
+from shared.importers.workbook.design import SUMMARIZER, Design, Role, Task, Workbook
+from shared.importers.workbook.draws import Draws
+from shared.importers.workbook.messages import profile_text
+from shared.importers.workbook.settings import HUGGING_FACE
+
+Json = Any
+
+STAGE: Final = "interview"
+MAX_ATTEMPTS: Final = 5
+"""How often an answer is asked for in all, as the format says."""
+_REASONING_MODELS: Final = re.compile(r"o\d")
+"""Models that take no temperature."""
+_HUGGING_FACE_MODEL: Final = "tgi"
+"""What the servers behind such endpoints call the one model that they have."""
+_BRACES: Final = "{{"
+_BRACES_NAME: Final = "open_braces"
+_VARIABLES: Final = {_BRACES_NAME: _BRACES}
+_NO_SLUG: Final = re.compile(r"[^a-z0-9_]+")
+_LONGEST_SLUG: Final = 40
+
+
+def compile_workbook(
+    workbook: Workbook, *, draws: Draws = "reference", people: Collection[str] = (), sessions: int | None = None
+) -> list[Experiment]:
+    """The experiment of every permutation, called as its files are.
+
+    people: the roles whose seats are taken by people who join, in every session. sessions: only so many, the first
+    ones; what is drawn stays as it is for all.
+
+    Raises:
+        InvalidInput: the workbook makes no experiment that could run.
+    """
+    return [
+        compile_design(design, name, assign(design, draws), people=people, sessions=sessions)
+        for name, design in zip(workbook.names(), workbook.designs, strict=True)
+    ]
+
+
+def compile_design(
+    design: Design, name: str, assignment: Assignment, *, people: Collection[str] = (), sessions: int | None = None
+) -> Experiment:
+    """The experiment of one permutation; see `compile_workbook`."""
+    chosen = assignment.sessions[:sessions]
+    arms = _arm_ids(design)
+    value = {
+        "parley": 1,
+        "name": name,
+        "study": design.settings.experiment_id,
+        "seed": design.settings.random_seed,
+        "model_mode": "real",
+        "variables": {**_VARIABLES, "context": design.context.text.strip()},
+        "stages": [_stage(design, chosen)],
+        "personas": [*_mediators(design), *_players(design, chosen, people)],
+        "cohorts": [_cohort(design, session, number, people) for number, session in enumerate(chosen, start=1)],
+        "treatments": [
+            {
+                "id": arms[arm.label],
+                "name": arm.label,
+                "variables": {"treatment": arm.description.strip(), "treatment_label": arm.label},
+            }
+            for arm in design.arms
+        ],
+    }
+    return validate(value, name)
+
+
+def _stage(design: Design, sessions: Sequence[Session]) -> Json:
+    ids = _task_ids(design)
+    return {
+        "id": STAGE,
+        "kind": "group_interview",
+        "progress": {"wait_for_all": True},
+        "context": "{{context}}",
+        "treatment": "{{treatment}}",
+        "roles": [_role(role) for role in design.user_roles],
+        "special_roles": [_role(role) for role in design.roles if role.label == SUMMARIZER],
+        "tasks": [_task(task, ids[task.task_id]) for task in design.tasks],
+        "sessions": [
+            {
+                "name": session.id,
+                "roles": [seat.role.label for seat in session.seats],
+                "order": [ids[task.task_id] for task in session.tasks],
+            }
+            for session in sessions
+        ],
+        "max_replies": design.settings.max_conversation_length,
+    }
+
+
+def _role(role: Role) -> Json:
+    return {"label": role.label, "description": _verbatim(role.description)}
+
+
+def _task(task: Task, task_id: str) -> Json:
+    return {
+        "id": task_id,
+        "type": task.type,
+        "text": "" if task.questions else _verbatim(task.text),
+        "questions": [
+            {
+                "role": question.role,
+                "text": _verbatim(question.text),
+                "options": None if question.options is None else question.options.model_dump(mode="json"),
+            }
+            for question in task.questions
+        ],
+        "variable": task.var_name,
+        "variable_type": task.var_type,
+        "randomize_options": task.randomize_options,
+        "check": task.validate,
+        "ask_score": task.wants_score,
+        "ask_reasoning": task.as_json,
+    }
+
+
+def _task_ids(design: Design) -> dict[str, str]:
+    names = [task.task_id for task in design.tasks]
+    return dict(zip(names, _slugs(names), strict=True))
+
+
+def _arm_ids(design: Design) -> dict[str, str]:
+    labels = [arm.label for arm in design.arms]
+    return dict(zip(labels, _slugs(labels), strict=True))
+
+
+def _cohort(design: Design, session: Session, number: int, people: Collection[str]) -> Json:
+    return {
+        "id": f"session-{number}",
+        "treatment": _arm_ids(design)[session.arm.label],
+        "seats": [
+            {"open": True} if seat.role.label in people else {"persona": _persona_id(seat)} for seat in session.seats
+        ],
+        "mediators": [_mediator_id(role) for role in design.roles if role.is_special],
+    }
+
+
+def _mediators(design: Design) -> Iterator[Json]:
+    for role in design.roles:
+        if role.is_special:
+            yield _persona(design, _mediator_id(role), role, "", {})
+
+
+def _players(design: Design, sessions: Sequence[Session], people: Collection[str]) -> Iterator[Json]:
+    for session in sessions:
+        for seat in session.seats:
+            if seat.role.label not in people:
+                answers = {column.name: _verbatim(answer) for column, answer in design.answers(seat.profile)}
+                profile = profile_text(design, seat)
+                yield _persona(design, _persona_id(seat), seat.role, profile, {"ID": seat.profile.id, **answers})
+
+
+def _persona(design: Design, persona_id: str, role: Role, profile: str, attributes: Json) -> Json:
+    texts = ["{{context}}", "{{treatment}}", _verbatim(profile), _verbatim(role.description.strip())]
+    items = [{"type": "text", "text": text} for text in texts if text]
+    return {
+        "id": persona_id,
+        "profile": {"name": role.label},
+        "text": _verbatim(profile),
+        "attributes": attributes,
+        "model": _model(design),
+        "prompts": {STAGE: [*items, {"type": "stage_context", "text": False}, {"type": "task"}]},
+    }
+
+
+def _mediator_id(role: Role) -> str:
+    return role.label.lower()
+
+
+def _persona_id(seat: SeatDraw) -> str:
+    """By the row of the sheet, which no two have in common."""
+    return f"profile-{seat.profile.row}"
+
+
+def _model(design: Design) -> Json:
+    settings = design.settings
+    if settings.model_info == HUGGING_FACE:
+        where = {"provider": HUGGING_FACE, "model": _HUGGING_FACE_MODEL, "base_url": settings.api_endpoint}
+    else:
+        where = {"provider": "openai", "model": settings.model_info}
+    takes_temperature = not _REASONING_MODELS.match(settings.model_info)
+    temperature = {"temperature": settings.temperature} if takes_temperature else {}
+    return {**where, **temperature, "max_attempts": MAX_ATTEMPTS}
+
+
+def _verbatim(text: str) -> str:
+    """The text as it stands, also where it has braces that would be filled in once more."""
+    return text.replace(_BRACES, f"{{{{{_BRACES_NAME}}}}}")
+
+
+def _slugs(names: Sequence[str]) -> list[str]:
+    """An id for each name, like it and of its own."""
+    made: list[str] = []
+    for number, name in enumerate(names, start=1):
+        plain = _NO_SLUG.sub("-", name.lower()).strip("-")[:_LONGEST_SLUG]
+        made.append(plain if plain and plain not in made else f"n{number}-{plain}".rstrip("-"))
+    return made

@@ -1,1 +1,0 @@
-"""Response options of interview questions, what a prompt shows of them, and what a reply to them means. Pure."""

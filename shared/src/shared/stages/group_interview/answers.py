@@ -1,0 +1,136 @@
+"""What is stored of a reply, what shape a model's reply must have, and the page that a member's replies come to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, Field, WithJsonSchema, create_model
+
+from shared.errors import InvalidInput, Problem
+from shared.replies import Reply, Text
+from shared.stage import Json, StageView
+from shared.stages.group_interview import flow
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
+from shared.stages.group_interview.options import ListOptions, Options, RangeOptions, option_text
+from shared.stages.group_interview.replies import VariableType, match, read_reply
+
+PARTS: Final = ("response", "value", "valid", "reasoning", "speculation_score")
+LONGEST_RESPONSE: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What counts as an answer of one role to one task."""
+
+    task: InterviewTask
+    options: Options | None
+    type: VariableType | None
+    check: bool
+
+
+def wanted(stage: GroupInterviewStage, task: InterviewTask, role: str | None) -> Wanted:
+    """What the task wants of the role.
+
+    In a discussion everybody says what they like, and so do mediators who have no options of their own: a summary is
+    no number.
+    """
+    question = flow.question_of(task, role) if role is not None else None
+    if question is None or (question.options is None and role in flow.special(stage)):
+        return Wanted(task, None, None, check=False)
+    return Wanted(task, question.options, task.variable_type, task.check)
+
+
+def stored(want: Wanted, answer: Json) -> dict[str, Json]:
+    """What is kept of an answer: the response as it was given, its value, and whether it is one of those asked for.
+
+    answer: a response, or an object with `response` and, if they were asked for, `reasoning` and `speculation_score`.
+
+    Raises:
+        InvalidInput: it is no answer, or one that the task does not take.
+    """
+    fields = answer if isinstance(answer, Mapping) else {"response": answer}
+    for name in fields:
+        if name not in PARTS:
+            raise _unusable(str(name)[:60], "an unknown field", f"only {', '.join(PARTS)}")
+    entry = _entry(want, _response(fields.get("response")), fields.get("reasoning"), fields.get("speculation_score"))
+    if not entry["response"] or (want.check and not entry["valid"]):
+        reason = match(entry["response"], want.options, want.type).reason
+        raise _unusable("response", repr(entry["response"][:60]), reason)
+    return entry
+
+
+def kept(want: Wanted, raw: str) -> dict[str, Json]:
+    """What is kept of the last of several replies that could not be used: its parts, and no value."""
+    reply = read_reply(raw)
+    entry = _entry(want, reply.response[:LONGEST_RESPONSE], reply.reasoning, reply.speculation_score)
+    return {**entry, "value": None, "valid": False}
+
+
+def _entry(want: Wanted, response: str, reasoning: Json, score: Json) -> dict[str, Json]:
+    parts = read_reply(response)
+    found = match(parts.response, want.options, want.type)
+    return {
+        "response": parts.response,
+        "value": found.value,
+        "valid": found.is_valid,
+        "reasoning": reasoning if isinstance(reasoning, str) and want.task.ask_reasoning else None,
+        "speculation_score": _score(parts.speculation_score if score is None else score, want),
+    }
+
+
+def _response(value: Json) -> str:
+    if not isinstance(value, str | int | float):
+        raise _unusable("response", "nothing" if value is None else "a list or an object", "a text or a number")
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    if len(text) > LONGEST_RESPONSE:
+        raise _unusable("response", f"{len(text)} characters", f"at most {LONGEST_RESPONSE}")
+    return text
+
+
+def _unusable(where: str, found: str, expected: str) -> InvalidInput:
+    return InvalidInput("This answer cannot be used.", [Problem(where, found, expected)])
+
+
+def _score(value: Json, want: Wanted) -> float | None:
+    """0 to 100; anything else is no score."""
+    if not want.task.ask_score or isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if 0 <= value <= 100 else None
+
+
+def shape(want: Wanted, order: list[int] | None) -> type[BaseModel]:
+    """The fields of a reply. A provider is told the options; what comes is compared by the rules of this kind."""
+    response = Annotated[bool | int | float | Text, WithJsonSchema(_response_schema(want, order))]
+    fields: dict[str, Any] = {"response": (response, Field(description="Your answer and nothing else."))}
+    if want.task.ask_reasoning:
+        fields["reasoning"] = (Text, Field(description="Why you answer so, in one or two sentences."))
+    if want.task.ask_score:
+        description = "How speculative your answer is: 0 is not at all, 100 is entirely."
+        whole = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 100})
+        fields["speculation_score"] = (Annotated[int | float | Text, whole], Field(description=description))
+    return create_model("InterviewReply", __base__=Reply, **fields)
+
+
+def _response_schema(want: Wanted, order: list[int] | None) -> dict[str, Any]:
+    options = want.options
+    if not want.check:
+        return {"type": "string"}
+    if isinstance(options, ListOptions):
+        shown = [options.values[at] for at in order or range(len(options.values))]
+        return {"type": "string", "enum": [option_text(option) for option in shown]}
+    number = {"float": "number", "integer": "integer"}.get(want.type or "")
+    if isinstance(options, RangeOptions):
+        is_whole = isinstance(options.low, int) and isinstance(options.high, int)
+        return {
+            "type": number or ("integer" if is_whole else "number"),
+            "minimum": options.low,
+            "maximum": options.high,
+        }
+    return {"type": number or "string"}
+
+
+def page(stage: GroupInterviewStage, view: StageView, member_id: UUID) -> dict[str, Json]:
+    """All that a member answered, by variable."""
+    answers = {task.variable: view.answers.get((member_id, flow.key_of(task))) for task in stage.tasks}
+    return {variable: answer for variable, answer in answers.items() if answer is not None}

@@ -1,0 +1,66 @@
+"""What the types cannot say about an interview: names that lead nowhere, and names that two things share."""
+
+from collections.abc import Iterator, Sequence
+
+from shared.errors import Problem
+from shared.stages.group_interview import flow
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
+
+_SUFFIXES = (".response", ".reasoning", ".speculation_score", ".valid")
+
+
+def problems(stage: GroupInterviewStage) -> Iterator[Problem]:
+    """Everything at once; places are relative to the stage."""
+    labels = [role.label for role in stage.roles]
+    mediators = [role.label for role in stage.special_roles]
+    yield from _repeated("roles[{}].label", labels)
+    yield from _repeated("special_roles[{}].label", [*mediators])
+    for index, label in enumerate(mediators):
+        if label in labels:
+            yield Problem(f"special_roles[{index}].label", repr(label), "a label that no participant's role has")
+    yield from _repeated("tasks[{}].id", [task.id for task in stage.tasks])
+    yield from _repeated("tasks[{}].variable", [task.variable for task in stage.tasks])
+    yield from _columns(stage)
+    known = [*labels, *flow.special(stage)]
+    for index, task in enumerate(stage.tasks):
+        yield from _task(f"tasks[{index}]", task, known)
+    yield from _sessions(stage, labels)
+
+
+def _repeated(template: str, names: Sequence[str]) -> Iterator[Problem]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Problem(template.format(index), repr(name), "a name of its own")
+
+
+def _columns(stage: GroupInterviewStage) -> Iterator[Problem]:
+    taken = {task.variable + suffix for task in stage.tasks for suffix in _SUFFIXES}
+    for index, task in enumerate(stage.tasks):
+        if task.variable in taken:
+            yield Problem(f"tasks[{index}].variable", repr(task.variable), "a name that is no part of another variable")
+
+
+def _task(where: str, task: InterviewTask, known: Sequence[str]) -> Iterator[Problem]:
+    asks = task.type in ("public_question", "private_question")
+    if asks and not task.questions:
+        yield Problem(f"{where}.questions", "nothing", "a question for at least one role")
+    if not asks and task.questions:
+        yield Problem(f"{where}.questions", f"questions in a {task.type}", "`text`, which is said to all")
+    if not asks and not task.text.strip():
+        yield Problem(f"{where}.text", "nothing", "what is said to all")
+    yield from _repeated(f"{where}.questions[{{}}].role", [question.role for question in task.questions])
+    for index, question in enumerate(task.questions):
+        if question.role not in known:
+            yield Problem(f"{where}.questions[{index}].role", repr(question.role), f"one of {', '.join(known)}")
+
+
+def _sessions(stage: GroupInterviewStage, labels: Sequence[str]) -> Iterator[Problem]:
+    tasks = sorted(task.id for task in stage.tasks)
+    for index, session in enumerate(stage.sessions):
+        if sorted(session.roles) != sorted(labels):
+            found = ", ".join(session.roles) or "nothing"
+            yield Problem(f"sessions[{index}].roles", found, f"each of {', '.join(labels)} once")
+        if sorted(session.order) != tasks:
+            yield Problem(
+                f"sessions[{index}].order", ", ".join(session.order) or "nothing", "the id of every task once"
+            )

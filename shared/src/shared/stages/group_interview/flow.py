@@ -1,0 +1,200 @@
+"""The course of an interview: who has which role, which task is on, whose reply is due. Pure.
+
+Replies are kept by task and role. A key of an ask is `task:<id>`, one for each role that the task asks.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+from uuid import UUID
+
+from shared.stage import PAGE, Json, Member, StageView
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewSession, InterviewTask
+from shared.stages.group_interview.options import drawn_order
+
+_PREFIX: Final = "task:"
+_SEAT: Final = re.compile(r"c(\d+)/m(\d+)")
+_ORDERS: Final = "orders"
+_SPEAKERS: Final = "speakers"
+_TASKS: Final = "tasks"
+
+Replies = Mapping[str, Mapping[str, Json]]
+"""What was answered, by the id of the task and the role."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A reply that somebody gives in a task; `waits_for` are the roles who must have answered before."""
+
+    role: str
+    waits_for: tuple[str, ...]
+
+
+def key_of(task: InterviewTask) -> str:
+    """The key under which replies to this task are stored."""
+    return f"{_PREFIX}{task.id}"
+
+
+def task_of(stage: GroupInterviewStage, key: str) -> InterviewTask | None:
+    """The task that an ask with this key is about; None when it is about the page."""
+    return next((task for task in stage.tasks if key_of(task) == key), None)
+
+
+def drawn(
+    stage: GroupInterviewStage, members: Sequence[Member], before: Mapping[str, Json], rng: Random
+) -> dict[str, Json]:
+    """The roles of `members` by the places of their seats, the order of tasks, and orders of options."""
+    seated = {_role_key(member): _role_of_seat(stage, member) for member in members if member.kind == "participant"}
+    roles = {key: role for key, role in seated.items() if role is not None}
+    if _TASKS in before:
+        return {**before, **roles}
+    session = _session(stage, members[0].path if members else "")
+    return {
+        **roles,
+        _SPEAKERS: list(session.roles),
+        _TASKS: list(session.order),
+        _ORDERS: _option_orders(stage, rng),
+    }
+
+
+def _role_key(member: Member) -> str:
+    return f"role:{member.id}"
+
+
+def _role_of_seat(stage: GroupInterviewStage, member: Member) -> str | None:
+    """None when there are more seats than roles."""
+    _, seat = _place(member.path)
+    roles = _session(stage, member.path).roles
+    return roles[seat - 1] if seat <= len(roles) else None
+
+
+def _session(stage: GroupInterviewStage, path: str) -> InterviewSession:
+    """The session of the cohort in which a member with this path is."""
+    cohort, _ = _place(path)
+    if cohort <= len(stage.sessions):
+        return stage.sessions[cohort - 1]
+    roles = tuple(role.label for role in stage.roles)
+    return InterviewSession(roles=roles, order=tuple(task.id for task in stage.tasks))
+
+
+def _place(path: str) -> tuple[int, int]:
+    """The numbers of cohort and seat, from 1: a path is made of positions."""
+    found = _SEAT.match(path)
+    return (int(found[1]), int(found[2])) if found else (1, 1)
+
+
+def _option_orders(stage: GroupInterviewStage, rng: Random) -> dict[str, dict[str, list[int]]]:
+    orders: dict[str, dict[str, list[int]]] = {}
+    for task in stage.tasks:
+        if task.randomize_options:
+            drawn_orders = {question.role: drawn_order(question.options, rng) for question in task.questions}
+            orders[task.id] = {role: order for role, order in drawn_orders.items() if order is not None}
+    return orders
+
+
+def role_of(stage: GroupInterviewStage, member: Member, draws: Mapping[str, Json]) -> str | None:
+    """A participant's role is drawn; a mediator's is its name."""
+    if member.kind == "mediator":
+        labels = (stage.facilitator, *(role.label for role in stage.special_roles))
+        return member.profile.name if member.profile.name in labels else None
+    role = draws.get(_role_key(member))
+    return role if isinstance(role, str) else None
+
+
+def option_order(task: InterviewTask, role: str, draws: Mapping[str, Json]) -> list[int] | None:
+    """In which order the role sees the options of its list; None: as they stand."""
+    order = draws.get(_ORDERS, {}).get(task.id, {}).get(role)
+    return order if isinstance(order, list) else None
+
+
+def question_of(task: InterviewTask, role: str) -> InterviewQuestion | None:
+    """What the role is asked in the task; None when it is not, or says what it likes."""
+    return next((question for question in task.questions if question.role == role), None)
+
+
+def tasks_in_order(stage: GroupInterviewStage, draws: Mapping[str, Json]) -> list[InterviewTask]:
+    """The tasks as this session has them."""
+    by_id = {task.id: task for task in stage.tasks}
+    return [by_id[task_id] for task_id in draws.get(_TASKS, list(by_id))]
+
+
+def special(stage: GroupInterviewStage) -> frozenset[str]:
+    """The roles that mediators play."""
+    return frozenset({stage.facilitator, *(role.label for role in stage.special_roles)})
+
+
+def turns(stage: GroupInterviewStage, task: InterviewTask, draws: Mapping[str, Json]) -> list[Turn]:
+    """Who replies in the task, in speaking order.
+
+    In private nobody waits for anybody, but mediators, who see what was answered before them.
+    """
+    if task.type == "context":
+        return []
+    is_open = task.type == "discussion"
+    roles = _speakers(stage, draws) if is_open else [question.role for question in task.questions]
+    at_once = set(roles) - special(stage) if task.type == "private_question" else set()
+    return [Turn(role, () if role in at_once else tuple(roles[:number])) for number, role in enumerate(roles)]
+
+
+def _speakers(stage: GroupInterviewStage, draws: Mapping[str, Json]) -> list[str]:
+    """The participants' roles in the order of their seats, then mediators; the facilitator does not reply to itself."""
+    seated = draws.get(_SPEAKERS, [role.label for role in stage.roles])
+    return [*seated, *(role.label for role in stage.special_roles if role.label != stage.facilitator)]
+
+
+def replies(stage: GroupInterviewStage, view: StageView) -> dict[str, dict[str, Json]]:
+    """Everybody's replies, from all answers."""
+    keys = {key_of(task): task.id for task in stage.tasks}
+    labels = {member.id: role_of(stage, member, view.draws) for member in view.members}
+    found: dict[str, dict[str, Json]] = {}
+    for (member_id, key), answer in sorted(view.answers.items(), key=_by_place):
+        role = labels.get(member_id)
+        if key in keys and role is not None:
+            found.setdefault(keys[key], {})[role] = answer
+    return found
+
+
+def _by_place(entry: tuple[tuple[UUID, str], Json]) -> tuple[str, str]:
+    (member_id, key), _ = entry
+    return key, str(member_id)
+
+
+def current(stage: GroupInterviewStage, view: StageView, given: Replies) -> tuple[int, dict[str, Member]]:
+    """The position of the task that is on, and who is still to reply in it, by role; past the end when all is over."""
+    tasks = tasks_in_order(stage, view.draws)
+    if stage.max_replies is not None and sum(map(len, given.values())) >= stage.max_replies:
+        return len(tasks), {}
+    there = {
+        role: member
+        for member in view.members
+        if (role := role_of(stage, member, view.draws)) is not None
+        and (member.present or member.awaited)
+        and (member.id, PAGE) not in view.answers
+    }
+    for position, task in enumerate(tasks):
+        answered = given.get(task.id, {})
+        open_roles = {
+            turn.role: there[turn.role]
+            for turn in turns(stage, task, view.draws)
+            if turn.role in there and turn.role not in answered
+        }
+        if open_roles:
+            return position, open_roles
+    return len(tasks), {}
+
+
+def due(stage: GroupInterviewStage, view: StageView, given: Replies) -> list[tuple[Member, InterviewTask]]:
+    """Who is to reply now, and to what."""
+    position, still_open = current(stage, view, given)
+    if not still_open:
+        return []
+    task = tasks_in_order(stage, view.draws)[position]
+    return [
+        (still_open[turn.role], task)
+        for turn in turns(stage, task, view.draws)
+        if turn.role in still_open
+        and still_open[turn.role].present
+        and not any(role in still_open for role in turn.waits_for)
+    ]

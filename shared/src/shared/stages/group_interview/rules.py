@@ -1,0 +1,260 @@
+"""The rules of an interview of a group."""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from pydantic import BaseModel
+
+from shared.contracts.experiment import StageConfig
+from shared.errors import Problem
+from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stages.group_interview import answers, checks, flow, transcript
+from shared.stages.group_interview.config import (
+    GroupInterviewStage,
+    InterviewQuestion,
+    InterviewRole,
+    InterviewTask,
+)
+from shared.stages.group_interview.options import ListOptions, RangeOptions, option_text
+
+_TYPES = {"integer": "integer", "float": "number"}
+_SPEAK = "It is your turn in the discussion. Say what you want to say to the others."
+_INVALID = "invalid"
+
+
+class GroupInterview(StageKind[GroupInterviewStage]):
+    config_model = GroupInterviewStage
+    has_shared_asks = True
+
+    def problems(self, stage: GroupInterviewStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        return list(checks.problems(stage))
+
+    def draw(
+        self, stage: GroupInterviewStage, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
+    ) -> dict[str, Json]:
+        return flow.drawn(stage, members, drawn, rng)
+
+    def public_state(self, stage: GroupInterviewStage, view: StageView) -> dict[str, Json]:
+        """Replies of all, those of a private round that is still open too: the transcript keeps them from others."""
+        given = flow.replies(stage, view)
+        position, _ = flow.current(stage, view, given)
+        return {"replies": given, "position": position}
+
+    def next_asks(self, stage: GroupInterviewStage, view: StageView) -> list[Ask]:
+        return [
+            Ask(member.id, flow.key_of(task), task.type)
+            for member, task in flow.due(stage, view, flow.replies(stage, view))
+            if member.player != "script"
+        ]
+
+    def public_view(self, stage: GroupInterviewStage, view: StageView) -> dict[str, Json]:
+        """What was said so far as the reader may know it, and what the reader is asked now."""
+        role = _role(stage, view)
+        said = transcript.lines(stage, view.draws, view.state, role) if role is not None else []
+        return {
+            **heading(stage),
+            "context": stage.context,
+            "treatment": stage.treatment,
+            "role": role,
+            "role_description": _description(stage, role),
+            "transcript": [
+                {
+                    "role": line.role,
+                    "text": line.text,
+                    "task": line.task_id,
+                    "read_out": line.is_read_out,
+                    "to": line.to,
+                }
+                for line in said
+            ],
+            "questions": self._open_questions(stage, view, role),
+            "over": _is_over(stage, view),
+        }
+
+    def _open_questions(self, stage: GroupInterviewStage, view: StageView, role: str | None) -> list[dict[str, Json]]:
+        """One at most: what the reader has not answered of the task that is on."""
+        task = _task_on(stage, view)
+        if role is None or task is None or view.reader is None or (view.reader, flow.key_of(task)) in view.answers:
+            return []
+        turn = next((turn for turn in flow.turns(stage, task, view.draws) if turn.role == role), None)
+        if turn is None:
+            return []
+        want = answers.wanted(stage, task, role)
+        return [
+            {
+                "key": flow.key_of(task),
+                "type": task.type,
+                "text": _asked(stage, task, role, view),
+                "options": _public_options(want, flow.option_order(task, role, view.draws)),
+                "checked": want.check,
+                "asks_reasoning": task.ask_reasoning,
+                "asks_speculation_score": task.ask_score,
+            }
+        ]
+
+    def describe(
+        self, stage: GroupInterviewStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+    ) -> list[Block]:
+        """The transcript; what is asked now stands in the task. Whoever has no role knows nothing of it."""
+        role = _role(stage, view)
+        if role is None and view.reader is not None:
+            return []
+        speakers = {flow.role_of(stage, member, view.draws): member.id for member in view.members}
+        return [
+            Block(transcript.in_words(line), speaker=None if line.is_read_out else speakers.get(line.role))
+            for line in transcript.lines(stage, view.draws, view.state, role)
+        ]
+
+    def task(self, stage: GroupInterviewStage, ask: Ask, view: StageView) -> str:
+        task, role = flow.task_of(stage, ask.key), _role(stage, view)
+        if task is None:
+            return "Take part in the interview."
+        return _asked(stage, task, role or "", view)
+
+    def check_answer(self, stage: GroupInterviewStage, ask: Ask, answer: Json, view: StageView) -> Json:
+        """A page is made of the replies and not given."""
+        task = flow.task_of(stage, ask.key)
+        if task is None:
+            return answers.page(stage, view, ask.member_id)
+        return answers.stored(answers.wanted(stage, task, _role(stage, view)), answer)
+
+    def page_answer(self, stage: GroupInterviewStage, member: Member, view: StageView) -> Json | None:
+        return answers.page(stage, view, member.id) if _is_over(stage, view) else None
+
+    def blocked_by(self, stage: GroupInterviewStage, member: Member, view: StageView) -> list[str]:
+        if (member.id, PAGE) in view.answers or _is_over(stage, view):
+            return []
+        return ["The interview is not over yet."]
+
+    def reply_model(self, stage: GroupInterviewStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+        task, role = flow.task_of(stage, ask.key), _role(stage, view)
+        if task is None:
+            return None
+        order = flow.option_order(task, role, view.draws) if role is not None else None
+        return answers.shape(answers.wanted(stage, task, role), order)
+
+    def answer_from_reply(self, stage: GroupInterviewStage, ask: Ask, reply: BaseModel) -> Json:
+        return reply.model_dump()
+
+    def on_unanswered(self, stage: GroupInterviewStage, ask: Ask, reason: str) -> Unanswered:
+        """A model that never answers as it should is taken at its last word; one that fails leaves the session."""
+        return "default" if reason == _INVALID else "drop"
+
+    def default_answer(self, stage: GroupInterviewStage, ask: Ask, view: StageView, last_reply: str) -> Json:
+        task = flow.task_of(stage, ask.key)
+        return {} if task is None else answers.kept(answers.wanted(stage, task, _role(stage, view)), last_reply)
+
+    def columns(self, stage: GroupInterviewStage) -> list[Column]:
+        return [column for task in stage.tasks if task.type != "context" for column in _columns(task)]
+
+    def cells(self, stage: GroupInterviewStage, answer: Json) -> dict[str, Json]:
+        given = answer if isinstance(answer, Mapping) else {}
+        return {
+            name: cell
+            for task in stage.tasks
+            if isinstance(given.get(task.variable), Mapping)
+            for name, cell in _cells(task, given[task.variable]).items()
+        }
+
+    def example(self) -> GroupInterviewStage:
+        roles = ("Ana", "Ben", "Cleo")
+        share = RangeOptions(low=0, high=10)
+        fair = ListOptions(values=("yes", "no"))
+        return GroupInterviewStage(
+            id="interview",
+            context="Three people decide how much of 10 tokens each of them puts into a common pot.",
+            roles=tuple(InterviewRole(label=label, description="You are one of the three.") for label in roles),
+            special_roles=(InterviewRole(label="Accountant", description="You keep the accounts."),),
+            tasks=(
+                InterviewTask(id="talk", type="discussion", text="How should we play?", variable="talk"),
+                InterviewTask(
+                    id="share",
+                    type="private_question",
+                    questions=(
+                        *(InterviewQuestion(role=role, text="How much do you give?", options=share) for role in roles),
+                        InterviewQuestion(role="Accountant", text="What is in the pot?"),
+                    ),
+                    variable="share",
+                    variable_type="integer",
+                    check=True,
+                    ask_score=True,
+                    ask_reasoning=True,
+                ),
+                InterviewTask(id="news", type="context", text="The pot is full.", variable="news"),
+                InterviewTask(
+                    id="fair",
+                    type="public_question",
+                    questions=tuple(InterviewQuestion(role=role, text="Was it fair?", options=fair) for role in roles),
+                    variable="fair",
+                    variable_type="category",
+                    randomize_options=True,
+                    check=True,
+                ),
+            ),
+        )
+
+
+def _role(stage: GroupInterviewStage, view: StageView) -> str | None:
+    """The role of the reader, who may be the lab and then has none."""
+    reader = next((member for member in view.members if member.id == view.reader), None)
+    return None if reader is None else flow.role_of(stage, reader, view.draws)
+
+
+def _description(stage: GroupInterviewStage, role: str | None) -> str:
+    return next((one.description for one in (*stage.roles, *stage.special_roles) if one.label == role), "")
+
+
+def _task_on(stage: GroupInterviewStage, view: StageView) -> InterviewTask | None:
+    """The task that is on; None when all is over, or nothing has begun."""
+    tasks = flow.tasks_in_order(stage, view.draws)
+    position = view.state.get("position")
+    return tasks[position] if isinstance(position, int) and position < len(tasks) else None
+
+
+def _is_over(stage: GroupInterviewStage, view: StageView) -> bool:
+    return "position" in view.state and _task_on(stage, view) is None
+
+
+def _asked(stage: GroupInterviewStage, task: InterviewTask, role: str, view: StageView) -> str:
+    question = flow.question_of(task, role)
+    if question is None:
+        return _SPEAK
+    return f"{stage.facilitator} asks you: {transcript.question_text(task, question, view.draws)}"
+
+
+def _public_options(want: answers.Wanted, order: list[int] | None) -> Json:
+    if isinstance(want.options, ListOptions):
+        return [option_text(want.options.values[at]) for at in order or range(len(want.options.values))]
+    return None if want.options is None else want.options.model_dump(mode="json")
+
+
+def _columns(task: InterviewTask) -> list[Column]:
+    label = task.questions[0].text if task.questions else task.text
+    name = task.variable
+    value_type = _TYPES.get(task.variable_type or "", "text")
+    columns = [
+        Column(name, label, "integer" if value_type == "integer" else "number" if value_type == "number" else "text"),
+        Column(f"{name}.response", f"{label} (as it was given)", "text"),
+        Column(f"{name}.valid", f"{label} (whether the answer is valid)", "boolean"),
+    ]
+    if task.ask_reasoning:
+        columns.append(Column(f"{name}.reasoning", f"{label} (reasoning)", "text"))
+    if task.ask_score:
+        columns.append(Column(f"{name}.speculation_score", f"{label} (speculation score)", "number"))
+    return columns
+
+
+def _cells(task: InterviewTask, entry: Mapping[str, Json]) -> dict[str, Json]:
+    value = entry.get("value")
+    is_number = task.variable_type in _TYPES
+    parts = {
+        "": value if is_number or value is None else str(value),
+        ".response": entry.get("response"),
+        ".valid": entry.get("valid"),
+        ".reasoning": entry.get("reasoning") if task.ask_reasoning else None,
+        ".speculation_score": entry.get("speculation_score") if task.ask_score else None,
+    }
+    return {f"{task.variable}{part}": cell for part, cell in parts.items() if cell is not None}
+
+
+KIND = GroupInterview()

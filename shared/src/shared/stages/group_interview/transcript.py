@@ -1,0 +1,92 @@
+"""What has been said in an interview, as one of those who are there may know it. Pure.
+
+Whoever is asked in private hears the others' answers when the round is over; mediators hear them as they come.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from shared.stage import Json
+from shared.stages.group_interview import flow
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
+from shared.stages.group_interview.options import with_options
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that was said: a reply, or what the facilitator read out, to one role or (None) to all."""
+
+    role: str
+    text: str
+    task_id: str
+    is_read_out: bool = False
+    to: str | None = None
+
+
+def question_text(task: InterviewTask, question: InterviewQuestion, draws: Mapping[str, Json]) -> str:
+    """The question as it is put, with its options."""
+    return with_options(question.text, question.options, flow.option_order(task, question.role, draws)).strip()
+
+
+def lines(
+    stage: GroupInterviewStage, draws: Mapping[str, Json], state: Mapping[str, Json], reader: str | None
+) -> list[Line]:
+    """All that `reader`, a role, may know of what was said until now; None is the lab, which knows everything."""
+    given: flow.Replies = state.get("replies", {})
+    position = int(state.get("position", 0))
+    said: list[Line] = []
+    for number, task in enumerate(flow.tasks_in_order(stage, draws)[: position + 1]):
+        replies = given.get(task.id, {})
+        if number == position and task.type == "private_question" and reader is not None:
+            replies = _heard_in_private(stage, task, draws, replies, reader)
+        said += _task_lines(stage, task, draws, replies)
+    return said
+
+
+def _heard_in_private(
+    stage: GroupInterviewStage,
+    task: InterviewTask,
+    draws: Mapping[str, Json],
+    given: Mapping[str, Json],
+    reader: str,
+) -> dict[str, Json]:
+    """While the round is on: one's own reply, and those that one's turn waits for, which is none but for mediators.
+
+    Whoever else has answered by now is left to chance, and nobody's prompt may depend on it.
+    """
+    turn = next((turn for turn in flow.turns(stage, task, draws) if turn.role == reader), None)
+    heard = (reader, *turn.waits_for) if turn is not None else (reader,)
+    return {role: reply for role, reply in given.items() if role in heard}
+
+
+def _task_lines(
+    stage: GroupInterviewStage,
+    task: InterviewTask,
+    draws: Mapping[str, Json],
+    given: Mapping[str, Json],
+) -> Iterator[Line]:
+    if task.type in ("context", "discussion"):
+        yield Line(stage.facilitator, task.text.strip(), task.id, is_read_out=True)
+    before: str | None = None
+    for turn in flow.turns(stage, task, draws):
+        if turn.role not in given:
+            continue
+        question = flow.question_of(task, turn.role)
+        if question is not None:
+            asked = question_text(task, question, draws)
+            # What was put to several in the same words is read out once.
+            if asked != before:
+                yield Line(stage.facilitator, asked, task.id, is_read_out=True, to=turn.role)
+            before = asked
+        yield Line(turn.role, reply_text(given[turn.role]), task.id)
+
+
+def reply_text(reply: Json) -> str:
+    """What others hear of a reply: the response, and neither reasoning nor score."""
+    return str(reply.get("response", "")) if isinstance(reply, Mapping) else ""
+
+
+def in_words(line: Line) -> str:
+    """The line as a transcript shows it."""
+    whom = f" (to {line.to})" if line.to else ""
+    return f"{line.role}{whom}: {line.text}"

@@ -1,0 +1,297 @@
+"""Workbooks, run to their end: who is asked what when, who hears what, and what is kept of the answers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db import asks
+from shared.db.members import lock_standing
+from shared.db.session import Database
+from shared.experiment import Experiment
+from shared.importers.workbook import compile_workbook, read, read_xlsx
+from shared.stage import Ask
+from shared.stages import kind_of
+from shared.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
+from tests.flows.drain import DrainLab
+
+pytestmark = pytest.mark.postgres
+
+DEMO = Path(__file__).parents[2] / "demos" / "public_goods.xlsx"
+PLAYERS = ["A", "B", "C"]
+
+
+def document(experiment: Experiment) -> str:
+    return experiment.model_copy(update={"model_mode": "mock"}).model_dump_json()
+
+
+def small(*, people: tuple[str, ...] = ()) -> str:
+    """One session of A, B and C with a summarizer and a task of every type."""
+    values: Values = with_setting(base_values(), max_conversation_length=1000)
+    values["agent_roles"].append(["Summarizer", "You sum up."])
+    in_private = "{'C': 'c?', 'A': 'a?', 'Summarizer': 'sum?', 'B': 'b?'}"
+    values["interview_prompts"][2:] = [
+        task_row("talk", type="discussion", task_order=1, llm_text="Let us talk."),
+        task_row("open", type="public_question", task_order=2, llm_text="{'B': 'open?', 'A': 'open?'}"),
+        task_row("closed", task_order=3, llm_text=in_private),
+        task_row("news", type="context", task_order=4, llm_text="It has begun to rain."),
+        task_row("last", task_order=5, llm_text="And now?"),
+    ]
+    (experiment,) = compile_workbook(read(sheets_of(values)), people=people, sessions=1)
+    return document(experiment)
+
+
+class Telling:
+    """A model whose replies tell where they were given, so that prompts show what their readers heard."""
+
+    def __init__(self, say: Callable[[str, int], Any] | None = None) -> None:
+        self.requests: list[ModelRequest] = []
+        self._say = say or (lambda path, _: f"<{path.removesuffix('/draft')}>")
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.requests.append(request)
+        path = request.path.partition("/call")[0]
+        attempt = sum(path == one.path.partition("/call")[0] for one in self.requests)
+        fields = dict.fromkeys(request.reply_schema["properties"], "because")
+        parsed = {**fields, "response": self._say(path, attempt)}
+        if "speculation_score" in parsed:
+            parsed["speculation_score"] = 10
+        return ModelReply(status="ok", parsed=parsed, raw=orjson.dumps(parsed).decode())
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+async def run(database: Database, text: str, model: Telling) -> DrainLab:
+    lab = DrainLab(database, models={"mock": model})
+    await lab.start(text)
+    await lab.drain()
+    return lab
+
+
+async def roles(lab: DrainLab) -> dict[str, str]:
+    """Everybody's role, by path."""
+    rows = await lab.rows("SELECT path, profile ->> 'name' AS name FROM members")
+    return {row.path: row.name for row in rows}
+
+
+async def heard(lab: DrainLab) -> dict[tuple[str, str], set[tuple[str, str]]]:
+    """For each reply (role, task): whose replies (role, task) its prompt showed."""
+    names = await roles(lab)
+    found: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for row in await lab.rows("SELECT path, prompt FROM model_calls ORDER BY path"):
+        member, task = _place(row.path)
+        shown = row.prompt[1]["content"]
+        others = {
+            (names[one.path], one.key.removeprefix("task:"))
+            for one in await lab.rows("SELECT m.path, k.key FROM asks k JOIN members m ON m.id = k.member_id")
+            if f"<{one.path}/interview/{one.key}>" in shown
+        }
+        found[names[member], task] = others
+    return found
+
+
+def _place(path: str) -> tuple[str, str]:
+    member, _, rest = path.partition("/interview/task:")
+    return member, rest.partition("/")[0]
+
+
+def all_of(task: str, *names: str) -> set[tuple[str, str]]:
+    return {(name, task) for name in names}
+
+
+async def test_everybody_hears_what_the_type_of_each_task_lets_them_hear(database: Database) -> None:
+    lab = await run(database, small(), Telling())
+
+    found = await heard(lab)
+
+    names = await roles(lab)
+    first, second, third = (names[f"c1/m{number}"] for number in (1, 2, 3))
+    talk = all_of("talk", *PLAYERS, "Summarizer")
+    assert [found[role, "talk"] for role in (first, second, third, "Summarizer")] == [
+        set(),
+        all_of("talk", first),
+        all_of("talk", first, second),
+        all_of("talk", *PLAYERS),
+    ]
+    assert (found["B", "open"], found["A", "open"]) == (talk, talk | all_of("open", "B"))
+    before = talk | all_of("open", "A", "B")
+    assert [found[role, "closed"] for role in PLAYERS] == [before] * 3
+    assert found["Summarizer", "closed"] == before | all_of("closed", "C", "A")
+    after = before | all_of("closed", *PLAYERS, "Summarizer")
+    assert [found[role, "last"] for role in PLAYERS] == [after] * 3
+
+
+async def test_the_facilitator_speaks_the_sheet_and_is_asked_nothing(database: Database) -> None:
+    model = Telling()
+    lab = await run(database, small(), model)
+
+    asked = await lab.rows("SELECT DISTINCT m.path FROM asks k JOIN members m ON m.id = k.member_id")
+    names = await roles(lab)
+
+    assert {names[row.path] for row in asked} == {*PLAYERS, "Summarizer"}
+    prompts = [request.messages[1].content for request in model.requests if "/task:last/" in request.path]
+    assert all("Facilitator: It has begun to rain." in prompt for prompt in prompts)
+    assert all("Facilitator asks you: And now?" in prompt for prompt in prompts)
+
+
+async def test_a_system_message_has_context_treatment_profile_and_role_in_this_order(database: Database) -> None:
+    model = Telling()
+    lab = await run(database, small(), model)
+
+    names = await roles(lab)
+    request = next(one for one in model.requests if one.path.startswith("c1/m1/"))
+    system = request.messages[0].content
+    parts = ["A game is played.", "You play as you like.", "Me: 31", f"You are player {names['c1/m1']}."]
+    assert sorted(parts, key=system.index) == parts
+    summarizer = next(one for one in model.requests if "/med" in one.path)
+    assert "Interviewer" not in summarizer.messages[0].content
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_shuffled_and_doubled_hints_change_no_answer_and_no_prompt(database: Database, seed: int) -> None:
+    plain = await run(database, small(), Telling())
+    expected = await heard(plain), await kept(plain)
+    async with database.transaction() as session:
+        for table in ("experiments", "experimenters"):
+            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+    wild = DrainLab(database, models={"mock": Telling()}, deliveries=2, together=5, rng=Random(seed))
+
+    await wild.start(small())
+    await wild.drain()
+
+    assert (await heard(wild), await kept(wild)) == expected
+
+
+async def kept(lab: DrainLab) -> list[Any]:
+    return [
+        tuple(row)
+        for row in await lab.rows(
+            "SELECT m.path, a.key, a.value, a.valid FROM answers a JOIN members m ON m.id = a.member_id ORDER BY 1, 2"
+        )
+    ]
+
+
+async def statuses(lab: DrainLab) -> set[str]:
+    return {row.status for row in await lab.rows("SELECT status FROM members WHERE kind = 'participant'")}
+
+
+def one_question(**fields: Any) -> str:
+    values = with_setting(base_values(), max_conversation_length=1000)
+    values["interview_prompts"][2:] = [task_row("n", llm_text="How many? {response_options}", **fields)]
+    (experiment,) = compile_workbook(read(sheets_of(values)), sessions=1)
+    return document(experiment)
+
+
+async def test_an_answer_that_is_no_option_is_asked_again_with_the_reason_until_it_is_one(database: Database) -> None:
+    tries = ["7", "I choose 2.", "9", "2."]
+    model = Telling(lambda _, attempt: tries[attempt - 1])
+
+    lab = await run(database, one_question(response_options="[1, 2, 3]", validate_response=1), model)
+
+    assert len(model.requests) == 3 * 4
+    assert "the answer must be one of: 1, 2, 3" in model.requests[-1].messages[-1].content
+    entries = [row for row in await kept(lab) if row[1] == "task:n"]
+    assert [(value["response"], value["value"], valid) for _, _, value, valid in entries] == [("2.", 2, True)] * 3
+
+
+async def test_after_five_attempts_the_last_answer_is_kept_and_flagged(database: Database) -> None:
+    model = Telling(lambda _, attempt: f"two, for the {attempt}. time")
+
+    lab = await run(database, one_question(response_options="[1, 2, 3]", validate_response=1), model)
+
+    assert len(model.requests) == 3 * 5
+    entries = [row for row in await kept(lab) if row[1] == "task:n"]
+    assert [(value["response"], value["value"], value["valid"], valid) for _, _, value, valid in entries] == [
+        ("two, for the 5. time", None, False, False)
+    ] * 3
+    assert await statuses(lab) == {"completed"}
+
+
+async def test_without_validation_there_is_one_call(database: Database) -> None:
+    model = Telling(lambda _, attempt: "two")
+
+    lab = await run(database, one_question(response_options="[1, 2, 3]"), model)
+
+    assert len(model.requests) == 3
+    entries = [value for _, key, value, _ in await kept(lab) if key == "task:n"]
+    assert [(value["response"], value["valid"]) for value in entries] == [("two", False)] * 3
+
+
+@pytest.mark.parametrize(("typed", "value"), [(2, 2), ("2", 2), (2.0, 2)], ids=repr)
+async def test_a_number_is_an_answer_whether_or_not_it_stands_in_quotes(
+    database: Database, typed: object, value: int
+) -> None:
+    fields = {"var_type": "integer", "generate_speculation_score": 1, "format_response": 1}
+
+    lab = await run(
+        database,
+        one_question(response_options="(1, 3)", validate_response=1, **fields),
+        Telling(lambda _, attempt: typed),
+    )
+
+    pages = await lab.rows("SELECT value FROM answers WHERE key = ''")
+    entries = [row.value["n"] for row in pages]
+    assert [(entry["value"], entry["reasoning"], entry["speculation_score"]) for entry in entries] == [
+        (value, "because", 10)
+    ] * 3
+
+
+async def test_the_demo_runs_to_its_end_with_the_mock(database: Database) -> None:
+    lab = DrainLab(database)
+    for experiment in compile_workbook(read(read_xlsx(DEMO.read_bytes(), DEMO.name))):
+        await lab.start(document(experiment))
+
+        await lab.drain()
+
+    pages = await lab.rows("SELECT value FROM answers WHERE key = ''")
+    rounds = [f"contribution_{number}" for number in range(1, 6)]
+    assert len(pages) == 2 * 2 * 4
+    for row in pages:
+        assert set(row.value) == {"quiz_pot", "quiz_share", "quiz_keep", "talk", *rounds, "belief"}
+        assert all(isinstance(row.value[one]["value"], int) for one in rounds)
+        assert all(row.value[one]["value"] in range(11) for one in rounds[::2])
+        assert 0 <= row.value["belief"]["value"] <= 1
+    assert await statuses(lab) == {"completed"}
+    calls = await lab.rows("SELECT count(*) AS calls FROM model_calls")
+    assert calls[0].calls == 2 * 2 * (3 * 4 + 5 + 5 * 5 + 4)
+
+
+@pytest.mark.parametrize("role", PLAYERS)
+async def test_a_person_in_any_seat_changes_nothing_of_what_others_hear(database: Database, role: str) -> None:
+    agents = await run(database, small(), Telling())
+    expected = {at: shown for at, shown in (await heard(agents)).items() if at[0] != role}
+    async with database.transaction() as session:
+        for table in ("experiments", "experimenters"):
+            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+    lab = DrainLab(database, models={"mock": Telling()})
+    experiment_id = await lab.start(small(people=(role,)))
+    member_id, _ = await lab.join(experiment_id)
+    await lab.drain()
+
+    answered = 0
+    while open_asks := await lab.rows("SELECT id, path, key, purpose FROM asks WHERE state = 'open'"):
+        for one in open_asks:
+            async with database.transaction() as session:
+                standing = await lock_standing(session, member_id)
+                ask = Ask(member_id, one.key, one.purpose)
+                stage = standing.stage
+                assert stage is not None
+                value = kind_of(stage).check_answer(stage, ask, f"<{one.path}>", standing.view(stage))
+                await asks.answer(session, one.id, value, lab.clock.now())
+                asks.record_answer(session, standing, "interview", ask, value, lab.clock.now(), cause="test")
+            answered += 1
+        await lab.drain()
+
+    others = {row.path: row.name for row in await lab.rows("SELECT path, profile ->> 'name' AS name FROM members")}
+    seat = next(row.path for row in await lab.rows("SELECT path FROM members WHERE player = 'person'"))
+    found = {
+        at: {(role if name == others[seat] else name, task) for name, task in shown}
+        for at, shown in (await heard(lab)).items()
+    }
+    assert answered == (3 if role == "C" else 4)
+    assert found == expected
