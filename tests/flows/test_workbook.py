@@ -281,9 +281,10 @@ async def test_a_person_in_any_seat_changes_nothing_of_what_others_hear(database
                 ask = Ask(member_id, one.key, one.purpose)
                 stage = standing.stage
                 assert stage is not None
-                value = kind_of(stage).check_answer(stage, ask, f"<{one.path}>", standing.view(stage))
-                await asks.answer(session, one.id, value, lab.clock.now())
-                asks.record_answer(session, standing, "interview", ask, value, lab.clock.now(), cause="test")
+                now = lab.clock.now()
+                value = kind_of(stage).check_answer(stage, ask, f"<{one.path}>", standing.view(stage, now))
+                await asks.answer(session, one.id, value, now)
+                asks.record_answer(session, standing, "interview", ask, value, now, cause="test")
             answered += 1
         await lab.drain()
 
