@@ -21,7 +21,17 @@ from shared.db.databases import copy_database, drop_database
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
 from shared.testing.services import Server
-from tests.flows.watching import AGENTS, OTHER_STUDY, PEOPLE, PROVIDER_KEY, STUDY, Evidence, Watcher, watched_lab
+from tests.flows.watching import (
+    AGENTS,
+    LIBRARY_PERSONA,
+    OTHER_STUDY,
+    PEOPLE,
+    PROVIDER_KEY,
+    STUDY,
+    Evidence,
+    Watcher,
+    watched_lab,
+)
 
 STRANGERS = {"fay", "zoe", "nobody", "liar", "mallory"}
 """In another cohort; in another study; without a token; with a made-up one; the owner of the other study."""
@@ -38,6 +48,8 @@ async def everything_happens(watcher: Watcher) -> None:
     study = await watcher.create("owner", STUDY)
     facts["study"] = study
     other = await watcher.create("mallory", OTHER_STUDY)
+    shelved = {"profile": {"name": "Lia"}, "text": "librarycanary"}
+    await watcher.ask("owner", "PUT", f"/v1/personas/{LIBRARY_PERSONA}", json=shelved)
     for who in PEOPLE:
         await watcher.join(who, study, "watched")
     await watcher.join("fay", study, "next-door")
@@ -288,6 +300,10 @@ def test_people_and_agents_are_shown_in_the_same_shape(evidence: Evidence) -> No
     assert {"Ada", "Dan"} < set(by_author)
     assert {"Gus", "Hal"} & set(by_author)
     assert len({(*message, *message["author"], *message["author"]["profile"]) for message in by_author.values()}) == 1
+
+
+def test_a_persona_of_the_library_is_for_the_experimenter_who_keeps_it(evidence: Evidence) -> None:
+    assert evidence.knowing("librarycanary") == {"owner:rest"}
 
 
 def test_why_somebody_was_removed_is_for_the_owner(evidence: Evidence) -> None:

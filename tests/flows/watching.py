@@ -33,6 +33,8 @@ PEOPLE: Final = ("ada", "bea", "cid", "dan", "eve")
 AGENTS: Final = ("gus", "hal", "mia")
 """Mia is the mediator."""
 PROVIDER_KEY: Final = "providerkeycanary"
+LIBRARY_PERSONA: Final = "shelved"
+"""A persona that the owner of the study keeps in the library."""
 PATIENCE_SECONDS: Final = 20.0
 TOGETHER_SECONDS: Final = 2.0
 
@@ -292,7 +294,7 @@ class Watcher:
             "message_id": await ids("messages"),
             "ask_id": await ids("asks"),
             "stage_id": ["before", "talk", "after"],
-            "persona_id": [one["id"] for one in STUDY["personas"]],
+            "persona_id": [LIBRARY_PERSONA, *(one["id"] for one in STUDY["personas"])],
         }
 
 

@@ -122,11 +122,15 @@ async def test_a_private_conversation_is_for_its_member(api: Api, address: str) 
     ]
     async with following(address, ada) as mine:
         heard = await _until(mine, "message.created")
+    path = f"/v1/me/threads/{thread_id}/messages"
+    spoken = await api.participant(bo, "POST", path, json={"text": "I am here, too", "client_message_id": "1"})
+    reacted = await api.participant(bo, "PUT", f"/v1/me/messages/{heard[-1]['data']['id']}/reactions/heart")
     await api.participant(ada, "POST", "/v1/me/leave")
     async with following(address, bo) as others:
         overheard = await _until(others, "member.left")
 
     assert reading == [200, 404]
+    assert (spoken.status_code, reacted.status_code) == (404, 404)
     assert _texts(heard) == ["For my ears only"]
     assert _texts(overheard) == []
 

@@ -14,10 +14,9 @@ from sqlalchemy import text
 from shared.db.experiments import find
 from shared.db.messages import EXCERPT
 from shared.db.session import Database, Row, Session
+from shared.stage import READY
 
 BATCH: Final = 200
-READY: Final = "ready"
-"""The purpose of a call that asks for nothing but whether an agent is ready to end."""
 
 _SNAPSHOT = text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
