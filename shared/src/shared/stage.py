@@ -57,7 +57,7 @@ class Member:
     present: bool = True
     awaited: bool = False
     chat: ChatSettings = field(default_factory=ChatSettings)
-    script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict, hash=False)
 
     @property
     def name(self) -> str:
