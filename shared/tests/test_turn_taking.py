@@ -140,6 +140,29 @@ class TestRounds:
 
         assert holder(world) != "Pia" or world.scene.ended
 
+    @pytest.mark.parametrize("whose", ["person", "agent"])
+    def test_an_opening_line_in_somebodys_turn_is_not_that_turn(self, whose: str) -> None:
+        polite = a_member("polite", initial_message="Good morning.")
+        world = World(a_scene(ADA, PIA, polite, turn_taking="round"))
+        world.set_present(polite, False)
+        world.advance()
+        while holder(world) != ("Pia" if whose == "person" else "Ada"):
+            if holder(world) == "Pia":
+                world.write(conversation.say(world.scene, PIA, "I speak."))
+            else:
+                reply(world, ADA)
+        before = holder(world)
+
+        world.set_present(polite, True)
+        world.advance()
+
+        assert texts(world)[-1] == "Good morning."
+        assert holder(world) == before
+        if whose == "person":
+            assert world.may_speak(PIA)
+        else:
+            assert world.outcomes[reply(world, ADA, "My turn.").id] == "published"
+
     def test_agents_whose_models_never_answer_end_the_conversation(self) -> None:
         world = a_world(ADA, BOB, turn_taking="round")
         for _ in range(10):
@@ -273,6 +296,32 @@ class TestTopics:
 
         assert world.outcomes[late.id] == "moved_on"
         assert the_draft(world, ADA).trigger_key == "topic:route"
+
+    @pytest.mark.parametrize("topics", [TOPICS, (*TOPICS, {"id": "night", "name": "And at night"})], ids=[2, 3])
+    def test_who_was_ready_for_the_end_of_the_old_topic_stays_for_the_new_one(self, topics: Any) -> None:
+        world = a_world(ADA, PIA, topics=topics)
+        late = the_draft(world, ADA)
+        world.set_present(ADA, False)
+        world.write_if(conversation.go_on(world.scene, PIA))
+        world.set_present(ADA, True)
+        world.advance()
+
+        world.save(late, text="That was all.", ready_to_end=True, due_at=world.scene.now)
+        world.advance()
+
+        assert world.outcomes[late.id] == "moved_on"
+        assert ADA.id not in world.scene.turn.done | world.scene.turn.ready
+
+    def test_in_turns_who_is_done_with_the_topic_gives_up_their_turn(self) -> None:
+        world = a_world(ADA, PIA, topics=TOPICS, turn_taking="round")
+        while holder(world) != "Pia":
+            reply(world, ADA)
+
+        world.write_if(conversation.go_on(world.scene, PIA))
+
+        assert holder(world) == "Ada"
+        assert world.scene.turn.topic == 0
+        assert not any("skipped" in line for line in texts(world))
 
     def test_who_said_the_last_words_of_a_topic_may_open_the_next(self) -> None:
         world = a_world(ADA, PIA, topics=TOPICS)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from random import Random
 from uuid import UUID
@@ -15,10 +16,10 @@ from orchestrator.settling import settle
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import experiments, settling
-from shared.db.conversation import post_message
+from shared.db.conversation import call_off_in_thread, go_on_in_thread, post_message
 from shared.db.drafts import due_threads, overdue
 from shared.db.members import end_member, lock_standing, move_on
-from shared.db.session import Database
+from shared.db.session import Database, Session
 from shared.db.settling import CohortBusy
 from shared.db.watch import find_stuck
 from shared.errors import Conflict, NotFound, Unavailable
@@ -47,14 +48,35 @@ stages:
     time_limit_seconds: {limit}
     max_agent_run: 12
     progress: {{wait_for_all: {waits}}}
+    {first}
   - {{id: between, kind: survey, questions: [{{id: why, kind: text, title: Why}}]}}
-  - {{id: again, kind: group_chat, max_agent_run: 5, progress: {{wait_for_all: {waits}}}}}
+  - {{id: again, kind: {second}, max_agent_run: 5, progress: {{wait_for_all: {waits}}}}}
   - {{id: after, kind: info, lines: [Bye.]}}
 cohorts:
   - count: 2
     seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid}}, {{open: true}}, {{open: true}}]
     mediators: [med]
 """
+
+TOPICS = "topics: [{id: cost, name: Who pays}, {id: route, name: Where it goes}, {id: night, name: And at night}]"
+WAKES = "wake_up_after_seconds: 15\n    max_wake_ups: 2"
+FIRST_TALKS = (
+    "",
+    "turn_taking: race\n    " + WAKES,
+    "turn_taking: select\n    ready_check_every: 2",
+    "turn_taking: select\n    " + WAKES + "\n    " + TOPICS,
+    "turn_taking: round",
+    "turn_taking: round\n    minimum_seconds: 10\n    " + TOPICS,
+    TOPICS,
+)
+SECOND_TALKS = (
+    "group_chat",
+    "group_chat, turn_taking: round",
+    "group_chat, turn_taking: select",
+    "private_chat",
+    "private_chat, time_limit_seconds: 30, min_turns: 1, max_turns: 3",
+    "private_chat, turn_based: false",
+)
 
 ROUNDS = 150
 HINTS_PER_ROUND = 6
@@ -151,6 +173,8 @@ class Chaos:
         acts: list[tuple[int, Callable[[], Awaitable[None]]]] = [
             (25, self._say_something),
             (8, self._go_on),
+            (4, self._be_done_with_topic),
+            (3, self._call_off),
             (2, partial(self._take_out, self._rng.choice(self._members), self._rng.choice(("left", "removed")))),
             (10, partial(self._step, self._rng.choice(self._members))),
             (10, partial(self._settle, self._rng.choice(self._cohorts))),
@@ -175,6 +199,20 @@ class Chaos:
             standing = await lock_standing(session, self._rng.choice(self._people))
             if standing.is_in_progress and standing.stage is not None and not standing.is_locked:
                 await move_on(session, standing, self._lab.clock.now(), cause="test")
+
+    async def _be_done_with_topic(self) -> None:
+        await self._in_some_thread(go_on_in_thread)
+
+    async def _call_off(self) -> None:
+        await self._in_some_thread(call_off_in_thread)
+
+    async def _in_some_thread(self, act: Callable[[Session, UUID, UUID, datetime], Awaitable[None]]) -> None:
+        threads = await self._lab.rows("SELECT id FROM threads ORDER BY path")
+        if not threads:
+            return
+        thread_id, person_id = self._rng.choice(threads).id, self._rng.choice(self._people)
+        async with self._lab.database.transaction() as session:
+            await act(session, thread_id, person_id, self._lab.clock.now())
 
     async def _take_out(self, member_id: UUID, status: str) -> None:
         async with self._lab.database.transaction() as session:
@@ -224,7 +262,14 @@ async def _refused(act: Callable[[], Awaitable[object]]) -> None:
         await act()
 
 
-@pytest.mark.parametrize("seed", range(4))
+NOT_ITS_DRAFTS = """
+    SELECT g.seq FROM messages g JOIN members m ON m.id = g.member_id JOIN threads t ON t.id = g.thread_id
+    JOIN drafts d ON d.message_id = g.id
+    WHERE d.state <> 'published' OR d.member_id <> g.member_id OR d.trigger_key <> g.trigger_key
+"""
+
+
+@pytest.mark.parametrize("seed", range(6))
 async def test_whatever_happens_every_run_ends_with_all_of_its_data_in_order(database: Database, seed: int) -> None:
     rng = Random(seed)
     model = Unreliable(build_models({})["mock"], rng)
@@ -234,6 +279,8 @@ async def test_whatever_happens_every_run_ends_with_all_of_its_data_in_order(dat
         pace=rng.choice(("live", "fast")),
         waits=rng.choice(("true", "false")),
         limit=rng.choice((60, 600)),
+        first=FIRST_TALKS[seed % len(FIRST_TALKS)],
+        second=SECOND_TALKS[seed // 2 % len(SECOND_TALKS)],
     )
     chaos = Chaos(lab, rng, await lab.start(document))
     await chaos.let_people_in()
@@ -259,6 +306,11 @@ WRONG = {
     """,
     "something was said after the end": """
         SELECT 1 FROM messages m JOIN threads t ON t.id = m.thread_id WHERE m.created_at > t.ended_at
+    """,
+    "a reply is not its draft's": NOT_ITS_DRAFTS,
+    "a topic was opened twice": """
+        SELECT 1 FROM messages WHERE text LIKE 'The conversation goes on to:%' GROUP BY thread_id, text
+        HAVING count(*) > 1
     """,
     "a goodbye was said twice": """
         SELECT 1 FROM messages WHERE text LIKE '%has left%' GROUP BY thread_id, text HAVING count(*) > 1

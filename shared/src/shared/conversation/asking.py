@@ -94,6 +94,7 @@ def _with_next_topic(change: Change) -> Change:
     turn = replace(
         scene.turn,
         topic=number,
+        topic_since_seq=scene.last_seq + 1,
         done=frozenset(),
         trigger=f"topic:{topic_of(scene.stage, number)}",
         asked=frozenset(),

@@ -100,11 +100,12 @@ def with_closed(change: Change, draft: Draft, closing: Closing) -> Change:
 def heard_as_ready(change: Change, draft: Draft) -> Change:
     """An agent that is ready leaves the conversation or, while more topics follow, is done with this one.
 
-    Before its minimum time a conversation is left by nobody: the wish is forgotten.
+    Before its minimum time a conversation is left by nobody: the wish is forgotten. So is one about an earlier topic.
     """
     scene = change.after
     author = scene.member(draft.member_id)
-    if not draft.ready_to_end or author.kind != "participant" or author.id in scene.turn.ready:
+    is_about_this = draft.as_of_seq >= scene.turn.topic_since_seq
+    if not draft.ready_to_end or not is_about_this or author.kind != "participant" or author.id in scene.turn.ready:
         return change
     if has_more_topics(scene):
         turn = replace(scene.turn, done=scene.turn.done | {author.id})
@@ -136,6 +137,7 @@ def as_drafts(wanted: tuple[NewDraft, ...]) -> tuple[Draft, ...]:
             draft.due_at,
             draft.finish_ms,
             draft.text,
+            as_of_seq=draft.as_of_seq,
         )
         for draft in wanted
     )

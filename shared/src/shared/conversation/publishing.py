@@ -118,10 +118,18 @@ def _publish(scene: Scene, draft: Draft) -> Change:
         scene, author, draft.text or "", elapsed, trigger_key=draft.trigger_key, explanation=draft.explanation
     )
     after = after_speaking(without(scene, draft), message)
+    if draft.is_opening and scene.is_in_turn:
+        after = _with_turn_kept(scene, after)
     change = heard_as_ready(Change(after, claims=draft, messages=(message,)), draft)
     if scene.pace == "fast":
         change = _close_losers(change, draft)
     return with_next_wave(change)
+
+
+def _with_turn_kept(before: Scene, after: Scene) -> Scene:
+    """An opening line is nobody's turn: whoever holds the turn keeps it, and a reply that is on its way counts."""
+    turn = replace(after.turn, trigger=before.turn.trigger, asked=before.turn.asked, wave=before.turn.wave)
+    return replace(after, failed=before.failed, turn=turn)
 
 
 def _close_losers(change: Change, winner: Draft) -> Change:

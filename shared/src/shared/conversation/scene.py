@@ -36,6 +36,7 @@ class Draft:
     text: str | None = None
     explanation: str | None = None
     ready_to_end: bool = False
+    as_of_seq: int = 0
 
     @property
     def is_opening(self) -> bool:
@@ -53,10 +54,11 @@ class Turn:
     """Turn-taking facts kept with the thread.
 
     `asked` and `wave` are about the current trigger; `trigger` names it when it is not the message that a member said
-    last. `opened` had their opening line wanted; `ready` are ready to end, `done` with the current topic. `heard` says
-    how many messages members had said when an agent was last asked something. `order`, `cycle`, `number` and `holder`
-    are about turns: `number` counts them, `skips` counts those that passed unused since somebody spoke. `wake_ups` were
-    armed in all, `unanswered` of them since somebody spoke; `is_waking` says that one is armed.
+    last. `opened` had their opening line wanted; `ready` are ready to end, `done` with the current topic; the topic was
+    opened by line `topic_since_seq`. `heard` says how many messages members had said when an agent was last asked
+    something. `order`, `cycle`, `number` and `holder` are about turns: `number` counts them, `skips` counts those that
+    passed unused since somebody spoke. `wake_ups` were armed in all, `unanswered` of them since somebody spoke;
+    `is_waking` says that one is armed.
     """
 
     asked: frozenset[UUID] = frozenset()
@@ -67,6 +69,7 @@ class Turn:
     trigger: str | None = None
     heard: Mapping[UUID, int] = field(default_factory=dict)
     topic: int = 0
+    topic_since_seq: int = 0
     done: frozenset[UUID] = frozenset()
     order: tuple[UUID, ...] = ()
     cycle: int = 0
@@ -147,6 +150,11 @@ class Scene:
         if self.turn.trigger is not None:
             return self.turn.trigger
         return START if self.last_spoken_id is None else f"after:{self.turn.said}"
+
+    @property
+    def is_in_turn(self) -> bool:
+        """Whether somebody in particular is to speak now."""
+        return self.trigger_key.startswith(f"{TURN}:")
 
     @property
     def has_people(self) -> bool:

@@ -42,7 +42,7 @@ AROUND = """
         (SELECT jsonb_agg(jsonb_build_object(
             'id', d.id, 'path', d.path, 'member_id', d.member_id, 'trigger_key', d.trigger_key, 'state', d.state,
             'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
-            'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end
+            'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end, 'as_of_seq', d.as_of_seq
         ) ORDER BY d.path)
         FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts,
         (SELECT jsonb_object_agg(f.member_id, f.state) FROM drafts f
@@ -148,6 +148,7 @@ def _draft(fields: Mapping[str, Any]) -> Draft:
         text=fields["text"],
         explanation=fields["explanation"],
         ready_to_end=fields["ready_to_end"],
+        as_of_seq=fields["as_of_seq"] or 0,
     )
 
 

@@ -16,12 +16,13 @@ Checks = Callable[[Speaker], tuple[UUID, ...]]
 def next_wave(stage_id: str, thread: Thread, checks: Checks) -> Wave:
     """Whose turn it is; `checks` names who is asked meanwhile whether they are ready to end.
 
-    A turn passes when its holder has spoken, has left, or is an agent of whom no reply came: then the lab says so.
+    A turn passes when its holder has spoken, has left or is done with the topic, or is an agent of whom no reply came:
+    of that the lab tells.
     """
     holder = thread.speaker(thread.holder) if thread.trigger_key.startswith("turn:") else None
     if holder is not None and _holds_on(holder, thread):
         return Wave()
-    is_skip = holder is not None and is_here(holder)
+    is_skip = holder is not None and is_here(holder) and not holder.done
     if is_skip and thread.skips + 1 >= len(thread.order) and not has_person(thread):
         return Wave(over=NOBODY_ANSWERED)
     following = _following(stage_id, thread)
@@ -40,7 +41,11 @@ def next_wave(stage_id: str, thread: Thread, checks: Checks) -> Wave:
 
 def _holds_on(holder: Speaker, thread: Thread) -> bool:
     """Whether the turn is still the holder's; a thread with a reply on its way never comes here."""
-    return is_here(holder) and (holder.member.player == "person" or holder.member.id not in thread.asked)
+    return (
+        is_here(holder)
+        and not holder.done
+        and (holder.member.player == "person" or holder.member.id not in thread.asked)
+    )
 
 
 def _following(stage_id: str, thread: Thread) -> tuple[tuple[UUID, ...], int, Speaker] | None:
