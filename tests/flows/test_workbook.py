@@ -1,21 +1,24 @@
 """Workbooks, run to their end: who is asked what when, who hears what, and what is kept of the answers."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import UUID
 
+import httpx2
 import orjson
 import pytest
 
+from gateway.app import create_app
+from gateway.settings import GatewaySettings
+from shared.bus.in_process import InProcessBus
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import asks
-from shared.db.members import lock_standing
 from shared.db.session import Database
 from shared.experiment import Experiment
 from shared.importers.workbook import compile_workbook, read, read_xlsx
-from shared.stage import Ask
-from shared.stages import kind_of
+from shared.testing.fake_clock import FakeClock
 from shared.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
 from tests.flows.drain import DrainLab
 
@@ -261,38 +264,78 @@ async def test_the_demo_runs_to_its_end_with_the_mock(database: Database) -> Non
     assert calls[0].calls == 2 * 2 * (3 * 4 + 5 + 5 * 5 + 4)
 
 
+class Person:
+    """Somebody who takes the open seat and does over REST what the page asks."""
+
+    def __init__(self, lab: DrainLab, client: httpx2.AsyncClient) -> None:
+        self._lab = lab
+        self._client = client
+        self.pages: dict[str, dict[str, Any]] = {}
+        self._token = ""
+
+    async def join(self, experiment_id: UUID) -> None:
+        joined = await self._client.post(f"/v1/experiments/{experiment_id}/join", json={"profile": {"name": "Zoe"}})
+        self._token = joined.json()["token"]
+        await self._lab.drain()
+
+    async def answer_everything(self) -> None:
+        """Every answer tells where it was given, as those of the model do; then the page is left."""
+        while (page := await self._page())["asks"]:
+            for ask in page["asks"]:
+                self.pages[ask["key"].removeprefix("task:")] = page["view"]
+                told = {"answer": f"<{await self._path()}/interview/{ask['key']}>"}
+                answered = await self._request("POST", f"/v1/me/asks/{ask['id']}/answer", told)
+                assert answered.status_code == 200, answered.text
+            await self._lab.drain()
+        left = await self._request("POST", "/v1/me/stages/interview/advance", {})
+        assert left.status_code == 200, left.text
+        await self._lab.drain()
+
+    async def _page(self) -> dict[str, Any]:
+        page: dict[str, Any] = (await self._request("GET", "/v1/me/stages/interview")).json()
+        return page
+
+    async def _path(self) -> str:
+        (row,) = await self._lab.rows("SELECT path FROM members WHERE player = 'person'")
+        return str(row.path)
+
+    async def _request(self, method: str, path: str, body: Any = None) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        return await self._client.request(method, path, headers=headers, json=body)
+
+
+@pytest.fixture
+async def gateway(database: Database) -> AsyncIterator[httpx2.AsyncClient]:
+    bus = InProcessBus()
+    app = create_app(database, bus, FakeClock(datetime(2026, 1, 1, tzinfo=UTC)), GatewaySettings(), environ={})
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway") as client:
+        yield client
+    await bus.close()
+
+
 @pytest.mark.parametrize("role", PLAYERS)
-async def test_a_person_in_any_seat_changes_nothing_of_what_others_hear(database: Database, role: str) -> None:
-    agents = await run(database, small(), Telling())
-    expected = {at: shown for at, shown in (await heard(agents)).items() if at[0] != role}
+async def test_a_person_in_any_seat_hears_what_an_agent_there_would_and_changes_nothing_for_others(
+    database: Database, gateway: httpx2.AsyncClient, role: str
+) -> None:
+    expected = await heard(await run(database, small(), Telling()))
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
             await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
     lab = DrainLab(database, models={"mock": Telling()})
-    experiment_id = await lab.start(small(people=(role,)))
-    member_id, _ = await lab.join(experiment_id)
-    await lab.drain()
+    person = Person(lab, gateway)
 
-    answered = 0
-    while open_asks := await lab.rows("SELECT id, path, key, purpose FROM asks WHERE state = 'open'"):
-        for one in open_asks:
-            async with database.transaction() as session:
-                standing = await lock_standing(session, member_id)
-                ask = Ask(member_id, one.key, one.purpose)
-                stage = standing.stage
-                assert stage is not None
-                now = lab.clock.now()
-                value = kind_of(stage).check_answer(stage, ask, f"<{one.path}>", standing.view(stage, now))
-                await asks.answer(session, one.id, value, now)
-                asks.record_answer(session, standing, "interview", ask, value, now, cause="test")
-            answered += 1
-        await lab.drain()
+    await person.join(await lab.start(small(people=(role,))))
+    await person.answer_everything()
 
-    others = {row.path: row.name for row in await lab.rows("SELECT path, profile ->> 'name' AS name FROM members")}
-    seat = next(row.path for row in await lab.rows("SELECT path FROM members WHERE player = 'person'"))
     found = {
-        at: {(role if name == others[seat] else name, task) for name, task in shown}
-        for at, shown in (await heard(lab)).items()
+        (task_of[0], task_of[1]): {(role if name == "Zoe" else name, task) for name, task in shown}
+        for task_of, shown in (await heard(lab)).items()
     }
-    assert answered == (3 if role == "C" else 4)
-    assert found == expected
+    assert found == {at: shown for at, shown in expected.items() if at[0] != role}
+    read = {
+        (role, task): {(line["role"], line["task"]) for line in view["transcript"] if not line["read_out"]}
+        for task, view in person.pages.items()
+    }
+    assert read == {at: shown for at, shown in expected.items() if at[0] == role}
+    assert all(view["role"] == role for view in person.pages.values())
+    assert await statuses(lab) == {"completed"}

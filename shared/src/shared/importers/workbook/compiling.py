@@ -6,6 +6,7 @@ the format: context, treatment, profile, role.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, count
 from typing import Any, Final
 
 from shared.experiment import Experiment, validate
@@ -202,7 +203,8 @@ def _verbatim(text: str) -> str:
 def _slugs(names: Sequence[str]) -> list[str]:
     """An id for each name, like it and of its own."""
     made: list[str] = []
-    for number, name in enumerate(names, start=1):
-        plain = _NO_SLUG.sub("-", name.lower()).strip("-")[:_LONGEST_SLUG]
-        made.append(plain if plain and plain not in made else f"n{number}-{plain}".rstrip("-"))
+    for name in names:
+        plain = _NO_SLUG.sub("-", name.lower()).strip("-_")[:_LONGEST_SLUG] or "unnamed"
+        numbered = (f"{plain}-{number}" for number in count(2))
+        made.append(next(slug for slug in chain([plain], numbered) if slug not in made))
     return made

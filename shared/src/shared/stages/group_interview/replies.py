@@ -75,7 +75,7 @@ def match(response: str, options: Options | None, variable_type: VariableType | 
     if variable_type in ("integer", "float"):
         number = parse_number(text)
         return _typed(number, variable_type) if number is not None else Match(None, _not_a_number(variable_type))
-    return Match(text)
+    return Match(response.strip())
 
 
 def bare(response: str) -> str:

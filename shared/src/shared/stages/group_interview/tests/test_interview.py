@@ -1,0 +1,338 @@
+"""The course of an interview: whose reply is due, who hears what, what is kept, and when it is over."""
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+from uuid import UUID, uuid5
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.contracts.experiment import Profile
+from shared.errors import InvalidInput
+from shared.stage import Ask, Member, StageView
+from shared.stages.group_interview import flow, transcript
+from shared.stages.group_interview.config import (
+    GroupInterviewStage,
+    InterviewQuestion,
+    InterviewRole,
+    InterviewSession,
+    InterviewTask,
+)
+from shared.stages.group_interview.options import ListOptions, RangeOptions
+from shared.stages.group_interview.rules import KIND
+
+SPACE = UUID(int=9)
+LABELS = ("A", "B", "C")
+EVERYBODY = (*LABELS, "Summarizer", "Facilitator")
+
+
+def member(path: str, name: str = "", **changes: Any) -> Member:
+    kind: Any = "mediator" if "/med" in path else "participant"
+    return Member(uuid5(SPACE, path), path, kind, "agent", Profile(name=name), **changes)
+
+
+PLAYERS = tuple(member(f"c1/m{number}") for number in (1, 2, 3))
+SUMMARIZER = member("c1/med1", "Summarizer")
+MEMBERS = (*PLAYERS, SUMMARIZER, member("c1/med2", "Facilitator"))
+
+
+def questions(*roles: str, **fields: Any) -> tuple[InterviewQuestion, ...]:
+    return tuple(InterviewQuestion(role=role, text=f"{role}?", **fields) for role in roles)
+
+
+def task(task_id: str, kind: Any, *roles: str, **fields: Any) -> InterviewTask:
+    text = "" if roles else f"{task_id}!"
+    return InterviewTask(id=task_id, type=kind, text=text, questions=questions(*roles), variable=task_id, **fields)
+
+
+TASKS = (
+    task("talk", "discussion"),
+    task("open", "public_question", "B", "A"),
+    task("closed", "private_question", "C", "A", "Summarizer", "B"),
+    task("news", "context"),
+    task("last", "private_question", "A", "B", "C"),
+)
+
+
+def stage(*tasks: InterviewTask, **fields: Any) -> GroupInterviewStage:
+    return GroupInterviewStage(
+        id="interview",
+        roles=tuple(InterviewRole(label=label) for label in LABELS),
+        special_roles=(InterviewRole(label="Summarizer"),),
+        tasks=tasks or TASKS,
+        **fields,
+    )
+
+
+class Course:
+    """An interview that a test goes through: `open` names whose reply to what is due."""
+
+    def __init__(self, interview: GroupInterviewStage, members: tuple[Member, ...] = MEMBERS) -> None:
+        self.stage = interview
+        draws = KIND.draw(interview, [one for one in members if one.kind == "participant"], {}, Random(1))
+        self.view = self._stated(StageView(members=members, draws=draws))
+
+    def _stated(self, view: StageView) -> StageView:
+        return replace(view, state=KIND.public_state(self.stage, view))
+
+    @property
+    def asks(self) -> list[Ask]:
+        return KIND.next_asks(self.stage, self.view)
+
+    @property
+    def open(self) -> list[tuple[str, str]]:
+        return [(self.role(ask.member_id), ask.key.removeprefix("task:")) for ask in self.asks]
+
+    def role(self, member_id: UUID) -> str:
+        return flow.role_of(self.stage, self.view.member(member_id), self.view.draws) or ""
+
+    def answer(self, ask: Ask, response: Any = "yes") -> None:
+        own = replace(self.view, reader=ask.member_id)
+        stored = KIND.check_answer(self.stage, ask, response, own)
+        self.view = self._stated(replace(self.view, answers={**self.view.answers, (ask.member_id, ask.key): stored}))
+
+    def answer_all(self) -> None:
+        for ask in self.asks:
+            self.answer(ask)
+
+    def heard(self, reader: str | None) -> list[tuple[str, str]]:
+        lines = transcript.lines(self.stage, self.view.draws, self.view.state, reader)
+        return [(line.role, line.task_id) for line in lines if not line.is_read_out]
+
+
+def test_tasks_come_one_after_another_and_what_does_not_wait_is_asked_at_once() -> None:
+    course = Course(stage())
+    waves = []
+    while course.open:
+        waves.append(course.open)
+        course.answer_all()
+
+    assert waves == [
+        [("A", "talk")],
+        [("B", "talk")],
+        [("C", "talk")],
+        [("Summarizer", "talk")],
+        [("B", "open")],
+        [("A", "open")],
+        [("C", "closed"), ("A", "closed"), ("B", "closed")],
+        [("Summarizer", "closed")],
+        [("A", "last"), ("B", "last"), ("C", "last")],
+    ]
+
+
+def test_a_summarizer_does_not_wait_for_those_after_it() -> None:
+    course = Course(stage(TASKS[2]))
+    for ask in course.asks[:2]:
+        course.answer(ask)
+
+    assert course.open == [("Summarizer", "closed"), ("B", "closed")]
+
+
+def test_the_facilitator_is_asked_only_where_it_is_named() -> None:
+    course = Course(stage(task("one", "private_question", "A", "Facilitator")))
+    course.answer_all()
+
+    assert course.open == [("Facilitator", "one")]
+
+
+@given(seed=st.integers(), count=st.integers(min_value=0, max_value=20))
+def test_in_private_no_player_hears_another_before_the_round_is_over(seed: int, count: int) -> None:
+    course, rng = Course(stage()), Random(seed)
+    for _ in range(count):
+        if course.asks:
+            course.answer(rng.choice(course.asks))
+
+    on = next((task_id for _, task_id in course.open), None)
+    for reader in LABELS:
+        heard = course.heard(reader)
+        assert set(heard) <= set(course.heard(None))
+        if on in ("closed", "last"):
+            assert {role for role, task_id in heard if task_id == on} <= {reader}
+        page = KIND.public_view(course.stage, replace(course.view, reader=_id(course, reader)))
+        assert {(line["role"], line["task"]) for line in page["transcript"] if not line["read_out"]} == set(heard)
+
+
+@given(seed=st.integers())
+def test_whatever_the_order_of_answers_everybody_is_asked_the_same_once(seed: int) -> None:
+    course, rng = Course(stage()), Random(seed)
+    asked: list[tuple[str, str]] = []
+    while course.asks:
+        ask = rng.choice(course.asks)
+        asked.append((course.role(ask.member_id), ask.key))
+        course.answer(ask)
+
+    assert len(asked) == len(set(asked)) == 4 + 2 + 4 + 3
+    assert all(KIND.page_answer(course.stage, one, replace(course.view, reader=one.id)) for one in PLAYERS)
+
+
+def _id(course: Course, role: str) -> UUID:
+    return next(one.id for one in MEMBERS if course.role(one.id) == role)
+
+
+def test_a_mediator_hears_those_before_it_and_not_who_happens_to_be_early() -> None:
+    course = Course(stage(TASKS[2]))
+    course.answer_all()
+
+    assert course.open == [("Summarizer", "closed")]
+    assert course.heard("Summarizer") == [("C", "closed"), ("A", "closed")]
+
+
+def test_after_the_round_everybody_hears_everything_of_it() -> None:
+    course = Course(stage(TASKS[2], TASKS[4]))
+    course.answer_all()
+    course.answer_all()
+
+    assert course.heard("A") == [("C", "closed"), ("A", "closed"), ("Summarizer", "closed"), ("B", "closed")]
+
+
+def test_nobody_waits_for_somebody_who_has_left() -> None:
+    gone = replace(PLAYERS[1], present=False, awaited=False)
+    course = Course(stage(TASKS[1], TASKS[2]), (PLAYERS[0], gone, PLAYERS[2], SUMMARIZER))
+
+    assert course.open == [("A", "open")]
+
+
+def test_somebody_who_is_still_to_come_is_waited_for() -> None:
+    late = replace(PLAYERS[1], present=False, awaited=True)
+    course = Course(stage(TASKS[1], TASKS[2]), (PLAYERS[0], late, PLAYERS[2], SUMMARIZER))
+
+    assert course.open == []
+
+
+def test_seats_take_roles_and_tasks_as_their_session_says() -> None:
+    order = tuple(one.id for one in reversed(TASKS))
+    sessions = (
+        InterviewSession(roles=LABELS, order=order),
+        InterviewSession(roles=("C", "A", "B"), order=order),
+    )
+    second = tuple(member(f"c2/m{number}") for number in (1, 2, 3))
+
+    course = Course(stage(sessions=sessions), second)
+
+    assert [course.role(one.id) for one in second] == ["C", "A", "B"]
+    assert [one.id for one in flow.tasks_in_order(course.stage, course.view.draws)] == list(order)
+
+
+def test_after_the_most_replies_the_interview_is_over() -> None:
+    course = Course(stage(max_replies=2))
+    course.answer_all()
+    course.answer_all()
+
+    assert course.open == []
+    assert KIND.blocked_by(course.stage, PLAYERS[2], replace(course.view, reader=PLAYERS[2].id)) == []
+
+
+def asked_for(answer: Any, **fields: Any) -> Any:
+    """What is kept of A's answer to one question, or the reason why it cannot be."""
+    options = fields.pop("options", None)
+    one = InterviewTask(
+        id="q", type="private_question", questions=questions("A", options=options), variable="n", **fields
+    )
+    course = Course(stage(one))
+    try:
+        course.answer(course.asks[0], answer)
+    except InvalidInput as error:
+        return str(error.problems[0].expected)
+    return course.view.answers[PLAYERS[0].id, "task:q"]
+
+
+def test_a_reply_is_kept_with_its_value_and_with_the_parts_that_were_asked_for() -> None:
+    given_reply = {"response": "3", "reasoning": "r", "speculation_score": 10}
+    both = asked_for(given_reply, variable_type="integer", ask_score=True, ask_reasoning=True)
+    none = asked_for(given_reply, variable_type="integer")
+
+    assert both == {"response": "3", "value": 3, "valid": True, "reasoning": "r", "speculation_score": 10}
+    assert (none["reasoning"], none["speculation_score"]) == (None, None)
+
+
+def test_the_score_in_the_last_line_of_a_plain_reply_is_taken_out() -> None:
+    entry = asked_for("I think so.\nSpeculation Score: 3", ask_score=True)
+
+    assert (entry["response"], entry["speculation_score"]) == ("I think so.", 3)
+
+
+@pytest.mark.parametrize("answer", [2, "2", "2.0", {"response": 2}, '{"response": 2}'], ids=repr)
+def test_a_number_is_taken_whether_or_not_it_comes_in_an_object(answer: Any) -> None:
+    assert asked_for(answer, options=ListOptions(values=(1, 2, 3)), check=True)["value"] == 2
+
+
+@pytest.mark.parametrize("answer", ["99 but maybe 3", "4", None, [], {}, {"response": ""}, {"reply": 2}], ids=repr)
+def test_what_is_no_answer_is_refused_with_the_reason(answer: Any) -> None:
+    assert isinstance(asked_for(answer, options=ListOptions(values=(1, 2, 3)), check=True), str)
+
+
+def test_an_answer_that_is_not_checked_is_kept_and_flagged() -> None:
+    entry = asked_for("many", options=RangeOptions(low=0, high=5))
+
+    assert (entry["response"], entry["value"], entry["valid"]) == ("many", None, False)
+
+
+def test_a_mediator_without_options_is_not_held_to_the_type_of_the_variable() -> None:
+    one = InterviewTask(
+        id="q",
+        type="private_question",
+        questions=(*questions("A", options=RangeOptions(low=0, high=5)), *questions("Summarizer")),
+        variable="n",
+        variable_type="integer",
+        check=True,
+    )
+    course = Course(stage(one))
+    course.answer(course.asks[0], "4")
+    course.answer(course.asks[0], "All gave four.")
+
+    assert course.view.answers[SUMMARIZER.id, "task:q"]["value"] == "All gave four."
+
+
+def test_options_are_told_the_provider_in_the_order_in_which_they_are_shown() -> None:
+    one = InterviewTask(
+        id="q",
+        type="private_question",
+        questions=questions("A", options=ListOptions(values=tuple("abcdefgh"))),
+        variable="n",
+        check=True,
+        randomize_options=True,
+    )
+    course = Course(stage(one))
+    view = replace(course.view, reader=PLAYERS[0].id)
+
+    model = KIND.reply_model(course.stage, course.asks[0], view)
+    assert model is not None
+    told = model.model_json_schema()["properties"]["response"]["enum"]
+    assert sorted(told) == list("abcdefgh")
+    assert told != list("abcdefgh")
+    assert ", ".join(told) in KIND.task(course.stage, course.asks[0], view)
+
+
+def test_values_of_cells_have_the_type_of_the_variable() -> None:
+    one = task("q", "private_question", "A", variable_type="integer", ask_score=True)
+    entry = {"response": "3", "value": 3, "valid": True, "reasoning": None, "speculation_score": 10}
+
+    assert KIND.cells(stage(one), {"q": entry}) == {
+        "q": 3,
+        "q.response": "3",
+        "q.valid": True,
+        "q.speculation_score": 10,
+    }
+
+
+def test_every_problem_of_an_interview_is_told() -> None:
+    broken = stage(
+        task("q", "private_question", "A", "A", "Nobody"),
+        task("q", "discussion", "A"),
+        task("empty", "public_question"),
+        sessions=(InterviewSession(roles=("A", "A", "B"), order=("q",)),),
+    )
+
+    assert [problem.where for problem in KIND.problems(broken, [])] == [
+        "tasks[1].id",
+        "tasks[1].variable",
+        "tasks[0].questions[1].role",
+        "tasks[0].questions[2].role",
+        "tasks[1].questions",
+        "tasks[1].text",
+        "tasks[2].questions",
+        "sessions[0].roles",
+        "sessions[0].order",
+    ]

@@ -1,0 +1,91 @@
+"""What becomes of a workbook: cohorts, seats, mediators, treatments and one interview."""
+
+import pytest
+
+from shared.importers.workbook import compile_workbook
+from shared.stages.group_interview.config import GroupInterviewStage
+from shared.testing.workbooks import Values, base_values, task_row, with_setting, with_tasks, workbook_of
+
+
+def interview(values: Values) -> GroupInterviewStage:
+    (experiment,) = compile_workbook(workbook_of(values))
+    (stage,) = experiment.stages
+    assert isinstance(stage, GroupInterviewStage)
+    return stage
+
+
+def test_sessions_are_cohorts_of_personas_under_their_treatment() -> None:
+    (experiment,) = compile_workbook(workbook_of(base_values()))
+
+    assert [cohort.treatment for cohort in experiment.cohorts] == ["ctl", "ctl", "trt", "ctl"]
+    personas = {persona.id: persona for persona in experiment.personas}
+    first = [personas[seat.persona or ""] for seat in experiment.cohorts[0].seats]
+    assert [(one.attributes["ID"], one.profile.name) for one in first] == [("11", "C"), ("10", "A"), ("1", "B")]
+    assert experiment.cohorts[0].mediators == ("facilitator",)
+
+
+def test_every_permutation_is_an_experiment_called_as_its_files_are() -> None:
+    values = base_values()
+    values["constants"].append(["a", "['x', 'y']"])
+
+    assert [one.name for one in compile_workbook(workbook_of(values))] == ["demo_1", "demo_2"]
+
+
+def test_agents_are_asked_five_times_in_all_with_the_models_temperature() -> None:
+    (experiment,) = compile_workbook(workbook_of(base_values()))
+
+    model = experiment.personas[0].model
+    assert (model.provider, model.model, model.temperature, model.max_attempts) == ("openai", "gpt-4o-mini", 0.5, 5)
+
+
+@pytest.mark.parametrize("name", ["o1", "o3", "o4-mini"])
+def test_models_that_take_no_temperature_get_none(name: str) -> None:
+    (experiment,) = compile_workbook(workbook_of(with_setting(base_values(), model_info=name)))
+
+    assert experiment.personas[0].model.temperature is None
+
+
+def test_an_inference_endpoint_never_gets_the_key_of_openai() -> None:
+    values = with_setting(base_values(), model_info="hf-inference", api_endpoint="https://models.example/v1")
+
+    (experiment,) = compile_workbook(workbook_of(values))
+
+    model = experiment.personas[0].model
+    assert (model.provider, model.base_url) == ("hf-inference", "https://models.example/v1")
+
+
+def test_fewer_sessions_change_nothing_of_those_that_are_left() -> None:
+    (everything,) = compile_workbook(workbook_of(base_values()))
+    (some,) = compile_workbook(workbook_of(base_values()), sessions=2)
+
+    assert some.cohorts == everything.cohorts[:2]
+
+
+def test_people_take_the_seats_of_the_roles_that_are_named() -> None:
+    (experiment,) = compile_workbook(workbook_of(base_values()), people=["A"])
+
+    assert [seat.open for seat in experiment.cohorts[0].seats] == [False, True, False]
+    assert all(sum(seat.open for seat in cohort.seats) == 1 for cohort in experiment.cohorts)
+
+
+def test_braces_that_are_left_in_a_text_are_shown_as_they_stand() -> None:
+    values = with_tasks(task_row("t1", llm_text="Say {{ '{{name}}' }}!"))
+
+    (experiment,) = compile_workbook(workbook_of(values))
+
+    assert experiment.variables["open_braces"] == "{{"
+    stage = interview(values)
+    assert stage.tasks[0].questions[0].text == "Say {{open_braces}}name}}!"
+
+
+def test_ids_of_tasks_that_read_alike_stay_apart() -> None:
+    values = with_tasks(task_row("Task 1"), task_row("task-1"), task_row("n2-task-1"), task_row("???"))
+
+    stage = interview(values)
+
+    assert len({task.id for task in stage.tasks}) == 4
+    assert [task.variable for task in stage.tasks] == ["Task 1", "task-1", "n2-task-1", "???"]
+
+
+def test_the_length_of_the_conversation_limits_replies() -> None:
+    assert interview(with_setting(base_values(), max_conversation_length=33)).max_replies == 33
