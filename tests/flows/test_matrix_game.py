@@ -1,14 +1,19 @@
 """Iterated games in the lab: policies, personas, models and people, on the same rules."""
 
+import csv
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shared.arena.games import games_from, measures_of, with_pairs
+from shared.arena.summaries import cautions
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import asks
 from shared.db.members import end_member, lock_standing, sign_in
 from shared.db.session import Database
+from shared.exports import export
 from shared.stage import Ask
 from shared.stages import kind_of
 from tests.flows.drain import DrainLab
@@ -307,3 +312,38 @@ async def test_a_script_passes_through_stages_that_play_none(database: Database)
 
     assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"completed"}
     assert not await lab.rows("SELECT 1 FROM answers WHERE stage_id = 'before'")
+
+
+async def test_the_table_of_rounds_gives_the_measures(database: Database, tmp_path: Path) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(experiment(("tft", "alld"), ("chance", "tft"), count=2))
+    await lab.drain()
+
+    manifest = await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
+    with (tmp_path / "rounds.csv").open() as lines:
+        games = games_from(with_pairs(csv.DictReader(lines)))
+
+    assert manifest["rows"]["rounds.csv"] == 200
+    assert [(game.pair, game.replicate) for game in games] == [
+        ("chance vs tft, default, game", 0),
+        ("chance vs tft, default, game", 1),
+        ("tft vs alld, default, game", 0),
+        ("tft vs alld, default, game", 1),
+    ]
+    found = measures_of(games[-1])
+    assert (found["points_a"], found["points_b"], found["retaliation_a"]) == (49, 54, 1.0)
+    assert [caution.subject for caution in cautions(games)] == ["tft vs alld, default, game"]
+
+
+async def test_what_could_not_be_read_is_flagged_in_the_table_of_rounds(database: Database, tmp_path: Path) -> None:
+    lab = DrainLab(database, models={"mock": Saying("C", "hmm")})
+    experiment_id = await lab.start(experiment(("free", "alld"), rounds=3))
+    await lab.drain()
+
+    await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
+
+    with (tmp_path / "rounds.csv").open() as lines:
+        first, second = csv.DictReader(lines)
+    assert (first["action_a"], first["flag_a"], first["total_b"], first["status"]) == ("C", "", "5", "failed")
+    assert (second["action_a"], second["flag_a"], second["total_b"]) == ("", "failed", "5")
+    assert second["reasoning_a"] == "hmm"

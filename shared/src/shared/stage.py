@@ -46,7 +46,7 @@ class Member:
 
     `present` says that the member is in progress and sits on this stage now; `awaited` that they may still reach it.
     `script` is what the persona says about how it acts without a model, by stage or by kind of stage; only the lab and
-    the member itself see it.
+    the member itself see it. `persona` is the id of the persona that plays; the data alone tell it.
     """
 
     id: UUID
@@ -58,6 +58,7 @@ class Member:
     awaited: bool = False
     chat: ChatSettings = field(default_factory=ChatSettings)
     script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict, hash=False)
+    persona: str = ""
 
     @property
     def name(self) -> str:
@@ -238,6 +239,14 @@ class Column:
     type: Literal["text", "integer", "number", "boolean"]
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A long table of a kind's own in the data: `<name>.csv`, with these columns after those that say where."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
 def heading(stage: StageConfig) -> dict[str, Json]:
     """What the page of every kind shows on top; the start of a public view."""
     return {
@@ -277,6 +286,8 @@ class StageKind(ABC, Generic[ConfigT]):
     has_shared_asks: ClassVar[bool] = False
     reads_texts: ClassVar[bool] = False
     """Whether a model's reply to an ask may be a text without the fields that were asked for."""
+    table: ClassVar[Table | None] = None
+    """What the data have of this kind beside pages and answers; None: nothing."""
     players: ClassVar[int | None] = None
     """How many participants a cohort must have for this kind; None: any number."""
 
@@ -417,6 +428,10 @@ class StageKind(ABC, Generic[ConfigT]):
         Only for shared asks. `rng_of` gives the chance that belongs to a path below the stage, such as `m1/round:7`.
         """
         return {}
+
+    def table_rows(self, stage: ConfigT, view: StageView) -> list[dict[str, Json]]:
+        """The rows of `table` for one cohort, with the lab's eyes; answers that are not valid are among them."""
+        return []
 
     def time_limit_seconds(self, stage: ConfigT) -> float | None:
         """How long the stage's thread may last from its opening; None: no limit."""

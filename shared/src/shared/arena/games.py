@@ -1,6 +1,6 @@
 """Games read from the long table of rounds, and the measures of one game as one line of a table."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import fsum, inf, isfinite
@@ -130,6 +130,19 @@ class Game:
 
 def _order(side: Side) -> tuple[int, int]:
     return (0, 1) if side == "a" else (1, 0)
+
+
+def with_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of the lab's own `rounds.csv` with the pair and the replicate of each game.
+
+    A pair is who plays whom in which arm and stage; its cohorts, in the order in which they come, are the replicates.
+    """
+    replicates: dict[str, dict[str, int]] = {}
+    for row in rows:
+        names = f"{row.get('player_a') or ''} vs {row.get('player_b') or ''}"
+        pair = ", ".join(str(part) for part in (names, row.get("treatment"), row.get("stage")) if part)
+        of_pair = replicates.setdefault(pair, {})
+        yield {**row, "pair": pair, "replicate": of_pair.setdefault(str(row.get("cohort_path")), len(of_pair))}
 
 
 def games_from(rows: Iterable[Mapping[str, Any]]) -> list[Game]:

@@ -4,7 +4,7 @@
 Everything is sorted by path, numbers in it as numbers. Tokens, hashes of keys and leases are never selected.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from uuid import UUID
@@ -205,6 +205,20 @@ _ANSWERS: Final = f"""
 """
 
 
+# Every answer stands here, also what was stored for want of a valid one: a kind knows which is which.
+_COHORT_STAGES: Final = f"""
+    SELECT c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort, c.treatment_id AS treatment, x.stage_id AS stage,
+        x.draws,
+        (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
+            'profile', m.profile, 'persona', m.agent_config ->> 'persona_id',
+            'present', m.status = 'in_progress' AND m.stage_ids[m.position + 1] = x.stage_id) ORDER BY m.path)
+        FROM members m WHERE m.cohort_id = c.id AND m.kind = 'participant') AS members,
+        (SELECT jsonb_agg(jsonb_build_array(a.member_id, a.key, a.value))
+        FROM answers a WHERE a.cohort_id = c.id AND a.stage_id = x.stage_id) AS answers
+    FROM cohort_stages x {_OF_COHORT} AND x.stage_id = ANY(:stage_ids) ORDER BY {_by("c.path", "x.stage_id")}
+"""
+
+
 async def experiment(session: Session, experiment_id: UUID) -> Row:
     """The experiment's row, its document included.
 
@@ -241,9 +255,19 @@ async def answers(session: Session, experiment_id: UUID) -> AsyncIterator[Mappin
         yield row
 
 
-async def _stream(session: Session, statement: str, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
+async def cohort_stages(
+    session: Session, experiment_id: UUID, stage_ids: Sequence[str]
+) -> AsyncIterator[Mapping[str, Any]]:
+    """Each of these stages in each cohort that has opened it: draws, participants and all answers."""
+    async for row in _stream(session, _COHORT_STAGES, experiment_id, stage_ids=list(stage_ids)):
+        yield row
+
+
+async def _stream(
+    session: Session, statement: str, experiment_id: UUID, **params: Any
+) -> AsyncIterator[Mapping[str, Any]]:
     async with session.connection.stream(
-        text(statement), {"experiment_id": experiment_id}, execution_options={"yield_per": BATCH}
+        text(statement), {"experiment_id": experiment_id, **params}, execution_options={"yield_per": BATCH}
     ) as result:
         async for row in result.mappings():
             yield dict(row)

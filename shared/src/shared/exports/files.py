@@ -16,6 +16,7 @@ from shared.db import exports as reads
 from shared.db.session import Database, Session
 from shared.experiment import SCHEMA_VERSION, Resolved
 from shared.exports import rows
+from shared.stage import Table
 
 EXPORT_VERSION: Final = 1
 """Counts up when a file changes in a way that would break somebody's script."""
@@ -24,6 +25,8 @@ CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_ca
 _JSON_OPTIONS: Final = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 Rows = AsyncIterator[Mapping[str, Any]]
+_TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
+"""A file, its columns, the rows it is made from, and the lines that each of them comes to."""
 
 
 async def export(
@@ -36,7 +39,7 @@ async def export(
 ) -> dict[str, Any]:
     """Write the data of an experiment into `folder`, all of one moment; returns the manifest, which is written too.
 
-    `formats`: `json` is data.json, `csv` the four tables. A file of the same name is replaced.
+    `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced.
 
     Raises:
         NotFound: there is no such experiment.
@@ -143,7 +146,7 @@ async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict
     marks = {"experiment_id": experiment.id, "model_mode": experiment.model_mode}
     arms = await _arms(session, experiment.id)
     answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
-    tables: list[tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]] = [
+    tables: list[_TableToWrite] = [
         (
             "participants.csv",
             [*rows.PARTICIPANT_COLUMNS, *answers],
@@ -168,6 +171,7 @@ async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict
             reads.section(session, "model_calls", experiment.id),
             lambda row: [row],
         ),
+        *_own_tables(session, experiment, arms),
     ]
     return {
         name: await _write_csv(
@@ -175,6 +179,22 @@ async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict
         )
         for name, columns, source, spread in tables
     }
+
+
+def _own_tables(session: Session, experiment: Any, arms: Mapping[str, Resolved]) -> Iterator[_TableToWrite]:
+    """The tables that kinds of stages have of their own, where the experiment has such stages."""
+    stages: dict[Table, dict[str, None]] = {}
+    for resolved in arms.values():
+        for stage_id in resolved.stage_ids:
+            if (table := rows.table_of(resolved, stage_id)) is not None:
+                stages.setdefault(table, {})[stage_id] = None
+    for table, stage_ids in stages.items():
+        yield (
+            f"{table.name}.csv",
+            [*rows.COHORT_STAGE_COLUMNS, *table.columns],
+            reads.cohort_stages(session, experiment.id, [*stage_ids]),
+            lambda row: rows.own_rows(row, arms),
+        )
 
 
 async def _write_csv(

@@ -1,14 +1,17 @@
 """From rows of the database to lines of a table. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
+from uuid import UUID
 
 import orjson
 
+from shared.contracts.experiment import Profile
 from shared.experiment import Resolved
-from shared.stage import PAGE
+from shared.stage import PAGE, Member, StageView, Table
 from shared.stages import kind_of
 
 PARTICIPANT_COLUMNS: Final = (
@@ -103,6 +106,9 @@ MODEL_CALL_COLUMNS: Final = (
 )
 
 
+COHORT_STAGE_COLUMNS: Final = ("cohort_id", "cohort_path", "cohort", "treatment", "stage")
+
+
 def plain(value: Any) -> Any:
     """What orjson cannot write by itself."""
     if isinstance(value, Decimal):
@@ -190,3 +196,35 @@ def conversation(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[s
         "turn_taking": kind_of(stage).turn_taking(stage),
         "calls_per_message": round(calls / by_models, 3) if by_models else None,
     }
+
+
+def table_of(resolved: Resolved, stage_id: str) -> Table | None:
+    """The table that the kind of this stage has of its own."""
+    return kind_of(resolved.stage(stage_id)).table
+
+
+def own_rows(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
+    """The lines of a kind's own table for one stage in one cohort."""
+    stage = arms[row["treatment"]].stage(row["stage"])
+    kind = kind_of(stage)
+    view = StageView(
+        members=tuple(_member(fields) for fields in row["members"] or ()),
+        draws=row["draws"],
+        answers={(UUID(member_id), key): value for member_id, key, value in row["answers"] or ()},
+        variables=arms[row["treatment"]].variables,
+    )
+    where = {column: row[column] for column in COHORT_STAGE_COLUMNS}
+    for line in kind.table_rows(stage, replace(view, state=kind.public_state(stage, view))):
+        yield {**where, **line}
+
+
+def _member(fields: Mapping[str, Any]) -> Member:
+    return Member(
+        id=UUID(fields["id"]),
+        path=fields["path"],
+        kind=fields["kind"],
+        player=fields["player"],
+        profile=Profile.model_construct(**fields["profile"]),
+        present=fields["present"],
+        persona=fields["persona"] or "",
+    )

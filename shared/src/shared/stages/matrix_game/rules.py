@@ -14,7 +14,7 @@ from shared.contracts.prompt_items import Character, PromptItems, StageContext, 
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
 from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
-from shared.stages.matrix_game import display, play, prompts, script
+from shared.stages.matrix_game import display, play, prompts, rounds, script
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.game import MOVE, SEATS, Game, game_of, move_key, round_of, tally
 from shared.stages.matrix_game.horizon import FixedHorizon, length
@@ -22,6 +22,7 @@ from shared.stages.matrix_game.labels import Labels
 from shared.stages.matrix_game.moves import move_for_unreadable
 from shared.stages.matrix_game.parser import parse
 from shared.stages.matrix_game.payoffs import violations
+from shared.stages.matrix_game.rounds import ROUNDS
 
 MOST_UNUSABLE_REPLIES: Final = 3
 _SEED_BITS: Final = 53
@@ -41,6 +42,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
     has_shared_asks = True
     reads_texts = True
     players = 2
+    table = ROUNDS
 
     def problems(self, stage: MatrixGameStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = [] if stage.exploratory else list(violations(stage.payoffs))
@@ -205,6 +207,9 @@ class MatrixGame(StageKind[MatrixGameStage]):
 
     def columns(self, stage: MatrixGameStage) -> list[Column]:
         return list(display.SUMMARY_COLUMNS)
+
+    def table_rows(self, stage: MatrixGameStage, view: StageView) -> list[dict[str, Json]]:
+        return list(rounds.rows(game_of(stage, view), view))
 
     def cells(self, stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
         given = answer if isinstance(answer, Mapping) else {}
