@@ -188,3 +188,34 @@ def test_what_is_no_workbook_is_refused(parley: Parley, tmp_path: Path, name: st
     assert result.returncode == 2
     assert name in result.stderr
     assert "Traceback" not in result.stderr
+
+
+TALK = """
+parley: 1
+name: A talk
+stages:
+  - {id: welcome, kind: info, lines: [Welcome]}
+  - {id: talk, kind: group_chat, description: "Talk about {{what}}."}
+personas: [{id: ada, profile: {name: Ada}, text: You drive a taxi.}]
+cohorts: [{seats: [{persona: ada}, {open: true}]}]
+treatments: [{id: bus, variables: {what: the bus}}, {id: tax, variables: {what: the tax}}]
+"""
+
+
+def test_a_prompt_is_shown_without_a_lab(parley: Parley, tmp_path: Path) -> None:
+    (tmp_path / "talk.yaml").write_text(TALK)
+    asked = ("prompt", "talk.yaml", "--persona", "ada", "--stage", "talk")
+    with_one_cohort = parley(*asked)
+    arm = "bus" if "Talk about the bus." in with_one_cohort.stdout else "tax"
+
+    same = parley(*asked, "--treatment", arm)
+    other = parley(*asked, "--treatment", "tax" if arm == "bus" else "bus")
+    nothing = parley("prompt", "talk.yaml", "--persona", "ada", "--stage", "welcome")
+
+    for part in ("=== system ===", "=== user ===", "You drive a taxi.", "Participant 2", "Welcome", '"shouldRespond"'):
+        assert part in with_one_cohort.stdout
+    assert same.stdout == with_one_cohort.stdout
+    assert other.returncode == nothing.returncode == 2
+    assert "No cohort of the treatment" in other.stderr
+    assert nothing.stderr == "Nothing is asked of a model here.\n"
+    assert not (tmp_path / ".parley").exists()

@@ -189,6 +189,22 @@ def schema() -> None:
 
 
 @app.command()
+def prompt(
+    file: File,
+    persona: Annotated[str, typer.Option("--persona", metavar="ID", help="Who is to be shown something.")],
+    stage: Annotated[str, typer.Option("--stage", metavar="ID", help="On which stage.")],
+    treatment: Annotated[
+        str | None, typer.Option("--treatment", metavar="ID", help="In which arm. [that of the persona's first cohort]")
+    ] = None,
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Show what a persona would be shown on a stage that has just opened, and the shape of its reply."""
+    from parley.prompting import shown
+
+    typer.echo(shown(file, persona_id=persona, stage_id=stage, treatment_id=treatment, data_dir=data_dir))
+
+
+@app.command()
 def chat(
     persona: Annotated[str, typer.Argument(metavar="PERSONA", help="The id of a persona.")],
     file: Annotated[

@@ -17,6 +17,7 @@ from agent_worker.models import Model, build_models, served_providers
 from agent_worker.prompts import PromptClient
 from agent_worker.worker import Worker
 from gateway.app import create_app
+from gateway.previews import PreviewClient
 from gateway.server import listening, serving
 from gateway.settings import GatewaySettings
 from orchestrator.service import Orchestrator
@@ -110,11 +111,7 @@ class EmbeddedLab(LabDatabase):
                 log.info("lab.leases_voided", leases=voided)
 
     async def _start_services(self, stack: AsyncExitStack, database: Database, bus: Bus) -> None:
-        prompts = PromptClient(
-            httpx2.AsyncClient(
-                transport=httpx2.ASGITransport(app=create_prompt_builder(database)), base_url="http://prompt-builder"
-            )
-        )
+        prompts = PromptClient(_prompt_builder(database))
         stack.push_async_callback(prompts.aclose)
         orchestrator = Orchestrator(database=database, bus=bus, clock=self.clock)
         worker = Worker(
@@ -135,6 +132,8 @@ class EmbeddedLab(LabDatabase):
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:
         port = listener.getsockname()[1]
         settings = read_settings(GatewaySettings).model_copy(update={"host": HOST, "port": port})
+        previews = PreviewClient(_prompt_builder(database))
+        stack.push_async_callback(previews.aclose)
         app = create_app(
             database,
             bus,
@@ -143,6 +142,7 @@ class EmbeddedLab(LabDatabase):
             environ=self._environ,
             served_providers=served_providers(self._environ),
             endpoints=self._endpoints,
+            previews=previews,
         )
         await stack.enter_async_context(serving(app, settings, listener))
         self.url = f"http://{HOST}:{port}"
@@ -159,6 +159,12 @@ class EmbeddedLab(LabDatabase):
                 return
             except Exception as error:  # noqa: BLE001 - PostgreSQL is away, as its driver says it
                 log.warning("lab.claim_unknown", reason=str(error))
+
+
+def _prompt_builder(database: Database) -> httpx2.AsyncClient:
+    """The prompt builder in this process, as its clients see it."""
+    transport = httpx2.ASGITransport(app=create_prompt_builder(database))
+    return httpx2.AsyncClient(transport=transport, base_url="http://prompt-builder")
 
 
 class _Service(Protocol):

@@ -5,6 +5,7 @@ import os
 import sys
 
 from gateway.app import create_app
+from gateway.previews import client_of
 from gateway.server import listening, serving
 from gateway.settings import GatewayProcessSettings, GatewaySettings
 from shared.contracts.endpoints import read_endpoints
@@ -23,9 +24,13 @@ async def serve(settings: GatewayProcessSettings) -> None:
     with listening(own.host, own.port) as listener:
         async with connected(settings) as parts:
             await _store_bootstrap_key(parts, settings)
-            app = create_app(parts.database, parts.bus, parts.clock, own, endpoints=endpoints)
-            async with serving(app, own, listener):
-                await asyncio.Event().wait()
+            previews = client_of(settings.prompt_builder_url)
+            app = create_app(parts.database, parts.bus, parts.clock, own, endpoints=endpoints, previews=previews)
+            try:
+                async with serving(app, own, listener):
+                    await asyncio.Event().wait()
+            finally:
+                await previews.aclose()
 
 
 async def _store_bootstrap_key(parts: Parts, settings: GatewayProcessSettings) -> None:

@@ -12,7 +12,8 @@ from gateway import documentation, problems
 from gateway.context import Context
 from gateway.live import Live
 from gateway.middleware import CORRELATION_HEADER, AroundRequest
-from gateway.routes import experiments, health, operators, participants, persona_chats, personas, reactions
+from gateway.previews import PreviewClient
+from gateway.routes import experiments, health, operators, participants, persona_chats, personas, prompts, reactions
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
@@ -29,13 +30,14 @@ def create_app(
     environ: Mapping[str, str] = os.environ,
     served_providers: Collection[str] | None = None,
     endpoints: Endpoints = OPEN,
+    previews: PreviewClient | None = None,
 ) -> FastAPI:
     """The API over these parts, which stay the caller's: it closes none of them.
 
     `environ` is where the keys of model providers are looked for when an experiment is started; one whose
     provider is not among `served_providers` is refused then; None: among those that workers have announced. So is one
-    that would call a model where `endpoints` do not allow it. Live streams run while the application's lifespan does;
-    `app.state.context.live.close()` ends them, so that a server can stop.
+    that would call a model where `endpoints` do not allow it. `previews` shows prompts; None: nobody does. Live streams
+    run while the application's lifespan does; `app.state.context.live.close()` ends them, so that a server can stop.
     """
     live = Live(
         database,
@@ -52,8 +54,8 @@ def create_app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.context = Context(database, bus, clock, settings, environ, live, served_providers, endpoints)
-    for module in (health, operators, experiments, participants, reactions, personas, persona_chats):
+    app.state.context = Context(database, bus, clock, settings, environ, live, served_providers, endpoints, previews)
+    for module in (health, operators, experiments, participants, reactions, personas, persona_chats, prompts):
         app.include_router(module.router)
     problems.install(app)
     documentation.install(app)

@@ -9,6 +9,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from gateway.live import Live
+from gateway.previews import PreviewClient
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
@@ -35,6 +36,7 @@ class Context:
     live: Live
     served_providers: Collection[str] | None = None
     endpoints: Endpoints = OPEN
+    previews: PreviewClient | None = None
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
 
     async def decide(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:

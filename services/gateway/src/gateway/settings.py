@@ -29,3 +29,5 @@ class GatewayProcessSettings(LabSettings):
 
     bootstrap_api_key: SecretStr | None = None
     """Stored at start as a key of the experimenter `operator`."""
+    prompt_builder_url: str = "http://127.0.0.1:8001"
+    """Where the prompt builder answers, for those who want to see prompts."""

@@ -1,13 +1,15 @@
 """The prompt builder over HTTP; the embedded lab calls the same application without a socket."""
 
+from typing import Final
 from uuid import UUID
 
 import orjson
 from fastapi import FastAPI, Request, Response
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from prompt_builder import previews
 from prompt_builder.rendering import render
-from shared.contracts.prompts import Prompt, PromptQuestion
+from shared.contracts.prompts import PreviewQuestion, Prompt, PromptQuestion
 from shared.db.context import check_reachable, prompt_context
 from shared.db.session import Database
 from shared.errors import InvalidInput, ParleyError
@@ -41,6 +43,15 @@ def create_app(database: Database) -> FastAPI:
             return _problem(error)
         return Response(prompt.model_dump_json(), media_type="application/json")
 
+    async def post_preview(request: Request) -> Response:
+        correlation.set(request.headers.get(CORRELATION_HEADER, ""))
+        try:
+            question = _preview_question(await request.body())
+            found = await previews.preview(database, question)
+        except ParleyError as error:
+            return _problem(error)
+        return Response(found.model_dump_json(), media_type="application/json")
+
     async def get_healthz(_: Request) -> Response:
         return Response(b'{"status":"ok"}', media_type="application/json")
 
@@ -53,6 +64,7 @@ def create_app(database: Database) -> FastAPI:
 
     # Plain routes: parameters and response models would cost more than the prompt itself.
     app.add_route("/v1/prompts", post_prompt, methods=["POST"])
+    app.add_route("/v1/previews", post_preview, methods=["POST"])
     app.add_route("/healthz", get_healthz, methods=["GET"])
     app.add_route("/readyz", get_readyz, methods=["GET"])
     return app
@@ -63,6 +75,16 @@ def _question(body: bytes) -> PromptQuestion:
         return PromptQuestion.model_validate_json(body)
     except ValidationError as error:
         raise InvalidInput('The question must be {"draft_id": "<id of a draft>"}.') from error
+
+
+_PREVIEWS: Final[TypeAdapter[PreviewQuestion]] = TypeAdapter(PreviewQuestion)
+
+
+def _preview_question(body: bytes) -> PreviewQuestion:
+    try:
+        return _PREVIEWS.validate_json(body)
+    except ValidationError as error:
+        raise InvalidInput("The question must name a draft, a member, or a persona and a stage.") from error
 
 
 def _problem(error: ParleyError) -> Response:

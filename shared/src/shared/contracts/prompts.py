@@ -1,4 +1,4 @@
-"""What crosses the border between a worker and prompt-builder: one question, one answer."""
+"""What crosses the border to prompt-builder: one question, one answer; a worker's, or that of somebody who looks."""
 
 from collections.abc import Iterable
 from hashlib import sha256
@@ -36,6 +36,48 @@ class Prompt(BaseModel):
     fingerprint: str
     left_out: int = 0
     """How many messages of transcripts are not shown, so that the prompt stays within its budget."""
+
+
+class DraftPreview(BaseModel):
+    """What a draft's author was shown, or will be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    draft_id: UUID
+
+
+class MemberPreview(BaseModel):
+    """What an agent would be shown on a stage now; `stage_id` None: on the one where it is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    member_id: UUID
+    stage_id: str | None = None
+
+
+class StagePreview(BaseModel):
+    """What a persona of an experiment would be shown on a stage that has just opened, with everybody there."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    experiment_id: UUID
+    persona_id: str
+    stage_id: str
+    treatment_id: str | None = None
+    """None: the arm of the first cohort in which the persona sits."""
+
+
+PreviewQuestion = DraftPreview | MemberPreview | StagePreview
+
+
+class Preview(BaseModel):
+    """A prompt for people to look at; `was_sent` says that a model was shown exactly this."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt: Prompt
+    draft_id: UUID | None = None
+    was_sent: bool = False
 
 
 def fingerprint(messages: Iterable[ChatMessage]) -> str:

@@ -231,6 +231,28 @@ class PersonaChat(Resource):
     messages: list[PersonaMessage]
 
 
+class PromptMessage(Resource):
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class PromptResource(Resource):
+    """What a model is shown, and the shape that its reply must have."""
+
+    draft_id: UUID | None
+    """The draft that it is for; null when nothing is wanted of the agent now."""
+    was_sent: bool
+    """Whether a model was shown exactly this."""
+    messages: list[PromptMessage]
+    reply_schema: dict[str, Any]
+    """The JSON Schema of the reply."""
+    purpose: str = Field(examples=["talk"])
+    fingerprint: str
+    """The SHA-256 of the messages."""
+    left_out: int = Field(examples=[0])
+    """How many of the oldest messages are not shown, so that the prompt stays within its budget."""
+
+
 class CohortResource(Resource):
     id: UUID
     path: str = Field(examples=["c1"])

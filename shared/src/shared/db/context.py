@@ -17,7 +17,7 @@ from shared.db.designs import design
 from shared.db.scenes import as_member
 from shared.db.session import Database, Row, Session
 from shared.errors import NotFound
-from shared.stage import PAGE, Ask, Json, Member, Message, StageView
+from shared.stage import PAGE, TALK, Ask, Json, Member, Message, StageView
 from shared.stages import kind_of
 
 _LONGEST_NAME: Final = 80
@@ -87,8 +87,7 @@ class PromptContext:
 
 # A member who was ready to end left that conversation in the transaction that closed the last draft saying so: of what
 # was said there afterwards the member knows nothing, however late the prompt is made.
-_CONTEXT = text(
-    """
+_ABOUT = """
     SELECT d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind, m.stage_ids, m.agent_config,
         m.experiment_id, e.version, e.seed, c.path AS cohort_path, c.treatment_id, c.variables,
         (SELECT json_agg(json_build_object(
@@ -108,7 +107,7 @@ _CONTEXT = text(
         (SELECT json_object_agg(a.stage_id, a.value) FROM members p JOIN answers a ON a.member_id = p.id
         WHERE here.scope <> 'group' AND m.kind = 'mediator' AND p.cohort_id = d.cohort_id
             AND here.scope = 'private:' || p.path AND a.key = '' AND a.valid) AS partner_pages,
-        (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{}'))
+        (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{{}}'))
             ORDER BY a.member_id, a.stage_id, a.key)
         FROM answers a
         WHERE a.cohort_id = d.cohort_id AND (a.member_id = m.id OR a.audience IS NOT NULL)
@@ -132,11 +131,24 @@ _CONTEXT = text(
             AND array_position(m.stage_ids, t.stage_id) <= array_position(m.stage_ids, d.stage_id)
             AND (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL OR x.seq <= d.as_of_seq)
             AND (gone.at IS NULL OR x.created_at <= gone.at)) AS messages
-    FROM drafts d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
+    FROM {drafts} d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
         LEFT JOIN threads here ON here.id = d.thread_id
     WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
-    """
+"""
+_CONTEXT = text(_ABOUT.format(drafts="drafts"))
+# Nobody has wanted anything of the member: as if somebody did now, whatever it is.
+_CONTEXT_NOW = text(
+    _ABOUT.format(
+        drafts="""(
+            SELECT m.id, m.id AS member_id, m.cohort_id, CAST(:stage_id AS text) AS stage_id,
+                CAST(:purpose AS text) AS purpose, CAST(NULL AS uuid) AS ask_id, CAST(NULL AS int) AS as_of_seq,
+                (SELECT t.id FROM threads t WHERE t.cohort_id = m.cohort_id AND t.stage_id = :stage_id
+                    AND (t.scope IN ('group', 'private:' || m.path) OR m.kind = 'mediator')
+                ORDER BY t.path LIMIT 1) AS thread_id
+            FROM members m WHERE :stage_id = ANY(m.stage_ids)
+        )"""
+    )
 )
 
 
@@ -149,8 +161,61 @@ async def prompt_context(session: Session, draft_id: UUID) -> PromptContext:
     row = await session.first(_CONTEXT, {"draft_id": draft_id})
     if row is None:
         raise NotFound("There is no such draft.")
+    return await _as_context(session, draft_id, row)
+
+
+_NOW = text(
+    """
+    SELECT agent_config IS NOT NULL AS is_agent, coalesce(
+        (SELECT t.stage_id FROM threads t
+        WHERE m.kind = 'mediator' AND t.cohort_id = m.cohort_id AND t.stage_id = ANY(m.stage_ids)
+        ORDER BY t.opened_at DESC, t.id LIMIT 1), m.stage_ids[m.position + 1], m.stage_ids[cardinality(m.stage_ids)]
+    ) AS stage_id
+    FROM members m WHERE m.id = :member_id
+    """
+)
+_OPEN_DRAFT = text(
+    """
+    SELECT id FROM drafts
+    WHERE member_id = :member_id AND stage_id = :stage_id AND state IN ('wanted', 'thinking', 'ready')
+    ORDER BY created_at DESC, path LIMIT 1
+    """
+)
+
+
+async def member_context(session: Session, member_id: UUID, stage_id: str | None) -> tuple[PromptContext, UUID | None]:
+    """What an agent may know that is asked now on this stage (None: where it is), and its open draft, if it has one.
+
+    Without an open draft nobody has asked it anything: the ask is to talk.
+
+    Raises:
+        NotFound: there is no such agent, or no such stage on its way.
+    """
+    row = await session.first(_NOW, {"member_id": member_id})
+    if row is None or not row.is_agent:
+        raise NotFound("There is no such agent.")
+    asked = {"member_id": member_id, "stage_id": stage_id or row.stage_id}
+    draft = await session.first(_OPEN_DRAFT, asked)
+    if draft is not None:
+        return await prompt_context(session, draft.id), draft.id
+    found = await session.first(_CONTEXT_NOW, {"draft_id": member_id, "stage_id": asked["stage_id"], "purpose": TALK})
+    if found is None:
+        raise NotFound(f"This agent does not come to a stage {asked['stage_id']!r}.")
+    return await _as_context(session, member_id, found), None
+
+
+_SENT = text("SELECT prompt FROM model_calls WHERE draft_id = :draft_id ORDER BY attempt, started_at LIMIT 1")
+
+
+async def sent_messages(session: Session, draft_id: UUID) -> Sequence[Mapping[str, str]] | None:
+    """The messages that a model was shown first for this draft; None when none was called yet."""
+    row = await session.first(_SENT, {"draft_id": draft_id})
+    return None if row is None else row.prompt
+
+
+async def _as_context(session: Session, draft_id: UUID, row: Row) -> PromptContext:
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
-    members = tuple(as_member({**fields, "profile": _as_seen(fields["profile"])}) for fields in row.members)
+    members = tuple(as_member({**fields, "profile": as_seen(fields["profile"])}) for fields in row.members)
     opened = row.opened or {}
     context = PromptContext(
         draft_id=draft_id,
@@ -192,7 +257,7 @@ def _stages_until(row: Row, stages: Sequence[StageConfig]) -> tuple[StageConfig,
     return tuple(by_id[stage_id] for stage_id in order[: order.index(row.stage_id) + 1])
 
 
-def _as_seen(profile: Mapping[str, str]) -> dict[str, str]:
+def as_seen(profile: Mapping[str, str]) -> dict[str, str]:
     """Names are chosen by those who bear them: in a prompt each is one short line, and nothing but a name."""
     return {field: _one_line(value) for field, value in profile.items()}
 

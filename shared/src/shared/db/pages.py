@@ -247,3 +247,21 @@ async def check_owned(session: Session, member_id: UUID, owner_id: UUID) -> None
     """
     if await session.first(_OWNED_MEMBER, {"member_id": member_id, "owner_id": owner_id}) is None:
         raise NotFound("There is no such participant.")
+
+
+_OWNED_DRAFT = text(
+    """
+    SELECT 1 FROM drafts d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
+    WHERE d.id = :draft_id AND e.owner_id = :owner_id
+    """
+)
+
+
+async def check_owned_draft(session: Session, draft_id: UUID, owner_id: UUID) -> None:
+    """Refuse a draft of somebody else's experiment as one that there is not.
+
+    Raises:
+        NotFound: there is no such draft, or not for this owner.
+    """
+    if await session.first(_OWNED_DRAFT, {"draft_id": draft_id, "owner_id": owner_id}) is None:
+        raise NotFound("There is no such draft.")

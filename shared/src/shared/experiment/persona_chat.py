@@ -66,7 +66,13 @@ def _as_it_chats(persona: Persona) -> dict[str, Json]:
     own: Mapping[str, Json] = fields["prompts"]
     prompt = own.get("group_chat") or _prompt(persona)
     name = persona.profile.name or persona.id
-    return {**fields, "profile": {**fields["profile"], "name": name}, "chat": {}, "prompts": {STAGE: prompt}}
+    return {
+        **fields,
+        "player": "agent",
+        "profile": {**fields["profile"], "name": name},
+        "chat": {},
+        "prompts": {STAGE: prompt},
+    }
 
 
 def _prompt(persona: Persona) -> list[Json]:

@@ -134,14 +134,14 @@ async def list_experiments(context: InContext, key: ApiKey) -> ExperimentList:
 @router.get("/experiments/{experiment_id}", summary="An experiment and how far it is")
 async def show(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
     async with context.database.transaction() as session:
-        await _owned(session, context, key, experiment_id, "read")
+        await owned(session, context, key, experiment_id, "read")
         return await _resource(session, experiment_id)
 
 
 @router.patch("/experiments/{experiment_id}", summary="Choose mock or real models")
 async def change(experiment_id: UUID, body: ExperimentChange, context: InContext, key: ApiKey) -> ExperimentResource:
     async def work(session: Session) -> ExperimentResource:
-        await _owned(session, context, key, experiment_id, "write")
+        await owned(session, context, key, experiment_id, "write")
         await experiments.set_model_mode(session, experiment_id, body.model_mode)
         return await _resource(session, experiment_id)
 
@@ -153,7 +153,7 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
     """Starting twice is starting once. Real models are refused unless everything that they need says so."""
 
     async def work(session: Session) -> ExperimentResource:
-        row = await _owned(session, context, key, experiment_id, "write")
+        row = await owned(session, context, key, experiment_id, "write")
         if row.status == "draft":
             served = await served_providers(session, context)
             check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
@@ -186,7 +186,7 @@ def check_models(
 @router.get("/experiments/{experiment_id}/cohorts", summary="The cohorts of an experiment")
 async def cohorts(experiment_id: UUID, context: InContext, key: ApiKey) -> CohortList:
     async with context.database.transaction() as session:
-        await _owned(session, context, key, experiment_id, "read")
+        await owned(session, context, key, experiment_id, "read")
         rows = await reads.cohorts(session, experiment_id)
     return CohortList(cohorts=[CohortResource.model_validate(row, from_attributes=True) for row in rows])
 
@@ -201,7 +201,7 @@ async def list_members(
     limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
 ) -> MemberList:
     async with context.database.transaction() as session:
-        await _owned(session, context, key, experiment_id, "read")
+        await owned(session, context, key, experiment_id, "read")
         rows = await reads.roster(session, experiment_id, cohort_id=cohort_id, after=after, most=limit)
     found = [_member(row) for row in rows]
     return MemberList(
@@ -263,7 +263,7 @@ async def stream(
     """The last event of each chunk has an `id`: the cursor over all cohorts. After a reconnect some events may come
     again; `cohort_id` and `stream_seq` tell them."""
     async with context.database.transaction() as session:
-        await _owned(session, context, key, experiment_id, "read")
+        await owned(session, context, key, experiment_id, "read")
         ids = await stream_reads.cohorts_of(session, experiment_id)
         newest = await stream_reads.last_of(session, ids)
     cursor = last_event_id or after
@@ -304,14 +304,14 @@ async def export(
     format: Annotated[Literal["json", "csv"] | None, Query(description="Left out: both.")] = None,
 ) -> StreamingResponse:
     async with context.database.transaction() as session:
-        await _owned(session, context, key, experiment_id, "read")
+        await owned(session, context, key, experiment_id, "read")
     async with context.exports:
         archive = await archives.pack(context.database, experiment_id, context.clock.now(), wanted=format)
     headers = {"Content-Disposition": f'attachment; filename="parley-{experiment_id}.zip"'}
     return StreamingResponse(archives.chunks(archive), headers=headers, media_type="application/zip")
 
 
-async def _owned(session: Session, context: Context, key: str, experiment_id: UUID, scope: keys.Scope) -> Any:
+async def owned(session: Session, context: Context, key: str, experiment_id: UUID, scope: keys.Scope) -> Any:
     """The row of an experiment of whoever holds the key.
 
     Raises:

@@ -1,0 +1,259 @@
+"""Prompt previews show what is really sent: before a run, during it and after it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx2
+import pytest
+import yaml
+
+from agent_worker.models.mock import MockModel
+from gateway.app import create_app
+from gateway.previews import PreviewClient
+from gateway.settings import GatewaySettings
+from prompt_builder.app import create_app as create_prompt_builder
+from shared.bus.in_process import InProcessBus
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db import keys
+from shared.db.session import Database
+from tests.flows.drain import DrainLab
+
+pytestmark = pytest.mark.postgres
+
+FILE = """
+parley: 1
+name: Everything
+seed: 5
+variables: {town: Altmere}
+stages:
+  - {id: welcome, kind: info, lines: ["Welcome to {{town}}."]}
+  - id: before
+    kind: survey
+    questions: [{id: why, kind: text, title: "Why?"}, {id: sure, kind: check, title: "Sure?"}]
+  - {id: race, kind: group_chat, max_agent_run: 3}
+  - {id: draw, kind: group_chat, turn_taking: select, max_agent_run: 3}
+  - id: one
+    kind: survey
+    ask: sequential
+    questions: [{id: a, kind: text, title: "A?"}, {id: b, kind: text, title: "B?"}]
+  - {id: alone, kind: private_chat}
+  - {id: game, kind: matrix_game, horizon: {type: fixed, rounds: 2}}
+personas:
+  - {id: ann, profile: {name: "Ann: [x]"}, text: "You live in {{town}}."}
+  - id: bob
+    prompts:
+      group_chat:
+        - {type: text, text: Be Bob.}
+        - {type: group, shuffle: {}, items: [{type: text, text: A}, {type: text, text: B}, {type: text, text: C}]}
+        - {type: stage_context, stage: all}
+        - {type: task}
+  - {id: mo, text: Be strict.}
+cohorts: [{seats: [{persona: ann}, {persona: bob}], mediators: [mo]}]
+treatments:
+  - {id: cold, variables: {town: Frost}}
+  - {id: warm, personas: {ann: {text: You are warm.}}}
+"""
+
+Messages = list[dict[str, str]]
+
+
+class LookingModel(MockModel):
+    """The mock; whatever it is shown, it looks up the preview of at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[tuple[str, Messages]] = []
+        self.look: Any = None
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        messages = [{"role": message.role, "content": message.content} for message in request.messages]
+        self.sent.append((request.path, messages))
+        await self.look(request.path.rpartition("/call:")[0], messages)
+        return await super().reply(request)
+
+
+@asynccontextmanager
+async def an_api(database: Database, lab: DrainLab) -> AsyncIterator[httpx2.AsyncClient]:
+    """The gateway as its owner calls it, with the prompt builder behind it."""
+    transport = httpx2.ASGITransport(create_prompt_builder(database))
+    previews = PreviewClient(httpx2.AsyncClient(transport=transport, base_url="http://prompts"))
+    app = create_app(database, InProcessBus(), lab.clock, GatewaySettings(), environ={}, previews=previews)
+    async with database.transaction() as session:
+        key = await keys.create_key(session, "Ellen", lab.clock.now())
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app), base_url="http://lab", headers=headers
+    ) as client:
+        yield client
+    await previews.aclose()
+
+
+@pytest.fixture
+async def looking(database: Database) -> AsyncIterator[tuple[DrainLab, LookingModel, httpx2.AsyncClient]]:
+    model = LookingModel()
+    lab = DrainLab(database, models={"mock": model})
+    async with an_api(database, lab) as client:
+        yield lab, model, client
+
+
+async def created(client: httpx2.AsyncClient, document: str = FILE) -> str:
+    answer = await client.post("/v1/experiments", content=document, headers={"Content-Type": "application/yaml"})
+    assert answer.status_code == 201, answer.text
+    experiment_id: str = answer.json()["id"]
+    return experiment_id
+
+
+async def test_a_preview_of_an_open_draft_is_what_is_sent_and_stays_what_was_sent(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    lab, model, client = looking
+    seen = 0
+
+    async def look(draft_path: str, messages: Messages) -> None:
+        nonlocal seen
+        [draft] = await lab.rows("SELECT id, member_id, stage_id FROM drafts WHERE path = :path", path=draft_path)
+        addresses = (f"/v1/drafts/{draft.id}/prompt", f"/v1/members/{draft.member_id}/prompt?stage={draft.stage_id}")
+        for address in addresses:
+            shown = (await client.get(address)).json()
+            assert (shown["draft_id"], shown["was_sent"]) == (str(draft.id), False)
+            assert shown["messages"] == messages
+        seen += 1
+
+    model.look = look
+    await client.post(f"/v1/experiments/{await created(client)}/start")
+    await lab.drain()
+    calls = await lab.rows("SELECT draft_id, prompt FROM model_calls WHERE attempt = 1")
+    after = [(await client.get(f"/v1/drafts/{call.draft_id}/prompt")).json() for call in calls]
+
+    assert seen == len(model.sent) >= 12
+    assert [(one["was_sent"], one["messages"]) for one in after] == [(True, call.prompt) for call in calls]
+
+
+@pytest.mark.parametrize("treatment", ["cold", "warm"])
+async def test_a_preview_before_the_start_is_what_is_sent_first(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], treatment: str
+) -> None:
+    lab, model, client = looking
+    document = yaml.safe_load(FILE)
+    stages = {stage["id"]: stage for stage in document["stages"]}
+    document["cohorts"][0]["treatment"] = treatment
+
+    async def look(*_: Any) -> None:
+        return None
+
+    model.look = look
+    for persona, stage, path in (
+        ("ann", "before", "c1/m1/before"),
+        ("bob", "before", "c1/m2/before"),
+        ("mo", "race", "c1/med1/race"),
+        ("ann", "draw", "/draw/"),
+        ("ann", "one", "c1/m1/one"),
+        ("mo", "alone", "c1/alone/m1/med1/start"),
+        ("ann", "game", "c1/m1/game"),
+    ):
+        # The stage comes first, so that nothing was said or answered before.
+        file = {**document, "stages": [stages["welcome"], stages[stage]]}
+        experiment_id = await created(client, yaml.safe_dump(file))
+        asked = {"persona": persona, "stage": stage}
+        shown = (await client.get(f"/v1/experiments/{experiment_id}/prompt", params=asked)).json()
+        same_arm = await client.get(f"/v1/experiments/{experiment_id}/prompt", params={**asked, "treatment": treatment})
+        model.sent.clear()
+        await client.post(f"/v1/experiments/{experiment_id}/start")
+        await lab.drain()
+        sent = [messages for at, messages in model.sent if path in at]
+        assert sent, [at for at, _ in model.sent]
+        if stage == "draw":
+            # Whoever is drawn speaks first: some are shown the same words, about themselves.
+            assert _task(shown["messages"]) == _task(sent[0])
+        else:
+            assert shown["messages"] == sent[0]
+        assert same_arm.json()["messages"] == shown["messages"]
+
+
+def _task(messages: Messages) -> str:
+    return messages[1]["content"].partition("# Your task")[2]
+
+
+async def test_an_agent_to_whom_nothing_is_to_be_said_is_shown_what_it_would_be_asked(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    lab, _, client = looking
+    experiment_id = await created(client)
+    await client.post(f"/v1/experiments/{experiment_id}/start")
+    members = {row.path: row.id for row in await lab.rows("SELECT id, path FROM members")}
+
+    talk = (await client.get(f"/v1/members/{members['c1/med1']}/prompt", params={"stage": "race"})).json()
+    page = (await client.get(f"/v1/members/{members['c1/m1']}/prompt", params={"stage": "before"})).json()
+    info = await client.get(f"/v1/members/{members['c1/m1']}/prompt")
+
+    assert (talk["purpose"], talk["draft_id"]) == ("mediate", None)
+    assert "Why?" in page["messages"][1]["content"]
+    assert page["reply_schema"]["properties"]
+    assert (info.status_code, info.json()["detail"]) == (404, "Nothing is asked of a model here.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"persona": "eve", "stage": "race"}, "'eve'"),
+        ({"persona": "ann", "stage": "nowhere"}, "'nowhere'"),
+        ({"persona": "ann", "stage": "race", "treatment": "hot"}, "'hot'"),
+        ({"persona": "ann", "stage": "welcome"}, "Nothing is asked of a model here."),
+    ],
+)
+async def test_what_there_is_not_is_not_found_and_says_what(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], asked: dict[str, str], said: str
+) -> None:
+    _, _, client = looking
+
+    answer = await client.get(f"/v1/experiments/{await created(client)}/prompt", params=asked)
+
+    assert answer.status_code == 404
+    assert said in answer.json()["detail"]
+
+
+async def test_prompts_are_for_the_owner_of_the_experiment(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    lab, model, client = looking
+
+    async def look(*_: Any) -> None:
+        return None
+
+    model.look = look
+    experiment_id = await created(client)
+    await client.post(f"/v1/experiments/{experiment_id}/start")
+    await lab.drain()
+    [draft, *_] = await lab.rows("SELECT id, member_id FROM drafts")
+    async with lab.database.transaction() as session:
+        stranger = await keys.create_key(session, "Sam", lab.clock.now())
+    addresses = (
+        f"/v1/drafts/{draft.id}/prompt",
+        f"/v1/members/{draft.member_id}/prompt?stage=race",
+        f"/v1/experiments/{experiment_id}/prompt?persona=ann&stage=race",
+    )
+
+    refused = await asyncio.gather(
+        *(client.get(address, headers={"Authorization": f"Bearer {stranger}"}) for address in addresses)
+    )
+
+    assert [answer.status_code for answer in refused] == [404] * 3
+    assert (await client.get(f"/v1/drafts/{uuid4()}/prompt")).status_code == 404
+    assert (await client.get(f"/v1/members/{UUID(int=0)}/prompt")).status_code == 404
+
+
+async def test_a_gateway_without_a_prompt_builder_says_so(database: Database) -> None:
+    lab = DrainLab(database)
+    app = create_app(database, InProcessBus(), lab.clock, GatewaySettings(), environ={})
+    async with database.transaction() as session:
+        key = await keys.create_key(session, "Ellen", lab.clock.now())
+    headers, transport = {"Authorization": f"Bearer {key}"}, httpx2.ASGITransport(app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://lab", headers=headers) as client:
+        answer = await client.get(
+            f"/v1/experiments/{await created(client)}/prompt", params={"persona": "ann", "stage": "race"}
+        )
+
+    assert (answer.status_code, answer.json()["can_retry"]) == (503, True)
