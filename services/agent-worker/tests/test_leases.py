@@ -107,3 +107,50 @@ async def test_a_call_whose_lease_was_taken_over_is_broken_off(database: Databas
 
     assert model.was_broken_off
     assert not await lab.rows("SELECT 1 FROM answers")
+
+
+MANY = """
+parley: 1
+name: Many
+personas: [{id: ada}]
+stages: [{id: q, kind: survey, questions: [{id: why, kind: text, title: Why}]}]
+cohorts: [{count: 12, seats: [{persona: ada}]}]
+"""
+
+
+async def wanted_drafts(database: Database) -> tuple[DrainLab, list[UUID]]:
+    lab = DrainLab(database)
+    await lab.start(MANY)
+    await only_steps(lab)
+    return lab, [row.id for row in await lab.rows("SELECT id FROM drafts ORDER BY path")]
+
+
+async def test_drafts_that_many_take_together_at_the_same_time_are_leased_once_each(database: Database) -> None:
+    lab, wanted = await wanted_drafts(database)
+    until = lab.clock.now() + timedelta(seconds=30)
+
+    async def take(draft_ids: list[UUID]) -> list[UUID]:
+        async with database.transaction() as session:
+            leased, _ = await drafts.lease_many(session, draft_ids, uuid4(), lab.clock.now(), until)
+        return [draft_id for draft_id, lease in leased.items() if lease is not None]
+
+    taken = await asyncio.gather(*(take(wanted[turn:] + wanted[:turn]) for turn in range(8)))
+
+    assert sorted(draft_id for one in taken for draft_id in one) == sorted(wanted)
+
+
+async def test_a_draft_that_somebody_holds_is_passed_over_and_one_that_is_done_is_looked_at(database: Database) -> None:
+    lab, (held, done, *others) = await wanted_drafts(database)
+    until = lab.clock.now() + timedelta(seconds=30)
+    await lab.rows("UPDATE drafts SET state = 'failed' WHERE id = :id RETURNING id", id=done)
+
+    async with database.transaction() as holder:
+        await holder.connection.exec_driver_sql(f"SELECT FROM drafts WHERE id = '{held}' FOR UPDATE")
+        async with database.transaction() as session:
+            leased, passed_over = await drafts.lease_many(
+                session, [held, done, *others], uuid4(), lab.clock.now(), until
+            )
+
+    assert passed_over == [held]
+    assert leased[done] is None
+    assert {draft_id for draft_id, lease in leased.items() if lease is not None} == set(others)

@@ -44,6 +44,7 @@ def a_cohort(*members: Attendee, pace: str = "live") -> CohortState:
         design=Resolved(treatment_id=None, stages=(), personas={}, variables={}),
         members=members,
         draws={},
+        states={},
         threads=(),
         as_of=0,
     )

@@ -374,20 +374,23 @@ async def write_scripted(
 
 
 _KEEP_STATE = text(
-    """
-    UPDATE cohort_stages SET state = CAST(:state AS jsonb)
-    WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND state IS DISTINCT FROM CAST(:state AS jsonb)
-    """
+    "UPDATE cohort_stages SET state = CAST(:state AS jsonb) WHERE cohort_id = :cohort_id AND stage_id = :stage_id"
 )
 
 
 async def keep_state(
     session: Session, cohort: CohortState, stage_id: str, state: Mapping[str, Json], now: datetime
-) -> bool:
-    """Keep what the kind made of all answers, and tell people when it has changed; returns whether it has."""
-    params = {"cohort_id": cohort.id, "stage_id": stage_id, "state": as_json(state)}
-    if not await session.run(_KEEP_STATE, params):
-        return False
+) -> None:
+    """Keep what the kind made of all answers, and tell people that there is something new to see.
+
+    The caller holds the cohort's lock.
+    """
+    if cohort.states.get(stage_id) == state:
+        return
+    await session.run(_KEEP_STATE, {"cohort_id": cohort.id, "stage_id": stage_id, "state": as_json(state)})
+    people = _who_are_people(cohort.members)
+    if not people:
+        return
     session.record(
         Event(
             experiment_id=cohort.experiment_id,
@@ -398,12 +401,11 @@ async def keep_state(
             subject=f"{cohort.path}/{stage_id}",
             payload={"stage_id": stage_id},
             public={"stage_id": stage_id},
-            audience=_who_are_people(cohort.members),
+            audience=people,
             at=now,
         )
     )
     session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
-    return True
 
 
 def _who_are_people(members: Iterable[Attendee]) -> list[UUID]:

@@ -85,24 +85,31 @@ _TAKE = """
             AND (d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now)
         RETURNING d.*
     )
-    SELECT d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id, d.stage_id, d.purpose, d.provider,
-        d.attempts, d.as_of_seq, coalesce(k.key, '') AS key, m.path AS member_path, m.kind AS member_kind,
-        m.agent_config, m.experiment_id,
+    SELECT {looked_at} AS looked_at, d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id,
+        d.stage_id, d.purpose, d.provider, d.attempts, d.as_of_seq, coalesce(k.key, '') AS key,
+        m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
         e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms,
         before.calls_made, before.first_called_at
-    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, leased d
-        JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
-        JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
+    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, {taken}
+        LEFT JOIN members m ON m.id = d.member_id LEFT JOIN experiments e ON e.id = m.experiment_id
+        LEFT JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
         LEFT JOIN asks k ON k.id = d.ask_id
         CROSS JOIN LATERAL (SELECT count(*) AS calls_made, min(x.started_at) AS first_called_at
             FROM model_calls x WHERE x.draft_id = d.id) before
 """
-_LEASE = text(_TAKE.format(mine="", chosen="= :draft_id"))
+_LEASE = text(_TAKE.format(mine="", chosen="= :draft_id", looked_at="d.id", taken="leased d"))
 # Whoever takes several waits for none of them: holding one and waiting for another could wait for ever.
 _MINE = """mine AS (
         SELECT id FROM drafts WHERE id = ANY(:draft_ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
     ),"""
-_LEASE_MANY = text(_TAKE.format(mine=_MINE, chosen="IN (SELECT id FROM mine)"))
+_LEASE_MANY = text(
+    _TAKE.format(
+        mine=_MINE,
+        chosen="IN (SELECT id FROM mine)",
+        looked_at="x.id",
+        taken="mine x LEFT JOIN leased d ON d.id = x.id",
+    )
+)
 
 
 async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, until: datetime) -> Lease | None:
@@ -117,9 +124,11 @@ async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, un
 async def lease_many(
     session: Session, draft_ids: Collection[UUID], owner: UUID, now: datetime, until: datetime
 ) -> tuple[dict[UUID, Lease | None], list[UUID]]:
-    """`lease` for each of these drafts, and the drafts that were passed over, perhaps because somebody holds them."""
+    """`lease` for each of these drafts, and the drafts that were passed over because somebody holds them."""
     rows = await session.all(_LEASE_MANY, {"draft_ids": list(draft_ids), "owner": owner, "now": now, "until": until})
-    leased = {row.id: await _lease_or_closing(session, row, owner, now) for row in rows}
+    leased = {
+        row.looked_at: None if row.id is None else await _lease_or_closing(session, row, owner, now) for row in rows
+    }
     return leased, [draft_id for draft_id in draft_ids if draft_id not in leased]
 
 

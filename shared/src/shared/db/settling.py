@@ -75,6 +75,8 @@ class CohortState:
     members: tuple[Attendee, ...]
     draws: Mapping[str, Mapping[str, Json]]
     """What was drawn, by unlocked stage."""
+    states: Mapping[str, Mapping[str, Json]]
+    """What everybody's answers came to at the last look, by stage; for stages with shared asks."""
     threads: tuple[OpenThread, ...]
     as_of: int
     """The counter of the cohort's events up to which this state is known to be true."""
@@ -98,7 +100,8 @@ _STATE = text(
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
             'provider', m.provider, 'script', m.agent_config -> 'script') ORDER BY m.path)
         FROM members m WHERE m.cohort_id = :cohort_id) AS members,
-        (SELECT jsonb_object_agg(s.stage_id, s.draws) FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS draws,
+        (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
+        FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS opened,
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
             'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready') ORDER BY t.path)
         FROM threads t WHERE t.cohort_id = :cohort_id) AS threads
@@ -120,6 +123,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     if row is None or as_of is None:
         return None
     state = await session.one(_STATE, {"cohort_id": cohort_id})
+    opened = state.opened or {}
     return CohortState(
         id=row.id,
         path=row.path,
@@ -130,7 +134,8 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         status=row.status,
         design=await design(session, row.experiment_id, row.version, row.treatment_id),
         members=tuple(_attendee(member) for member in state.members or ()),
-        draws=state.draws or {},
+        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
+        states={stage_id: kept for stage_id, (_, kept) in opened.items() if kept is not None},
         threads=tuple(_thread(thread) for thread in state.threads or ()),
         as_of=as_of.as_of,
     )
