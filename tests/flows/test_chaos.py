@@ -22,7 +22,7 @@ from shared.db.members import end_member, lock_standing, move_on
 from shared.db.session import Database, Session
 from shared.db.settling import CohortBusy
 from shared.db.watch import find_stuck
-from shared.errors import Conflict, NotFound, Unavailable
+from shared.errors import Conflict, InvalidInput, NotFound, Unavailable
 from tests.flows.drain import DrainLab
 
 CHAOS = """
@@ -201,7 +201,10 @@ class Chaos:
                 await move_on(session, standing, self._lab.clock.now(), cause="test")
 
     async def _be_done_with_topic(self) -> None:
-        await self._in_some_thread(go_on_in_thread)
+        topic = self._rng.choice(("cost", "route", "night"))
+        await self._in_some_thread(
+            lambda session, thread_id, person_id, now: go_on_in_thread(session, thread_id, person_id, topic, now)
+        )
 
     async def _call_off(self) -> None:
         await self._in_some_thread(call_off_in_thread)
@@ -258,7 +261,7 @@ async def _nothing() -> None:
 
 async def _refused(act: Callable[[], Awaitable[object]]) -> None:
     """Do it, unless the lab says no: that is an answer."""
-    with suppress(CohortBusy, Conflict, NotFound, Unavailable):
+    with suppress(CohortBusy, Conflict, InvalidInput, NotFound, Unavailable):
         await act()
 
 

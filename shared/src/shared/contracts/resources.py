@@ -452,6 +452,13 @@ class MessageRequest(Request):
     """The message in the same thread that this one answers."""
 
 
+class GoOnRequest(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"topic": "cost"}]})
+
+    topic: StorableText = Field(min_length=1, max_length=100)
+    """The topic that the person is done with, so that saying so again says nothing about the next one."""
+
+
 class Author(Resource):
     id: UUID
     profile: ProfileResource

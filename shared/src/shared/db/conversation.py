@@ -36,7 +36,7 @@ from shared.conversation import (
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import AROUND, LAST, around_params, lock_scene, locked_thread, scene_of, turn_row
 from shared.db.session import FLUSH, Event, Row, Session, as_json
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, InvalidInput, NotFound, Problem
 from shared.quotes import quote_of
 from shared.stage import Member
 from shared.stages import kind_of
@@ -428,14 +428,25 @@ async def wake_thread(session: Session, thread_id: UUID, number: int, now: datet
         await advance(session, await _write(session, scene, change, "timer"), cause="timer")
 
 
-async def go_on_in_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime) -> None:
-    """A person is done with the current topic; saying so twice is saying it once. Locks the thread.
+async def go_on_in_thread(session: Session, thread_id: UUID, member_id: UUID, topic: str, now: datetime) -> None:
+    """A person is done with this topic; saying so twice, or when the next one has begun, changes nothing.
+
+    Locks the thread.
 
     Raises:
         NotFound: there is no such thread, or not for this member.
+        InvalidInput: the conversation has no such topic.
         Conflict: the thread is over or has no further topic, or the person is not (or no longer) in it.
     """
     scene, member = await _talking(session, thread_id, member_id, now)
+    topics = [topic_id for topic_id, _ in kind_of(scene.stage).topics(scene.stage)]
+    if topics and topic not in topics:
+        problem = Problem("topic", repr(topic), f"one of {', '.join(topics)}")
+        raise InvalidInput("The conversation has no such topic.", [problem])
+    if topics and topics.index(topic) < scene.turn.topic:
+        return
+    if topics and topics.index(topic) > scene.turn.topic:
+        raise Conflict("That topic has not begun yet.", reason="not_yet")
     if not has_more_topics(scene):
         raise Conflict("No further topic follows: go on to the next page when you are done.", reason="no_more_topics")
     change = go_on(scene, member)

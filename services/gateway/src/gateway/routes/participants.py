@@ -20,6 +20,7 @@ from shared.contracts.resources import (
     AdvanceRequest,
     AnsweredAsk,
     AnswerRequest,
+    GoOnRequest,
     Joined,
     JoinRequest,
     Me,
@@ -248,12 +249,12 @@ async def post_message(thread_id: UUID, body: MessageRequest, context: InContext
 
 
 @router.post("/me/threads/{thread_id}/go-on", status_code=204, summary="Be done with the current topic")
-async def go_on(thread_id: UUID, context: InContext, token: MemberToken) -> None:
+async def go_on(thread_id: UUID, body: GoOnRequest, context: InContext, token: MemberToken) -> None:
     """When all who take part are done, the next topic begins. Saying so twice is saying it once."""
 
     async def work(session: Session) -> None:
         person = await reads.bearer(session, hash_token(token))
-        await conversation.go_on_in_thread(session, thread_id, person.member_id, context.clock.now())
+        await conversation.go_on_in_thread(session, thread_id, person.member_id, body.topic, context.clock.now())
 
     await context.decide(work)
 
