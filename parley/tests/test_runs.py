@@ -1,6 +1,7 @@
 """Whole runs in an embedded lab: to the end, stuck, failing, stopped and resumed, and kept out of each other's way."""
 
 import asyncio
+import csv
 import json
 import re
 import signal
@@ -13,6 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from shared.testing.workbooks import base_values, task_row, with_setting, xlsx_of
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 BeginParley = Callable[..., "subprocess.Popen[str]"]
@@ -228,3 +230,50 @@ def test_up_serves_until_ctrl_c_and_keeps_other_labs_out(
     assert lab.wait() == 0
     key = data_dir / "api-key"
     assert key.stat().st_mode & 0o777 == 0o600
+
+
+def workbook_of_two_permutations(folder: Path) -> None:
+    values = with_setting(base_values(), experiment_id="twice")
+    values["constants"].append(["tokens", "[5, 10]"])
+    values["interview_prompts"][2] = task_row(
+        "t1", llm_text="You own {{tokens}} tokens. How many do you give?", response_options="(0, {{tokens}})",
+        var_name="give", var_type="integer", validate_response=1,
+    )  # fmt: skip
+    (folder / "twice.xlsx").write_bytes(xlsx_of(values))
+
+
+def test_a_workbook_runs_to_its_end_an_experiment_for_each_permutation(
+    parley: Parley, tmp_path: Path, data_dir: Path
+) -> None:
+    workbook_of_two_permutations(tmp_path)
+
+    result = parley("run", "twice.xlsx", "--models", "mock", "--data-dir", data_dir)
+
+    assert result.returncode == 0, result.stderr
+    assert "Unfinished experiments" not in result.stdout
+    for number, most in ((1, 5), (2, 10)):
+        (folder,) = (tmp_path / "results" / f"twice-{number}").iterdir()
+        with (folder / "participants.csv").open(newline="", encoding="utf-8") as file:
+            given = [int(row["interview.give"]) for row in csv.DictReader(file)]
+        assert len(given) == 12
+        assert all(0 <= one <= most for one in given)
+
+
+def test_a_finished_workbook_has_nothing_to_resume(parley: Parley, tmp_path: Path, data_dir: Path) -> None:
+    workbook_of_two_permutations(tmp_path)
+    parley("run", "twice.xlsx", "--models", "mock", "--data-dir", data_dir)
+
+    again = parley("run", "twice.xlsx", "--models", "mock", "--data-dir", data_dir, "--resume")
+
+    assert again.returncode == 2
+    assert "There is nothing to resume" in again.stderr
+
+
+def test_what_is_wrong_in_a_workbook_is_told_before_anything_starts(parley: Parley, tmp_path: Path) -> None:
+    (tmp_path / "bad.xlsx").write_bytes(xlsx_of(with_setting(base_values(), num_sessions=7)))
+
+    result = parley("run", "bad.xlsx")
+
+    assert result.returncode == 2
+    assert "experimental_setting!B7" in result.stderr
+    assert not (tmp_path / ".parley").exists()

@@ -25,7 +25,7 @@ app = typer.Typer(
 )
 
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file, YAML or JSON.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML or JSON) or a workbook.")]
 ModelsOption = Annotated[
     Literal["mock", "real"] | None,
     typer.Option("--models", help="Which models speak: made-up replies that cost nothing, or real ones. [the file's]"),

@@ -7,12 +7,14 @@ from pathlib import Path
 from parley import run_folder
 from parley.experiment_file import ExperimentFile, Models, chosen_mode, kept_mode, mode_asked_for, read_file
 from parley.lab_database import LabDatabase
-from parley.run_folder import Run
+from parley.run_folder import NothingToResume, Run
+from parley.workbook_file import is_workbook, read_workbook
 from shared.contracts.experiment import ModelMode
 from shared.db import experiments, personas
 from shared.db.session import Row, Session
 from shared.errors import InvalidInput, NotFound
 from shared.experiment import Experiment
+from shared.importers.workbook import compile_workbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +44,40 @@ class Plan:
     run: Run | None
 
 
-def plan_of(order: Order, path: Path) -> Plan:
-    """The plan of what was ordered.
+def plans_of(order: Order, path: Path) -> list[Plan]:
+    """The plans of what was ordered: one for an experiment file, one for each permutation of a workbook.
 
     Raises:
         InvalidInput: it is refused.
     """
-    file = read_file(path)
-    sketch = file.sketch()
-    file_hash = experiments.document_hash(sketch)
     run_folder.require_writable(order.out)
-    run = run_folder.latest_unfinished(order.out, sketch.name, path, file_hash) if order.resume else None
-    plan = Plan(file, sketch, file_hash, _stored_mode(run) if run else mode_asked_for(sketch, order.models), run)
-    return plan if file.named else _let_through(order, plan)
+    if is_workbook(path):
+        return _plans_of_workbook(order, path)
+    file = read_file(path)
+    plan = _plan(order, file, file.sketch())
+    return [plan if file.named else _let_through(order, plan)]
+
+
+def _plan(order: Order, file: ExperimentFile, sketch: Experiment) -> Plan:
+    file_hash = experiments.document_hash(sketch)
+    run = run_folder.latest_unfinished(order.out, sketch.name, file.path, file_hash) if order.resume else None
+    return Plan(file, sketch, file_hash, _stored_mode(run) if run else mode_asked_for(sketch, order.models), run)
+
+
+def _plans_of_workbook(order: Order, path: Path) -> list[Plan]:
+    """To resume it is to go on with those permutations that are not finished, and to begin those that were not."""
+    file = ExperimentFile(path, {})
+    designs = compile_workbook(read_workbook(path))
+    has_begun = any(run_folder.was_begun(order.out, one.name) for one in designs)
+    plans: list[Plan] = []
+    for one in designs:
+        is_new = has_begun and not run_folder.was_begun(order.out, one.name)
+        try:
+            plans.append(_let_through(order, _plan(replace(order, resume=False) if is_new else order, file, one)))
+        except NothingToResume:
+            if one is designs[-1] and not plans:
+                raise
+    return plans
 
 
 def _stored_mode(run: Run) -> ModelMode:

@@ -83,16 +83,26 @@ def write(run: Run) -> None:
     os.replace(partial, run.folder / RECORD)
 
 
+def was_begun(out: Path, name: str) -> bool:
+    """Whether there is a run of this experiment, finished or not."""
+    return any(_runs(out / slug(name)))
+
+
+class NothingToResume(InvalidInput):
+    """No run of this experiment is unfinished."""
+
+
 def latest_unfinished(out: Path, name: str, file: Path, file_hash: str) -> Run:
     """The run that `--resume` goes on with.
 
     Raises:
-        InvalidInput: there is none, or the newest one was made from something else than the file says now.
+        NothingToResume: there is none.
+        InvalidInput: the newest one was made from something else than the file says now.
     """
     experiment_folder = out / slug(name)
     run = next((run for run in _runs(experiment_folder) if run.status != FINISHED), None)
     if run is None:
-        raise InvalidInput(f"There is nothing to resume: no unfinished run of {file} is in {experiment_folder}.")
+        raise NothingToResume(f"There is nothing to resume: no unfinished run of {file} is in {experiment_folder}.")
     if run.file_hash != file_hash:
         raise InvalidInput(
             f"The latest unfinished run, {run.folder}, was begun with another file or another version of it: "

@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, TypeVar
@@ -19,7 +19,7 @@ from parley.experiment_file import has_open_seats
 from parley.following import Ending, Follower
 from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
-from parley.plans import Order, Plan, begun_experiment, plan_of, with_library
+from parley.plans import Order, Plan, begun_experiment, plans_of, with_library
 from parley.run_folder import Run
 from parley.screen import Screen, conversation_line, progress_line
 from shared.db import experiments
@@ -44,31 +44,31 @@ def execute(order: Order) -> int:
         ParleyError: it was refused, before anything has started whenever that is possible.
     """
     servers = read_settings(ServerSettings)
-    plan = None if order.file is None else plan_of(order, order.file)
+    plans = [] if order.file is None else plans_of(order, order.file)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_execute(order, plan, servers))
+        return runner.run(_execute(order, plans, servers))
 
 
-def _port(order: Order, plan: Plan | None) -> int | None:
-    if order.port is None and plan is not None and has_open_seats(plan.experiment):
+def _port(order: Order, plans: Sequence[Plan]) -> int | None:
+    if order.port is None and any(has_open_seats(plan.experiment) for plan in plans):
         return DEFAULT_PORT
     return order.port
 
 
-def _mock_only(order: Order, plan: Plan | None) -> bool:
+def _mock_only(order: Order, plans: Sequence[Plan]) -> bool:
     """What was left unfinished in the data directory goes on too: without a word for real models, none is called."""
     if order.models == "mock":
         return True
-    return not order.keep_serving and plan is not None and plan.model_mode == "mock"
+    return not order.keep_serving and bool(plans) and all(plan.model_mode == "mock" for plan in plans)
 
 
-async def _execute(order: Order, plan: Plan | None, servers: ServerSettings) -> int:
+async def _execute(order: Order, plans: Sequence[Plan], servers: ServerSettings) -> int:
     lab = EmbeddedLab(
         order.data_dir,
         servers=servers,
         environ=os.environ,
-        port=_port(order, plan),
-        mock_only=_mock_only(order, plan),
+        port=_port(order, plans),
+        mock_only=_mock_only(order, plans),
     )
     lab.directory.make()
     with Screen() as screen, logging_to(lab.directory.log, errors_to(screen, lab.directory.log)):
@@ -78,9 +78,8 @@ async def _execute(order: Order, plan: Plan | None, servers: ServerSettings) -> 
         )
         screen.notice("Starting the lab ...", style="dim")
         async with lab:
-            if plan is not None and plan.file.named:
-                plan = await with_library(order, plan, lab)
-            return await _in_lab(order, plan, lab, screen, interrupts)
+            plans = [await with_library(order, plan, lab) if plan.file.named else plan for plan in plans]
+            return await _in_lab(order, plans, lab, screen, interrupts)
 
 
 def errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
@@ -95,17 +94,17 @@ def errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
     return tell
 
 
-async def _in_lab(order: Order, plan: Plan | None, lab: EmbeddedLab, screen: Screen, interrupts: Interrupts) -> int:
+async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen, interrupts: Interrupts) -> int:
     _say_where(lab, screen)
     code = FINISHED
-    if plan is not None:
-        experiment_run = _ExperimentRun(order, plan, lab, screen)
+    if plans:
+        runs = [_ExperimentRun(order, plan, lab, screen) for plan in plans]
         try:
-            code = await interrupts.unless(while_ours(lab, experiment_run.to_its_end()))
+            code = await interrupts.unless(while_ours(lab, _all_to_their_end(runs)))
         except Interrupted as interrupted:
             screen.end_progress()
-            if experiment_run.has_begun:
-                _say_how_to_go_on(order, plan, screen)
+            if any(one.has_begun for one in runs):
+                _say_how_to_go_on(order, plans[0], screen)
             return interrupted.exit_code
     if order.keep_serving:
         screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
@@ -114,6 +113,14 @@ async def _in_lab(order: Order, plan: Plan | None, lab: EmbeddedLab, screen: Scr
         except Interrupted:
             return code
     return code
+
+
+async def _all_to_their_end(runs: "Sequence[_ExperimentRun]") -> int:
+    """Run them at the same time; returns the worst of their exit codes."""
+    # All are recorded before any is started, so that all can be resumed.
+    begun = [(one, await one.begin()) for one in runs]
+    names = [one.name for one in runs]
+    return max(await asyncio.gather(*(one.to_its_end(run, names) for one, run in begun)))
 
 
 async def while_ours(lab: EmbeddedLab, work: Coroutine[Any, Any, ResultT]) -> ResultT:
@@ -165,13 +172,21 @@ class _ExperimentRun:
         self._database = lab.database
         self.has_begun = plan.run is not None
 
-    async def to_its_end(self) -> int:
+    @property
+    def name(self) -> str:
+        return self._plan.experiment.name
+
+    async def begin(self) -> Run:
+        """The run that is gone on with, or a new one, recorded and not started yet."""
+        return await self._resumed(self._plan.run) if self._plan.run is not None else await self._begun()
+
+    async def to_its_end(self, run: Run, together_with: Collection[str]) -> int:
+        """Start or go on with the run; `together_with` names the experiments of the same file."""
         began = monotonic()
-        run = await self._resumed(self._plan.run) if self._plan.run is not None else await self._begun()
         follower = Follower(self._database, run.experiment_id, self._screen)
         if self._plan.run is not None:
             await follower.skip_what_was()
-        await self._start(run.experiment_id)
+        await self._start(run.experiment_id, together_with)
         await self._say_who_is_awaited(run.experiment_id)
         ending = await follower.until_over()
         self._screen.end_progress()
@@ -211,12 +226,13 @@ class _ExperimentRun:
         models = f"{mode} models" + (f" (the file says {self._plan.experiment.model_mode})" if says_other else "")
         self._screen.notice(f"{text}, with {models}, pace {self._plan.experiment.pace}.", style="bold")
 
-    async def _start(self, experiment_id: UUID) -> None:
+    async def _start(self, experiment_id: UUID, together_with: Collection[str]) -> None:
         async with self._database.transaction() as session:
             row = await experiments.find(session, experiment_id)
             if row.status == "draft":
                 await experiments.start(session, experiment_id, self._lab.clock.now())
-            others = await others_running(session, experiment_id, self._lab.served_modes)
+            running = await others_running(session, experiment_id, self._lab.served_modes)
+        others = [name for name in running if name not in together_with]
         if others:
             self._screen.notice(
                 f"Unfinished experiments in this lab go on as well: {', '.join(map(repr, others[:5]))}"
