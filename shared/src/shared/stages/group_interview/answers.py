@@ -1,7 +1,9 @@
 """What is stored of a reply, what shape a model's reply must have, and the page that a member's replies come to."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any, Final
 from uuid import UUID
 
@@ -101,11 +103,18 @@ def _score(value: Json, want: Wanted) -> float | None:
 
 def shape(want: Wanted, order: list[int] | None) -> type[BaseModel]:
     """The fields of a reply. A provider is told the options; what comes is compared by the rules of this kind."""
-    response = Annotated[bool | int | float | Text, WithJsonSchema(_response_schema(want, order))]
+    schema = json.dumps(_response_schema(want, order))
+    return _shape(schema, asks_reasoning=want.task.ask_reasoning, asks_score=want.task.ask_score)
+
+
+@lru_cache(maxsize=1024)
+def _shape(response_schema: str, *, asks_reasoning: bool, asks_score: bool) -> type[BaseModel]:
+    """Made once for all who are asked alike: a model takes longer to make than all else that a reply needs."""
+    response = Annotated[bool | int | float | Text, WithJsonSchema(json.loads(response_schema))]
     fields: dict[str, Any] = {"response": (response, Field(description="Your answer and nothing else."))}
-    if want.task.ask_reasoning:
+    if asks_reasoning:
         fields["reasoning"] = (Text, Field(description="Why you answer so, in one or two sentences."))
-    if want.task.ask_score:
+    if asks_score:
         description = "How speculative your answer is: 0 is not at all, 100 is entirely."
         whole = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 100})
         fields["speculation_score"] = (Annotated[int | float | Text, whole], Field(description=description))
