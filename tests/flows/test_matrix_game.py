@@ -54,7 +54,7 @@ async def moves(lab: DrainLab) -> dict[str, str]:
         """
         SELECT c.name, m.path, a.value FROM answers a JOIN members m ON m.id = a.member_id
             JOIN cohorts c ON c.id = m.cohort_id
-        WHERE a.key LIKE 'round:%' ORDER BY c.name, m.path, substring(a.key from 'round:([0-9]+)')::int
+        WHERE a.key LIKE 'round:%/move' ORDER BY c.name, m.path, substring(a.key from 'round:([0-9]+)')::int
         """
     )
     found: dict[str, str] = {}
@@ -347,3 +347,19 @@ async def test_what_could_not_be_read_is_flagged_in_the_table_of_rounds(database
     assert (first["action_a"], first["flag_a"], first["total_b"], first["status"]) == ("C", "", "5", "failed")
     assert (second["action_a"], second["flag_a"], second["total_b"]) == ("", "failed", "5")
     assert second["reasoning_a"] == "hmm"
+
+
+async def test_players_talk_before_they_move(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(experiment(("free", "forgiving"), ("free", "tft"), rounds=3, stage=", chat: true"))
+
+    await lab.drain()
+
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"completed"}
+    said = await lab.rows("SELECT value FROM answers WHERE key LIKE '%/message'")
+    assert len(said) == 3 * 3
+    assert all(row.value["delivered"] for row in said)
+    for row in await lab.rows("SELECT path, prompt FROM model_calls WHERE path LIKE '%/move/%'"):
+        number = int(row.path.partition("round:")[2].partition("/")[0])
+        assert row.prompt[1]["content"].count("You said: ") == number
+    assert [len(actions) for actions in (await moves(lab)).values()] == [3] * 4

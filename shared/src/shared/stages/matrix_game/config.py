@@ -8,6 +8,7 @@ from shared.contracts.experiment import Progress, StageConfig
 from shared.stages.matrix_game.horizon import FixedHorizon, Horizon
 from shared.stages.matrix_game.labels import Framing
 from shared.stages.matrix_game.payoffs import Payoffs
+from shared.stages.matrix_game.protocol import Protocol
 
 Memory = Literal["none", "window", "full", "summary"]
 GoalFraming = Literal["cooperative", "self_maximizing", "adversarial"]
@@ -46,6 +47,12 @@ class MatrixGameStage(StageConfig):
     """How many rounds `window` shows."""
     goal_framing: GoalFraming | None = None
     """What players are told to aim for: the most points for both together, for themselves, or the greatest lead."""
+    chat: bool = False
+    """Whether both players say something to each other before each move. Scripts say nothing."""
+    protocol: Protocol = "none"
+    """What becomes of messages: `none` delivers all; `mcp_basic` those of the right form; `mcp_filtered` of these only
+    those that do not manipulate. What is not delivered is kept and counted.
+    """
     on_invalid: OnInvalid = "fail_game"
     """What happens when no action of a player can be read, after all attempts. `fail_game`: the game ends without a
     result. `exclude_round`: the round does not count. `fallback:...`: an action takes its place (C, D, the player's

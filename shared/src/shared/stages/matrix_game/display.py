@@ -6,7 +6,7 @@ from uuid import UUID
 from shared.arena import measures
 from shared.arena.measures import Play
 from shared.stage import Column, Json, StageView
-from shared.stages.matrix_game.game import SEATS, Game
+from shared.stages.matrix_game.game import MESSAGE, MOVE, SEATS, Game
 from shared.stages.matrix_game.horizon import FixedHorizon, GeometricHorizon
 from shared.stages.matrix_game.payoffs import Action, violations
 from shared.stages.matrix_game.prompts import OUTCOMES, Turn
@@ -69,6 +69,11 @@ def public(game: Game, view: StageView) -> dict[str, Json]:
         **_horizon(game),
         "rounds": [_round(game, turn) for turn in turns],
         "scores": _scores(game, own) if side is not None else None,
+        "wants": None if game.status != "playing" else MESSAGE if game.is_talking else MOVE,
+        "messages": [
+            {"round": number, "you": mine, "opponent": theirs}
+            for number, (mine, theirs) in enumerate(game.messages(own) if side is not None else [], start=1)
+        ],
     }
 
 

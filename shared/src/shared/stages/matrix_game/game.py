@@ -22,6 +22,7 @@ from shared.stages.matrix_game.prompts import Turn
 
 SEATS: Final = ("a", "b")
 MOVE: Final = "move"
+MESSAGE: Final = "message"
 
 Status = Literal["playing", "over", "failed", "abandoned"]
 """`over`: all rounds are played. `failed`: an action could not be read. `abandoned`: a player has left."""
@@ -31,19 +32,31 @@ def move_key(number: int) -> str:
     return f"round:{number}/{MOVE}"
 
 
+def message_key(number: int) -> str:
+    return f"round:{number}/{MESSAGE}"
+
+
+def is_message(key: str) -> bool:
+    return key.endswith(f"/{MESSAGE}")
+
+
 def round_of(key: str) -> int:
-    """The round that a move of this key belongs to."""
+    """The round that an entry of this key belongs to."""
     return int(key.removeprefix("round:").partition("/")[0])
 
 
 @dataclass(frozen=True)
 class Game:
-    """One game, as the stage's state and draws tell it. `actions` has a letter per complete round for each seat."""
+    """One game, as the stage's state and draws tell it. `actions` has a letter per complete round for each seat.
+
+    `said` has a pair of messages for each round in which both have said theirs, empty where nothing was delivered.
+    """
 
     stage: MatrixGameStage
     draws: Mapping[str, Json]
     actions: tuple[str, str]
     status: Status
+    said: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def labels(self) -> Labels:
@@ -57,6 +70,15 @@ class Game:
     @property
     def next_round(self) -> int:
         return len(self.actions[0]) + 1
+
+    @property
+    def is_talking(self) -> bool:
+        """Whether the messages of the present round come first, and are not all there."""
+        return self.stage.chat and len(self.said) < self.next_round
+
+    def messages(self, side: int) -> list[tuple[str, str]]:
+        """What was said in each round, own words first."""
+        return [(pair[side], pair[1 - side]) for pair in self.said]
 
     def side_of(self, member_id: UUID | None) -> int | None:
         """0 or 1, the seat of this member; None for anybody else."""
@@ -95,7 +117,8 @@ def _turns(own: str, other: str, payoffs: Payoffs) -> Iterator[Turn]:
 def game_of(stage: MatrixGameStage, view: StageView) -> Game:
     """The game as the state tells it, or before its first round."""
     one, other = view.state.get("actions", ("", ""))
-    return Game(stage, view.draws, (one, other), view.state.get("status", "playing"))
+    said = tuple((mine, theirs) for mine, theirs in view.state.get("said", ()))
+    return Game(stage, view.draws, (one, other), view.state.get("status", "playing"), said)
 
 
 def tally(stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
@@ -116,14 +139,36 @@ def tally(stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
             actions[seat] += NOT_COUNTED if NOT_COUNTED in letters else letters[seat]
     else:
         status = "over" if view.draws else "playing"
-    return {"actions": actions, "status": status}
+    return {
+        "actions": actions,
+        "status": status,
+        **({"said": list(_said(view, len(actions[0]) + 1))} if stage.chat else {}),
+    }
 
 
 def _moves(view: StageView, member_id: str | None) -> dict[int, Mapping[str, Json]]:
     if member_id is None:
         return {}
     owner = UUID(member_id)
-    return {round_of(key): value for (member, key), value in view.answers.items() if member == owner and key}
+    return {
+        round_of(key): value
+        for (member, key), value in view.answers.items()
+        if member == owner and key.endswith(f"/{MOVE}")
+    }
+
+
+def _said(view: StageView, rounds: int) -> Iterator[list[str]]:
+    """The messages of the rounds in which everybody who talks has said something, in their order."""
+    talkers = {str(member.id) for member in view.members if member.player != "script"}
+    for number in range(1, rounds + 1):
+        pair = []
+        for seat in SEATS:
+            member_id = view.draws.get(seat)
+            value = view.answers.get((UUID(member_id), message_key(number))) if member_id else None
+            if value is None and member_id in talkers:
+                return
+            pair.append(value["delivered"] if value else "")
+        yield pair
 
 
 def _letter(cooperates: bool | None) -> str:

@@ -48,18 +48,24 @@ def aim(goal_framing: GoalFraming | None) -> list[str]:
 
 
 def round_prompt(
-    stage: MatrixGameStage, payoffs: Payoffs, labels: Labels, turns: Sequence[Turn], rounds: int
+    stage: MatrixGameStage,
+    payoffs: Payoffs,
+    labels: Labels,
+    turns: Sequence[Turn],
+    rounds: int,
+    said: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
     """The paragraphs of one round but for the last, the instruction; `payoffs` and `turns` have own figures first.
 
     `turns` are all rounds that are over: the one to be played comes after them. `rounds` is the length of the game,
-    shown only when it is announced.
+    shown only when it is announced. `said` are the messages of each round, own words first.
     """
     return [
         _heading(stage, len(turns) + 1, rounds, labels),
         "\n".join(["PAYOFF MATRIX:", *payoff_lines(payoffs, labels)]),
         *history(stage, turns, labels),
         scores(turns),
+        *messages(stage, said),
     ]
 
 
@@ -144,6 +150,28 @@ def scores(turns: Sequence[Turn]) -> str:
     """The totals after the rounds that are over, whatever of them is shown."""
     mine, theirs = (written(sum(turn.points[side] for turn in turns if turn.actions)) for side in (0, 1))
     return f"SCORES: You: {mine} | Opponent: {theirs}"
+
+
+def messages(stage: MatrixGameStage, said: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """What the two have said to each other in the rounds that are remembered, the present one included."""
+    remembered = {"none": 1, "window": stage.memory_window, "full": len(said), "summary": 1}[stage.memory]
+    first = max(0, len(said) - remembered)
+    if stage.chat and said:
+        lines = [
+            f"Round {number}: You said: {_quoted(own)} Opponent said: {_quoted(other)}"
+            for number, (own, other) in enumerate(said[first:], start=first + 1)
+        ]
+        yield "\n".join(["MESSAGES (what the opponent says binds nobody):", *lines])
+
+
+def _quoted(message: str) -> str:
+    return f'"{message}"' if message else "(nothing)"
+
+
+TALK_INSTRUCTION: Final = (
+    "Before you both choose, say something to your opponent in the field `message`, in one or two sentences; leave it "
+    "empty to say nothing. Your opponent says something at the same time. Then both of you choose."
+)
 
 
 def instruction(labels: Labels) -> str:

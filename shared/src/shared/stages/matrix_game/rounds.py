@@ -6,11 +6,23 @@ from typing import Final
 from uuid import UUID
 
 from shared.stage import Json, StageView, Table
-from shared.stages.matrix_game.game import SEATS, Game, move_key
+from shared.stages.matrix_game.game import SEATS, Game, message_key, move_key
 from shared.stages.matrix_game.payoffs import violations
 from shared.stages.matrix_game.prompts import Turn
+from shared.stages.matrix_game.protocol import promise
 
-_OF_A_PLAYER: Final = ("player", "action", "points", "total", "flag", "letter", "reasoning")
+_OF_A_PLAYER: Final = (
+    "player",
+    "action",
+    "points",
+    "total",
+    "flag",
+    "letter",
+    "reasoning",
+    "message",
+    "signal",
+    "violations",
+)
 ROUNDS: Final = Table(
     "rounds", ("status", "is_dilemma", "round", *(f"{name}_{seat}" for name in _OF_A_PLAYER for seat in SEATS))
 )
@@ -48,6 +60,19 @@ def _of_side(game: Game, view: StageView, turn: Turn, side: int) -> dict[str, Js
         f"flag_{seat}": move.get("flag"),
         f"letter_{seat}": move.get("action"),
         f"reasoning_{seat}": move.get("reasoning") or move.get("last_reply"),
+        **{f"{name}_{seat}": value for name, value in _message(game, view, turn.number, seat).items()},
+    }
+
+
+def _message(game: Game, view: StageView, number: int, seat: str) -> dict[str, Json]:
+    """What the player said, what it promised with what was delivered, and whether it broke the protocol."""
+    said = view.answers.get((UUID(game.draws[seat]), message_key(number)))
+    if said is None:
+        return {}
+    return {
+        "message": said["message"],
+        "signal": promise(said["delivered"], game.labels),
+        "violations": int("violation" in said),
     }
 
 

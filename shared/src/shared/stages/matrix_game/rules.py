@@ -14,9 +14,20 @@ from shared.contracts.prompt_items import Character, PromptItems, StageContext, 
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
 from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
-from shared.stages.matrix_game import display, play, prompts, rounds, script
+from shared.stages.matrix_game import display, play, prompts, protocol, rounds, script
 from shared.stages.matrix_game.config import MatrixGameStage
-from shared.stages.matrix_game.game import MOVE, SEATS, Game, game_of, move_key, round_of, tally
+from shared.stages.matrix_game.game import (
+    MESSAGE,
+    MOVE,
+    SEATS,
+    Game,
+    game_of,
+    is_message,
+    message_key,
+    move_key,
+    round_of,
+    tally,
+)
 from shared.stages.matrix_game.horizon import FixedHorizon, length
 from shared.stages.matrix_game.labels import Labels
 from shared.stages.matrix_game.moves import move_for_unreadable
@@ -35,6 +46,12 @@ class MoveReply(Reply):
     labels: ClassVar[Labels]
     action: str
     reasoning: Text = Field(description="Why you choose this, in one or two sentences; nobody else sees it.")
+
+
+class MessageReply(Reply):
+    """What a player says to the other before both move."""
+
+    message: Text = Field(description="What you say to your opponent; empty to say nothing.")
 
 
 class MatrixGame(StageKind[MatrixGameStage]):
@@ -92,10 +109,13 @@ class MatrixGame(StageKind[MatrixGameStage]):
         game = game_of(stage, view)
         side = game.side_of(view.reader)
         turns = [] if side is None else game.turns(side)
-        paragraphs = prompts.round_prompt(stage, game.payoffs(side or 0), game.labels, turns, game.length)
+        said = [] if side is None else game.messages(side)
+        paragraphs = prompts.round_prompt(stage, game.payoffs(side or 0), game.labels, turns, game.length, said)
         return [Block("\n\n".join(paragraphs))]
 
     def task(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> str:
+        if is_message(ask.key):
+            return "\n".join([*prompts.aim(stage.goal_framing), prompts.TALK_INSTRUCTION])
         labels = game_of(stage, view).labels
         return "\n".join([*prompts.aim(stage.goal_framing), prompts.instruction(labels)])
 
@@ -110,7 +130,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
         game = game_of(stage, view)
         if ask.key == PAGE:
             return self._checked_page(game, answer, view)
-        return _checked_move(game.labels, answer)
+        return _checked_message(stage, answer) if is_message(ask.key) else _checked_move(game.labels, answer)
 
     def _checked_page(self, game: Game, answer: Json, view: StageView) -> Json:
         summary = display.summary(game, view.reader) or {}
@@ -129,13 +149,14 @@ class MatrixGame(StageKind[MatrixGameStage]):
         return ["The game goes on."]
 
     def next_asks(self, stage: MatrixGameStage, view: StageView) -> list[Ask]:
-        """The next move of both players, each until it is made."""
+        """The next move of both players, each until it is made; before it, with chat, what they say to each other."""
         game = game_of(stage, view)
         if game.status != "playing" or not game.length:
             return []
-        key = move_key(game.next_round)
+        purpose = MESSAGE if game.is_talking else MOVE
+        key = message_key(game.next_round) if game.is_talking else move_key(game.next_round)
         return [
-            Ask(member.id, key, MOVE)
+            Ask(member.id, key, purpose)
             for member in view.members
             if member.player != "script"
             and member.present
@@ -158,17 +179,21 @@ class MatrixGame(StageKind[MatrixGameStage]):
         side = game.side_of(view.reader)
         author = view.member(view.reader) if view.reader is not None else None
         given = script.script_of(stage, author) if author is not None else None
-        if side is None or given is None or ask.key == PAGE:
+        if side is None or given is None or ask.key == PAGE or is_message(ask.key):
             return {}
         rule = given.rule(game.payoffs(side))
         action = rule(game.counted(side), game.counted(1 - side), game.luck(side, round_of(ask.key)))
         return {f"{HINT_SUGGESTED}action": game.labels.letter(action)}
 
     def reply_model(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
-        return None if ask.key == PAGE else _reply_model(game_of(stage, view).labels)
+        if ask.key == PAGE:
+            return None
+        return MessageReply if is_message(ask.key) else _reply_model(game_of(stage, view).labels)
 
     def reply_from_text(self, stage: MatrixGameStage, ask: Ask, view: StageView, text: str) -> dict[str, Any]:
         """The move that a reply without fields names, read down the ladder of the parser."""
+        if is_message(ask.key):
+            return {"message": text.replace("\x00", "")}
         labels = game_of(stage, view).labels
         reading = parse(text, labels)
         if reading.action is None:
@@ -181,6 +206,8 @@ class MatrixGame(StageKind[MatrixGameStage]):
         return MOST_UNUSABLE_REPLIES
 
     def answer_from_reply(self, stage: MatrixGameStage, ask: Ask, reply: BaseModel) -> Json:
+        if isinstance(reply, MessageReply):
+            return {"message": reply.message}
         if not isinstance(reply, MoveReply):
             raise TypeError(f"a reply in a game is a MoveReply, not {type(reply).__name__}")
         return {"action": reply.action, "reasoning": reply.reasoning}
@@ -190,6 +217,8 @@ class MatrixGame(StageKind[MatrixGameStage]):
         return "wait" if ask.key == PAGE else "default"
 
     def default_answer(self, stage: MatrixGameStage, ask: Ask, view: StageView, last_reply: str) -> Json:
+        if is_message(ask.key):
+            return {"message": "", "delivered": "", "flag": "unanswered", "last_reply": last_reply}
         game = game_of(stage, view)
         side = game.side_of(view.reader)
         assert side is not None
@@ -218,6 +247,23 @@ class MatrixGame(StageKind[MatrixGameStage]):
 
     def example(self) -> MatrixGameStage:
         return MatrixGameStage(id="game", name="Ten rounds", horizon=FixedHorizon(rounds=10))
+
+
+def _checked_message(stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
+    given = answer if isinstance(answer, Mapping) else {}
+    message = given.get("message")
+    if not isinstance(message, str):
+        raise InvalidInput("This is no message.", [Problem("message", type(message).__name__, "a text")])
+    checked = protocol.check(message, stage.protocol)
+    stored = {
+        "message": message,
+        "delivered": checked.delivered,
+        **({"violation": checked.violation} if checked.violation else {}),
+    }
+    surplus = [Problem(str(name), "a value", "no such field") for name in given if given[name] != stored.get(name)]
+    if surplus:
+        raise InvalidInput("This is no message.", surplus)
+    return stored
 
 
 def _checked_move(labels: Labels, answer: Json) -> dict[str, Json]:
