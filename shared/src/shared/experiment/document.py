@@ -14,6 +14,7 @@ from shared.contracts.experiment import (
     PersonasFrom,
     Treatment,
 )
+from shared.contracts.pairings import Pairings
 from shared.stages import AnyStage
 
 SCHEMA_VERSION: Final = 1
@@ -47,6 +48,8 @@ class Experiment(Document):
     """Who the agents are."""
     personas_from: PersonasFrom | None = None
     """Further personas, one for each row of a table."""
+    pairings: Pairings | None = None
+    """Pairs of players instead of, or beside, cohorts; each becomes a treatment with cohorts of two."""
     cohorts: tuple[CohortPlan, ...] = Field(min_length=1)
     """The groups of participants, with their seats."""
     treatments: tuple[Treatment, ...] = ()
@@ -55,10 +58,15 @@ class Experiment(Document):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of experiment files, for editors."""
+    schema = Experiment.model_json_schema()
+    required = [name for name in schema.pop("required") if name != "cohorts"]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Experiment.model_json_schema(),
+        **schema,
         "title": "Parley experiment",
+        "required": required,
+        # Pairings are written out as cohorts before anything else looks at a file.
+        "anyOf": [{"required": ["cohorts"]}, {"required": ["pairings"]}],
     }
 
 

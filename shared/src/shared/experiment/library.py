@@ -11,18 +11,19 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.contracts.experiment import Persona, Slug
 from shared.errors import Problem
+from shared.experiment.pairings import players_of
 
 Json = Any
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 
 
 def named_personas(value: Json) -> list[str]:
-    """The ids of the personas that seats and mediators name and the experiment does not define, sorted."""
+    """The ids of the personas that seats, mediators and pairs name and the experiment does not define, sorted."""
     if not isinstance(value, Mapping):
         return []
     defined = {persona.get("id") for persona in _list(value.get("personas")) if isinstance(persona, Mapping)}
     named = {name for plan in _list(value.get("cohorts")) for name in _named(plan) if _is_id(name)}
-    return sorted(named - defined)
+    return sorted((named | players_of(value)) - defined)
 
 
 def with_library(value: Json, library: Mapping[str, Persona]) -> Json:

@@ -10,8 +10,9 @@ from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput, Problem
 from shared.experiment import checks
 from shared.experiment.complaints import found, translate
-from shared.experiment.document import Experiment, json_schema
+from shared.experiment.document import Experiment
 from shared.experiment.library import placed, with_library
+from shared.experiment.pairings import has_pairings, placed_in_pairings, with_pairings, without_pairings
 from shared.experiment.parsing import MAX_BYTES, check_values, parse
 from shared.experiment.table import ReadTable, with_table
 
@@ -61,13 +62,28 @@ def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Per
     if not isinstance(value, Mapping):
         problem = Problem(name, "nothing" if value is None else found(value), "an object with fields")
         raise InvalidInput(f"{name} is not an experiment.", [problem])
-    completed = with_library(value, library or {})
-    experiment, problems = _read(completed)
-    problems = placed([*problems, *checks.problems(completed)], value, completed)
+    whole, problems = _written_out(value)
+    completed = with_library(whole, library or {})
+    experiment, further = _read(completed)
+    further = placed([*further, *checks.problems(completed)], whole, completed)
+    if problems:
+        # Without the pairs it is not known who is missing, and what for.
+        further = [one for one in further if not one.where.startswith(("cohorts", "treatments"))]
+    problems += further if problems else placed_in_pairings(further, value)
     if experiment is None or problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         raise InvalidInput(f"{name} is not a valid experiment: {count}.", problems)
     return experiment
+
+
+def _written_out(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[Problem]]:
+    """The values with their pairings as cohorts, or without them and what is wrong with them."""
+    if not has_pairings(value):
+        return value, []
+    try:
+        return with_pairings(value), []
+    except InvalidInput as error:
+        return without_pairings(value), list(error.problems)
 
 
 def _read(value: Mapping[str, Json]) -> tuple[Experiment | None, list[Problem]]:
@@ -79,4 +95,4 @@ def _read(value: Mapping[str, Json]) -> tuple[Experiment | None, list[Problem]]:
 
 @cache
 def _schema() -> dict[str, Any]:
-    return json_schema()
+    return Experiment.model_json_schema()

@@ -103,14 +103,21 @@ def filled_persona(persona: Persona, treatment: Treatment | None, values: Mappin
 
 
 def merged(base: Mapping[str, Json], replaced: Mapping[str, Json]) -> dict[str, Json]:
-    """`base` with the fields of `replaced`: objects are merged field by field, everything else is replaced whole."""
+    """`base` with the fields of `replaced`: objects are merged field by field, everything else is replaced whole.
+
+    An object that says that it is of another `type` is another one, and replaced whole, too.
+    """
     return {**base, **dict(_merged_fields(base, replaced))}
 
 
 def _merged_fields(base: Mapping[str, Json], replaced: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     for name, value in replaced.items():
         old = base.get(name)
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
+        if (
+            isinstance(old, Mapping)
+            and isinstance(value, Mapping)
+            and value.get("type", old.get("type")) == old.get("type")
+        ):
             yield name, merged(old, value)
         else:
             yield name, value
