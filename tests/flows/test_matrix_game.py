@@ -3,6 +3,7 @@
 import csv
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -363,3 +364,29 @@ async def test_players_talk_before_they_move(database: Database) -> None:
         number = int(row.path.partition("round:")[2].partition("/")[0])
         assert row.prompt[1]["content"].count("You said: ") == number
     assert [len(actions) for actions in (await moves(lab)).values()] == [3] * 4
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_shuffled_and_doubled_hints_change_no_move_and_no_message(database: Database, seed: int) -> None:
+    pairs = [("free", "forgiving"), ("free", "tft"), ("chance", "tft")]
+    document = experiment(*pairs, rounds=4, stage=", chat: true, framing: neutral, counterbalance: true")
+    plain = DrainLab(database)
+    await plain.start(document)
+    await plain.drain()
+    expected = await everything(plain)
+    async with database.transaction() as session:
+        for table in ("experiments", "experimenters"):
+            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+    wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
+
+    await wild.start(document)
+    await wild.drain()
+
+    assert await everything(wild) == expected
+
+
+async def everything(lab: DrainLab) -> list[Any]:
+    answers = await lab.rows(
+        "SELECT m.path, a.key, a.value FROM answers a JOIN members m ON m.id = a.member_id ORDER BY 1, 2"
+    )
+    return [*answers, *await lab.rows("SELECT path, prompt, raw FROM model_calls ORDER BY path")]
