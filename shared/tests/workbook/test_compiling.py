@@ -3,8 +3,9 @@
 import pytest
 
 from shared.importers.workbook import compile_workbook
+from shared.importers.workbook.facts import WorkbookFacts
 from shared.stages.group_interview.config import GroupInterviewStage
-from shared.testing.workbooks import Values, base_values, task_row, with_setting, with_tasks, workbook_of
+from shared.testing.workbooks import Values, base_values, problems_of, task_row, with_setting, with_tasks, workbook_of
 
 
 def interview(values: Values) -> GroupInterviewStage:
@@ -89,3 +90,35 @@ def test_ids_of_tasks_that_read_alike_stay_apart() -> None:
 
 def test_the_length_of_the_conversation_limits_replies() -> None:
     assert interview(with_setting(base_values(), max_conversation_length=33)).max_replies == 33
+
+
+def test_an_experiment_keeps_what_only_its_workbook_says_in_the_order_of_the_sheets() -> None:
+    task = task_row("Q 1", var_name="give", is_adapted=1, human_text="How much did you give?", format_response=1)
+    values = with_tasks(task)
+    values["constants"] += [["zeta", "['x', 'y']"], ["a", 5]]
+
+    first, second = compile_workbook(workbook_of(values), sessions=1)
+
+    assert first.source is not None
+    assert second.source is not None
+    assert first.source.format == "workbook"
+    facts = WorkbookFacts.model_validate(second.source.facts)
+    assert [(one.name, one.value) for one in facts.constants] == [("zeta", "y"), ("a", 5)]
+    assert [(one.id, one.task_id, one.var_name) for one in facts.tasks] == [
+        ("", "t0", "context"),
+        ("q-1", "Q 1", "give"),
+    ]
+    assert (facts.tasks[1].is_adapted, facts.tasks[1].human_text) == (True, "How much did you give?")
+    assert [(one.session, one.what, one.seed) for one in facts.assignments] == [
+        ("0", "agents", "42"),
+        ("0", "treatment", "42"),
+        ("0", "roles", "42"),
+        ("0", "tasks", "42"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["ID", "played_by", "constant.a"])
+def test_a_variable_that_is_called_like_another_column_of_the_results_is_a_problem(name: str) -> None:
+    (problem,) = problems_of(with_tasks(task_row("t1", var_name=name)))
+
+    assert (problem.where, problem.found) == ("interview_prompts!G3", repr(name))

@@ -5,7 +5,7 @@ The stages' own fields belong to the kinds; `shared.experiment` puts both togeth
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from shared.contracts.mock_script import MockScript
 from shared.contracts.models import ModelSettings
@@ -167,6 +167,15 @@ class Treatment(Document):
     """Stages that participants of this arm do not see."""
     order: dict[Slug, tuple[Slug, ...]] = {}
     """The order of the stages of a named block, by block; it names every stage of the block once."""
+
+
+class Source(Document):
+    """What an experiment was made from, when it was not written as it stands; importers fill this in."""
+
+    format: Slug
+    """The format of the original, such as `workbook`. Its own data files are written beside the others."""
+    facts: dict[str, JsonValue] = {}
+    """What the original says and the experiment does not need in order to run."""
 
 
 class AgentConfig(BaseModel):

@@ -12,6 +12,7 @@ from shared.contracts.experiment import (
     Pace,
     Persona,
     PersonasFrom,
+    Source,
     Treatment,
 )
 from shared.contracts.pairings import Pairings
@@ -54,6 +55,8 @@ class Experiment(Document):
     """The groups of participants, with their seats."""
     treatments: tuple[Treatment, ...] = ()
     """The arms. Without any, every cohort gets the experiment as it stands."""
+    source: Source | None = None
+    """What the experiment was made from; left out: it was written as it stands."""
 
 
 def json_schema() -> dict[str, Any]:

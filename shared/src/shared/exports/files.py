@@ -1,17 +1,13 @@
 """Writes the data files. A file is there as a whole or not at all; text stands in it as it was said."""
 
-import csv
-import io
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any, Final
 from uuid import UUID
 
-import orjson
-
+from shared.data_files import as_indented_json, as_json, csv_file, whole_file
 from shared.db import exports as reads
 from shared.db.session import Database, Session
 from shared.experiment import SCHEMA_VERSION, Resolved
@@ -22,7 +18,6 @@ EXPORT_VERSION: Final = 1
 """Counts up when a file changes in a way that would break somebody's script."""
 
 CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv")
-_JSON_OPTIONS: Final = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 Rows = AsyncIterator[Mapping[str, Any]]
 _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
@@ -53,8 +48,8 @@ async def export(
         if "csv" in wanted:
             counts.update(await _write_tables(session, experiment, folder))
     manifest = _manifest(experiment, counts, now)
-    with _whole_file(folder / "manifest.json") as target:
-        target.write(orjson.dumps(manifest, option=_JSON_OPTIONS | orjson.OPT_INDENT_2) + b"\n")
+    with whole_file(folder / "manifest.json") as target:
+        target.write(as_indented_json(manifest))
     return manifest
 
 
@@ -99,14 +94,14 @@ def _header(experiment: Any) -> dict[str, Any]:
 async def _write_json(session: Session, experiment: Any, path: Path) -> int:
     """One object with a list for every section, one row a line; returns the number of rows."""
     count = 0
-    with _whole_file(path) as target:
+    with whole_file(path) as target:
         head = {
             "export_version": EXPORT_VERSION,
             "model_mode": experiment.model_mode,
             "experiment": _header(experiment),
         }
         # The object stays open: its sections follow, one by one.
-        target.write(_as_json(head)[:-1])
+        target.write(as_json(head)[:-1])
         for name in reads.SECTIONS:
             count += await _write_section(target, name, reads.section(session, name, experiment.id))
         count += await _write_section(target, "conversations", conversations(session, experiment.id))
@@ -118,7 +113,7 @@ async def _write_section(target: IO[bytes], name: str, source: Rows) -> int:
     count = 0
     target.write(f',\n"{name}": ['.encode())
     async for row in source:
-        target.write((b",\n" if count else b"\n") + _as_json(dict(row)))
+        target.write((b",\n" if count else b"\n") + as_json(dict(row)))
         count += 1
     target.write(b"\n]")
     return count
@@ -136,10 +131,6 @@ async def _arms(session: Session, experiment_id: UUID) -> dict[str, Resolved]:
         row["treatment"]: Resolved.model_validate(row["resolved"])
         async for row in reads.section(session, "treatments", experiment_id)
     }
-
-
-def _as_json(value: Any) -> bytes:
-    return orjson.dumps(value, option=_JSON_OPTIONS, default=rows.plain)
 
 
 async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict[str, int]:
@@ -205,26 +196,9 @@ async def _write_csv(
     marks: Mapping[str, Any],
 ) -> int:
     count = 0
-    with _whole_file(path) as binary:
-        target = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=False)
-        writer = csv.writer(target)
-        writer.writerow(columns)
+    with csv_file(path, columns) as write:
         async for row in source:
             for line in spread(row):
-                full = {**marks, **line}
-                writer.writerow([rows.cell(full.get(column)) for column in columns])
+                write({**marks, **line})
                 count += 1
-        target.flush()
-        target.detach()
     return count
-
-
-@contextmanager
-def _whole_file(path: Path) -> Iterator[IO[bytes]]:
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as target:
-            yield target
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -2,12 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
-
-import orjson
 
 from shared.contracts.experiment import Profile
 from shared.experiment import Resolved
@@ -107,31 +103,6 @@ MODEL_CALL_COLUMNS: Final = (
 
 
 COHORT_STAGE_COLUMNS: Final = ("cohort_id", "cohort_path", "cohort", "treatment", "stage")
-
-
-def plain(value: Any) -> Any:
-    """What orjson cannot write by itself."""
-    if isinstance(value, Decimal):
-        return float(value)
-    raise TypeError(f"{type(value).__name__} is not written to JSON")
-
-
-def cell(value: Any) -> str:
-    """A value as it stands in a CSV file: nothing for null, `true` and `false`, JSON for lists and objects.
-
-    Text stands as it is, even where a spreadsheet would take it for a formula: data are not changed.
-    """
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, Mapping | list | tuple):
-        return orjson.dumps(value, option=orjson.OPT_UTC_Z, default=plain).decode()
-    if isinstance(value, Decimal):
-        return format(value.normalize(), "f")
-    return str(value)
 
 
 def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[str]:

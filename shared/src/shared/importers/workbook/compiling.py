@@ -13,6 +13,7 @@ from shared.experiment import Experiment, validate
 from shared.importers.workbook.assignment import Assignment, SeatDraw, Session, assign
 from shared.importers.workbook.design import SUMMARIZER, Design, Role, Task, Workbook
 from shared.importers.workbook.draws import Draws
+from shared.importers.workbook.facts import FORMAT, facts_of
 from shared.importers.workbook.messages import profile_text
 from shared.importers.workbook.settings import HUGGING_FACE
 
@@ -62,6 +63,7 @@ def compile_design(
         "seed": design.settings.random_seed,
         "model_mode": "real",
         "variables": {**_VARIABLES, "context": design.context.text.strip()},
+        "source": {"format": FORMAT, "facts": facts_of(design, assignment, _task_ids(design), len(chosen))},
         "stages": [_stage(design, chosen)],
         "personas": [*_mediators(design), *_players(design, chosen, people)],
         "cohorts": [_cohort(design, session, number, people) for number, session in enumerate(chosen, start=1)],

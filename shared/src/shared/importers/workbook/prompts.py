@@ -39,9 +39,13 @@ RESERVED_COLUMNS: Final = (
     "treatment_label",
     "experiment_context",
     "system_message",
+    "model_mode",
+    "played_by",
 )
 """Columns that the table of results has anyway."""
-PARTS: Final = (".response", ".reasoning", ".speculation_score")
+CONSTANT_PREFIX: Final = "constant."
+"""So begin the names of its columns with constants."""
+PARTS: Final = (".response", ".valid", ".reasoning", ".speculation_score")
 _ASKING: Final = ("public_question", "private_question")
 
 
@@ -79,7 +83,7 @@ def _check_columns(found: Sequence[Record], tasks: Sequence[Task], complaints: C
         if not name:
             continue
         taken = next((seen[one] for one in (name, *(name + part for part in PARTS)) if one in seen), None)
-        if name in RESERVED_COLUMNS:
+        if name in RESERVED_COLUMNS or name.startswith(CONSTANT_PREFIX):
             complaints.cell(cell, f"the results have a column {name} anyway", "another name", found=repr(name))
         elif taken is not None:
             wrong = f"the variable of the task {task.task_id} is repeated from {taken}"

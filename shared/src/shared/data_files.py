@@ -1,0 +1,73 @@
+"""How data files are written: as JSON, as cells of a table, and as files that are there as a whole or not at all."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+
+_JSON_OPTIONS: Final = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+
+
+def as_json(value: Any) -> bytes:
+    """The value on one line."""
+    return orjson.dumps(value, option=_JSON_OPTIONS, default=_plain)
+
+
+def as_indented_json(value: Any) -> bytes:
+    """The value as people read it, with a line end."""
+    return orjson.dumps(value, option=_JSON_OPTIONS | orjson.OPT_INDENT_2, default=_plain) + b"\n"
+
+
+def _plain(value: Any) -> Any:
+    """What orjson cannot write by itself."""
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} is not written to JSON")
+
+
+def cell(value: Any) -> str:
+    """A value as it stands in a CSV file: nothing for null, `true` and `false`, JSON for lists and objects.
+
+    Text stands as it is, even where a spreadsheet would take it for a formula: data are not changed.
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, Mapping | list | tuple):
+        return orjson.dumps(value, option=orjson.OPT_UTC_Z, default=_plain).decode()
+    if isinstance(value, Decimal):
+        return format(value.normalize(), "f")
+    return str(value)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write; it takes its name when all is written, and is gone when something goes wrong."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as target:
+            yield target
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def csv_file(path: Path, columns: Sequence[str]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """Writes the header; what it yields writes a row, of which what has no column is left out."""
+    with whole_file(path) as binary:
+        target = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=False)
+        writer = csv.writer(target)
+        writer.writerow(columns)
+        yield lambda row: writer.writerow([cell(row.get(column)) for column in columns])
+        target.flush()
+        target.detach()
