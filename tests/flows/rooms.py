@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+import httpx2
 from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
+from shared.clock import Clock
 from shared.db.conversation import post_message
-from shared.db.members import join, lock_standing, move_on
+from shared.db.members import end_member, join, lock_standing, move_on
 from shared.db.session import Row
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint, Replies
@@ -35,6 +37,7 @@ class Room:
         self.endpoint = endpoint
         self.experiment_id = UUID(int=0)
         self.people: list[UUID] = []
+        self.tokens: dict[UUID, str] = {}
 
     async def open(self, document: str, *, people: int = 1) -> None:
         self.experiment_id = await start(self.lab, document)
@@ -49,7 +52,10 @@ class Room:
 
     async def join(self) -> UUID:
         async with self.lab.database.transaction() as session:
-            member_id, _ = await join(session, self.experiment_id, self.lab.clock.now(), cohort_id=None, profile=None)
+            member_id, token = await join(
+                session, self.experiment_id, self.lab.clock.now(), cohort_id=None, profile=None
+            )
+        self.tokens[member_id] = token
         return member_id
 
     async def go_on(self, person_id: UUID) -> None:
@@ -65,14 +71,50 @@ class Room:
         thread_id: UUID = (await self.rows("SELECT id FROM threads"))[0].id
         return thread_id
 
-    async def say(self, words: str) -> UUID:
-        """The first person says something; whom that makes think stands in the database when this returns."""
-        thread_id = await self.thread()
+    async def say(self, words: str, *, person: UUID | None = None) -> UUID:
+        """A person says something, by default the first; whom that makes think stands in the database on return."""
+        thread_id, author = await self.thread(), person or self.people[0]
         async with self.lab.database.transaction() as session:
-            message = await post_message(
-                session, thread_id, self.people[0], words, self.lab.clock.now(), client_key=words
-            )
+            message = await post_message(session, thread_id, author, words, self.lab.clock.now(), client_key=words)
         return UUID(message["id"])
+
+    async def take_out(self, member_id: UUID, status: str = "removed") -> None:
+        async with self.lab.database.transaction() as session:
+            standing = await lock_standing(session, member_id)
+            await end_member(session, standing, status, "for the test", self.lab.clock.now(), cause="test")
+
+    async def api(self, person: UUID, method: str, path: str, **request: Any) -> httpx2.Response:
+        """What the API answers to this person."""
+        assert self.lab.url is not None
+        headers = {"Authorization": f"Bearer {self.tokens[person]}"}
+        async with httpx2.AsyncClient(base_url=self.lab.url, headers=headers, timeout=PATIENCE_SECONDS) as client:
+            return await client.request(method, path, **request)
+
+    async def agent(self, name: str) -> UUID:
+        (row,) = await self.rows("SELECT id FROM members WHERE profile ->> 'name' = :name", name=name)
+        agent_id: UUID = row.id
+        return agent_id
+
+    async def holder(self) -> UUID | None:
+        """Whose turn it is."""
+        (row,) = await self.rows("SELECT turn_state ->> 'holder' AS holder FROM threads WHERE ended_at IS NULL")
+        return UUID(row.holder) if row.holder else None
+
+    async def transcript(self) -> list[tuple[str, str]]:
+        """What was said, by the names of agents, `person` and `lab`."""
+        rows = await self.rows(
+            """
+            SELECT CASE WHEN m.player = 'person' THEN 'person' ELSE m.profile ->> 'name' END AS name,
+                g.member_id, g.text
+            FROM messages g LEFT JOIN members m ON m.id = g.member_id ORDER BY g.thread_id, g.seq
+            """
+        )
+        return [(row.name if row.member_id else "lab", row.text) for row in rows]
+
+    async def told(self, event_type: str) -> list[dict[str, Any]]:
+        """What the events of this type say, in their order."""
+        rows = await self.rows("SELECT payload FROM events WHERE type = :type ORDER BY stream_seq", type=event_type)
+        return [row.payload for row in rows]
 
     async def at_rest(self) -> None:
         """Wait until no agent has anything left to do, and nobody has anything left to look at."""
@@ -121,8 +163,19 @@ async def room_in(servers: ServerSettings, folder: Path, replies: Replies) -> As
         is_empty = any(EMPTY_ROOM in message["content"] for message in request["messages"])
         return reply(speaks=False) if is_empty else replies(request)
 
+    async with talking_room_in(servers, folder, answered) as room:
+        yield room
+
+
+@asynccontextmanager
+async def talking_room_in(
+    servers: ServerSettings, folder: Path, replies: Replies, clock: Clock | None = None
+) -> AsyncIterator[Room]:
+    """A lab with an API, whose models answer with `replies` from the beginning."""
     async with AsyncExitStack() as stack:
-        endpoint = await stack.enter_async_context(FakeEndpoint(replies=answered))
+        endpoint = await stack.enter_async_context(FakeEndpoint(replies=replies))
         environ = {"OPENAI_API_KEY": "any text", "OPENAI_BASE_URL": endpoint.base_url}
-        lab = await stack.enter_async_context(EmbeddedLab(folder, servers=servers, environ=environ, port=None))
+        lab = await stack.enter_async_context(
+            EmbeddedLab(folder, servers=servers, environ=environ, port=0, clock=clock)
+        )
         yield Room(lab, endpoint)

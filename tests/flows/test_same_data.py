@@ -39,6 +39,29 @@ stages:
       - {id: back, kind: text, title: Why, show_if: {stage: one-by-one, question: free, operator: less_than, value: 3}}
 cohorts: [{count: 3, seats: [{persona: ada}, {persona: bob}]}]
 """
+TALKS = {
+    "race": "kind: group_chat, wake_up_after_seconds: 20, max_wake_ups: 2",
+    "select": "kind: group_chat, turn_taking: select, ready_check_every: 2",
+    "round": "kind: group_chat, turn_taking: round, max_agent_run: 15",
+    "topics": "kind: group_chat, turn_taking: select, topics: [{id: cost, name: Who pays}, {id: end, name: And now}]",
+    "topics in turns": "kind: group_chat, turn_taking: round, topics: [{id: a, name: One}, {id: b, name: Two}]",
+    "private": "kind: private_chat, min_turns: 2, time_limit_seconds: 60",
+}
+TALK = """
+parley: 1
+name: Talk
+seed: 8
+pace: fast
+personas:
+  - {{id: ada, profile: {{name: Ada}}, chat: {{words_per_minute: 90}}}}
+  - {{id: bob, profile: {{name: Bob}}, mock: {{silence: 0.6}}}}
+  - {{id: cid, profile: {{name: Cid}}, chat: {{initial_message: Good morning.}}}}
+  - {{id: med, profile: {{name: Mia}}, mock: {{silence: 0.5, failures: [{{status: auth_error, probability: 0.2}}]}}}}
+stages:
+  - {{id: talk, {talk}}}
+  - {{id: after, kind: survey, questions: [{{id: free, kind: scale, title: Should it be free, upper: 5}}]}}
+cohorts: [{{count: 2, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid}}], mediators: [med]}}]
+"""
 
 
 async def ended(lab: EmbeddedLab, experiment_id: UUID) -> None:
@@ -62,7 +85,12 @@ async def run(document: str, servers: ServerSettings, folder: Path) -> dict[str,
     }
 
 
-@pytest.mark.parametrize("document", [DEMO.read_text(), SURVEYS], ids=["deliberation", "surveys"])
+DOCUMENTS = {"deliberation": DEMO.read_text(), "surveys": SURVEYS} | {
+    name: TALK.format(talk=talk) for name, talk in TALKS.items()
+}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 async def test_one_file_and_seed_give_the_same_data_run_after_run_and_on_both_buses(
     database_url: str, second_database_url: str, amqp_url: str, tmp_path: Path, document: str
 ) -> None:
@@ -78,6 +106,7 @@ async def test_one_file_and_seed_give_the_same_data_run_after_run_and_on_both_bu
         await broker.close()
 
     assert len(first) == 6
+    assert first["answers.csv"].count(b"\n") > 5
     assert second == first
     assert third == first
 

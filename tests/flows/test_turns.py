@@ -1,0 +1,377 @@
+"""Turns, silences, openings and topics in a whole lab, on Postgres and on both buses: nothing ever freezes."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from shared.db.conversation import go_on_in_thread
+from shared.settings import ServerSettings
+from shared.testing.fake_clock import FakeClock
+from shared.testing.fake_endpoint import FakeReply
+from tests.flows.rooms import Room, eventually, talking_room_in
+
+Data = dict[str, Any]
+
+SILENT_AGENT: Final = "max_responses: 0"
+
+
+def a_talk(*agents: str, people: int = 1, mediators: int = 0, model: str = "max_attempts: 1", **talk: Any) -> str:
+    """A live conversation, then a page; each of `agents` is the chat settings of one, as they stand in a file.
+
+    `model` is the first agent's: the others have time enough, however busy the machine is.
+    """
+    named = [(f"Agent {number}", chat) for number, chat in enumerate(agents)]
+    named += [(f"Mediator {number}", "") for number in range(mediators)]
+    personas = [
+        f"{{id: p{place}, text: I am {name}., profile: {{name: {name}}}, chat: {{{chat}}}, "
+        f"model: {{{model if place == 0 else 'max_attempts: 1'}}}}}"
+        for place, (name, chat) in enumerate(named)
+    ]
+    seats = [f"{{open: true, count: {people}}}"] * bool(people)
+    seats += [f"{{persona: p{place}}}" for place in range(len(agents))]
+    mediating = ", ".join(f"p{len(agents) + place}" for place in range(mediators))
+    stage = json.dumps({"id": "talk", "kind": "group_chat", **talk})
+    return f"""
+parley: 1
+name: A talk
+seed: 5
+pace: live
+model_mode: real
+personas: [{", ".join(personas)}]
+stages: [{stage}, {{id: after, kind: info, lines: [Bye.]}}]
+cohorts: [{{seats: [{", ".join(seats)}], mediators: [{mediating}]}}]
+"""
+
+
+def who(request: Data) -> str:
+    """The name of the agent that is asked."""
+    shown = "\n".join(message["content"] for message in request["messages"])
+    return shown.partition("I am ")[2].partition(".")[0]
+
+
+def answer(request: Data, words: str | None = "Yes.", *, ready: bool = False) -> Data:
+    """A reply of the shape that is asked for; no words are silence where that is allowed."""
+    fields = request["response_format"]["json_schema"]["schema"]["properties"]
+    values = {
+        "explanation": "So.",
+        "shouldRespond": words is not None,
+        "response": words or "",
+        "readyToEndChat": ready,
+    }
+    return {name: values[name] for name in fields}
+
+
+def talkative(request: Data) -> Data:
+    return answer(request, f"{who(request)} speaks.")
+
+
+def silent(request: Data) -> Data:
+    return answer(request, None)
+
+
+async def wait_for(condition: Callable[[], Awaitable[Any]]) -> None:
+    async def holds() -> bool:
+        return bool(await condition())
+
+    await eventually(holds)
+
+
+class TestLoops:
+    @pytest.mark.parametrize("turn_taking", ["race", "select"])
+    async def test_two_mediators_alone_with_a_silent_person_stop_at_their_limit_and_say_so(
+        self, servers: ServerSettings, tmp_path: Path, turn_taking: str
+    ) -> None:
+        async with talking_room_in(servers, tmp_path / "lab", talkative) as room:
+            await room.open(a_talk(mediators=2, turn_taking=turn_taking, max_agent_run=6))
+            await wait_for(lambda: room.told("thread.rested"))
+            await room.at_rest()
+
+            assert [text for _, text in await room.transcript()].count("lab") == 0
+            assert len(await room.transcript()) == len(room.endpoint.calls) - await lost(room) == 6
+            assert await room.told("thread.rested") == [{"agent_run": 6}]
+
+    @pytest.mark.parametrize("turn_taking", ["race", "select", "round"])
+    async def test_two_mediators_without_any_person_stop_at_their_limit_and_the_talk_ends(
+        self, servers: ServerSettings, tmp_path: Path, turn_taking: str
+    ) -> None:
+        async with talking_room_in(servers, tmp_path / "lab", talkative) as room:
+            await room.open(
+                a_talk(SILENT_AGENT, people=0, mediators=2, turn_taking=turn_taking, max_agent_run=5), people=0
+            )
+            await wait_for(lambda: room.told("thread.ended"))
+
+            said = await room.transcript()
+            assert len(said) == 5
+            assert {name for name, _ in said} == {"Mediator 0", "Mediator 1"}
+            assert await room.told("thread.ended") == [{"reason": "agents reached their limit"}]
+
+
+async def lost(room: Room) -> int:
+    """Calls whose replies lost their claim."""
+    return len(await room.rows("SELECT 1 FROM drafts WHERE state = 'lost_claim'"))
+
+
+class TestSilence:
+    @pytest.mark.parametrize("most", [1, 2])
+    async def test_a_silence_is_broken_as_often_as_is_configured_and_no_oftener(
+        self, servers: ServerSettings, tmp_path: Path, most: int
+    ) -> None:
+        async with talking_room_in(servers, tmp_path / "lab", silent) as room:
+            await room.open(a_talk("", "", wake_up_after_seconds=0.1, max_wake_ups=most))
+            await wait_for(lambda: room.rows("SELECT 1 FROM threads"))
+            await self._all_have_fired(room, most)
+            await room.say("Anybody?")
+            await self._all_have_fired(room, 2 * most)
+
+            rounds = await room.rows("SELECT trigger_key, state FROM drafts")
+            asked = Counter(row.trigger_key.partition(":")[0] for row in rounds)
+            assert asked == {"start": 2, "message": 2, "idle": 2 * 2 * most}
+            assert {row.state for row in rounds} == {"declined"}
+            assert len(room.endpoint.calls) == len(rounds)
+            woken = [call for call in room.endpoint.calls if "nobody has said anything for a while" in str(call)]
+            assert len(woken) == asked["idle"]
+
+    async def _all_have_fired(self, room: Room, count: int) -> None:
+        async def have_fired() -> bool:
+            timers = await room.rows("SELECT state FROM timers WHERE purpose = 'wake_up'")
+            return [timer.state for timer in timers] == ["fired"] * count
+
+        await wait_for(have_fired)
+        await room.at_rest()
+        assert await have_fired()
+
+
+class TestOpenings:
+    async def test_an_opening_that_failed_is_tried_again_when_its_timer_fires(
+        self, servers: ServerSettings, tmp_path: Path
+    ) -> None:
+        clock = FakeClock()
+        is_away = True
+
+        def away_at_first(request: Data) -> Any:
+            return refused_key(request) if is_away else talkative(request)
+
+        async with talking_room_in(servers, tmp_path / "lab", away_at_first, clock) as room:
+            await room.open(a_talk("", max_agent_run=1))
+            await wait_for(lambda: room.rows("SELECT 1 FROM timers WHERE purpose = 'wake_up' AND state = 'armed'"))
+            assert await room.transcript() == []
+            is_away = False
+
+            clock.advance(6)
+            await wait_for(room.transcript)
+
+            assert await room.transcript() == [("Agent 0", "Agent 0 speaks.")]
+            assert [row.type for row in await room.rows("SELECT type FROM alerts")] == ["model_failed"]
+
+    async def test_an_opening_that_failed_does_not_keep_a_person_from_speaking(
+        self, servers: ServerSettings, tmp_path: Path
+    ) -> None:
+        clock = FakeClock()
+
+        def away_for_openings(request: Data) -> Any:
+            is_empty = "Nobody has said anything yet." in str(request["messages"])
+            return refused_key(request) if is_empty else talkative(request)
+
+        async with talking_room_in(servers, tmp_path / "lab", away_for_openings, clock) as room:
+            await room.open(a_talk("", max_agent_run=1))
+            await wait_for(lambda: room.rows("SELECT 1 FROM timers WHERE state = 'armed'"))
+
+            await room.say("Then I begin.")
+            await room.at_rest()
+            clock.advance(600)
+            await wait_for(lambda: room.rows("SELECT 1 FROM timers WHERE state = 'fired'"))
+            await room.at_rest()
+
+            assert [name for name, _ in await room.transcript()] == ["person", "Agent 0"]
+
+
+def refused_key(request: Data) -> FakeReply:
+    return FakeReply(status=401, body={"error": {"message": "No.", "type": "auth", "code": "invalid_api_key"}})
+
+
+def rate_limited(request: Data) -> FakeReply:
+    body = {"error": {"message": "Slow.", "type": "rate_limit_exceeded", "code": "rate_limit_exceeded"}}
+    return FakeReply(status=429, body=body, headers={"retry-after": "0.05"})
+
+
+def refusing(request: Data) -> FakeReply:
+    message = {"role": "assistant", "content": None, "refusal": "I'd rather not."}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    body = {"id": "x", "object": "chat.completion", "created": 1, "model": "fake", "choices": [choice], "usage": usage}
+    return FakeReply(body=body)
+
+
+async def never_answering(request: Data) -> FakeReply:
+    await asyncio.Event().wait()
+    return FakeReply(drop=True)
+
+
+FAILURES = {
+    "rate limit": (rate_limited, "max_attempts: 2"),
+    "auth error": (refused_key, "max_attempts: 3"),
+    "refusal": (refusing, "max_attempts: 1"),
+    "timeout": (never_answering, "max_attempts: 1, timeout_seconds: 0.2"),
+    "garbage": (lambda request: "no JSON", "max_attempts: 2"),
+}
+
+
+class TestRoundsNeverFreeze:
+    @pytest.mark.parametrize("failure", FAILURES)
+    async def test_a_turn_whose_model_fails_is_passed_and_everybody_else_speaks_in_theirs(
+        self, servers: ServerSettings, tmp_path: Path, failure: str
+    ) -> None:
+        fails, model = FAILURES[failure]
+
+        def one_fails(request: Data) -> Any:
+            return fails(request) if who(request) == "Agent 0" else talkative(request)
+
+        async with talking_room_in(servers, tmp_path / "lab", one_fails) as room:
+            await room.open(a_talk("", "", mediators=1, model=model, turn_taking="round"))
+            for number in range(3):
+                await self._is_the_turn_of_a_person(room)
+                await room.say(f"Mine is number {number}.")
+            await self._is_the_turn_of_a_person(room)
+
+            said = await room.transcript()
+            assert [text for name, text in said if name == "person"] == [f"Mine is number {n}." for n in range(3)]
+            names = Counter(name for name, _ in said)
+            assert names["Agent 0"] == 0
+            assert names["Mediator 0"] == 4
+            assert names["Agent 1"] >= 3
+            assert names["lab"] >= 3
+            assert {text for name, text in said if name == "lab"} == {"Agent 0 was skipped: no reply came."}
+            assert {row.type for row in await room.rows("SELECT type FROM alerts")} == {"model_failed"}
+
+    async def test_when_every_model_fails_a_person_still_gets_their_turn(
+        self, servers: ServerSettings, tmp_path: Path
+    ) -> None:
+        async with talking_room_in(servers, tmp_path / "lab", refused_key) as room:
+            await room.open(a_talk("", "", mediators=1, turn_taking="round"))
+            for number in range(3):
+                await self._is_the_turn_of_a_person(room)
+                await room.say(f"Number {number}.")
+
+            assert not await room.told("thread.ended")
+
+    async def test_the_turn_of_an_agent_that_is_removed_during_its_call_is_passed(
+        self, servers: ServerSettings, tmp_path: Path
+    ) -> None:
+        thinking, gone = asyncio.Event(), asyncio.Event()
+
+        async def held(request: Data) -> Data:
+            if who(request) == "Mediator 0" and not gone.is_set():
+                thinking.set()
+                await gone.wait()
+                return answer(request, "toolatecanary")
+            return talkative(request)
+
+        async with talking_room_in(servers, tmp_path / "lab", held) as room:
+            await room.open(a_talk("", mediators=1, turn_taking="round"))
+            async with asyncio.timeout(20):
+                await thinking.wait()
+            mediator = await room.agent("Mediator 0")
+            assert await room.holder() == mediator
+
+            await room.take_out(mediator)
+            await self._is_the_turn_of_a_person(room)
+            await room.say("My turn.")
+            gone.set()
+            await room.at_rest()
+            await self._is_the_turn_of_a_person(room)
+
+            said = await room.transcript()
+            assert ("Agent 0", "Agent 0 speaks.") in said
+            assert not any("canary" in text for _, text in said)
+            (late,) = await room.rows("SELECT state, reply FROM drafts WHERE member_id = :id", id=mediator)
+            assert late.state == "cancelled"
+
+    @pytest.mark.parametrize("how", ["leaves", "goes on", "is removed"])
+    async def test_the_turn_of_a_person_who_is_gone_is_passed(
+        self, servers: ServerSettings, tmp_path: Path, how: str
+    ) -> None:
+        async with talking_room_in(servers, tmp_path / "lab", talkative) as room:
+            await room.open(a_talk("", people=2, turn_taking="round"), people=2)
+            await self._is_the_turn_of_a_person(room)
+            holder = await room.holder()
+            assert holder is not None
+            (other,) = [person for person in room.people if person != holder]
+
+            if how == "goes on":
+                await room.go_on(holder)
+            else:
+                await room.take_out(holder, "left" if how == "leaves" else "removed")
+
+            async def is_others_turn() -> bool:
+                return await room.holder() == other
+
+            await eventually(is_others_turn)
+            await room.say("Still here.", person=other)
+            await room.at_rest()
+            assert (await room.transcript())[-1] == ("Agent 0", "Agent 0 speaks.")
+
+    async def test_every_cycle_has_every_member_once_and_mediators_first(
+        self, servers: ServerSettings, tmp_path: Path
+    ) -> None:
+        async with talking_room_in(servers, tmp_path / "lab", talkative) as room:
+            await room.open(
+                a_talk("", "", "", people=0, mediators=1, turn_taking="round", max_agent_run=12, ready_check_every=99),
+                people=0,
+            )
+            await wait_for(lambda: room.told("thread.ended"))
+
+            speakers = [name for name, _ in await room.transcript()]
+            cycles = [speakers[start : start + 4] for start in range(0, 12, 4)]
+            assert [cycle[0] for cycle in cycles] == ["Mediator 0"] * 3
+            assert all(sorted(cycle) == ["Agent 0", "Agent 1", "Agent 2", "Mediator 0"] for cycle in cycles)
+            held = [told["whose_turn"] for told in await room.told("thread.updated")]
+            authors = [str(row.member_id) for row in await room.rows("SELECT member_id FROM messages ORDER BY seq")]
+            assert held[: len(authors)] == authors
+            assert len(room.endpoint.calls) == 12
+
+    async def _is_the_turn_of_a_person(self, room: Room) -> None:
+        async def is_it() -> bool:
+            rows = await room.rows("SELECT turn_state ->> 'holder' AS holder FROM threads")
+            return bool(rows) and rows[0].holder in {str(person) for person in room.people}
+
+        await eventually(is_it)
+
+
+class TestTopics:
+    async def test_the_third_of_three_opens_the_next_topic_and_after_the_last_nothing_follows(
+        self, servers: ServerSettings, tmp_path: Path
+    ) -> None:
+        def done_with_everything(request: Data) -> Data:
+            return answer(request, "That is all I say.", ready=True)
+
+        async with talking_room_in(servers, tmp_path / "lab", done_with_everything) as room:
+            topics = [{"id": "cost", "name": "Who pays"}, {"id": "route", "name": "Where it goes"}]
+            await room.open(a_talk("", people=2, topics=topics), people=2)
+            thread_id = await room.thread()
+            await wait_for(room.transcript)
+            await room.at_rest()
+            assert await room.told("thread.updated") == []
+
+            for person in room.people:
+                async with room.lab.database.transaction() as session:
+                    await go_on_in_thread(session, thread_id, person, "cost", room.lab.clock.now())
+            await room.at_rest()
+
+            assert [told["topic"] for told in await room.told("thread.updated")] == ["route"]
+            assert await room.transcript() == [
+                ("Agent 0", "That is all I say."),
+                ("lab", "The conversation goes on to: Where it goes"),
+                ("Agent 0", "That is all I say."),
+                ("lab", "Agent 0 has left the chat."),
+            ]
+            await room.say("And I?")
+            await room.at_rest()
+            assert (await room.transcript())[-1] == ("person", "And I?")
+            assert len(room.endpoint.calls) == 2
+            (agent,) = await room.rows("SELECT status, position FROM members WHERE player = 'agent'")
+            assert agent.status == "completed"
