@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, Protocol
+from uuid import UUID
 
 import httpx2
 import structlog
 
 from agent_worker.models import Model, build_models, served_providers
-from agent_worker.prompts import PromptClient
 from agent_worker.worker import Worker
 from gateway.app import create_app
 from gateway.previews import PreviewClient
@@ -22,6 +22,7 @@ from gateway.server import listening, serving
 from gateway.settings import GatewaySettings
 from orchestrator.service import Orchestrator
 from parley.lab_database import OPERATOR, LabDatabase
+from prompt_builder.app import build_prompt
 from prompt_builder.app import create_app as create_prompt_builder
 from shared.bus import Bus
 from shared.bus.in_process import InProcessBus
@@ -30,6 +31,7 @@ from shared.bus.rabbit import RabbitBus
 from shared.clock import Clock
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode
+from shared.contracts.prompts import Prompt
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
 from shared.db import drafts, keys
 from shared.db.lab import LabClaim, claim_lab
@@ -111,14 +113,12 @@ class EmbeddedLab(LabDatabase):
                 log.info("lab.leases_voided", leases=voided)
 
     async def _start_services(self, stack: AsyncExitStack, database: Database, bus: Bus) -> None:
-        prompts = PromptClient(_prompt_builder(database))
-        stack.push_async_callback(prompts.aclose)
         orchestrator = Orchestrator(database=database, bus=bus, clock=self.clock)
         worker = Worker(
             database=database,
             bus=bus,
             models=self._models(),
-            prompts=prompts,
+            prompts=_PromptsHere(database),
             clock=self.clock,
             limits=self._limits,
         )
@@ -159,6 +159,16 @@ class EmbeddedLab(LabDatabase):
                 return
             except Exception as error:  # noqa: BLE001 - PostgreSQL is away, as its driver says it
                 log.warning("lab.claim_unknown", reason=str(error))
+
+
+class _PromptsHere:
+    """Prompts made in this process: HTTP, even without a socket, would cost as much as the prompt itself."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def build(self, draft_id: UUID) -> Prompt:
+        return await build_prompt(self._database, draft_id)
 
 
 def _prompt_builder(database: Database) -> httpx2.AsyncClient:

@@ -1,5 +1,6 @@
-"""Asks prompt-builder what a model is to be shown: over HTTP, or in the same process through ASGI."""
+"""Asks prompt-builder what a model is to be shown."""
 
+from typing import Protocol
 from uuid import UUID
 
 import httpx2
@@ -12,11 +13,8 @@ from shared.logs import correlation
 _AWAY = (502, 503, 504)
 
 
-class PromptClient:
-    """`client` knows where prompt-builder is: by a base URL, or by an `ASGITransport` and any base URL."""
-
-    def __init__(self, client: httpx2.AsyncClient) -> None:
-        self._client = client
+class Prompts(Protocol):
+    """What a worker needs of prompt-builder."""
 
     async def build(self, draft_id: UUID) -> Prompt:
         """The prompt for this draft; asking again for the same draft gives the same.
@@ -25,6 +23,15 @@ class PromptClient:
             NotFound: there is no such draft.
             Unavailable: prompt-builder, or its database, is away.
         """
+
+
+class PromptClient:
+    """Prompts of a prompt-builder in a process of its own; `client` knows where that is."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self._client = client
+
+    async def build(self, draft_id: UUID) -> Prompt:
         response = await self._post(draft_id)
         if response.status_code == 200:
             return Prompt.model_validate_json(response.content)

@@ -17,7 +17,7 @@ from agent_worker.answering import Answering, do_without, is_text_to_read
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
 from agent_worker.gathering import Gathering
 from agent_worker.models import Closed, Limiter, Model, RetriesSpent, RetryBudget, backoff_seconds
-from agent_worker.prompts import PromptClient
+from agent_worker.prompts import Prompts
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import CAUSE
 from agent_worker.storable import storable
@@ -61,7 +61,7 @@ class Thinker:
         *,
         database: Database,
         models: Mapping[str, Model],
-        prompts: PromptClient,
+        prompts: Prompts,
         clock: Clock,
         settings: WorkerSettings,
         later: Later,

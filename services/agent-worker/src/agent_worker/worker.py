@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from agent_worker.models import Limiter, Model
-from agent_worker.prompts import PromptClient
+from agent_worker.prompts import Prompts
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import take_step
 from agent_worker.thinking import Thinker
@@ -41,7 +41,7 @@ class Worker:
         database: Database,
         bus: Bus,
         models: Mapping[str, Model],
-        prompts: PromptClient,
+        prompts: Prompts,
         clock: Clock,
         settings: WorkerSettings | None = None,
         limits: Mapping[str, Limit] | None = None,

@@ -25,6 +25,7 @@ from shared.contracts.models import ModelReply, ModelRequest, ModelSettings, Mod
 OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 
 _VENDOR: Final = "openai"
+_COMPLETIONS: Final = "/chat/completions"
 # The HTTP library that this version of openai is built on: httpx or httpx2.
 _HTTP: Final[Any] = import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 _MOVED: Final = "HTTP {}: the endpoint sends calls on to another address; name that one in base_url"
@@ -98,14 +99,15 @@ class OpenAIModel:
         client = self._free_client(base_url)
         client.calls_in_flight += 1
         try:
-            # The body goes through extra_body and comes back raw, past the library's conversion to and from its
-            # types: 1.0 instead of 1.6 ms of CPU per call.
-            response = await client.library.chat.completions.with_raw_response.create(
-                model=request.settings.model, messages=[], extra_body=request_body(base_url, request)
+            # The body goes as it is and comes back raw, past the library's conversion to and from its types, which
+            # would cost more CPU than the rest of the call.
+            response = await client.library.post(
+                _COMPLETIONS, body=request_body(base_url, request), cast_to=_HTTP.Response
             )
         finally:
             client.calls_in_flight -= 1
-        return response.content
+        content: bytes = response.content
+        return content
 
     def _free_client(self, base_url: str) -> "_Client":
         """The first client with room, so that as few as possible are open; a new one when there is none."""
