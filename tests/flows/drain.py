@@ -15,9 +15,10 @@ from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import take_step
 from agent_worker.thinking import Thinker
+from orchestrator.playing_out import play_out
 from orchestrator.settling import fire_due_timers, settle
 from prompt_builder.app import create_app
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
 from shared.db import experiments, tables
 from shared.db.members import join
 from shared.db.session import Database
@@ -32,6 +33,7 @@ class DrainLab:
     """A lab on `database` whose hints are drained by the test.
 
     `deliveries` says how often each hint is delivered, at the same time; `rng` shuffles the order of hints.
+    `one_by_one`: cohorts of scripts are settled like all others instead of being played out together.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class DrainLab:
         deliveries: int = 1,
         rng: Random | None = None,
         together: int = 1,
+        one_by_one: bool = False,
     ) -> None:
         self.database = database
         self.clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
@@ -50,6 +53,7 @@ class DrainLab:
         self._deliveries = deliveries
         self._rng = rng
         self._together = together
+        self._one_by_one = one_by_one
         self._busy: set[UUID] = set()
         database.on_commit = self._collect
         transport = httpx2.ASGITransport(app=create_app(database))
@@ -111,7 +115,12 @@ class DrainLab:
             await settle(self.database, cohort_id, self.clock.now())
 
     async def _handle(self, hint: Hint) -> None:
-        if hint.queue == ORCHESTRATOR:
+        if hint.type == SCRIPTED_COHORTS:
+            if self._one_by_one:
+                await self._announce_cohorts(UUID(hint.id))
+            else:
+                await play_out(self.database, UUID(hint.id), self.clock.now())
+        elif hint.queue == ORCHESTRATOR:
             try:
                 await settle(self.database, UUID(hint.id), self.clock.now())
             except CohortBusy:
@@ -121,6 +130,10 @@ class DrainLab:
                 await take_step(session, UUID(hint.id), self.clock.now())
         elif hint.queue != FACTS:
             await self.thinker.work_on(UUID(hint.id))
+
+    async def _announce_cohorts(self, experiment_id: UUID) -> None:
+        found = await self.rows("SELECT id FROM cohorts WHERE experiment_id = :id", id=experiment_id)
+        self.hints += [Hint(ORCHESTRATOR, "cohort.unsettled", str(row.id)) for row in found]
 
     async def fire_timers(self) -> None:
         await fire_due_timers(self.database, self.clock.now())

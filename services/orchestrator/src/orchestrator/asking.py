@@ -34,7 +34,7 @@ async def settle_asks(
         answers=counted.answers,
         variables=cohort.design.variables,
     )
-    view = _played_out(cohort, stage, view)
+    view = played_out(cohort, stage, view)
     if scripted := {at: value for at, value in view.answers.items() if at not in counted.answers}:
         await asks.write_scripted(session, cohort.id, stage.id, scripted, as_of=counted.as_of, now=now)
     await asks.keep_state(session, cohort, stage.id, view.state, now)
@@ -44,7 +44,7 @@ async def settle_asks(
     return _done(stage, view, {ask.member_id for ask in wanted})
 
 
-def _played_out(cohort: CohortState, stage: StageConfig, view: StageView) -> StageView:
+def played_out(cohort: CohortState, stage: StageConfig, view: StageView) -> StageView:
     """The view with its state, and with everything that scripted members answer, one thing after another."""
     kind = kind_of(stage)
     while True:

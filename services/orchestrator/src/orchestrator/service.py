@@ -7,12 +7,13 @@ from uuid import UUID
 
 import structlog
 
+from orchestrator.playing_out import play_out
 from orchestrator.repeating import Repeater
 from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
 from shared.bus import Bus, NotNow, Subscription
 from shared.clock import Clock
-from shared.contracts.hints import ORCHESTRATOR, Hint
+from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, Hint
 from shared.db import settling
 from shared.db.drafts import overdue
 from shared.db.experiments import end_when_done
@@ -62,7 +63,10 @@ class Orchestrator:
     async def on_unsettled(self, hint: Hint) -> None:
         correlation.set(hint.correlation)
         try:
-            await self.settle(UUID(hint.id))
+            if hint.type == SCRIPTED_COHORTS:
+                await play_out(self._database, UUID(hint.id), self._clock.now())
+            else:
+                await self.settle(UUID(hint.id))
         except Unavailable as error:
             raise NotNow(error.message) from error
 

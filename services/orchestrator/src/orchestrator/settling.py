@@ -77,7 +77,14 @@ async def _settle_stage(
     is_new = stage.id not in cohort.draws
     if is_new and not may_open(stage, cohort):
         return None
-    drawn = cohort.draws.get(stage.id, {})
+    draws = draws_of(cohort, stage)
+    if is_new or draws != cohort.draws[stage.id]:
+        await settling.unlock(session, cohort, stage.id, draws, now)
+    return draws
+
+
+def draws_of(cohort: CohortState, stage: StageConfig) -> dict[str, Json]:
+    """What is drawn on a stage that is open, for everybody who has arrived."""
     arrived = [
         as_member(member, stage.id)
         for member in participants(cohort.members)
@@ -85,10 +92,7 @@ async def _settle_stage(
     ]
     # By its name, not its position: a cohort that the file names keeps its draws when others are added or moved.
     rng = seeds.rng(cohort.seed, f"{cohort.name}/{stage.id}/draw")
-    draws = kind_of(stage).draw(stage, arrived, drawn, rng)
-    if is_new or draws != drawn:
-        await settling.unlock(session, cohort, stage.id, draws, now)
-    return draws
+    return kind_of(stage).draw(stage, arrived, cohort.draws.get(stage.id, {}), rng)
 
 
 def _who_may_act(cohort: CohortState, stage: StageConfig) -> list[Attendee]:

@@ -11,6 +11,9 @@ from shared.errors import ParleyError
 ORCHESTRATOR = "orchestrator"
 """Work queue of cohorts to settle."""
 
+SCRIPTED_COHORTS = "experiment.scripted"
+"""The type of a hint to an experiment with cohorts that need nobody: they are played out together."""
+
 AGENT_STEPS = "agent-worker.steps"
 """Work queue of members whose agent may have a step to take."""
 

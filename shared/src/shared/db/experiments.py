@@ -12,9 +12,10 @@ from sqlalchemy import insert, text
 
 from shared import seeds
 from shared.contracts.experiment import ModelMode, Persona, Profile
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
 from shared.contracts.providers import serving_provider
 from shared.db import tables
+from shared.db.courses import is_self_acting
 from shared.db.session import Event, Row, Session
 from shared.errors import Conflict, NotFound
 from shared.experiment import (
@@ -135,7 +136,17 @@ async def start(session: Session, experiment_id: UUID, now: datetime) -> None:
     await _store_cohorts(session, experiment_id, plan, designs, now)
     await _store_members(session, row, plan, designs, now)
     for cohort in plan:
-        _announce_cohort(session, experiment_id, cohort, now)
+        _record_start(session, experiment_id, cohort, now)
+        if _acts_by_itself(cohort, designs[_arm(cohort)]):
+            session.announce(Hint(ORCHESTRATOR, SCRIPTED_COHORTS, str(experiment_id)))
+        else:
+            _announce_cohort(session, experiment_id, cohort)
+
+
+def _acts_by_itself(cohort: CohortAssignment, resolved: Resolved) -> bool:
+    """Whether it needs neither people nor models, and can be played out with others like it."""
+    players = [resolved.personas[seat.persona_id].player if seat.persona_id else "person" for seat in cohort.seats]
+    return not cohort.mediators and set(players) == {"script"} and is_self_acting(resolved)
 
 
 def _arm(cohort: CohortAssignment) -> str:
@@ -247,7 +258,7 @@ def _provider(experiment: Row, persona: Persona | None) -> str | None:
     return serving_provider(experiment.model_mode, persona.model.provider)
 
 
-def _announce_cohort(session: Session, experiment_id: UUID, cohort: CohortAssignment, now: datetime) -> None:
+def _record_start(session: Session, experiment_id: UUID, cohort: CohortAssignment, now: datetime) -> None:
     cohort_id = seeds.row_id(experiment_id, cohort.path)
     session.record(
         Event(
@@ -264,8 +275,11 @@ def _announce_cohort(session: Session, experiment_id: UUID, cohort: CohortAssign
             unsettles=True,
         )
     )
-    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
     session.announce(Hint(FACTS, "cohort.updated", str(cohort_id)))
+
+
+def _announce_cohort(session: Session, experiment_id: UUID, cohort: CohortAssignment) -> None:
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(seeds.row_id(experiment_id, cohort.path))))
     for seat in cohort.seats:
         if seat.persona_id:
             session.announce(Hint(AGENT_STEPS, "member.changed", str(seeds.row_id(experiment_id, seat.path))))

@@ -5,11 +5,13 @@ Events and outbox rows are collected and written by one statement, the last befo
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -34,7 +36,10 @@ from shared.logs import correlation
 Params = Mapping[str, Any]
 Row = Any
 """A named tuple of the columns."""
+_LINES_AT_ONCE = 2_000
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy says nothing of its arguments
+CopyLine = Sequence[str | None]
+"""The values of one row, as text, in the order of the columns that a COPY names."""
 Committed = Sequence[tuple[int | None, Hint]]
 """What is to be published now: hints with their outbox rows, and facts, which have none."""
 
@@ -104,12 +109,27 @@ class Session:
         """Execute and return the number of rows that were touched."""
         return (await self._execute(statement, params)).rowcount
 
-    async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
-        # On the driver's own cursor: half of the CPU time of SQLAlchemy's, which has nothing to add to text.
+    async def copy(self, statement: str, lines: Iterable[CopyLine]) -> None:
+        """Run a `COPY ... FROM STDIN`: the cheapest way to write many rows, all of them or none."""
+        cursor = (await self._own_driver()).cursor()
+        try:
+            async with cursor.copy(statement.encode()) as target:
+                remaining = iter(lines)
+                while batch := list(islice(remaining, _LINES_AT_ONCE)):
+                    await target.write("".join(map(_copied, batch)))
+        except asyncio.CancelledError:
+            await self._connection.invalidate()
+            raise
+
+    async def _own_driver(self) -> AsyncDriverConnection[Any]:
         if self._driver is None:
             self._driver = (await self._connection.get_raw_connection()).driver_connection
         assert self._driver is not None
-        cursor = self._driver.cursor(row_factory=namedtuple_row)
+        return self._driver
+
+    async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
+        # On the driver's own cursor: half of the CPU time of SQLAlchemy's, which has nothing to add to text.
+        cursor = (await self._own_driver()).cursor(row_factory=namedtuple_row)
         try:
             return await cursor.execute(_as_driver_sql(statement), params)
         except asyncio.CancelledError:
@@ -169,6 +189,21 @@ class Session:
             for hint in self._hints
             if hint.queue != FACTS
         ]
+
+
+def _copied(line: CopyLine) -> str:
+    return "\t".join(map(_field, line)) + "\n"
+
+
+def _field(value: str | None) -> str:
+    """A value as COPY reads it."""
+    if value is None:
+        return r"\N"
+    return value.translate(_ESCAPED) if _SPECIAL.search(value) else value
+
+
+_SPECIAL = re.compile(r"[\\\t\n\r]")
+_ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
 def _ranked(events: Sequence[Event]) -> list[dict[str, Any]]:

@@ -133,7 +133,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         pace=row.pace,
         status=row.status,
         design=await design(session, row.experiment_id, row.version, row.treatment_id),
-        members=tuple(_attendee(member) for member in state.members or ()),
+        members=tuple(attendee(member) for member in state.members or ()),
         draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
         states={stage_id: kept for stage_id, (_, kept) in opened.items() if kept is not None},
         threads=tuple(_thread(thread) for thread in state.threads or ()),
@@ -141,9 +141,10 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     )
 
 
-def _attendee(fields: Mapping[str, Any]) -> Attendee:
+def attendee(fields: Mapping[str, Any]) -> Attendee:
+    """A member as read by a statement of this package."""
     return Attendee(
-        id=UUID(fields["id"]),
+        id=UUID(str(fields["id"])),
         path=fields["path"],
         kind=fields["kind"],
         player=fields["player"],

@@ -1,0 +1,138 @@
+"""Cohorts of scripts: their whole course at once, because nobody else has anything to say in it.
+
+The course is what settling and stepping would come to, one after another; a test compares both. Many cohorts share one
+transaction.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from orchestrator.asking import played_out
+from orchestrator.rules import as_member, is_over, may_open, on_stage
+from orchestrator.settling import draws_of
+from shared.contracts.experiment import StageConfig
+from shared.db import courses
+from shared.db.courses import Course, Move
+from shared.db.experiments import end_when_done
+from shared.db.session import Database
+from shared.db.settling import Attendee, CohortState
+from shared.stage import PAGE, Json, StageView
+from shared.stages import kind_of
+
+AT_ONCE: Final = 100
+"""Cohorts in one transaction: enough to make statements cheap, few enough to hold no lock for long."""
+
+
+async def play_out(database: Database, experiment_id: UUID, now: datetime) -> int:
+    """Play all cohorts of the experiment in which only scripts are and nothing has happened; returns how many.
+
+    Safe to repeat, and at the same time: a cohort that somebody else holds is left to them.
+    """
+    async with database.transaction() as session:
+        arms = await courses.self_acting_arms(session, experiment_id)
+    played = 0
+    while arms:
+        async with database.transaction() as session:
+            cohorts = await courses.take_untouched(session, experiment_id, arms, most=AT_ONCE)
+            if cohorts is None:
+                break
+            await courses.write(session, [course_of(cohort) for cohort in cohorts], now)
+        played += len(cohorts)
+    async with database.transaction() as session:
+        await end_when_done(session, experiment_id, now)
+    return played
+
+
+def course_of(cohort: CohortState) -> Course:
+    """What becomes of a cohort in which everybody acts by script, until nobody can do anything more. Pure."""
+    course = _Course(cohort)
+    while course.goes_on():
+        pass
+    return Course(course.cohort, course.entries, course.pages, course.moves, is_over(course.cohort))
+
+
+class _Course:
+    def __init__(self, cohort: CohortState) -> None:
+        self.cohort = cohort
+        self.entries: dict[str, dict[tuple[UUID, str], Json]] = {}
+        self.pages: dict[tuple[UUID, str], Json] = {}
+        self.moves: list[Move] = []
+
+    def goes_on(self) -> bool:
+        """One look at all stages and members; True when somebody has moved or could now."""
+        for stage in self.cohort.design.stages:
+            self._open(stage)
+        for stage in self.cohort.design.stages:
+            if stage.id in self.cohort.draws and kind_of(stage).has_shared_asks:
+                self._play(stage)
+        moved = [self._after_step(member) for member in self.cohort.members]
+        has_moved = any(new is not old for new, old in zip(moved, self.cohort.members, strict=True))
+        self.cohort = replace(self.cohort, members=tuple(moved))
+        return has_moved
+
+    def _open(self, stage: StageConfig) -> None:
+        if stage.id not in self.cohort.draws and not may_open(stage, self.cohort):
+            return
+        self.cohort = replace(self.cohort, draws={**self.cohort.draws, stage.id: draws_of(self.cohort, stage)})
+
+    def _play(self, stage: StageConfig) -> None:
+        if not on_stage(self.cohort.members, stage.id):
+            return
+        entries = self.entries.setdefault(stage.id, {})
+        view = StageView(
+            members=tuple(as_member(member, stage.id) for member in self.cohort.members),
+            draws=self.cohort.draws[stage.id],
+            answers={**entries, **self._pages_on(stage.id)},
+            variables=self.cohort.design.variables,
+        )
+        known = view.answers
+        view = played_out(self.cohort, stage, view)
+        entries |= {at: value for at, value in view.answers.items() if at not in known}
+        self.cohort = replace(self.cohort, states={**self.cohort.states, stage.id: view.state})
+
+    def _pages_on(self, stage_id: str) -> dict[tuple[UUID, str], Json]:
+        return {(member_id, PAGE): page for (member_id, at), page in self.pages.items() if at == stage_id}
+
+    def _after_step(self, member: Attendee) -> Attendee:
+        """The member after as many stages as let it through; the same when it stays."""
+        while member.status == "in_progress" and (stage_id := member.stage_id) in self.cohort.draws:
+            assert stage_id is not None
+            stage = self.cohort.design.stage(stage_id)
+            if not self._is_done(stage, member):
+                break
+            member = self._moved(member, stage_id)
+        return member
+
+    def _is_done(self, stage: StageConfig, member: Attendee) -> bool:
+        """Whether the member goes on, with its page written; scripts pass through stages that play no scripts."""
+        kind, player = kind_of(stage), as_member(member, stage.id)
+        page = kind.page_answer(stage, player, self._own_view(stage, member))
+        if page is not None:
+            self.pages.setdefault((member.id, stage.id), page)
+        return not kind.has_shared_asks or not kind.blocked_by(stage, player, self._own_view(stage, member))
+
+    def _own_view(self, stage: StageConfig, member: Attendee) -> StageView:
+        own = {at: value for at, value in self.entries.get(stage.id, {}).items() if at[0] == member.id}
+        pages = {
+            (member.id, stage_id): page for (member_id, stage_id), page in self.pages.items() if member_id == member.id
+        }
+        if (member.id, stage.id) in pages:
+            own[member.id, PAGE] = pages.pop((member.id, stage.id))
+        states: Mapping[str, Mapping[str, Json]] = self.cohort.states
+        return StageView(
+            members=(as_member(member, stage.id),),
+            reader=member.id,
+            draws=self.cohort.draws[stage.id],
+            answers=own,
+            earlier=pages,
+            state=states.get(stage.id, {}),
+        )
+
+    def _moved(self, member: Attendee, stage_id: str) -> Attendee:
+        position = member.position + 1
+        is_last = position == len(member.stage_ids)
+        self.moves.append(Move(member, stage_id, None if is_last else member.stage_ids[position]))
+        return replace(member, position=position, status="completed" if is_last else member.status)
