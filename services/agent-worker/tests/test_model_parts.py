@@ -1,6 +1,5 @@
 """What lies around a provider of models: parsing, strict schemas, limits, back-off, the registry."""
 
-import asyncio
 import json
 from random import Random
 from typing import Any
@@ -10,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_worker.models import backoff_seconds, build_models
-from agent_worker.models.limits import LimitedModel
 from agent_worker.models.openai_schema import to_strict
 from agent_worker.models.parsing import parse_object
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
@@ -24,26 +22,6 @@ def a_request(model: str = "some-model") -> ModelRequest:
         messages=(ChatMessage(role="user", content="Hello"),),
         reply_schema={"type": "object", "properties": {}},
     )
-
-
-class HeldModel:
-    """Answers nobody until it is let go; counts who waits, by model."""
-
-    def __init__(self) -> None:
-        self.go = asyncio.Event()
-        self.other_arrived = asyncio.Event()
-        self.in_flight: dict[str, int] = {}
-        self.is_closed = False
-
-    async def reply(self, request: ModelRequest) -> ModelReply:
-        self.in_flight[request.settings.model] = self.in_flight.get(request.settings.model, 0) + 1
-        if request.settings.model == "b":
-            self.other_arrived.set()
-        await self.go.wait()
-        return ModelReply(status="ok", parsed={})
-
-    async def aclose(self) -> None:
-        self.is_closed = True
 
 
 @pytest.mark.parametrize(
@@ -186,39 +164,6 @@ def test_a_strict_schema_lacks_what_strict_mode_refuses_and_nothing_else() -> No
         "additionalProperties": False,
         "$defs": {"title": {"type": "string"}},
     }
-
-
-async def test_calls_of_one_model_are_limited_and_those_of_another_are_not_held_up() -> None:
-    held = HeldModel()
-    limited = LimitedModel(held, 2)
-
-    async with asyncio.TaskGroup() as group:
-        calls = [group.create_task(limited.reply(a_request(model))) for model in ["a"] * 5 + ["b"]]
-        await held.other_arrived.wait()
-        in_flight = dict(held.in_flight)
-        held.go.set()
-    await limited.aclose()
-
-    assert in_flight == {"a": 2, "b": 1}
-    assert [call.result().status for call in calls] == ["ok"] * 6
-    assert held.is_closed
-
-
-async def test_a_cancelled_call_gives_its_place_to_the_next() -> None:
-    held = HeldModel()
-    limited = LimitedModel(held, 1)
-    first = asyncio.create_task(limited.reply(a_request()))
-    await asyncio.sleep(0)
-
-    first.cancel()
-    held.go.set()
-
-    assert (await limited.reply(a_request())).status == "ok"
-
-
-def test_no_limit_of_no_calls() -> None:
-    with pytest.raises(ValueError, match="at least 1"):
-        LimitedModel(HeldModel(), 0)
 
 
 def test_waits_grow_with_attempts_and_are_jittered() -> None:

@@ -7,7 +7,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class WorkerSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="AGENT_WORKER_", extra="ignore", frozen=True)
 
-    prefetch: int = Field(default=128, ge=1, le=10_000)
+    prefetch: int = Field(default=256, ge=1, le=10_000)
     """How many replies of one provider this process works on at a time; the limit of calls in flight per provider."""
     step_prefetch: int = Field(default=32, ge=1, le=10_000)
     """How many agents of this process take a step at a time."""

@@ -5,7 +5,6 @@ from typing import Final
 
 from agent_worker.models.crewai_model import CrewAIModel
 from agent_worker.models.crewai_model import is_installed as crewai_is_installed
-from agent_worker.models.limits import DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL, LimitedModel
 from agent_worker.models.mock import MockModel
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.models.seam import Model
@@ -54,19 +53,18 @@ def build_models(
     environ: Mapping[str, str],
     *,
     endpoints: Endpoints = OPEN,
-    max_concurrent_calls_per_model: int = DEFAULT_MAX_CONCURRENT_CALLS_PER_MODEL,
     mock_latency_seconds: float = 0.0,
 ) -> dict[str, Model]:
     """Every provider that this process can serve, by name; the mock always is one.
 
-    A provider that is not in the answer cannot be served, and nothing else may answer in its place. Mock calls are
-    not limited: they cost nothing. `endpoints` says where models may be called.
+    A provider that is not in the answer cannot be served, and nothing else may answer in its place. `endpoints` says
+    where models may be called.
     """
     models: dict[str, Model] = {MOCK_PROVIDER: MockModel(latency_seconds=mock_latency_seconds)}
     for name, factory in FACTORIES.items():
         model = factory(environ, endpoints)
         if model is not None:
-            models[name] = LimitedModel(model, max_concurrent_calls_per_model)
+            models[name] = model
     return models
 
 
