@@ -190,6 +190,42 @@ def test_what_is_no_workbook_is_refused(parley: Parley, tmp_path: Path, name: st
     assert "Traceback" not in result.stderr
 
 
+def test_a_dry_run_tells_what_a_workbook_would_run(parley: Parley, tmp_path: Path) -> None:
+    values = base_values()
+    values["constants"].append(["tokens", "[5, 10]"])
+    (tmp_path / "game.xlsx").write_bytes(xlsx_of(values))
+
+    result = parley("run", "game.xlsx", "--dry-run", "--people", "A", "--people", "2/B", "--sessions", "3")
+
+    assert result.returncode == 0, result.stderr
+    assert "demo_2: model gpt-4o-mini, seed 42; tokens = 10" in result.stdout
+    # Two permutations of three sessions of three, each asked once; four of each nine are people.
+    assert "6 sessions, 18 turns, 10 calls (at most 10" in result.stdout
+    assert not (tmp_path / ".parley").exists()
+
+
+def test_seats_that_are_not_there_are_refused_with_those_that_are(parley: Parley, tmp_path: Path) -> None:
+    (tmp_path / "game.xlsx").write_bytes(xlsx_of(base_values()))
+
+    result = parley("run", "game.xlsx", "--models", "mock", "--people", "9/A", "--people", "Facilitator")
+
+    assert result.returncode == 2
+    for seat in ("9/A", "Facilitator"):
+        expected = "one of A, B, C, alone or after a session (0, 1, 2, 3) and '/'"
+        assert f"there is no such seat; expected {expected}; found {seat!r}" in result.stderr
+    assert not (tmp_path / ".parley").exists()
+
+
+@pytest.mark.parametrize("option", [("--dry-run",), ("--people", "A"), ("--sessions", "1")])
+def test_options_of_workbooks_are_refused_for_experiment_files(
+    parley: Parley, good: Path, option: tuple[str, ...]
+) -> None:
+    result = parley("run", good, *option, "--models", "mock")
+
+    assert result.returncode == 2
+    assert "for workbooks" in result.stderr
+
+
 TALK = """
 parley: 1
 name: A talk

@@ -14,10 +14,10 @@ NOON = datetime(2030, 1, 2, 12, tzinfo=UTC)
 FILE = Path("talk.yaml")
 
 
-def a_run(out: Path, *, hours: int = 0, file_hash: str = "same") -> Run:
+def a_run(out: Path, *, hours: int = 0, file_hash: str = "same", name: str = "A talk") -> Run:
     return run_folder.begin(
         out,
-        "A talk",
+        name,
         experiment_id=uuid4(),
         file_hash=file_hash,
         file=FILE,
@@ -35,21 +35,57 @@ def test_the_latest_unfinished_run_is_resumed(tmp_path: Path) -> None:
     newer = a_run(tmp_path, hours=1)
     run_folder.finish(a_run(tmp_path, hours=2))
 
-    assert run_folder.latest_unfinished(tmp_path, "A talk", FILE, "same") == newer
+    assert run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE) == {"A talk": newer}
 
 
 def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
     run_folder.finish(a_run(tmp_path))
 
     with pytest.raises(InvalidInput, match="nothing to resume"):
-        run_folder.latest_unfinished(tmp_path, "A talk", FILE, "same")
+        run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE)
 
 
 def test_a_run_of_another_file_is_refused(tmp_path: Path) -> None:
     a_run(tmp_path, file_hash="other")
 
     with pytest.raises(InvalidInput, match="another file"):
-        run_folder.latest_unfinished(tmp_path, "A talk", FILE, "same")
+        run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE)
+
+
+def two(out: Path, *, hours: int) -> tuple[Run, Run]:
+    """Two runs that were begun together."""
+    return a_run(out, hours=hours, name="x_1", file_hash="one"), a_run(out, hours=hours, name="x_2", file_hash="two")
+
+
+BOTH = {"x_1": "one", "x_2": "two"}
+
+
+def test_runs_that_were_begun_together_are_resumed_together(tmp_path: Path) -> None:
+    two(tmp_path, hours=0)
+    first, second = two(tmp_path, hours=1)
+    run_folder.finish(first)
+
+    found = run_folder.latest_unfinished(tmp_path, BOTH, FILE)
+
+    assert {name: run.folder for name, run in found.items()} == {"x_1": first.folder, "x_2": second.folder}
+
+
+def test_a_run_that_was_not_recorded_is_no_older_one(tmp_path: Path) -> None:
+    for older in two(tmp_path, hours=0):
+        run_folder.finish(older)
+    only = a_run(tmp_path, hours=1, name="x_1", file_hash="one")
+
+    assert run_folder.latest_unfinished(tmp_path, BOTH, FILE) == {"x_1": only}
+
+
+def test_names_that_share_a_folder_are_told_apart(tmp_path: Path) -> None:
+    long = "a" * 70
+    first = a_run(tmp_path, name=f"{long}_1", file_hash="one")
+    second = a_run(tmp_path, name=f"{long}_2", file_hash="two")
+
+    found = run_folder.latest_unfinished(tmp_path, {f"{long}_1": "one", f"{long}_2": "two"}, FILE)
+
+    assert found == {f"{long}_1": first, f"{long}_2": second}
 
 
 def test_a_broken_record_is_passed_over(tmp_path: Path) -> None:
@@ -57,7 +93,7 @@ def test_a_broken_record_is_passed_over(tmp_path: Path) -> None:
     broken = a_run(tmp_path, hours=1)
     (broken.folder / run_folder.RECORD).write_text("{")
 
-    assert run_folder.latest_unfinished(tmp_path, "A talk", FILE, "same") == good
+    assert run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE) == {"A talk": good}
 
 
 def test_a_file_in_place_of_the_results_folder_is_refused(tmp_path: Path) -> None:

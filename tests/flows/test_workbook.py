@@ -17,7 +17,7 @@ from shared.bus.in_process import InProcessBus
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.experiment import Experiment
-from shared.importers.workbook import compile_workbook, read, read_xlsx
+from shared.importers.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
 from shared.testing.fake_clock import FakeClock
 from shared.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
 from tests.flows.drain import DrainLab
@@ -246,8 +246,9 @@ async def test_a_number_is_an_answer_whether_or_not_it_stands_in_quotes(
 
 async def test_the_demo_runs_to_its_end_with_the_mock(database: Database) -> None:
     lab = DrainLab(database)
-    for experiment in compile_workbook(read(read_xlsx(DEMO.read_bytes(), DEMO.name))):
-        await lab.start(document(experiment))
+    compiled = compile_designs(read(read_xlsx(DEMO.read_bytes(), DEMO.name)))
+    for one in compiled:
+        await lab.start(document(one.experiment))
 
         await lab.drain()
 
@@ -262,6 +263,7 @@ async def test_the_demo_runs_to_its_end_with_the_mock(database: Database) -> Non
     assert await statuses(lab) == {"completed"}
     calls = await lab.rows("SELECT count(*) AS calls FROM model_calls")
     assert calls[0].calls == 2 * 2 * (3 * 4 + 5 + 5 * 5 + 4)
+    assert calls[0].calls == sum(session.calls for one in compiled for session in estimates(one))
 
 
 class Person:
@@ -313,7 +315,7 @@ async def gateway(database: Database) -> AsyncIterator[httpx2.AsyncClient]:
     await bus.close()
 
 
-@pytest.mark.parametrize("role", PLAYERS)
+@pytest.mark.parametrize("role", [*PLAYERS, "Summarizer"])
 async def test_a_person_in_any_seat_hears_what_an_agent_there_would_and_changes_nothing_for_others(
     database: Database, gateway: httpx2.AsyncClient, role: str
 ) -> None:

@@ -33,6 +33,22 @@ ModelsOption = Annotated[
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where a folder for the data is made.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="Where the lab keeps its database and logs.")]
 
+People = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--people",
+        metavar="SEAT",
+        help="A seat of a workbook that a person takes by joining: a role, or session/role; give it once for each.",
+    ),
+]
+Sessions = Annotated[
+    int | None, typer.Option("--sessions", min=1, metavar="N", help="Only the first N sessions of a workbook. [all]")
+]
+DrawsOption = Annotated[
+    Literal["reference", "parley"],
+    typer.Option("--draws", help="How a workbook's draws are made: as the reference does, or each with its own seed."),
+]
+
 
 def _version(wanted: bool) -> None:
     if wanted:
@@ -52,12 +68,16 @@ def _common(
 @app.command()
 def up(
     experiment: Annotated[
-        Path | None, typer.Option("--experiment", metavar="FILE", help="An experiment to run to its end first.")
+        Path | None,
+        typer.Option("--experiment", metavar="FILE", help="An experiment or workbook to run to its end first."),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the REST API; 0: a free one.")] = 8000,
     models: ModelsOption = None,
     out: Out = Path("results"),
     data_dir: DataDir = Path(".parley"),
+    people: People = None,
+    sessions: Sessions = None,
+    draws: DrawsOption = "reference",
 ) -> None:
     """Start the lab, run an experiment if one is named, and serve the REST API until Ctrl-C."""
     from parley.plans import Order
@@ -70,6 +90,9 @@ def up(
         data_dir=data_dir,
         port=port,
         keep_serving=True,
+        people=tuple(people or ()),
+        sessions=sessions,
+        draws=draws,
     )
     raise typer.Exit(execute(order))
 
@@ -85,11 +108,22 @@ def run(
         typer.Option(min=0, max=65535, help="Serve the REST API meanwhile; 0: not, or on 8000 if people have to join."),
     ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the latest unfinished run.")] = False,
+    people: People = None,
+    sessions: Sessions = None,
+    draws: DrawsOption = "reference",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what a workbook would run: sessions, calls, tokens.")
+    ] = False,
 ) -> None:
-    """Run an experiment to its end and write its data.
+    """Run an experiment to its end and write its data; a workbook is an experiment for each permutation of constants.
 
     Exit codes: 0 finished; 1 stuck, or participants failed; 2 bad input; 130 stopped by Ctrl-C.
     """
+    if dry_run:
+        from parley.dry_run import show
+
+        show(file, people=people or (), sessions=sessions, draws=draws)
+        return
     from parley.plans import Order
     from parley.running import execute
 
@@ -100,6 +134,9 @@ def run(
         data_dir=data_dir,
         port=port or None,
         resume=resume,
+        people=tuple(people or ()),
+        sessions=sessions,
+        draws=draws,
     )
     raise typer.Exit(execute(order))
 

@@ -30,6 +30,8 @@ class ExperimentFile:
 
     path: Path
     values: Any
+    warnings: tuple[str, ...] = ()
+    """What was forgiven in it."""
 
     @property
     def named(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Following a run from the database: what was said and what happened, how far it is, whether it is over or stuck."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
@@ -11,7 +11,7 @@ import orjson
 
 from parley.screen import Screen
 from shared.db.experiments import Progress, progress
-from shared.db.following import alerts_of
+from shared.db.following import CohortProgress, alerts_of, cohort_progress
 from shared.db.session import Database
 from shared.db.streams import cohorts_of, events_after, last_of
 from shared.db.watch import Stuck, find_stuck
@@ -30,6 +30,9 @@ STUCK_LOOKS: Final = 3
 
 _LAB: Final = "lab"
 
+ShowProgress = Callable[[UUID, Progress, Sequence[CohortProgress]], None]
+"""Shows how far an experiment and its cohorts are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -42,14 +45,25 @@ class Ending:
 class Follower:
     """Shows one run on the screen until it is over. It only reads: stopping it changes nothing."""
 
-    def __init__(self, database: Database, experiment_id: UUID, screen: Screen) -> None:
+    def __init__(
+        self,
+        database: Database,
+        experiment_id: UUID,
+        screen: Screen,
+        *,
+        show_progress: ShowProgress,
+        label: str = "",
+    ) -> None:
         self._database = database
         self._experiment_id = experiment_id
         self._screen = screen
+        self._show_progress_of_run = show_progress
+        self._label = f"{label} " if label else ""
         self._seen: dict[UUID, int] = {}
         self._alerts_seen: set[UUID] = set()
         self._cohort_ids: list[UUID] = []
         self._progress: Progress | None = None
+        self._cohorts: Sequence[CohortProgress] = ()
         self._progress_due_at = 0.0
         self._progress_shown_at = 0.0
         self._stuck_looked_at = monotonic()
@@ -92,6 +106,7 @@ class Follower:
         if self._progress is None or began >= self._progress_due_at:
             async with self._database.transaction() as session:
                 self._progress = await progress(session, self._experiment_id)
+                self._cohorts = await cohort_progress(session, self._experiment_id)
             took = monotonic() - began
             self._progress_due_at = began + max(PROGRESS_SECONDS, MOST_OF_THE_TIME * took)
         return self._progress
@@ -116,13 +131,15 @@ class Follower:
             self._seen[cohort_id] = events[-1].stream_seq
 
     def _show(self, event_type: str, subject: str, payload: dict[str, Any]) -> None:
-        cohort = subject.split("/", 1)[0]
+        cohort = self._label + subject.split("/", 1)[0]
         match event_type:
             case "message.created" if payload["author"] is None:
                 self._screen.happened(cohort, f"{payload['stage_id']}  {payload['text']}")
             case "message.created":
                 author = payload["author"]["profile"].get("name") or _LAB
                 self._screen.said(cohort, payload["stage_id"], author, payload["text"])
+            case "ask.answered":
+                self._screen.happened(cohort, f"{subject} has answered {payload['key']}")
             case "stage.unlocked":
                 self._screen.happened(cohort, f"{payload['stage_id']} is open")
             case "member.joined":
@@ -141,13 +158,13 @@ class Follower:
         for alert in alerts:
             if alert.id not in self._alerts_seen:
                 self._alerts_seen.add(alert.id)
-                self._screen.alert(alert.cohort_path or _LAB, alert.text)
+                self._screen.alert(self._label + (alert.cohort_path or _LAB), alert.text)
 
     def _show_progress(self, now: Progress) -> None:
         every = PROGRESS_SECONDS if self._screen.is_terminal else PLAIN_PROGRESS_SECONDS
         if monotonic() - self._progress_shown_at >= every:
             self._progress_shown_at = monotonic()
-            self._screen.progress(now)
+            self._show_progress_of_run(self._experiment_id, now, self._cohorts)
 
     async def _is_stuck(self, has_news: bool) -> bool:
         if has_news:

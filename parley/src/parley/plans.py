@@ -1,20 +1,21 @@
 """What a command is about to do with an experiment file, and everything for which that can be refused."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from parley import run_folder
 from parley.experiment_file import ExperimentFile, Models, chosen_mode, kept_mode, mode_asked_for, read_file
 from parley.lab_database import LabDatabase
-from parley.run_folder import NothingToResume, Run
+from parley.run_folder import Run
 from parley.workbook_file import is_workbook, read_workbook
 from shared.contracts.experiment import ModelMode
 from shared.db import experiments, personas
 from shared.db.session import Row, Session
 from shared.errors import InvalidInput, NotFound
 from shared.experiment import Experiment
-from shared.importers.workbook import compile_workbook
+from shared.importers.workbook import Draws, compile_designs, estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,12 @@ class Order:
     port: int | None
     resume: bool = False
     keep_serving: bool = False
+    people: tuple[str, ...] = ()
+    """Seats of a workbook that people take."""
+    sessions: int | None = None
+    """How many sessions of a workbook are run; None: all."""
+    draws: Draws = "reference"
+    """How a workbook's draws are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,8 @@ class Plan:
     file_hash: str
     model_mode: ModelMode
     run: Run | None
+    replies: Mapping[str, int]
+    """How many replies each cohort will give, by its path, where that is known."""
 
 
 def plans_of(order: Order, path: Path) -> list[Plan]:
@@ -50,34 +59,43 @@ def plans_of(order: Order, path: Path) -> list[Plan]:
     Raises:
         InvalidInput: it is refused.
     """
+    plans = _plans(order, path)
     run_folder.require_writable(order.out)
+    if order.resume:
+        hashes = {plan.experiment.name: plan.file_hash for plan in plans}
+        runs = run_folder.latest_unfinished(order.out, hashes, path)
+        plans = [_going_on(plan, runs.get(plan.experiment.name)) for plan in plans]
+    return [plan if plan.file.named else _let_through(order, plan) for plan in plans]
+
+
+def _plans(order: Order, path: Path) -> list[Plan]:
+    """The plans of new runs of what the file says, before their models are let through."""
     if is_workbook(path):
         return _plans_of_workbook(order, path)
+    if order.people or order.sessions is not None:
+        raise InvalidInput(f"--people and --sessions are for workbooks; {path} says itself who takes part.")
     file = read_file(path)
-    plan = _plan(order, file, file.sketch())
-    return [plan if file.named else _let_through(order, plan)]
-
-
-def _plan(order: Order, file: ExperimentFile, sketch: Experiment) -> Plan:
-    file_hash = experiments.document_hash(sketch)
-    run = run_folder.latest_unfinished(order.out, sketch.name, file.path, file_hash) if order.resume else None
-    return Plan(file, sketch, file_hash, _stored_mode(run) if run else mode_asked_for(sketch, order.models), run)
+    return [_plan(order, file, file.sketch(), {})]
 
 
 def _plans_of_workbook(order: Order, path: Path) -> list[Plan]:
-    """To resume it is to go on with those permutations that are not finished, and to begin those that were not."""
-    file = ExperimentFile(path, {})
-    designs = compile_workbook(read_workbook(path))
-    has_begun = any(run_folder.was_begun(order.out, one.name) for one in designs)
-    plans: list[Plan] = []
-    for one in designs:
-        is_new = has_begun and not run_folder.was_begun(order.out, one.name)
-        try:
-            plans.append(_let_through(order, _plan(replace(order, resume=False) if is_new else order, file, one)))
-        except NothingToResume:
-            if one is designs[-1] and not plans:
-                raise
-    return plans
+    workbook = read_workbook(path)
+    file = ExperimentFile(path, None, tuple(map(str, workbook.warnings)))
+    return [
+        _plan(
+            order, file, one.experiment, {f"c{number}": each.replies for number, each in enumerate(estimates(one), 1)}
+        )
+        for one in compile_designs(workbook, draws=order.draws, people=order.people, sessions=order.sessions)
+    ]
+
+
+def _plan(order: Order, file: ExperimentFile, sketch: Experiment, replies: Mapping[str, int]) -> Plan:
+    file_hash = experiments.document_hash(sketch)
+    return Plan(file, sketch, file_hash, mode_asked_for(sketch, order.models), None, replies)
+
+
+def _going_on(plan: Plan, run: Run | None) -> Plan:
+    return plan if run is None else replace(plan, run=run, model_mode=_stored_mode(run))
 
 
 def _stored_mode(run: Run) -> ModelMode:

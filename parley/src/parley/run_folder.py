@@ -4,7 +4,7 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -83,33 +83,29 @@ def write(run: Run) -> None:
     os.replace(partial, run.folder / RECORD)
 
 
-def was_begun(out: Path, name: str) -> bool:
-    """Whether there is a run of this experiment, finished or not."""
-    return any(_runs(out / slug(name)))
+def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path) -> dict[str, Run]:
+    """The runs that `--resume` goes on with, by the names of their experiments: the newest that was left, and those
+    that were begun together with it, which may be finished or may never have got as far as their record.
 
-
-class NothingToResume(InvalidInput):
-    """No run of this experiment is unfinished."""
-
-
-def latest_unfinished(out: Path, name: str, file: Path, file_hash: str) -> Run:
-    """The run that `--resume` goes on with.
+    wanted: the hashes of what the file says, by the names of its experiments.
 
     Raises:
-        NothingToResume: there is none.
-        InvalidInput: the newest one was made from something else than the file says now.
+        InvalidInput: none was left, or the newest one was made from something else than the file says now.
     """
-    experiment_folder = out / slug(name)
-    run = next((run for run in _runs(experiment_folder) if run.status != FINISHED), None)
-    if run is None:
-        raise NothingToResume(f"There is nothing to resume: no unfinished run of {file} is in {experiment_folder}.")
-    if run.file_hash != file_hash:
+    folders = sorted({out / slug(name) for name in wanted})
+    runs = [run for folder in folders for run in _runs(folder)]
+    newest = max((run for run in runs if run.status != FINISHED), key=lambda run: run.started_at, default=None)
+    if newest is None:
+        where = " or ".join(map(str, folders[:3]))
+        raise InvalidInput(f"There is nothing to resume: no unfinished run of {file} is in {where}.")
+    together = {run.file_hash: run for run in runs if run.started_at == newest.started_at}
+    if newest.file_hash not in wanted.values():
         raise InvalidInput(
-            f"The latest unfinished run, {run.folder}, was begun with another file or another version of it: "
-            f"{run.file} said something else than {file} says now. Restore that file to resume the run, "
+            f"The latest unfinished run, {newest.folder}, was begun with another file or another version of it: "
+            f"{newest.file} said something else than {file} says now. Restore that file to resume the run, "
             "or start a new run without --resume."
         )
-    return run
+    return {name: together[file_hash] for name, file_hash in wanted.items() if file_hash in together}
 
 
 def _runs(experiment_folder: Path) -> Iterator[Run]:

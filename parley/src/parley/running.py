@@ -5,36 +5,27 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
 from pathlib import Path
-from time import monotonic
 from typing import Any, Final, TypeVar
-from uuid import UUID
 
 import uvloop
 
-from parley import run_folder
 from parley.embedded import EmbeddedLab
 from parley.experiment_file import has_open_seats
-from parley.following import Ending, Follower
+from parley.experiment_run import FINISHED, ExperimentRun
 from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
-from parley.plans import Order, Plan, begun_experiment, plans_of, with_library
-from parley.run_folder import Run
-from parley.screen import Screen, conversation_line, progress_line
-from shared.db import experiments
-from shared.db.following import Failed, failed_members, open_seats, others_running
-from shared.errors import InvalidInput, Unavailable
-from shared.exports import conversations, export
+from parley.overview import Overview
+from parley.plans import Order, Plan, plans_of, with_library
+from parley.screen import Screen
+from shared.errors import Unavailable
 from shared.settings import ServerSettings, read_settings
 
 DEFAULT_PORT: Final = 8000
 
-FINISHED: Final = 0
 ResultT = TypeVar("ResultT")
-
-INCOMPLETE: Final = 1
-"""The run is stuck, or participants failed in it."""
 
 
 def execute(order: Order) -> int:
@@ -98,9 +89,15 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
     _say_where(lab, screen)
     code = FINISHED
     if plans:
-        runs = [_ExperimentRun(order, plan, lab, screen) for plan in plans]
+        for warning in plans[0].file.warnings:
+            screen.notice(f"Warning: {warning}", style="yellow")
+        overview = Overview(screen)
+        runs = [
+            ExperimentRun(order, plan, lab, screen, overview, label=plan.experiment.name if len(plans) > 1 else "")
+            for plan in plans
+        ]
         try:
-            code = await interrupts.unless(while_ours(lab, _all_to_their_end(runs)))
+            code = await interrupts.unless(while_ours(lab, _all_to_their_end(runs, lab.clock.now())))
         except Interrupted as interrupted:
             screen.end_progress()
             if any(one.has_begun for one in runs):
@@ -115,10 +112,11 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
     return code
 
 
-async def _all_to_their_end(runs: "Sequence[_ExperimentRun]") -> int:
+async def _all_to_their_end(runs: Sequence[ExperimentRun], now: datetime) -> int:
     """Run them at the same time; returns the worst of their exit codes."""
-    # All are recorded before any is started, so that all can be resumed.
-    begun = [(one, await one.begin()) for one in runs]
+    # All are recorded before any is started, so that all can be resumed; their time says that they belong together.
+    begun_at = next((one.begun_at for one in runs if one.begun_at), None)
+    begun = [(one, await one.begin(begun_at or now)) for one in runs]
     names = [one.name for one in runs]
     return max(await asyncio.gather(*(one.to_its_end(run, names) for one, run in begun)))
 
@@ -154,125 +152,13 @@ def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
     is_out_of_sight = own_path.name == "parley" and shutil.which("parley") is None
     program = os.path.relpath(own_path) if is_out_of_sight else "parley"
     command = [program, "run", str(plan.file.path), "--resume"]
+    command += [word for seat in order.people for word in ("--people", seat)]
+    if order.sessions is not None:
+        command += ["--sessions", str(order.sessions)]
+    if order.draws != "reference":
+        command += ["--draws", order.draws]
     if str(order.out) != "results":
         command += ["--out", str(order.out)]
     if str(order.data_dir) != ".parley":
         command += ["--data-dir", str(order.data_dir)]
     screen.notice(f"Stopped. What was finished is kept in {order.data_dir}. Go on with: {shlex.join(command)}")
-
-
-class _ExperimentRun:
-    """One run of an experiment, from its start or where it was left to its data files."""
-
-    def __init__(self, order: Order, plan: Plan, lab: EmbeddedLab, screen: Screen) -> None:
-        self._order = order
-        self._plan = plan
-        self._lab = lab
-        self._screen = screen
-        self._database = lab.database
-        self.has_begun = plan.run is not None
-
-    @property
-    def name(self) -> str:
-        return self._plan.experiment.name
-
-    async def begin(self) -> Run:
-        """The run that is gone on with, or a new one, recorded and not started yet."""
-        return await self._resumed(self._plan.run) if self._plan.run is not None else await self._begun()
-
-    async def to_its_end(self, run: Run, together_with: Collection[str]) -> int:
-        """Start or go on with the run; `together_with` names the experiments of the same file."""
-        began = monotonic()
-        follower = Follower(self._database, run.experiment_id, self._screen)
-        if self._plan.run is not None:
-            await follower.skip_what_was()
-        await self._start(run.experiment_id, together_with)
-        await self._say_who_is_awaited(run.experiment_id)
-        ending = await follower.until_over()
-        self._screen.end_progress()
-        return await self._concluded(run, ending, monotonic() - began)
-
-    async def _begun(self) -> Run:
-        plan, now = self._plan, self._lab.clock.now()
-        async with self._database.transaction() as session:
-            experiment_id = await experiments.create(session, self._lab.operator_id, plan.experiment, now)
-            if plan.model_mode != plan.experiment.model_mode:
-                await experiments.set_model_mode(session, experiment_id, plan.model_mode)
-        # The record stands before anything happens, so that whatever has begun can be resumed.
-        run = run_folder.begin(
-            self._order.out,
-            plan.experiment.name,
-            experiment_id=experiment_id,
-            file_hash=plan.file_hash,
-            file=plan.file.path,
-            model_mode=plan.model_mode,
-            now=now,
-        )
-        self.has_begun = True
-        self._say_what(f"Running {plan.experiment.name!r} from {plan.file.path}")
-        return run
-
-    async def _resumed(self, run: Run) -> Run:
-        async with self._database.transaction() as session:
-            row = await begun_experiment(session, run)
-        if row.model_mode != self._plan.model_mode:
-            raise InvalidInput(f"{run.folder / run_folder.RECORD} was changed: the run uses {row.model_mode} models.")
-        self._say_what(f"Going on with the run {run.folder}")
-        return run
-
-    def _say_what(self, text: str) -> None:
-        mode = self._plan.model_mode
-        says_other = mode != self._plan.experiment.model_mode
-        models = f"{mode} models" + (f" (the file says {self._plan.experiment.model_mode})" if says_other else "")
-        self._screen.notice(f"{text}, with {models}, pace {self._plan.experiment.pace}.", style="bold")
-
-    async def _start(self, experiment_id: UUID, together_with: Collection[str]) -> None:
-        async with self._database.transaction() as session:
-            row = await experiments.find(session, experiment_id)
-            if row.status == "draft":
-                await experiments.start(session, experiment_id, self._lab.clock.now())
-            running = await others_running(session, experiment_id, self._lab.served_modes)
-        others = [name for name in running if name not in together_with]
-        if others:
-            self._screen.notice(
-                f"Unfinished experiments in this lab go on as well: {', '.join(map(repr, others[:5]))}"
-                + (f" and {len(others) - 5} more." if len(others) > 5 else "."),
-                style="yellow",
-            )
-
-    async def _say_who_is_awaited(self, experiment_id: UUID) -> None:
-        async with self._database.transaction() as session:
-            seats = await open_seats(session, experiment_id)
-        if seats:
-            self._screen.notice(
-                f"Waiting for {seats} {'person' if seats == 1 else 'people'} to join: "
-                f"curl -X POST {self._lab.url}/v1/experiments/{experiment_id}/join",
-                style="bold yellow",
-            )
-
-    async def _concluded(self, run: Run, ending: Ending, seconds: float) -> int:
-        await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
-        async with self._database.transaction() as session:
-            failed = await failed_members(session, run.experiment_id)
-            talks = [row async for row in conversations(session, run.experiment_id)]
-        self._say_how_it_ended(ending, failed, seconds)
-        for talk in talks:
-            self._screen.notice(conversation_line(talk))
-        self._screen.notice(f"The data are in {run.folder}{os.sep}", style="bold")
-        if ending.stuck:
-            return INCOMPLETE
-        run_folder.finish(run)
-        return INCOMPLETE if failed else FINISHED
-
-    def _say_how_it_ended(self, ending: Ending, failed: Sequence[Failed], seconds: float) -> None:
-        self._screen.notice(progress_line(ending.progress))
-        if ending.stuck:
-            self._screen.problem("The run is stuck: nothing more will happen in it.")
-        for stuck in ending.stuck:
-            self._screen.problem(f"  {stuck.member_path} on {stuck.stage_id or 'no stage'}: {stuck.reason}")
-        if failed:
-            self._screen.problem(f"{len(failed)} of the participants failed:")
-        for member in failed:
-            self._screen.problem(f"  {member.member_path} on {member.stage_id or 'no stage'}: {member.reason}")
-        if not ending.stuck and not failed:
-            self._screen.notice(f"Finished in {seconds:.1f} s.", style="bold green")

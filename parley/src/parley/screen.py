@@ -1,6 +1,6 @@
 """What a person at the terminal sees of a run: lines as they come and, on a real terminal, one line that moves."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -63,9 +63,12 @@ class Screen:
         """Something that needs a look."""
         self._console.print(Text(f"{cohort}  ! {one_line(text)}", style="bold yellow"))
 
-    def progress(self, progress: Progress) -> None:
-        """How far the run is: a line that is replaced, on a terminal; elsewhere a line whenever it was asked for."""
-        line = progress_line(progress)
+    def progress(self, progress: Progress, sessions: Sequence[str] = ()) -> None:
+        """How far the run is: a line that is replaced, on a terminal; elsewhere a line whenever it was asked for.
+
+        sessions: how far each of those is that run now.
+        """
+        line = " · ".join((progress_line(progress), *sessions))
         if not self._console.is_terminal:
             if line != self._last_progress:
                 self._console.print(Text(line))

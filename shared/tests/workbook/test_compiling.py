@@ -69,6 +69,16 @@ def test_people_take_the_seats_of_the_roles_that_are_named() -> None:
     assert all(sum(seat.open for seat in cohort.seats) == 1 for cohort in experiment.cohorts)
 
 
+def test_people_take_single_seats_and_those_of_special_roles() -> None:
+    values = base_values()
+    values["agent_roles"].append(["Summarizer", "You sum up."])
+    (experiment,) = compile_workbook(workbook_of(values), people=["0/A", "1/Summarizer"])
+
+    assert [sum(seat.open for seat in cohort.seats) for cohort in experiment.cohorts] == [1, 1, 0, 0]
+    assert [len(cohort.seats) for cohort in experiment.cohorts] == [3, 4, 3, 3]
+    assert [len(cohort.mediators) for cohort in experiment.cohorts] == [2, 1, 2, 2]
+
+
 def test_braces_that_are_left_in_a_text_are_shown_as_they_stand() -> None:
     values = with_tasks(task_row("t1", llm_text="Say {{ '{{name}}' }}!"))
 

@@ -13,11 +13,12 @@ from shared.db.session import Session
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A participant whom the lab had to give up, and why."""
+    """A member whom the lab had to give up, and why; `cohort` is its path and name."""
 
     member_path: str
     stage_id: str | None
     reason: str
+    cohort: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,10 @@ class Alert:
 
 _FAILED = text(
     """
-    SELECT path, stage_ids[position + 1] AS stage_id, status_reason FROM members
-    WHERE experiment_id = :id AND kind = 'participant' AND status = 'failed' ORDER BY length(path), path COLLATE "C"
+    SELECT m.path, m.stage_ids[m.position + 1] AS stage_id, m.status_reason,
+        CASE c.name WHEN c.path THEN c.path ELSE c.path || ' (' || c.name || ')' END AS cohort
+    FROM members m JOIN cohorts c ON c.id = m.cohort_id
+    WHERE m.experiment_id = :id AND m.status = 'failed' ORDER BY length(m.path), m.path COLLATE "C"
     """
 )
 _ALERTS = text(
@@ -53,9 +56,34 @@ _OTHERS = text(
 
 
 async def failed_members(session: Session, experiment_id: UUID) -> Sequence[Failed]:
-    """The participants who failed, in the order of their paths."""
+    """The members who failed, mediators included, in the order of their paths."""
     rows = await session.all(_FAILED, {"id": experiment_id})
-    return [Failed(row.path, row.stage_id, row.status_reason or "no reason was given") for row in rows]
+    return [Failed(row.path, row.stage_id, row.status_reason or "no reason was given", row.cohort) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class CohortProgress:
+    """How far one cohort is: how many asks of its members are over."""
+
+    path: str
+    status: str
+    replies: int
+
+
+_COHORTS = text(
+    """
+    SELECT c.path, c.status,
+        (SELECT count(*) FROM asks k WHERE k.cohort_id = c.id AND k.state IN ('answered', 'failed')) AS replies
+    FROM cohorts c WHERE c.experiment_id = :id ORDER BY length(c.path), c.path COLLATE "C"
+    """
+)
+
+
+async def cohort_progress(session: Session, experiment_id: UUID) -> Sequence[CohortProgress]:
+    """How far each cohort of this experiment is, in their order."""
+    return [
+        CohortProgress(row.path, row.status, row.replies) for row in await session.all(_COHORTS, {"id": experiment_id})
+    ]
 
 
 async def alerts_of(session: Session, experiment_id: UUID) -> Sequence[Alert]:

@@ -6,6 +6,7 @@ the format: context, treatment, profile, role.
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from shared.importers.workbook.design import SUMMARIZER, Design, Role, Task, Wor
 from shared.importers.workbook.draws import Draws
 from shared.importers.workbook.facts import FORMAT, facts_of
 from shared.importers.workbook.messages import profile_text
+from shared.importers.workbook.open_seats import OpenSeat, open_seats, special_seats
 from shared.importers.workbook.settings import HUGGING_FACE
 
 Json = Any
@@ -38,35 +40,55 @@ def compile_workbook(
 ) -> list[Experiment]:
     """The experiment of every permutation, called as its files are.
 
-    people: the roles whose seats are taken by people who join, in every session. sessions: only so many, the first
-    ones; what is drawn stays as it is for all.
+    people: the seats that people take by joining: `Role` in every session, `session/Role` in one. sessions: only so
+    many, the first ones; what is drawn stays as it is for all.
 
     Raises:
         InvalidInput: the workbook makes no experiment that could run.
     """
-    return [
-        compile_design(design, name, assign(design, draws), people=people, sessions=sessions)
-        for name, design in zip(workbook.names(), workbook.designs, strict=True)
-    ]
+    return [one.experiment for one in compile_designs(workbook, draws=draws, people=people, sessions=sessions)]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The experiment of one permutation, with what was drawn for it: its sessions, and which seats people take."""
+
+    design: Design
+    experiment: Experiment
+    sessions: tuple[Session, ...]
+    seats: frozenset[OpenSeat]
+
+
+def compile_designs(
+    workbook: Workbook, *, draws: Draws = "reference", people: Collection[str] = (), sessions: int | None = None
+) -> list[Compiled]:
+    """As `compile_workbook`, with what each experiment was made of."""
+    found: list[Compiled] = []
+    for name, design in zip(workbook.names(), workbook.designs, strict=True):
+        everything = assign(design, draws)
+        chosen = replace(everything, sessions=everything.sessions[:sessions])
+        seats = open_seats(design, chosen.sessions, people)
+        found.append(Compiled(design, compile_design(design, name, chosen, seats), chosen.sessions, seats))
+    return found
 
 
 def compile_design(
-    design: Design, name: str, assignment: Assignment, *, people: Collection[str] = (), sessions: int | None = None
+    design: Design, name: str, assignment: Assignment, seats: frozenset[OpenSeat] = frozenset()
 ) -> Experiment:
-    """The experiment of one permutation; see `compile_workbook`."""
-    chosen = assignment.sessions[:sessions]
+    """The experiment of one permutation with these sessions; see `compile_workbook`."""
+    chosen = assignment.sessions
     arms = _arm_ids(design)
     value = {
         "parley": 1,
         "name": name,
         "study": design.settings.experiment_id,
         "seed": design.settings.random_seed,
-        "model_mode": "real",
+        "model_mode": "mock",
         "variables": {**_VARIABLES, "context": design.context.text.strip()},
         "source": {"format": FORMAT, "facts": facts_of(design, assignment, _task_ids(design), len(chosen))},
-        "stages": [_stage(design, chosen)],
-        "personas": [*_mediators(design), *_players(design, chosen, people)],
-        "cohorts": [_cohort(design, session, number, people) for number, session in enumerate(chosen, start=1)],
+        "stages": [_stage(design, chosen, seats)],
+        "personas": [*_mediators(design), *_players(design, chosen, seats)],
+        "cohorts": [_cohort(design, session, number, seats) for number, session in enumerate(chosen, start=1)],
         "treatments": [
             {
                 "id": arms[arm.label],
@@ -79,7 +101,7 @@ def compile_design(
     return validate(value, name)
 
 
-def _stage(design: Design, sessions: Sequence[Session]) -> Json:
+def _stage(design: Design, sessions: Sequence[Session], seats: frozenset[OpenSeat]) -> Json:
     ids = _task_ids(design)
     return {
         "id": STAGE,
@@ -93,7 +115,7 @@ def _stage(design: Design, sessions: Sequence[Session]) -> Json:
         "sessions": [
             {
                 "name": session.id,
-                "roles": [seat.role.label for seat in session.seats],
+                "roles": [*(seat.role.label for seat in session.seats), *special_seats(design, session, seats)],
                 "order": [ids[task.task_id] for task in session.tasks],
             }
             for session in sessions
@@ -138,14 +160,19 @@ def _arm_ids(design: Design) -> dict[str, str]:
     return dict(zip(labels, _slugs(labels), strict=True))
 
 
-def _cohort(design: Design, session: Session, number: int, people: Collection[str]) -> Json:
+def _cohort(design: Design, session: Session, number: int, seats: frozenset[OpenSeat]) -> Json:
+    special = special_seats(design, session, seats)
     return {
         "id": f"session-{number}",
         "treatment": _arm_ids(design)[session.arm.label],
         "seats": [
-            {"open": True} if seat.role.label in people else {"persona": _persona_id(seat)} for seat in session.seats
+            *(
+                {"open": True} if (session.id, seat.role.label) in seats else {"persona": _persona_id(seat)}
+                for seat in session.seats
+            ),
+            *({"open": True} for _ in special),
         ],
-        "mediators": [_mediator_id(role) for role in design.roles if role.is_special],
+        "mediators": [_mediator_id(role) for role in design.roles if role.is_special and role.label not in special],
     }
 
 
@@ -155,10 +182,10 @@ def _mediators(design: Design) -> Iterator[Json]:
             yield _persona(design, _mediator_id(role), role, "", {})
 
 
-def _players(design: Design, sessions: Sequence[Session], people: Collection[str]) -> Iterator[Json]:
+def _players(design: Design, sessions: Sequence[Session], seats: frozenset[OpenSeat]) -> Iterator[Json]:
     for session in sessions:
         for seat in session.seats:
-            if seat.role.label not in people:
+            if (session.id, seat.role.label) not in seats:
                 answers = {column.name: _verbatim(answer) for column, answer in design.answers(seat.profile)}
                 profile = profile_text(design, seat)
                 yield _persona(design, _persona_id(seat), seat.role, profile, {"ID": seat.profile.id, **answers})

@@ -63,7 +63,9 @@ class InterviewSession(Document):
     name: str = ""
     """What the session is called in the data."""
     roles: tuple[Label, ...]
-    """The roles of the cohort's seats, in their order."""
+    """The roles of the cohort's seats, in their order; a special role among them is a participant's and not a
+    mediator's.
+    """
     order: tuple[Slug, ...]
     """The ids of the tasks in the order in which this session has them."""
 

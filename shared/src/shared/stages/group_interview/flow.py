@@ -141,7 +141,8 @@ def turns(stage: GroupInterviewStage, task: InterviewTask, draws: Mapping[str, J
 def _speakers(stage: GroupInterviewStage, draws: Mapping[str, Json]) -> list[str]:
     """The participants' roles in the order of their seats, then mediators; the facilitator does not reply to itself."""
     seated = draws.get(_SPEAKERS, [role.label for role in stage.roles])
-    return [*seated, *(role.label for role in stage.special_roles if role.label != stage.facilitator)]
+    players = [role for role in seated if role not in special(stage)]
+    return [*players, *(role.label for role in stage.special_roles if role.label != stage.facilitator)]
 
 
 def replies(stage: GroupInterviewStage, view: StageView) -> dict[str, dict[str, Json]]:
