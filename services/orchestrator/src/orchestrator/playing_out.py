@@ -4,7 +4,8 @@ The course is what settling and stepping would come to, one after another; a tes
 transaction.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -22,8 +23,9 @@ from shared.db.settling import Attendee, CohortState
 from shared.stage import PAGE, Json, StageView
 from shared.stages import kind_of
 
-AT_ONCE: Final = 100
-"""Cohorts in one transaction: enough to make statements cheap, few enough to hold no lock for long."""
+AT_ONCE: Final = 50
+"""Cohorts in one transaction: enough to make statements cheap, few enough to hold up nothing else for long."""
+SIDE_BY_SIDE: Final = 2
 
 
 async def play_out(database: Database, experiment_id: UUID, now: datetime) -> int:
@@ -33,6 +35,14 @@ async def play_out(database: Database, experiment_id: UUID, now: datetime) -> in
     """
     async with database.transaction() as session:
         arms = await courses.self_acting_arms(session, experiment_id)
+    # While Postgres stores one chunk, the next one is played.
+    played = await asyncio.gather(*(_play_chunks(database, experiment_id, arms, now) for _ in range(SIDE_BY_SIDE)))
+    async with database.transaction() as session:
+        await end_when_done(session, experiment_id, now)
+    return sum(played)
+
+
+async def _play_chunks(database: Database, experiment_id: UUID, arms: Sequence[str], now: datetime) -> int:
     played = 0
     while arms:
         async with database.transaction() as session:
@@ -41,8 +51,6 @@ async def play_out(database: Database, experiment_id: UUID, now: datetime) -> in
                 break
             await courses.write(session, [course_of(cohort) for cohort in cohorts], now)
         played += len(cohorts)
-    async with database.transaction() as session:
-        await end_when_done(session, experiment_id, now)
     return played
 
 
@@ -60,6 +68,7 @@ class _Course:
         self.entries: dict[str, dict[tuple[UUID, str], Json]] = {}
         self.pages: dict[tuple[UUID, str], Json] = {}
         self.moves: list[Move] = []
+        self._own: dict[tuple[UUID, str], dict[tuple[UUID, str], Json]] = {}
 
     def goes_on(self) -> bool:
         """One look at all stages and members; True when somebody has moved or could now."""
@@ -90,7 +99,10 @@ class _Course:
         )
         known = view.answers
         view = played_out(self.cohort, stage, view)
-        entries |= {at: value for at, value in view.answers.items() if at not in known}
+        for at, value in view.answers.items():
+            if at not in known:
+                entries[at] = value
+                self._own.setdefault((at[0], stage.id), {})[at] = value
         self.cohort = replace(self.cohort, states={**self.cohort.states, stage.id: view.state})
 
     def _pages_on(self, stage_id: str) -> dict[tuple[UUID, str], Json]:
@@ -115,7 +127,7 @@ class _Course:
         return not kind.has_shared_asks or not kind.blocked_by(stage, player, self._own_view(stage, member))
 
     def _own_view(self, stage: StageConfig, member: Attendee) -> StageView:
-        own = {at: value for at, value in self.entries.get(stage.id, {}).items() if at[0] == member.id}
+        own = dict(self._own.get((member.id, stage.id), {}))
         pages = {
             (member.id, stage_id): page for (member_id, stage_id), page in self.pages.items() if member_id == member.id
         }

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -167,23 +166,15 @@ def _stage_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
 def _answer_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
     at, cohort_id, as_of = now.isoformat(), str(course.cohort.id), str(course.cohort.as_of)
     names = {member.id: str(member.id) for member in course.cohort.members}
+    # Scripts say a few things again and again, in the very same object.
+    written: dict[int, str] = {}
     for stage_id, entries in course.entries.items():
         for (member_id, key), value in entries.items():
-            yield (names[member_id], stage_id, key, cohort_id, _as_json(value), at, at, as_of)
+            if (said := written.get(id(value))) is None:
+                said = written[id(value)] = as_json(value)
+            yield (names[member_id], stage_id, key, cohort_id, said, at, at, as_of)
     for (member_id, stage_id), value in course.pages.items():
         yield (names[member_id], stage_id, "", cohort_id, as_json(value), at, at, None)
-
-
-def _as_json(value: Json) -> str:
-    """JSON text of an entry; entries of scripts are few words that are said again and again."""
-    if isinstance(value, dict) and all(isinstance(part, str | bool) for part in value.values()):
-        return _small_json(tuple(value.items()))
-    return as_json(value)
-
-
-@lru_cache(maxsize=1024)
-def _small_json(items: tuple[tuple[str, str | bool], ...]) -> str:
-    return as_json(dict(items))
 
 
 def _moved(course: Course) -> Iterator[dict[str, Any]]:

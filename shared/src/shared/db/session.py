@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -195,8 +195,9 @@ def _copied(line: CopyLine) -> str:
     return "\t".join(map(_field, line)) + "\n"
 
 
+@lru_cache(maxsize=4096)
 def _field(value: str | None) -> str:
-    """A value as COPY reads it."""
+    """A value as COPY reads it; most come again in the next line."""
     if value is None:
         return r"\N"
     return value.translate(_ESCAPED) if _SPECIAL.search(value) else value

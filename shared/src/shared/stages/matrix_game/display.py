@@ -1,5 +1,6 @@
 """A game as a page shows it to one player, and what it comes to for that player. Pure."""
 
+from collections import Counter
 from typing import Final
 from uuid import UUID
 
@@ -117,8 +118,10 @@ def _round(game: Game, turn: Turn) -> dict[str, Json]:
 
 
 def _scores(game: Game, side: int) -> dict[str, Json]:
-    points = [turn.points for turn in game.turns(side) if turn.actions is not None]
-    mine, theirs = (round(sum(pair[who] for pair in points), 6) for who in (0, 1))
+    payoffs = game.payoffs(side)
+    counts = Counter(zip(game.actions[side], game.actions[1 - side], strict=True))
+    points = [(counts[one, two], payoffs.of(one, two)) for one, two in OUTCOMES]
+    mine, theirs = (round(sum(count * pair[who] for count, pair in points), 6) for who in (0, 1))
     return {"you": mine, "opponent": theirs}
 
 

@@ -6,7 +6,7 @@ opponent's move before having made one's own.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Final, Literal
 from uuid import UUID
@@ -28,6 +28,7 @@ Status = Literal["playing", "over", "failed", "abandoned"]
 """`over`: all rounds are played. `failed`: an action could not be read. `abandoned`: a player has left."""
 
 
+@lru_cache(maxsize=1024)
 def move_key(number: int) -> str:
     return f"round:{number}/{MOVE}"
 
@@ -123,11 +124,12 @@ def game_of(stage: MatrixGameStage, view: StageView) -> Game:
 
 def tally(stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
     """The state: the actions of all complete rounds by seat, and whether there will be more. With the lab's eyes."""
-    moves = [_moves(view, view.draws.get(seat)) for seat in SEATS]
+    seated = [UUID(view.draws[seat]) if seat in view.draws else None for seat in SEATS]
     actions = ["", ""]
     status: Status = "playing"
     for number in range(1, int(view.draws.get("rounds", 0)) + 1):
-        pair = [mine.get(number) for mine in moves]
+        key = move_key(number)
+        pair = [None if owner is None else view.answers.get((owner, key)) for owner in seated]
         if any(move is not None and move.get("flag") == FAILED for move in pair):
             status = "failed"
             break
@@ -143,17 +145,6 @@ def tally(stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
         "actions": actions,
         "status": status,
         **({"said": list(_said(view, len(actions[0]) + 1))} if stage.chat else {}),
-    }
-
-
-def _moves(view: StageView, member_id: str | None) -> dict[int, Mapping[str, Json]]:
-    if member_id is None:
-        return {}
-    owner = UUID(member_id)
-    return {
-        round_of(key): value
-        for (member, key), value in view.answers.items()
-        if member == owner and key.endswith(f"/{MOVE}")
     }
 
 

@@ -36,9 +36,11 @@ def scripted_moves(game: Game, view: StageView) -> Iterator[tuple[tuple[UUID, st
         done = game.next_round - 1
         chance = [islice(luck(game.draws[f"luck_{seat}"]), done, None) for seat in SEATS]
         actions = play(rules[0], rules[1], chance[0], chance[1], game.length - done, (game.counted(0), game.counted(1)))
+        moves = {action: _move(game, action) for action in "CD"}
         for side in (0, 1):
+            member_id = _member_id(game, side)
             for number, action in enumerate(actions[side][-(game.length - done) :], start=done + 1):
-                yield (_member_id(game, side), move_key(number)), _move(game, action)
+                yield (member_id, move_key(number)), moves[action]
         return
     for side, rule in enumerate(rules):
         at = (_member_id(game, side), move_key(game.next_round)) if rule is not None else None

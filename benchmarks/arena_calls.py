@@ -1,9 +1,8 @@
-"""How fast are iterated games? Rounds between models that take their time, and policies that take none.
+"""How fast are games between models? What the lab adds to the time that the models take.
 
 docs/benchmarks.md says what is measured and how to read it.
 """
 
-import asyncio
 import os
 import signal
 import sys
@@ -13,7 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
-from uuid import UUID
 
 import orjson
 import psycopg
@@ -22,14 +20,16 @@ import uvloop
 # The folder is no installed package; the processes started from here find it by their working directory.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.arena_bulk import ended
 from benchmarks.processes import StartFailed, Tool
-from benchmarks.servers import own_database
+from benchmarks.servers import own_broker_corner, own_database
 from parley.embedded import EmbeddedLab
 from shared.db import experiments
 from shared.experiment import load
 from shared.settings import ServerSettings
 
-_LOOK_SECONDS: Final = 0.02
+BARS: Final = {"in-process": 1.1, "rabbitmq": 1.2}
+SIDE_BY_SIDE_BAR: Final = 1.3
 
 
 def document(players: Sequence[dict[str, Any]], rounds: int, games: int) -> str:
@@ -46,9 +46,9 @@ def document(players: Sequence[dict[str, Any]], rounds: int, games: int) -> str:
     ).decode()
 
 
-async def seconds(database_url: str, model_url: str, text: str) -> float:
-    """From the start of the experiment to its end, in an embedded lab that is up."""
-    servers = ServerSettings(database_url=database_url, amqp_url=None)
+async def seconds(database_url: str, amqp_url: str | None, model_url: str, text: str) -> tuple[float, float]:
+    """From the start of the experiment to its end in a lab of one process, and the CPU of that process."""
+    servers = ServerSettings(database_url=database_url, amqp_url=amqp_url)
     environ = {**os.environ, "OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "any", "LLM_USE_MOCK": "false"}
     with TemporaryDirectory() as folder:
         async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=None) as lab:
@@ -56,46 +56,53 @@ async def seconds(database_url: str, model_url: str, text: str) -> float:
                 experiment_id = await experiments.create(
                     session, lab.operator_id, load(text, "g.json"), lab.clock.now()
                 )
-            began = time.perf_counter()
+            began, own = time.perf_counter(), time.process_time()
             async with lab.database.transaction() as session:
                 await experiments.start(session, experiment_id, lab.clock.now())
-            await _ended(lab, experiment_id)
-            return time.perf_counter() - began
-
-
-async def _ended(lab: EmbeddedLab, experiment_id: UUID) -> None:
-    while True:
-        async with lab.database.transaction() as session:
-            if (await experiments.find(session, experiment_id)).status == "ended":
-                return
-        await asyncio.sleep(_LOOK_SECONDS)
+            await ended(lab, experiment_id)
+            return time.perf_counter() - began, time.process_time() - own
 
 
 MODEL: Final = {"role": "a player", "goal": "to win"}
 
 
-def policy(name: str) -> dict[str, Any]:
-    return {"player": "script", "script": {"matrix_game": {"policy": name}}}
-
-
-def measure(latency_seconds: float, players: Sequence[dict[str, Any]], rounds: int, games: int) -> float:
+def measure(bus: str, latency_seconds: float, rounds: int, games: int) -> tuple[float, float]:
     arguments = ["-m", "shared.testing.fake_endpoint", "--port", "0", "--latency", str(latency_seconds)]
-    with Tool("fake endpoint", arguments) as endpoint, own_database("games") as database_url:
+    with (
+        Tool("fake endpoint", arguments) as endpoint,
+        own_database("games") as database_url,
+        own_broker_corner() as amqp,
+    ):
         model_url = endpoint.line().rpartition("=")[2]
-        return uvloop.run(seconds(database_url, model_url, document(players, rounds, games)))
+        text = document([MODEL, MODEL], rounds, games)
+        return uvloop.run(seconds(database_url, amqp if bus == "rabbitmq" else None, model_url, text))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 whatever the numbers are: the bars are judged by a reader, not on a noisy machine."""
-    parser = ArgumentParser(description="Measure iterated games, with models and without.")
-    parser.add_argument("--policy-games", type=int, default=1000)
+    parser = ArgumentParser(description="Measure games between models.")
+    parser.add_argument("--bus", choices=BARS, nargs="+", default=list(BARS))
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--games", type=int, default=50, help="how many are played side by side (default: %(default)s)")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        one = measure(0.2, [MODEL, MODEL], 50, 1)
-        print(f"one game of 50 rounds at 200 ms: {one:.2f} s, {one / 10:.3f} times 50 x 200 ms (bar: 1.1)", flush=True)
-        policies = measure(0.2, [policy("GTFT"), policy("RANDOM")], 100, options.policy_games)
-        print(f"{options.policy_games} policy games of 100 rounds: {policies:.2f} s", flush=True)
+        for bus in options.bus:
+            took, cpu = measure(bus, 0.2, options.rounds, 1)
+            least = 0.2 * options.rounds
+            print(
+                f"{bus}: one game of {options.rounds} rounds at 200 ms took {took:.2f} s, {took / least:.3f} times "
+                f"{least:g} s (bar: {BARS[bus]}); CPU per round {1000 * cpu / options.rounds:.1f} ms",
+                flush=True,
+            )
+            one, _ = measure(bus, 1.0, options.rounds, 1)
+            many, cpu = measure(bus, 1.0, options.rounds, options.games)
+            print(
+                f"{bus}: {options.games} games side by side at 1 s took {many:.2f} s, {many / one:.3f} times the "
+                f"{one:.2f} s of one (bar: {SIDE_BY_SIDE_BAR}); "
+                f"CPU per round and game {1000 * cpu / options.rounds / options.games:.1f} ms",
+                flush=True,
+            )
     except (StartFailed, psycopg.OperationalError) as error:
         print(f"The benchmark could not be run. {error}", file=sys.stderr)
         return 1
