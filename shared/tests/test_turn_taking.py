@@ -200,12 +200,28 @@ class TestReadiness:
                 world.save(check, text=None, due_at=world.scene.now)
             reply(world, world.scene.member(draft.member_id))
 
-        assert all(world.scene.turn.said - world.scene.turn.heard[member.id] <= 3 for member in (ADA, BOB, CID))
+        assert all(world.scene.turn.said - world.scene.turn.heard[member.id] <= 2 * 3 for member in (ADA, BOB, CID))
         by_agent = {
             member.id: [said for said, asked_id in checks if asked_id == member.id] for member in (ADA, BOB, CID)
         }
         for times in by_agent.values():
             assert all(later - earlier >= 2 for earlier, later in pairwise(times))
+
+    def test_one_agent_is_asked_for_readiness_in_as_many_messages_as_there_are_agents(self) -> None:
+        dee = a_member("dee")
+        world = a_world(ADA, BOB, CID, dee, turn_taking="select", max_agent_run=20)
+        times: list[int] = []
+
+        while not world.scene.ended:
+            (draft,) = [draft for draft in world.scene.drafts if not draft.is_check]
+            for check in [draft for draft in world.scene.drafts if draft.is_check]:
+                times.append(world.scene.turn.said)
+                world.save(check, text=None, due_at=world.scene.now)
+            reply(world, world.scene.member(draft.member_id))
+
+        assert len(world.messages) == 20
+        assert 0 < len(times) <= 5
+        assert all(later - earlier >= 4 for earlier, later in pairwise(times))
 
     def test_an_agent_that_is_ready_leaves_without_a_word(self) -> None:
         world = a_world(ADA, BOB, CID, turn_taking="select", ready_check_every=1, max_agent_run=50)

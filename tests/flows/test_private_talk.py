@@ -221,6 +221,26 @@ async def test_a_model_that_fails_is_told_as_a_line_of_the_lab_and_the_person_go
         assert (await pia.advance()).status_code == 200
 
 
+async def test_nobody_waits_for_a_mediator_who_was_removed_during_its_call(
+    servers: ServerSettings, tmp_path: Path
+) -> None:
+    held = Held()
+    async with visited(servers, tmp_path / "lab", held, a_study()) as (room, (pia,)):
+        await pia.say("Hello?")
+        async with asyncio.timeout(20):
+            await held.thinking.wait()
+
+        await room.take_out(await room.agent("Mediator 0"))
+        await pia.heard("Nobody is here to answer.")
+
+        assert not (await pia.view())["is_waiting_for_reply"]
+        assert (await pia.say("Then I talk to myself.")).status_code == 201
+        held.let_go.set()
+        await room.at_rest()
+        assert "Here is your reply." not in [text for _, text in await pia.said()]
+        assert (await pia.advance()).status_code == 200
+
+
 async def test_without_a_mediator_a_person_is_told_that_nobody_is_here(servers: ServerSettings, tmp_path: Path) -> None:
     async with visited(servers, tmp_path / "lab", talkative, a_study(mediators=0)) as (room, (pia,)):
         await pia.say("Hello?")

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import pytest
+
 from agent_worker.steps import take_step
 from shared.db.conversation import post_message
 from shared.db.session import Database
@@ -61,6 +63,28 @@ async def test_a_chat_reply_takes_few_statements(database: Database) -> None:
 
     replies = await lab.rows("SELECT text FROM messages WHERE author_kind = 'agent'")
     assert len(replies) == 2
+    # One more removes the outbox rows, for many replies at once.
+    assert len(sent) + 1 <= CHAT_REPLY, sent
+
+
+@pytest.mark.parametrize("turn_taking", ["race", "select", "round"])
+async def test_a_chat_reply_takes_few_statements_whoever_is_asked(database: Database, turn_taking: str) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(ROOM.replace("max_agent_run: 1", f"turn_taking: {turn_taking}"))
+    person_id, _ = await lab.join(experiment_id)
+    await lab.drain()
+    ((thread_id,),) = await lab.rows("SELECT id FROM threads")
+    for words in ("Warm.", "Counted."):
+        await lab.drain()
+        async with database.transaction() as session:
+            await post_message(session, thread_id, person_id, words, lab.clock.now(), client_key=words)
+    before = await lab.rows("SELECT 1 FROM messages")
+    draft = next(hint for hint in lab.hints if hint.type == "draft.wanted")
+
+    with counted() as sent:
+        await lab.thinker.work_on(UUID(draft.id))
+
+    assert len(await lab.rows("SELECT 1 FROM messages")) == len(before) + 1
     # One more removes the outbox rows, for many replies at once.
     assert len(sent) + 1 <= CHAT_REPLY, sent
 

@@ -375,3 +375,43 @@ class TestTopics:
             assert len(room.endpoint.calls) == 2
             (agent,) = await room.rows("SELECT status, position FROM members WHERE player = 'agent'")
             assert agent.status == "completed"
+
+
+SURVEY_FIRST: Final = """
+parley: 1
+name: A survey first
+pace: live
+model_mode: real
+personas:
+  - {id: p0, text: I am Agent 0., profile: {name: Agent 0}, model: {max_attempts: 2}}
+  - {id: p1, text: I am Agent 1., profile: {name: Agent 1}, model: {max_attempts: 2}}
+stages:
+  - {id: before, kind: survey, questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]}
+  - {id: talk, kind: group_chat, turn_taking: round, max_agent_run: 3}
+cohorts: [{seats: [{persona: p0}, {persona: p1}]}]
+"""
+
+
+@pytest.mark.parametrize("failure", ["auth error", "garbage"])
+async def test_an_agent_whose_survey_fails_for_good_is_failed_aloud_and_the_others_go_on(
+    servers: ServerSettings, tmp_path: Path, failure: str
+) -> None:
+    fails, _ = FAILURES[failure]
+
+    def one_fails(request: Data) -> Any:
+        if who(request) == "Agent 0":
+            return fails(request)
+        fields = request["response_format"]["json_schema"]["schema"]["properties"]
+        return {"view": 4} if "view" in fields else talkative(request)
+
+    async with talking_room_in(servers, tmp_path / "lab", one_fails) as room:
+        await room.open(SURVEY_FIRST, people=0)
+        await wait_for(lambda: room.rows("SELECT 1 FROM experiments WHERE status = 'ended'"))
+
+        members = await room.rows("SELECT status, position FROM members ORDER BY path")
+        assert [(row.status, row.position) for row in members] == [("failed", 0), ("completed", 2)]
+        failed = await room.agent("Agent 0")
+        assert not await room.rows("SELECT 1 FROM answers WHERE member_id = :id", id=failed)
+        alerts = await room.rows("SELECT type, member_id FROM alerts WHERE member_id = :id", id=failed)
+        assert "model_failed" in {row.type for row in alerts}
+        assert {name for name, _ in await room.transcript()} <= {"Agent 1", "lab"}

@@ -86,10 +86,11 @@ class Thread:
 
     `seed_text` is the same for the same seed and cohort. `failed` are those of whom no usable reply came,
     `unreachable` those of them whose model did not answer. `heard` says how many messages members had said when an
-    agent was last asked something. `topic` counts from 0. `order`, `cycle`
-    and `holder` are about turns, `skips` of which passed unused since somebody spoke. `wake_ups` counts those since
-    somebody spoke. `is_thinking`: an agent is at work on the current trigger. `is_overtime`: the time limit has passed.
-    Times are since the opening; `started_ms` is when a member first spoke, `silent_ms` how long ago one last did.
+    agent was last asked something, `checked` how many when one was last asked whether it is ready. `topic` counts from
+    0. `order`, `cycle` and `holder` are about turns, `skips` of which passed unused since somebody spoke. `wake_ups`
+    counts those since somebody spoke. `is_thinking`: an agent is at work on the current trigger. `is_overtime`: the
+    time limit has passed. Times are since the opening; `started_ms` is when a member first spoke, `silent_ms` how long
+    ago one last did.
     """
 
     path: str
@@ -106,6 +107,7 @@ class Thread:
     failed: frozenset[UUID] = frozenset()
     unreachable: frozenset[UUID] = frozenset()
     heard: Mapping[UUID, int] = field(default_factory=dict)
+    checked: int = 0
     topic: int = 0
     order: tuple[UUID, ...] = ()
     cycle: int = 0

@@ -182,6 +182,8 @@ def _with_wanted(change: Change, wave: Wave) -> Change:
     turn = replace(scene.turn, asked=scene.turn.asked | set(wave.speakers), wave=scene.turn.wave + 1)
     if wave.purpose != TALK:
         turn = replace(turn, heard={**turn.heard, **{draft.member_id: turn.said for draft in wanted}})
+    if checks:
+        turn = replace(turn, checked=turn.said)
     after = replace(scene, turn=turn, drafts=scene.drafts + as_drafts(wanted))
     return replace(change, after=after, wanted=change.wanted + wanted)
 

@@ -56,9 +56,9 @@ class Turn:
     `asked` and `wave` are about the current trigger; `trigger` names it when it is not the message that a member said
     last. `opened` had their opening line wanted; `ready` are ready to end, `done` with the current topic; the topic was
     opened by line `topic_since_seq`. `heard` says how many messages members had said when an agent was last asked
-    something. `order`, `cycle`, `number` and `holder` are about turns: `number` counts them, `skips` counts those that
-    passed unused since somebody spoke. `wake_ups` were armed in all, `unanswered` of them since somebody spoke;
-    `is_waking` says that one is armed.
+    something, `checked` how many when somebody was last asked whether they are ready. `order`, `cycle`, `number` and
+    `holder` are about turns: `number` counts them, `skips` counts those that passed unused since somebody spoke.
+    `wake_ups` were armed in all, `unanswered` of them since somebody spoke; `is_waking` says that one is armed.
     """
 
     asked: frozenset[UUID] = frozenset()
@@ -68,6 +68,7 @@ class Turn:
     spoken: Mapping[UUID, int] = field(default_factory=dict)
     trigger: str | None = None
     heard: Mapping[UUID, int] = field(default_factory=dict)
+    checked: int = 0
     topic: int = 0
     topic_since_seq: int = 0
     done: frozenset[UUID] = frozenset()
@@ -249,6 +250,7 @@ def view_of(scene: Scene) -> Thread:
         failed=frozenset(scene.failed),
         unreachable=frozenset(member_id for member_id, state in scene.failed.items() if state == "failed"),
         heard=turn.heard,
+        checked=turn.checked,
         topic=turn.topic,
         order=turn.order,
         cycle=turn.cycle,
@@ -256,7 +258,9 @@ def view_of(scene: Scene) -> Thread:
         skips=turn.skips,
         wake_ups=turn.unanswered,
         is_overtime=turn.is_overtime,
-        is_thinking=any(draft.trigger_key == scene.trigger_key for draft in scene.drafts),
+        is_thinking=any(
+            draft.trigger_key == scene.trigger_key and scene.member(draft.member_id).present for draft in scene.drafts
+        ),
         elapsed_ms=scene.elapsed_ms(),
         started_ms=turn.started_ms,
         silent_ms=_silent_ms(scene),

@@ -147,7 +147,8 @@ _STANDING = """
         (SELECT jsonb_object_agg(t.stage_id, jsonb_build_object('id', t.id, 'path', t.path, 'last_seq', t.last_seq,
                 'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state, 'opened_at', t.opened_at,
                 'last_author_id', t.last_author_id, 'last_spoken_at', s.created_at,
-                'is_thinking', EXISTS (SELECT FROM drafts d WHERE d.thread_id = t.id
+                'is_thinking', EXISTS (SELECT FROM drafts d JOIN members thinker ON thinker.id = d.member_id
+                    WHERE d.thread_id = t.id AND thinker.status = 'in_progress'
                     AND d.state IN ('wanted', 'thinking', 'ready')
                     AND d.trigger_key = coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'))))
             FROM threads t LEFT JOIN messages s ON s.id = t.last_spoken_id

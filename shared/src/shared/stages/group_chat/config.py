@@ -51,8 +51,8 @@ class GroupChatStage(StageConfig):
     `round`: one after another, people too: first the mediators, then the participants in a drawn order.
     """
     ready_check_every: int | None = Field(default=None, ge=1)
-    """In `select` and `round`: agents who have not been asked to speak while so many messages were said are asked
-    whether they are ready to end; left out: as many as there are agents.
+    """In `select` and `round`: once in so many messages, the agent who has not been asked anything for the longest time
+    is asked whether it is ready to end; left out: as many as there are agents.
     """
     max_agent_run: int = Field(default=20, ge=1)
     """After this many agents' messages in a row, without a person between, no agent is asked to speak any more."""

@@ -79,20 +79,24 @@ def _at_rest(stage: GroupChatStage, thread: Thread, reason: str) -> Wave:
 
 
 def _to_check(stage: GroupChatStage, thread: Thread, chosen: Speaker) -> tuple[UUID, ...]:
-    """Participating agents who were asked nothing while so many messages were said, and so never say they are ready.
+    """The agent who was asked nothing for the longest time, and so cannot say that it is ready.
 
-    Who may not speak any more counts as ready, and is not asked.
+    Who may not speak any more counts as ready, and is not asked. Nobody is asked before `ready_check_every` messages
+    were said since they were asked anything, and since anybody was asked this.
     """
     agents = [speaker for speaker in thread.speakers if takes_part(speaker) and speaker.member.player == "agent"]
     every = stage.ready_check_every or len(agents)
-    return tuple(
-        speaker.member.id
+    if thread.said - thread.checked < every:
+        return ()
+    waiting = [
+        (thread.heard.get(speaker.member.id, 0), speaker.member.path, speaker.member.id)
         for speaker in agents
         if speaker is not chosen
         and not speaker.done
         and has_words_left(speaker)
         and thread.said - thread.heard.get(speaker.member.id, 0) >= every
-    )
+    ]
+    return (min(waiting)[2],) if waiting else ()
 
 
 def _drawn(eligible: Sequence[Speaker], thread: Thread, rng: Random) -> Speaker:

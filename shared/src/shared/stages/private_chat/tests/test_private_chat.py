@@ -113,6 +113,19 @@ def test_somebody_who_is_alone_is_told_so() -> None:
     assert texts(world) == ["What is this?", "Nobody is here to answer."]
 
 
+def test_nobody_waits_for_a_mediator_who_was_taken_out_while_thinking() -> None:
+    world = a_chat(PIA, MED)
+    settle_opening(world)
+    ask(world)
+
+    world.set_present(MED, False)
+    world.advance()
+
+    assert texts(world) == ["What is this?", "Nobody is here to answer."]
+    assert world.may_speak(PIA)
+    assert not blocked(world)
+
+
 def test_a_called_off_reply_is_dropped() -> None:
     world = a_chat(PIA, MED)
     settle_opening(world)

@@ -1,0 +1,52 @@
+"""SIGKILL while one of many is to speak: nobody's turn is lost or taken twice, and the data is the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.db.session import Database
+from tests.faults.test_kill import KILLED, data_of, run_lab, started
+from tests.flows.drain import DrainLab
+from tests.flows.test_deliberation import the_data
+from tests.flows.test_same_data import TALK, TALKS
+
+
+async def undisturbed(database: Database, document: str) -> dict[str, list[Any]]:
+    """What the file gives when nothing goes wrong; the database is empty again afterwards."""
+    lab = DrainLab(database)
+    await lab.start(document)
+    await lab.drain()
+    data = await the_data(lab)
+    async with database.transaction() as session:
+        await session.connection.exec_driver_sql("TRUNCATE experiments, experimenters CASCADE")
+    return data
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize(
+    ("talk", "checkpoint", "hits"),
+    [
+        ("select", "reply.claimed", 6),
+        ("select", "draft.leased", 9),
+        ("round", "reply.claiming", 5),
+        ("round", "reply.received", 8),
+        ("topics in turns", "transaction.committed", 40),
+        ("private", "reply.claimed", 3),
+    ],
+)
+async def test_a_talk_that_is_killed_and_started_again_comes_to_the_same_data(
+    database: Database, database_url: str, tmp_path: Path, talk: str, checkpoint: str, hits: int
+) -> None:
+    document = TALK.format(talk=TALKS[talk])
+    expected = await undisturbed(database, document)
+    where = {"database_url": database_url, "data_dir": str(tmp_path)}
+    killed = run_lab(**where, document=document, kill_at=checkpoint, hits=hits)
+    assert killed.returncode == KILLED, killed.stderr
+
+    again = run_lab(**where, experiment_id=started(killed))
+
+    assert again.returncode == 0, again.stderr
+    assert await data_of(database) == expected
+    calls = await DrainLab(database).rows("SELECT path FROM model_calls")
+    assert len(calls) == len({call.path for call in calls})
