@@ -36,10 +36,19 @@ async def play_out(database: Database, experiment_id: UUID, now: datetime) -> in
     async with database.transaction() as session:
         arms = await courses.self_acting_arms(session, experiment_id)
     # While Postgres stores one chunk, the next one is played.
-    played = await asyncio.gather(*(_play_chunks(database, experiment_id, arms, now) for _ in range(SIDE_BY_SIDE)))
+    chunks = (_play_chunks(database, experiment_id, arms, now) for _ in range(SIDE_BY_SIDE))
+    outcomes = await asyncio.gather(*chunks, return_exceptions=True)
+    played = [_count_or_raise(outcome) for outcome in outcomes]
     async with database.transaction() as session:
         await end_when_done(session, experiment_id, now)
     return sum(played)
+
+
+def _count_or_raise(outcome: int | BaseException) -> int:
+    """What became of one who worked side by side with others; all of them have come to an end."""
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
 
 
 async def _play_chunks(database: Database, experiment_id: UUID, arms: Sequence[str], now: datetime) -> int:
