@@ -29,8 +29,9 @@ async def pack(
 def _zip(folder: Path) -> IO[bytes]:
     archive = tempfile.TemporaryFile(prefix="parley-export-")  # noqa: SIM115 - closed by whoever sends it
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
-        for path in sorted(folder.iterdir()):
-            target.write(path, path.name)
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                target.write(path, path.relative_to(folder))
     archive.seek(0)
     return archive
 

@@ -1,17 +1,21 @@
 """Writes the data files. A file is there as a whole or not at all; text stands in it as it was said."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 from uuid import UUID
 
 from shared.data_files import as_indented_json, as_json, csv_file, whole_file
 from shared.db import exports as reads
 from shared.db.session import Database, Session
+from shared.errors import InvalidInput
 from shared.experiment import SCHEMA_VERSION, Resolved
 from shared.exports import rows
+from shared.importers.data_writers import format_of, writer_of
 from shared.stage import Table
 
 EXPORT_VERSION: Final = 1
@@ -34,23 +38,46 @@ async def export(
 ) -> dict[str, Any]:
     """Write the data of an experiment into `folder`, all of one moment; returns the manifest, which is written too.
 
-    `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced.
+    `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced. An experiment that was made
+    from another format has the data files of that format, too, in a folder named after it.
 
     Raises:
         NotFound: there is no such experiment.
     """
     wanted = frozenset(formats)
     counts: dict[str, int] = {}
-    async with reads.snapshot(database) as session:
-        experiment = await reads.experiment(session, experiment_id)
-        if "json" in wanted:
-            counts["data.json"] = await _write_json(session, experiment, folder / "data.json")
-        if "csv" in wanted:
-            counts.update(await _write_tables(session, experiment, folder))
-    manifest = _manifest(experiment, counts, now)
+    with TemporaryDirectory(prefix="parley-data-") as scratch:
+        async with reads.snapshot(database) as session:
+            experiment = await reads.experiment(session, experiment_id)
+            origin = format_of(experiment.document)
+            data = (folder if "json" in wanted else Path(scratch)) / "data.json"
+            if "json" in wanted or origin is not None:
+                count = await _write_json(session, experiment, data)
+                counts.update({"data.json": count} if "json" in wanted else {})
+            if "csv" in wanted:
+                counts.update(await _write_tables(session, experiment, folder))
+        manifest = _manifest(experiment, counts, now)
+        if origin is not None:
+            manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
     with whole_file(folder / "manifest.json") as target:
         target.write(as_indented_json(manifest))
     return manifest
+
+
+def _write_origin(
+    origin: str, data: Path, folder: Path, wanted: Collection[str], counts: Mapping[str, int]
+) -> dict[str, Any]:
+    """Write the files of the format that the experiment was made from; returns what the manifest says of them.
+
+    An experiment that was changed until it is none of that format any more has all its data without them.
+    """
+    own = folder / origin
+    own.mkdir(exist_ok=True)
+    try:
+        written = writer_of(origin)(data, own, wanted)
+    except InvalidInput as error:
+        return {"not_written": {origin: str(error)}}
+    return {"rows": {**counts, **{f"{origin}/{name}": count for name, count in written.items()}}}
 
 
 def _manifest(experiment: Any, counts: Mapping[str, int], now: datetime) -> dict[str, Any]:

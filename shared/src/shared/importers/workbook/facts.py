@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from shared.importers.workbook.assignment import Assignment
-from shared.importers.workbook.design import Design, Task
+from shared.importers.workbook.design import ID, Design, Task
 from shared.importers.workbook.draws import Draws
 
 Json = Any
@@ -31,6 +31,10 @@ class ColumnFacts(_Facts):
 
     name: str
     question: str
+
+    @property
+    def is_id(self) -> bool:
+        return ID in (self.name, self.question)
 
 
 class TaskFacts(_Facts):
