@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic import BaseModel, ConfigDict
 
 from shared.importers.workbook.assignment import Assignment
-from shared.importers.workbook.design import ID, Design, Task
+from shared.importers.workbook.design import FACILITATOR, ID, Design, Task
 from shared.importers.workbook.draws import Draws
 
 Json = Any
@@ -68,6 +68,8 @@ class WorkbookFacts(_Facts):
     model_info: str
     api_endpoint: str | None
     temperature: float
+    facilitator: str
+    """What the facilitator is told about its role; the interview has no use for it."""
     columns: tuple[ColumnFacts, ...]
     tasks: tuple[TaskFacts, ...]
     assignments: tuple[DrawFacts, ...]
@@ -88,6 +90,7 @@ def facts_of(design: Design, assignment: Assignment, ids: Mapping[str, str], ses
         model_info=design.settings.model_info,
         api_endpoint=design.settings.api_endpoint,
         temperature=design.settings.temperature,
+        facilitator=design.role(FACILITATOR).description,
         columns=tuple(
             ColumnFacts(name=column.name, question=column.question)
             for column in design.columns

@@ -155,7 +155,7 @@ def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Sessio
     state = KIND.public_state(stage, view)
     tasks = flow.tasks_in_order(stage, draws)
     session_id = _session_id(stage, cohort)
-    agents = _agents(stage, session_id, members, rows["members"], draws)
+    agents = _agents(stage, study.facts.facilitator, session_id, members, rows["members"], draws)
     reached = _reached(stage, tasks, rows["members"], state) if opened is not None else -1
     return Session(
         study=study,
@@ -182,9 +182,8 @@ def _reached(
     given: Mapping[str, Mapping[str, Json]] = state["replies"]
     is_cut = stage.max_replies is not None and sum(map(len, given.values())) >= stage.max_replies
     went_on = any(row["status"] in ("in_progress", "completed") for row in members if row["kind"] == "participant")
-    if went_on and not is_cut:
-        return int(state["position"])
-    return max((number for number, task in enumerate(tasks) if given.get(task.id)), default=-1)
+    replied = max((number for number, task in enumerate(tasks) if given.get(task.id)), default=-1)
+    return max(replied, int(state["position"])) if went_on and not is_cut else replied
 
 
 def _before_opening(stage: GroupInterviewStage, members: Sequence[Member]) -> dict[str, Json]:
@@ -213,12 +212,16 @@ def _session_id(stage: GroupInterviewStage, cohort: Row) -> str:
 
 def _agents(
     stage: GroupInterviewStage,
+    facilitator_text: str,
     session_id: str,
     members: Sequence[Member],
     rows: Sequence[Row],
     draws: Mapping[str, Json],
 ) -> list[Agent]:
-    descriptions = {role.label: role.description for role in (*stage.roles, *stage.special_roles)}
+    descriptions = {
+        stage.facilitator: facilitator_text,
+        **{role.label: role.description for role in (*stage.roles, *stage.special_roles)},
+    }
     found: list[Agent] = []
     for member, row in zip(members, rows, strict=True):
         role = flow.role_of(stage, member, draws)
