@@ -24,7 +24,7 @@ from shared.testing.workbooks import base_values, task_row, with_setting, workbo
 BOTH = ("json", "csv")
 
 
-def experiment(*, sessions: int | None = None) -> Experiment:
+def experiment(*, sessions: int | None = None, people: tuple[str, ...] = ()) -> Experiment:
     """Three roles and a summarizer, a task of every type."""
     values = with_setting(base_values(), max_conversation_length=1000)
     values["agent_roles"].append(["Summarizer", "You sum up."])
@@ -36,7 +36,7 @@ def experiment(*, sessions: int | None = None) -> Experiment:
         task_row("news", type="context", task_order=4, llm_text="It rains."),
         task_row("some", task_order=5, llm_text="{'B': 'b?', 'Summarizer': 'sum?'}"),
     ]
-    (made,) = compile_workbook(workbook_of(values), sessions=sessions)
+    (made,) = compile_workbook(workbook_of(values), sessions=sessions, people=people)
     return made
 
 
@@ -114,6 +114,30 @@ def everything_answered(document: Experiment, prompt: str = "What?") -> Run:
     empty = Run(document)
     taken = {(member["path"], task.id): Taken("7", "answered", 1) for member, task, _ in empty.asked()}
     return Run(document, taken, prompt=prompt)
+
+
+def test_people_have_no_profile_and_are_named_by_role_and_session(tmp_path: Path) -> None:
+    run = everything_answered(experiment(sessions=1, people=("A", "Summarizer")))
+
+    write_data(run.write(tmp_path), tmp_path, BOTH)
+
+    rows = {row["role"]: (row["ID"], row["played_by"], row["model_info"]) for row in table(tmp_path / "demo.csv")}
+    assert rows == {
+        "C": ("11", "agent", "m"),
+        "A": ("A_0", "person", ""),
+        "B": ("1", "agent", "m"),
+        "Summarizer": ("Summarizer_0", "person", ""),
+    }
+    assert [row["role"] for row in table(tmp_path / "tidy" / "profiles.csv")] == ["C", "B"]
+    assert {(row["ID"], row["attempts"]) for row in table(tmp_path / "tidy" / "answers.csv")} == {
+        ("11", "1"),
+        ("1", "1"),
+        ("A_0", ""),
+        ("Summarizer_0", ""),
+    }
+    nested = orjson.loads((tmp_path / "demo.json").read_bytes())["sessions"]["0"]
+    assert nested["roles"] == {"11": "C", "A_0": "A", "1": "B"}
+    assert list(nested["agents"]) == ["Facilitator", "C", "A", "B", "Summarizer"]
 
 
 def test_memory_grows_with_a_session_and_not_with_the_run(tmp_path: Path) -> None:

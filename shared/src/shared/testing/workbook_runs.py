@@ -8,10 +8,11 @@ from uuid import UUID, uuid5
 
 import orjson
 
+from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput
 from shared.experiment import Experiment, resolve
 from shared.stages.group_interview.answers import Wanted, kept, stored, wanted
-from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewSession, InterviewTask
 
 Json = Any
 EXPERIMENT_ID = UUID(int=7)
@@ -48,15 +49,15 @@ class Run:
             seats = [("participant", f"m{seat}", one.persona) for seat, one in enumerate(cohort.seats, start=1)]
             mediators = [("mediator", f"med{seat}", one) for seat, one in enumerate(cohort.mediators, start=1)]
             for what, place, persona_id in [*seats, *mediators]:
-                persona = personas[persona_id or ""]
+                persona = personas.get(persona_id or "")
                 yield {
                     "member_id": str(uuid5(EXPERIMENT_ID, f"c{number}/{place}")),
                     "path": f"c{number}/{place}",
                     "cohort_path": f"c{number}",
                     "kind": what,
-                    "player": "agent",
-                    "profile": {"name": persona.profile.name},
-                    "agent": {"attributes": persona.attributes, "text": persona.text, "model": {"model": "m"}},
+                    "player": "person" if persona is None else "agent",
+                    "profile": {"name": "Zoe" if persona is None else persona.profile.name},
+                    "agent": None if persona is None else _config(persona),
                     "status": self.status,
                     "status_reason": None,
                     "stages": ["interview"],
@@ -66,13 +67,20 @@ class Run:
     def asked(self) -> Iterator[tuple[dict[str, Json], InterviewTask, str]]:
         """Everybody whom each task asks, with their role."""
         for member in self.members():
-            number = int(member["cohort_path"][1:])
-            role = member["profile"]["name"]
-            for task_id in self.stage.sessions[number - 1].order:
+            role = self.role(member)
+            for task_id in self._session(member).order:
                 task = next(one for one in self.stage.tasks if one.id == task_id)
                 asks_role = task.type == "discussion" and role != "Facilitator"
                 if asks_role or role in [question.role for question in task.questions]:
                     yield member, task, role
+
+    def role(self, member: Mapping[str, Json]) -> str:
+        """Participants have the roles of their seats; mediators are called by theirs."""
+        seat = member["path"].partition("/m")[2]
+        return self._session(member).roles[int(seat) - 1] if seat.isdigit() else str(member["profile"]["name"])
+
+    def _session(self, member: Mapping[str, Json]) -> InterviewSession:
+        return self.stage.sessions[int(member["cohort_path"][1:]) - 1]
 
     def sections(self) -> dict[str, list[dict[str, Json]]]:
         cohorts = [
@@ -116,7 +124,7 @@ class Run:
     def _draws(self, number: int, members: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
         session = self.stage.sessions[number]
         roles = {
-            f"role:{member['member_id']}": member["profile"]["name"]
+            f"role:{member['member_id']}": self.role(member)
             for member in members
             if member["cohort_path"] == f"c{number + 1}" and member["kind"] == "participant"
         }
@@ -155,6 +163,10 @@ class Run:
                 file.write(b",".join(b"\n" + orjson.dumps(row) for row in rows) + b"\n]")
             file.write(b"\n}\n")
         return path
+
+
+def _config(persona: Persona) -> dict[str, Json]:
+    return {"attributes": persona.attributes, "text": persona.text, "model": {"model": "m"}}
 
 
 def _entry(want: Wanted, said: str) -> dict[str, Json]:

@@ -233,7 +233,7 @@ def _agents(
                     id=str(attributes.get(ID, f"{role}_{session_id}")),
                     role=role,
                     description=descriptions.get(role, ""),
-                    is_special=member.kind == "mediator",
+                    is_special=role in flow.special(stage),
                 )
             )
     return sorted(found, key=lambda agent: 0 if agent.role == stage.facilitator else 1 + agent.is_special)

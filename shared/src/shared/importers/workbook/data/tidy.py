@@ -133,7 +133,7 @@ def _reply(reply: Reply) -> dict[str, Json]:
 
 def session_row(session: Session) -> dict[str, Json]:
     """What became of the session, and what it took."""
-    seated = [agent for agent in session.agents if not agent.is_special]
+    seated = [agent for agent in session.agents if agent.row["kind"] == "participant"]
     given = [reply for reply in session.replies if reply.entry is not None]
     return {
         **_where(session),
@@ -143,7 +143,7 @@ def session_row(session: Session) -> dict[str, Json]:
         "is_over": session.is_over,
         "agents": sum(agent.played_by != "person" for agent in seated),
         "people": sum(agent.played_by == "person" for agent in seated),
-        "not_finished": {agent.role: _why(agent) for agent in seated if agent.row["status"] != "completed"},
+        "not_finished": {agent.role: _why(agent) for agent in session.agents if agent.row["status"] != "completed"},
         "replies_wanted": len(session.replies),
         "replies": len(given),
         "replies_invalid": sum(reply.part("valid") is False for reply in given),
