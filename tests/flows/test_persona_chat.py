@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -17,7 +17,8 @@ from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db import keys
-from shared.db.session import Database
+from shared.db.persona_chats import find
+from shared.db.session import Database, Session
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
 from tests.flows.drain import DrainLab
@@ -101,6 +102,45 @@ async def make(database: Database) -> AsyncIterator[Make]:
     yield made
     for client in clients:
         await client.aclose()
+
+
+class Interrupted:
+    """A session between whose statements something else happens: `work`, after statement `number`."""
+
+    def __init__(self, session: Session, number: int, work: Callable[[], Awaitable[object]]) -> None:
+        self._session = session
+        self._left = number
+        self._work = work
+
+    async def first(self, *statement: Any) -> Any:
+        found = await self._session.first(*statement)
+        await self._interrupt()
+        return found
+
+    async def all(self, *statement: Any) -> Any:
+        found = await self._session.all(*statement)
+        await self._interrupt()
+        return found
+
+    async def _interrupt(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            await self._work()
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+async def test_whoever_is_told_that_no_reply_is_awaited_has_the_reply(
+    make: Make, database: Database, number: int
+) -> None:
+    talk = await make()
+    assert (await talk.say("Hello!", "m1")).status_code == 201
+    ((owner_id,),) = await talk.lab.rows("SELECT owner_id FROM persona_chats")
+
+    async with database.looking() as session:
+        chat = await find(cast(Session, Interrupted(session, number, talk.lab.drain)), owner_id, "ada")
+
+    assert chat is not None
+    assert chat.is_awaiting_reply or chat.lines[-1].is_persona
 
 
 async def test_a_persona_answers_every_message_whatever_its_chat_settings_say(make: Make) -> None:

@@ -218,12 +218,14 @@ async def find(session: Session, owner_id: UUID, name: str, *, after_seq: int = 
     row = await session.first(_FIND, {"owner_id": owner_id, "persona": name})
     if row is None:
         return None
+    # Asked before the lines are read: a reply that comes in between is among them.
+    is_awaiting_reply = await _is_awaited(session, row.experiment_id)
     lines = await session.all(_SOME_LINES, {**_place(row.experiment_id), "after_seq": after_seq, "most": most})
     return Chat(
         experiment_id=row.experiment_id,
         model_mode=row.model_mode,
         lines=[_line(line) for line in lines],
-        is_awaiting_reply=await _is_awaited(session, row.experiment_id),
+        is_awaiting_reply=is_awaiting_reply,
     )
 
 
