@@ -1,0 +1,35 @@
+"""Every command of `parley` that stands in the documentation exists, with the options that it is given there."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from parley.cli import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+COMMAND = re.compile(r"(?:^[$ ]*|`|then: |with )(?:\.venv/bin/)?parley ([a-z][^`\n#>]*)", re.MULTILINE)
+
+
+def _commands() -> list[str]:
+    return sorted({written.strip() for page in PAGES for written in COMMAND.findall(page.read_text(encoding="utf-8"))})
+
+
+def test_the_commands_are_found() -> None:
+    assert {"run", "validate", "chat", "prompt", "personas", "schema"} <= {
+        written.split()[0] for written in _commands()
+    }
+
+
+@pytest.mark.parametrize("written", _commands())
+def test_a_command_of_the_documentation_exists(written: str) -> None:
+    command: Any = typer.main.get_command(app)
+    words = written.split()
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+
+    options = {name for parameter in command.params for name in parameter.opts}
+    assert {word for word in words if word.startswith("--")} <= options

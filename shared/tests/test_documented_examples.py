@@ -1,0 +1,77 @@
+"""Every example of an experiment file that stands in the documentation can be used as it stands."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from shared.experiment import load, read_personas, validate
+from shared.experiment.table import with_table
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+CHOICE = {"kind": "choice", "title": "?", "options": [{"id": "yes", "text": "Yes"}, {"id": "no", "text": "No"}]}
+AROUND: Mapping[str, Any] = {
+    "parley": 1,
+    "name": "Around an example",
+    "variables": {"town": "Altmere"},
+    "stages": [
+        {"id": "before", "kind": "survey", "questions": [{"id": "rides", **CHOICE}, {"id": "drives", **CHOICE}]},
+        {"id": "talk", "kind": "group_chat"},
+        {"id": "after", "kind": "survey", "questions": [{"id": "again", **CHOICE}]},
+    ],
+    "cohorts": [{"seats": [{"open": True}]}],
+}
+"""What an example that shows a part of a file leaves out."""
+TABLE = b"id,name,age\nann,Ann,41\nbea,Bea,\n"
+
+
+def _examples() -> list[Any]:
+    found = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for start in re.finditer(r"^```yaml\n", text, re.MULTILINE):
+            example = text[start.end() :].partition("\n```")[0]
+            line = text.count("\n", 0, start.start()) + 1
+            found.append(pytest.param(example, id=f"{page.name}:{line}"))
+    return found
+
+
+def test_the_examples_are_found() -> None:
+    assert len(_examples()) >= 9
+
+
+@pytest.mark.parametrize("example", _examples())
+def test_an_example_of_the_documentation_is_valid(example: str) -> None:
+    value = yaml.safe_load(example)
+
+    if value is None:
+        assert example.startswith("# yaml-language-server: $schema=../docs/schema/experiment-1.json")
+    elif "parley" not in value:
+        validate(with_table(_completed(value), lambda _: TABLE))
+    elif "stages" in value:
+        load(example)
+    else:
+        read_personas(example, "personas.yaml")
+
+
+def _completed(part: dict[str, Any]) -> dict[str, Any]:
+    if "show_if" in part:
+        before, *others = AROUND["stages"]
+        asked = {**before, "questions": [*before["questions"], {"id": "shown", **CHOICE, **part}]}
+        return {**AROUND, "stages": [asked, *others]}
+    if "pairings" in part:
+        around = {key: value for key, value in AROUND.items() if key != "cohorts"}
+        named = set(re.findall(r"[a-z]+", str([part["pairings"].get("round_robin"), _seats(part["pairings"])])))
+        personas = [{"id": name, "role": name} for name in sorted(named)]
+        return {**around, "stages": [{"id": "game", "kind": "matrix_game"}], "personas": personas, **part}
+    return {**AROUND, **part}
+
+
+def _seats(pairings: Mapping[str, Any]) -> list[str]:
+    seats = [seat for pair in pairings.get("pairs", ()) for seat in pair["seats"]]
+    return [seat for seat in seats if isinstance(seat, str)]
