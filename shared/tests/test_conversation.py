@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared import conversation
+from shared.contracts.experiment import ChatSettings
 from shared.conversation import typing_seconds
 from shared.stage import Member
 from shared.testing.thread_world import World, a_member, a_scene
@@ -173,11 +174,17 @@ def test_a_time_limit_ends_a_fast_chat_with_one_line_of_the_lab() -> None:
     assert [message.author for message in world.messages] == [None]
 
 
-@given(words=st.integers(0, 400), words_per_minute=st.one_of(st.none(), st.floats(1, 500)), seed=st.integers(0, 2**32))
+@given(
+    words=st.integers(0, 400),
+    words_per_minute=st.one_of(st.none(), st.just(0.0), st.floats(1, 500)),
+    seed=st.integers(0, 2**32),
+)
 def test_typing_takes_the_time_of_its_words_within_a_quarter_and_ten_seconds_at_most(
     words: int, words_per_minute: float | None, seed: int
 ) -> None:
-    seconds = typing_seconds(" ".join(["word"] * words), words_per_minute, Random(seed))
+    chat = ChatSettings(words_per_minute=words_per_minute)
+
+    seconds = typing_seconds(" ".join(["word"] * words), chat.words_per_minute, Random(seed))
 
     plain = words / words_per_minute * 60 if words_per_minute else 0.0
     assert min(plain * 0.75, 10) <= seconds <= min(plain * 1.25, 10)

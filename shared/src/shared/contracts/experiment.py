@@ -37,8 +37,9 @@ class Profile(Document):
 class ChatSettings(Document):
     """How an agent behaves in conversations."""
 
-    words_per_minute: float | None = Field(default=None, gt=0)
-    """Typing speed: a reply takes its words / this many minutes, times 0.75 to 1.25, at most 10 s. None: no time."""
+    words_per_minute: float | None = Field(default=None, ge=0)
+    """Typing speed: a reply takes its words / this many minutes, times 0.75 to 1.25, at most 10 s. None or 0: no time.
+    """
     min_messages_before_responding: int = Field(default=0, ge=0)
     """The agent says nothing before the thread has this many messages, system messages included."""
     can_self_trigger: bool = False
