@@ -238,6 +238,18 @@ async def test_hundreds_of_calls_are_in_flight_at_once(endpoint: FakeEndpoint, m
     assert endpoint.statistics["peak_in_flight"] == 500
 
 
+async def test_an_endpoint_that_shows_what_it_was_sent_does_not_bring_the_key_into_the_data(
+    endpoint: FakeEndpoint, model: OpenAIModel
+) -> None:
+    endpoint.replies = lambda _body: FakeReply(200, f'{{"headers": {{"Authorization": "Bearer {KEY}"}}}}')
+
+    reply = await model.reply(a_request())
+
+    assert reply.status == "error"
+    assert "Authorization" in reply.raw
+    assert KEY not in reply.model_dump_json()
+
+
 def test_a_key_is_needed() -> None:
     with pytest.raises(ValueError, match="key"):
         OpenAIModel("")

@@ -87,7 +87,7 @@ class OpenAIModel:
         except OSError as error:
             # The host has no address. Not every version of the library puts this into an error of its own.
             return self._failed("unavailable", str(error))
-        reply = _read_completion(content, request.reply_schema.get("required", ()))
+        reply = self._read(content, request.reply_schema.get("required", ()))
         return reply if _is_official(base_url) else reply.model_copy(update={"has_list_price": False})
 
     async def aclose(self) -> None:
@@ -143,6 +143,16 @@ class OpenAIModel:
             base_url=base_url,
             unreachable=(_HTTP.ConnectError, _HTTP.ConnectTimeout),
             resolver=self._resolver,
+        )
+
+    def _read(self, content: bytes, fields: Collection[str]) -> ModelReply:
+        reply = _read_completion(content, fields)
+        if reply is not None:
+            return reply
+        # Whatever answered here may show what it was sent, the key included.
+        preview = redact(content.decode(errors="replace"), self._api_key)
+        return ModelReply(
+            status="error", raw=preview, error="the endpoint answered with something else than a completion"
         )
 
     def _refused_by_status(self, error: openai.APIStatusError) -> ModelReply:
@@ -247,7 +257,8 @@ def status_of_http(http_status: int, code: str | None) -> ModelStatus:
     return "bad_request" if http_status >= 400 else "error"
 
 
-def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply:
+def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply | None:
+    """None when this is no completion."""
     try:
         body = orjson.loads(content)
         choice = body["choices"][0]
@@ -257,10 +268,7 @@ def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply:
         usage = body.get("usage") or {}
         tokens_in, tokens_out = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-        preview = content[:_LONGEST_ERROR].decode(errors="replace")
-        return ModelReply(
-            status="error", raw=preview, error="the endpoint answered with something else than a completion"
-        )
+        return None
     status, parsed, error = judge(text, refusal, finish_reason, fields)
     return ModelReply(
         status=status,
