@@ -130,6 +130,13 @@ async def test_a_provider_may_ask_with_a_date(rehearsed: Rehearsed) -> None:
     assert 100 < delay <= 121
 
 
+async def test_a_reply_that_came_in_the_end_does_not_say_what_had_failed_before(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(503), ANSWER)
+
+    draft = await rehearsed.draft()
+    assert (draft.state, draft.reason) == ("answered", None)
+
+
 async def test_a_wrong_key_is_one_call_and_an_alert(rehearsed: Rehearsed) -> None:
     await rehearsed.run(refused(401), for_ever=True)
 

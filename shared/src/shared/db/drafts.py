@@ -79,6 +79,7 @@ _TAKE = """
             lease_owner = CASE WHEN v.closing IS NULL THEN CAST(:owner AS uuid) END,
             lease_until = CASE WHEN v.closing IS NULL THEN CAST(:until AS timestamptz) END,
             attempts = d.attempts + CASE WHEN v.closing IS NULL THEN 1 ELSE 0 END,
+            reason = NULL,
             closed_at = CASE WHEN v.closing IS NULL THEN NULL ELSE CAST(:now AS timestamptz) END
         FROM verdict v
         WHERE d.id = v.id AND v.closing IS DISTINCT FROM 'held'
