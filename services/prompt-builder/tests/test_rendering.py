@@ -129,6 +129,13 @@ def test_whether_others_are_agents_or_people_changes_nothing() -> None:
     assert render(with_agent) == render(with_person)
 
 
+def test_a_mediator_is_shown_no_page_that_only_participants_answer() -> None:
+    mediator = member("Mo", kind="mediator")
+
+    with pytest.raises(NotFound, match="mediator"):
+        render(context(author=mediator, stages=[BEFORE], members=[ANN, mediator]))
+
+
 def test_a_mediator_mediates() -> None:
     mediator = member("Mo", kind="mediator")
     of_mediator = context(author=mediator, members=[ANN, BOB, mediator])

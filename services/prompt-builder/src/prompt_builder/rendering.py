@@ -30,7 +30,7 @@ from shared.contracts.prompt_items import Group, Item, PromptItems, StageContext
 from shared.contracts.prompts import Prompt, fingerprint
 from shared.db.context import PromptContext
 from shared.errors import NotFound
-from shared.stage import StageView
+from shared.stage import MEDIATE, StageView
 from shared.stages import kind_of
 
 Messages = tuple[ChatMessage, ...]
@@ -60,6 +60,8 @@ def render(context: PromptContext) -> Prompt:
         NotFound: the stage asks nothing of a model.
     """
     stage, ask = context.stage, ask_of(context)
+    if ask.purpose == MEDIATE and not kind_of(stage).has_thread:
+        raise NotFound("Nothing is asked of a mediator here.")
     view = context.view(stage)
     model = kind_of(stage).reply_model(stage, ask, view)
     if model is None:
