@@ -67,7 +67,10 @@ def test_a_persona_of_the_library_is_talked_to_by_its_id(parley: Parley, tmp_pat
     from_file = parley("chat", "lia", "--file", "library.yaml", "--data-dir", data_dir, stdin="/history\n")
 
     assert said(answered.stdout) == ["You", "lia"]
-    assert (unknown.returncode, unknown.stderr) == (2, "The persona library has no 'lea'.\n")
+    assert (unknown.returncode, unknown.stderr) == (
+        2,
+        "The persona library has no 'lea'. A persona of a file is found with --file.\n",
+    )
     assert "Nothing was said yet." in from_file.stdout
 
 

@@ -24,7 +24,7 @@ from shared.contracts.providers import model_mode_problems
 from shared.db import persona_chats, personas
 from shared.db.persona_chats import Chat, Line
 from shared.db.session import Session, is_deadlock
-from shared.errors import InvalidInput, Problem
+from shared.errors import InvalidInput, NotFound, Problem
 from shared.experiment import providers_used, read_personas
 from shared.experiment.complaints import one_of
 from shared.experiment.persona_chat import chat_with, why_no_reply
@@ -143,7 +143,10 @@ class _Conversation:
         async def work(session: Session) -> Persona:
             return (await personas.find(session, self._lab.operator_id, self._order.persona_id)).persona
 
-        return await self._in_transaction(work)
+        try:
+            return await self._in_transaction(work)
+        except NotFound as error:
+            raise NotFound(f"{error.message} A persona of a file is found with --file.") from error
 
     async def _greet(self) -> None:
         chat = await self._answered()

@@ -123,7 +123,7 @@ def conversation_line(conversation: Mapping[str, Any]) -> str:
             f"{conversation['treatment']}, {conversation['stage']} ({conversation['turn_taking']}): "
             f"{_count(conversation['messages_of_agents'], 'message')} of agents",
             ", ".join(calls),
-            "no message of a model" if ratio is None else f"{ratio:g} calls per message",
+            "no message of a model" if ratio is None else f"{ratio:g} {'call' if ratio == 1 else 'calls'} per message",
         )
     )
 
