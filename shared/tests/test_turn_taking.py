@@ -283,6 +283,19 @@ class TestTopics:
 
         assert world.scene.turn.topic == 1
 
+    def test_agents_who_have_fallen_silent_are_asked_when_a_person_is_done(self) -> None:
+        world = a_world(ADA, PIA, topics=TOPICS)
+        reply(world, ADA, None)
+        assert not world.scene.drafts
+
+        world.write_if(conversation.go_on(world.scene, PIA))
+        (check,) = world.scene.drafts
+        assert check.is_check
+        world.save(check, text=None, ready_to_end=True, due_at=world.scene.now)
+        world.advance()
+
+        assert world.scene.turn.topic == 1
+
     def test_from_the_last_topic_each_agent_leaves_alone(self) -> None:
         world = a_world(ADA, BOB, PIA, topics=TOPICS[:1])
 

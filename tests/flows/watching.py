@@ -8,12 +8,13 @@ import asyncio
 import io
 import json
 import zipfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
 import httpx2
@@ -278,8 +279,9 @@ class Watcher:
             if "get" not in methods or path.endswith("/stream"):
                 continue
             names = [name.split("}")[0] for name in path.split("{")[1:]]
+            query = _required_query(methods["get"], known)
             for values in product(*(known.get(name, anything) for name in names)):
-                found[path.format(**dict(zip(names, values, strict=True)))] = values
+                found[path.format(**dict(zip(names, values, strict=True))) + query] = values
         return found
 
     async def _known_ids(self) -> dict[str, list[str]]:
@@ -294,8 +296,15 @@ class Watcher:
             "message_id": await ids("messages"),
             "ask_id": await ids("asks"),
             "stage_id": ["before", "talk", "after"],
+            "draft_id": await ids("drafts"),
             "persona_id": [LIBRARY_PERSONA, *(one["id"] for one in STUDY["personas"])],
         }
+
+
+def _required_query(operation: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str:
+    """The query without which an address answers nobody, made of what there is."""
+    needed = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query" and one["required"]]
+    return "?" + urlencode({name: known[f"{name}_id"][0] for name in needed}) if needed else ""
 
 
 def _plain(response: httpx2.Response, is_export: bool) -> bytes:

@@ -188,6 +188,23 @@ def _with_wanted(change: Change, wave: Wave) -> Change:
     return replace(change, after=after, wanted=change.wanted + wanted)
 
 
+def with_checks(change: Change) -> Change:
+    """Ask the agents who take part and are not done with the topic only whether they are."""
+    scene = change.after
+    idle = [
+        member
+        for member in scene.members
+        if member.kind == "participant"
+        and member.player == "agent"
+        and member.present
+        and member.id not in scene.turn.done | scene.turn.ready
+        and not _has_said_all(scene, member)
+    ]
+    wanted = tuple(_check(scene, member, len(scene.turn.done)) for member in idle)
+    drafts = scene.drafts + as_drafts(wanted)
+    return replace(change, after=replace(scene, drafts=drafts), wanted=change.wanted + wanted)
+
+
 def _is_waiting_for_wave(scene: Scene) -> bool:
     """In pace `fast` nothing follows before all that was asked together is in."""
     return scene.pace == "fast" and (_any_about(scene) or any(draft.is_check for draft in scene.drafts))
@@ -212,8 +229,9 @@ def _wanted(scene: Scene, member: Member, purpose: str) -> NewDraft:
     return _draft(scene, member, scene.trigger_key, scene.trigger_label, WAKE if is_silence else purpose)
 
 
-def _check(scene: Scene, member: Member) -> NewDraft:
-    key = f"{CHECK}:{scene.turn.said}:{scene.turn.topic}"
+def _check(scene: Scene, member: Member, done: int = 0) -> NewDraft:
+    """`done` tells the checks of those who follow others apart from those that turn-taking asks for."""
+    key = f"{CHECK}:{scene.turn.said}:{scene.turn.topic}{f':{done}' if done else ''}"
     return _draft(scene, member, key, key, READY)
 
 

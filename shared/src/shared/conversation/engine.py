@@ -3,7 +3,7 @@
 from dataclasses import replace
 from uuid import UUID
 
-from shared.conversation.asking import with_next_wave, with_wake_up_round
+from shared.conversation.asking import with_checks, with_next_wave, with_wake_up_round
 from shared.conversation.changes import (
     after_speaking,
     close_leftovers,
@@ -52,11 +52,14 @@ def say_goodbye(scene: Scene, member: Member) -> Change | None:
 
 
 def go_on(scene: Scene, member: Member) -> Change | None:
-    """`member` is done with the current topic; None when they were already, or no further topic follows."""
+    """`member` is done with the current topic; None when they were already, or no further topic follows.
+
+    The agents who are not done are asked whether they are, too: nobody would ask those who have fallen silent.
+    """
     if scene.ended or member.id in scene.turn.done or not has_more_topics(scene):
         return None
     done = replace(scene, turn=replace(scene.turn, done=scene.turn.done | {member.id}))
-    return with_next_wave(Change(done))
+    return with_next_wave(with_checks(Change(done)))
 
 
 def call_off(scene: Scene) -> Change:
