@@ -263,6 +263,7 @@ async def test_the_demo_runs_to_its_end_with_the_mock(database: Database) -> Non
     assert await statuses(lab) == {"completed"}
     calls = await lab.rows("SELECT count(*) AS calls FROM model_calls")
     assert calls[0].calls == 2 * 2 * (3 * 4 + 5 + 5 * 5 + 4)
+    assert {session.chain for one in compiled for session in estimates(one)} == {3 * 4 + 5 + 5 * 2 + 1}
     assert calls[0].calls == sum(session.calls for one in compiled for session in estimates(one))
 
 

@@ -13,7 +13,17 @@ from gateway.context import Context
 from gateway.live import Live
 from gateway.middleware import CORRELATION_HEADER, AroundRequest
 from gateway.previews import PreviewClient
-from gateway.routes import experiments, health, operators, participants, persona_chats, personas, prompts, reactions
+from gateway.routes import (
+    experiments,
+    health,
+    imports,
+    operators,
+    participants,
+    persona_chats,
+    personas,
+    prompts,
+    reactions,
+)
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
@@ -55,7 +65,7 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.context = Context(database, bus, clock, settings, environ, live, served_providers, endpoints, previews)
-    for module in (health, operators, experiments, participants, reactions, personas, persona_chats, prompts):
+    for module in (health, operators, imports, experiments, participants, reactions, personas, persona_chats, prompts):
         app.include_router(module.router)
     problems.install(app)
     documentation.install(app)

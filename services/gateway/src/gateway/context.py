@@ -19,6 +19,7 @@ from shared.errors import NotSignedIn
 
 ResultT = TypeVar("ResultT")
 EXPORTS_AT_ONCE = 2
+IMPORTS_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Context:
     endpoints: Endpoints = OPEN
     previews: PreviewClient | None = None
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
+    imports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(IMPORTS_AT_ONCE))
 
     async def decide(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
         """The result of `work`, which is committed when this returns; after a deadlock it is done once more."""

@@ -49,7 +49,10 @@ def answer(
         can_retry=can_retry,
         correlation_id=correlation.get(),
         reason=reason,
-        problems=[ProblemItem(where=one.where, found=one.found, expected=one.expected) for one in problems],
+        problems=[
+            ProblemItem(where=one.where, found=one.found, expected=one.expected, wrong=one.wrong, hint=one.hint)
+            for one in problems
+        ],
     )
     return Response(body.model_dump_json(), status, headers, MEDIA_TYPE)
 

@@ -4,7 +4,15 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from shared.contracts.experiment import ModelMode, Pace, Persona
 from shared.storable import is_storable_text, unstorable
@@ -60,6 +68,14 @@ class ProblemItem(Resource):
     """The path into the input."""
     found: str = Field(examples=["'age' again"])
     expected: str = Field(examples=["an id of its own for every question"])
+    wrong: str = Field(default="", examples=["the label is missing"])
+    """What is wrong in words, where found and expected do not say it all."""
+    hint: str = Field(default="", examples=["texts in a list need quotes"])
+    """What would mend it, where that is known."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty_words(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in fields(self).items() if value or name not in ("wrong", "hint")}
 
 
 class ProblemDetails(Resource):
@@ -155,6 +171,22 @@ class ExperimentCheck(Resource):
     cohorts: int = Field(examples=[2])
     members: int = Field(examples=[10])
     """Seats and mediators of all cohorts."""
+
+
+class ImportedExperiments(Resource):
+    """What was stored of a file with several experiments."""
+
+    experiments: list[ExperimentResource]
+    warnings: list[str] = Field(examples=[["experimental_setting!B3: this model is not in the list of known ones"]])
+    """What was forgiven in the file."""
+
+
+class ImportCheck(Resource):
+    """What the valid experiments in a file come to."""
+
+    experiments: list[ExperimentCheck]
+    warnings: list[str] = Field(examples=[[]])
+    """What was forgiven in the file."""
 
 
 class ExperimentChange(Request):

@@ -96,7 +96,7 @@ async def create(
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
         experiment_id = await experiments.create(session, owner.id, experiment, now, is_test=is_test)
-        return await _resource(session, experiment_id)
+        return await resource_of(session, experiment_id)
 
     return await context.decide(work)
 
@@ -107,7 +107,12 @@ async def validate(request: Request, context: InContext, key: ApiKey) -> Experim
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
     experiment = await _read_file(request, context, owner.id)
-    plan = await asyncio.to_thread(allocate, experiment)
+    return await asyncio.to_thread(checked, experiment)
+
+
+def checked(experiment: Experiment) -> ExperimentCheck:
+    """What a valid experiment comes to; a large one takes a while."""
+    plan = allocate(experiment)
     return ExperimentCheck(
         name=experiment.name,
         document_hash=experiments.document_hash(experiment),
@@ -135,7 +140,7 @@ async def list_experiments(context: InContext, key: ApiKey) -> ExperimentList:
 async def show(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
-        return await _resource(session, experiment_id)
+        return await resource_of(session, experiment_id)
 
 
 @router.patch("/experiments/{experiment_id}", summary="Choose mock or real models")
@@ -143,7 +148,7 @@ async def change(experiment_id: UUID, body: ExperimentChange, context: InContext
     async def work(session: Session) -> ExperimentResource:
         await owned(session, context, key, experiment_id, "write")
         await experiments.set_model_mode(session, experiment_id, body.model_mode)
-        return await _resource(session, experiment_id)
+        return await resource_of(session, experiment_id)
 
     return await context.decide(work)
 
@@ -158,7 +163,7 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
             served = await served_providers(session, context)
             check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
         await experiments.start(session, experiment_id, context.clock.now())
-        return await _resource(session, experiment_id)
+        return await resource_of(session, experiment_id)
 
     return await context.decide(work)
 
@@ -324,7 +329,7 @@ async def owned(session: Session, context: Context, key: str, experiment_id: UUI
     return row
 
 
-async def _resource(session: Session, experiment_id: UUID) -> ExperimentResource:
+async def resource_of(session: Session, experiment_id: UUID) -> ExperimentResource:
     row = await experiments.find(session, experiment_id)
     progress = await experiments.progress(session, experiment_id)
     return ExperimentResource(

@@ -28,7 +28,8 @@ FORMAT_TOKENS: Final = 150
 class SessionEstimate:
     """One session: `agents` are (role, ID, or nothing for a person); `replies` by whomever, `calls` of models.
 
-    `most_calls` is reached when every checked answer is asked for as often as can be.
+    `most_calls` is reached when every checked answer is asked for as often as can be. `chain` is how many replies there
+    are at least one after another.
     """
 
     id: str
@@ -36,6 +37,7 @@ class SessionEstimate:
     agents: tuple[tuple[str, str], ...]
     tasks: tuple[str, ...]
     replies: int
+    chain: int
     calls: int
     most_calls: int
     tokens_in: int
@@ -60,6 +62,7 @@ def _estimate(design: Design, session: Session, seats: frozenset[OpenSeat]) -> S
         agents=(*players, *((role, "") for role in sorted(people) if role in SPECIAL_ROLES)),
         tasks=tuple(task.task_id for task in session.tasks),
         replies=talk.replies,
+        chain=talk.chain,
         calls=talk.calls,
         most_calls=talk.most_calls,
         tokens_in=talk.tokens_in,
@@ -80,16 +83,19 @@ class _Talk:
         self._players = [seat.role.label for seat in session.seats]
         self._special = [role.label for role in design.roles if role.label == SUMMARIZER]
         self._heard = 0
-        self.replies = self.calls = self.most_calls = self.tokens_in = self.tokens_out = 0
+        self.replies = self.chain = self.calls = self.most_calls = self.tokens_in = self.tokens_out = 0
 
     def have(self, task: Task) -> None:
         said = 0 if task.questions else len(task.text)
-        before, asked = self._heard, ""
+        before, asked, depth = self._heard, "", 0
         self._heard += said
         for role, text in self._turns(task):
             if self.replies >= self._most:
                 return
             in_private = task.type == "private_question" and role not in SPECIAL_ROLES
+            reached = 1 if in_private else depth + 1
+            self.chain += max(0, reached - depth)
+            depth = max(depth, reached)
             self._reply(task, role, (before if in_private else self._heard) + len(text))
             self._heard += len(text) * (text != asked) + _reply_tokens(task, aloud=True) * CHARACTERS_PER_TOKEN
             asked = text

@@ -1,0 +1,97 @@
+"""Experiments in files of other formats, such as workbooks: checked, and stored as drafts."""
+
+import asyncio
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from starlette.exceptions import HTTPException
+
+from gateway.context import ApiKey, Context, InContext
+from gateway.imports import import_apart
+from gateway.routes.experiments import checked, resource_of
+from shared.contracts.resources import ImportCheck, ImportedExperiments
+from shared.db import experiments, keys
+from shared.db.session import Session
+from shared.importers.formats import IMPORTERS, Choice, Imported
+
+router = APIRouter(prefix="/v1", tags=["experiments"])
+
+_FILE_BODY = {
+    "requestBody": {
+        "required": True,
+        "description": "A workbook: an .xlsx file, or a zip with a CSV file for each sheet.",
+        "content": {
+            media_type: {"schema": {"type": "string", "contentMediaType": media_type}} for media_type in IMPORTERS
+        },
+    }
+}
+People = Annotated[
+    list[str] | None,
+    Query(description="A seat that a person takes by joining: a role, or session/role; once for each."),
+]
+Sessions = Annotated[int | None, Query(ge=1, description="Only so many sessions, the first ones.")]
+Draws = Annotated[Literal["reference", "parley"], Query(description="How what is drawn is drawn.")]
+
+
+async def _file_in(request: Request, context: Context, choice: Choice) -> Imported:
+    """What is in the body.
+
+    Raises:
+        HTTPException: its media type is that of something else.
+        InvalidInput: with all problems.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in IMPORTERS:
+        raise HTTPException(415, f"The file is sent as {' or '.join(IMPORTERS)}.")
+    return await import_apart(await request.body(), media_type, choice, slots=context.imports)
+
+
+@router.post(
+    "/experiments/import",
+    status_code=201,
+    summary="Store the experiments in a workbook as drafts",
+    openapi_extra=_FILE_BODY,
+)
+async def store(
+    request: Request,
+    context: InContext,
+    key: ApiKey,
+    people: People = None,
+    sessions: Sessions = None,
+    draws: Draws = "reference",
+    is_test: Annotated[bool, Query(description="Marks all data as a test.")] = False,
+) -> ImportedExperiments:
+    """One experiment for each permutation of constants. All problems are told at once, with their cells; then nothing
+    is stored. No model is called before the mode is changed (`PATCH`) and the experiment started."""
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="write")
+    imported = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
+
+    async def work(session: Session) -> ImportedExperiments:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        ids = [
+            await experiments.create(session, owner.id, experiment, now, is_test=is_test)
+            for experiment in imported.experiments
+        ]
+        resources = [await resource_of(session, experiment_id) for experiment_id in ids]
+        return ImportedExperiments(experiments=resources, warnings=list(imported.warnings))
+
+    return await context.decide(work)
+
+
+@router.post("/experiments/import/validate", summary="Check a workbook", openapi_extra=_FILE_BODY)
+async def check(
+    request: Request,
+    context: InContext,
+    key: ApiKey,
+    people: People = None,
+    sessions: Sessions = None,
+    draws: Draws = "reference",
+) -> ImportCheck:
+    """Stores nothing; a file with problems gets the same answer as when it is stored."""
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="read")
+    imported = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
+    checks = [await asyncio.to_thread(checked, experiment) for experiment in imported.experiments]
+    return ImportCheck(experiments=checks, warnings=list(imported.warnings))

@@ -1,0 +1,165 @@
+"""Workbooks over REST: stored as drafts, checked, refused with their cells; and files that mean harm."""
+
+import asyncio
+import csv
+import io
+import sys
+import zipfile
+from typing import Any
+
+import pytest
+
+from gateway import imports
+from gateway.imports import import_apart
+from gateway.testing import Api
+from shared.errors import TooLarge
+from shared.importers.formats import XLSX, ZIP, Choice
+from shared.testing.workbooks import Values, base_values, with_setting, xlsx_of
+
+ADDRESS = "/v1/experiments/import"
+
+
+def of_type(media_type: str) -> dict[str, str]:
+    return {"Content-Type": media_type}
+
+
+def permuted() -> Values:
+    values = base_values()
+    values["constants"].append(["tokens", "[5, 10]"])
+    return values
+
+
+def zip_of(values: Values, folder: str = "") -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, rows in values.items():
+            text = io.StringIO(newline="")
+            csv.writer(text).writerows(rows)
+            archive.writestr(f"{folder}{name}.csv", text.getvalue())
+    return content.getvalue()
+
+
+async def _sent(api: Api, content: bytes, media_type: str = XLSX, address: str = ADDRESS, **params: Any) -> Any:
+    return await api.experimenter("POST", address, content=content, headers=of_type(media_type), params=params)
+
+
+@pytest.mark.parametrize("media_type", [XLSX, ZIP])
+async def test_each_permutation_is_stored_as_a_draft_of_the_mock(api: Api, media_type: str) -> None:
+    content = xlsx_of(permuted()) if media_type == XLSX else zip_of(permuted(), "my tables/")
+
+    stored = await _sent(api, content, media_type, is_test=True)
+
+    assert stored.status_code == 201, stored.text
+    found = stored.json()["experiments"]
+    assert [(one["name"], one["status"], one["model_mode"], one["is_test"]) for one in found] == [
+        ("demo_1", "draft", "mock", True),
+        ("demo_2", "draft", "mock", True),
+    ]
+    listed = await api.experimenter("GET", "/v1/experiments")
+    assert {one["id"] for one in listed.json()["experiments"]} == {one["id"] for one in found}
+
+
+async def test_a_stored_workbook_is_started_and_followed_like_any_experiment(api: Api) -> None:
+    stored = await _sent(api, xlsx_of(base_values()), people=["A", "2/B"], sessions=3)
+    address = f"/v1/experiments/{stored.json()['experiments'][0]['id']}"
+
+    started = await api.experimenter("POST", f"{address}/start")
+
+    assert started.json()["status"] == "running"
+    assert started.json()["progress"]["cohorts"] == 3
+    assert started.json()["progress"]["members_by_status"] == {"expected": 4, "in_progress": 5}
+    archive = await api.experimenter("GET", f"{address}/export")
+    assert "participants.csv" in " ".join(zipfile.ZipFile(io.BytesIO(archive.content)).namelist())
+
+
+async def test_a_check_stores_nothing_and_tells_sizes_and_warnings(api: Api) -> None:
+    content = xlsx_of(with_setting(base_values(), model_info="llama-9"))
+
+    checked = await _sent(api, content, address=f"{ADDRESS}/validate")
+
+    (one,) = checked.json()["experiments"]
+    assert (one["name"], one["cohorts"], one["members"]) == ("demo", 4, 4 * (3 + 1))
+    assert "experimental_setting!B3" in checked.json()["warnings"][0]
+    listed = await api.experimenter("GET", "/v1/experiments")
+    assert listed.json()["experiments"] == []
+
+
+@pytest.mark.parametrize("address", [ADDRESS, f"{ADDRESS}/validate"])
+async def test_all_problems_are_told_with_their_cells(api: Api, address: str) -> None:
+    values = with_setting(base_values(), temperature="hot")
+    values["treatments"][1][0] = None
+
+    refused = await _sent(api, xlsx_of(values), address=address)
+
+    assert refused.status_code == 422
+    problems = {one["where"]: one for one in refused.json()["problems"]}
+    assert problems.keys() >= {"experimental_setting!B5", "treatments!A2"}
+    assert problems["treatments!A2"]["wrong"] == "the label is missing"
+
+
+async def test_a_seat_that_is_not_there_is_refused(api: Api) -> None:
+    refused = await _sent(api, xlsx_of(base_values()), people="Z")
+
+    assert (refused.status_code, refused.json()["problems"][0]["where"]) == (422, "people")
+
+
+async def test_another_media_type_is_refused(api: Api) -> None:
+    refused = await _sent(api, b"parley: 1", "application/yaml")
+
+    assert refused.status_code == 415
+    assert XLSX in refused.json()["detail"]
+
+
+async def test_nobody_stores_a_workbook_without_a_key(api: Api) -> None:
+    refused = await api.client.post(ADDRESS, content=xlsx_of(base_values()), headers=of_type(XLSX))
+
+    assert refused.status_code == 401
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", xlsx_of(base_values())[:-200]], ids=len)
+@pytest.mark.parametrize("media_type", [XLSX, ZIP])
+async def test_what_is_damaged_is_refused(api: Api, content: bytes, media_type: str) -> None:
+    refused = await _sent(api, content, media_type)
+
+    assert refused.status_code == 422, refused.text
+
+
+async def test_a_zip_that_unpacks_to_more_than_tables_may_have_is_refused(api: Api) -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("treatments.csv", b"a" * (11 * 1024 * 1024))
+
+    refused = await _sent(api, content.getvalue(), ZIP)
+
+    assert refused.status_code == 413
+
+
+async def test_a_file_that_is_never_done_with_is_given_up_and_blocks_nobody(api: Api) -> None:
+    with pytest.raises(TooLarge, match="too long"):
+        await import_apart(xlsx_of(base_values()), XLSX, Choice(), slots=asyncio.Semaphore(1), patience_seconds=0.0)
+
+    shown = await api.experimenter("GET", "/v1/experiments")
+    assert shown.status_code == 200
+
+
+async def test_a_file_that_wants_all_memory_ends_its_own_process_only(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    greedy = (sys.executable, "-I", "-c", "import sys; sys.stdin.buffer.read(); raise MemoryError")
+    monkeypatch.setattr(imports, "_COMMAND", greedy)
+
+    refused = await _sent(api, xlsx_of(base_values()))
+
+    assert refused.status_code == 413
+    assert "more memory or time" in refused.json()["detail"]
+
+
+async def test_others_are_served_while_a_file_is_read(api: Api) -> None:
+    reading = asyncio.create_task(_sent(api, xlsx_of(base_values())))
+    served = 0
+    while not reading.done():
+        assert (await api.experimenter("GET", "/v1/experiments")).status_code == 200
+        served += 1
+
+    assert (await reading).status_code == 201
+    assert served > 1
