@@ -215,6 +215,18 @@ def new(
     typer.echo(f"Wrote {file}. Fill it in, then: parley validate {file}")
 
 
+@workbook_commands.command("data")
+def workbook_data(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The data.json of a workbook's experiment.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files are written.")] = Path("workbook"),
+) -> None:
+    """Write the files of a workbook's experiment from its data.json, such as one that was downloaded."""
+    from parley.workbook_file import write_files
+
+    for name, rows in write_files(data, out).items():
+        typer.echo(f"{out / name}: {rows}")
+
+
 @app.command()
 def schema() -> None:
     """Print the JSON Schema of experiment files."""

@@ -5,6 +5,7 @@ from typing import Final
 
 from shared.errors import InvalidInput, TooLarge
 from shared.importers.workbook import Workbook, read, read_csv_tables, read_xlsx, template
+from shared.importers.workbook.data import write_data
 from shared.importers.workbook.xlsx import MAX_BYTES
 
 _SUFFIXES: Final = (".xlsx", ".xlsm", ".xls")
@@ -43,6 +44,18 @@ def write_template(path: Path) -> None:
         raise InvalidInput(f"{path} is there already. Take another name, or move it away.") from error
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def write_files(data: Path, folder: Path) -> dict[str, int]:
+    """Writes the data files that a run of a workbook has, from its data.json; returns their rows by their names.
+
+    Raises:
+        InvalidInput: `data` is not of a workbook's experiment, or something cannot be read or written.
+    """
+    try:
+        return write_data(data, folder, ("json", "csv"))
+    except OSError as error:
+        raise InvalidInput(f"{error.filename or data}: {error.strerror or error}.") from error
 
 
 def _content(path: Path) -> bytes:
