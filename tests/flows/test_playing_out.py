@@ -67,7 +67,10 @@ async def data_of(database: Database, document: str, folder: Path, *, one_by_one
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    return {file.name: without_ids_and_clocks(file.name, file.read_bytes()) for file in sorted(folder.iterdir())}
+    return {
+        file.name: file.read_bytes() if file.suffix == ".svg" else without_ids_and_clocks(file.name, file.read_bytes())
+        for file in sorted(folder.iterdir())
+    }
 
 
 async def counts(lab: DrainLab, experiment_id: UUID) -> tuple[int, int, int, int]:

@@ -249,6 +249,36 @@ class Table:
     columns: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """What the rows of a kind's table come to, as one more table: `<name>.csv`."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Json], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the data of a kind say together: tables, figures (SVG by file name), and lines for a terminal."""
+
+    tables: tuple[ReportTable, ...]
+    figures: Mapping[str, str]
+    lines: tuple[str, ...]
+
+
+class Reporter(ABC):
+    """Reads the rows of a kind's table, one stage of one cohort after another, and says what they come to."""
+
+    @abstractmethod
+    def add(self, rows: Sequence[Mapping[str, Json]]) -> None:
+        """The rows of one stage in one cohort, with the columns that say where."""
+
+    @abstractmethod
+    def report(self) -> Report | None:
+        """What all of them come to; None when there is nothing to say."""
+
+
 def heading(stage: StageConfig) -> dict[str, Json]:
     """What the page of every kind shows on top; the start of a public view."""
     return {
@@ -434,6 +464,10 @@ class StageKind(ABC, Generic[ConfigT]):
     def table_rows(self, stage: ConfigT, view: StageView) -> list[dict[str, Json]]:
         """The rows of `table` for one cohort, with the lab's eyes; answers that are not valid are among them."""
         return []
+
+    def reporter(self, stage_ids: Sequence[str]) -> Reporter | None:
+        """Whoever makes a report of `table`, of these stages of one experiment; None: the table speaks for itself."""
+        return None
 
     def time_limit_seconds(self, stage: ConfigT) -> float | None:
         """How long the stage's thread may last from its opening; None: no limit."""

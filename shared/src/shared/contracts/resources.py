@@ -157,6 +157,23 @@ class ExperimentResource(ExperimentSummary):
     progress: ExperimentProgress
 
 
+class MeasureTable(Resource):
+    """A table that a kind of stage makes of its data."""
+
+    name: str = Field(examples=["pairs"])
+    columns: list[str]
+    rows: list[dict[str, Any]]
+
+
+class ExperimentMeasures(Resource):
+    """What the data come to, as far as they are there."""
+
+    experiment_id: UUID
+    status: str = Field(examples=["ended"])
+    model_mode: ModelMode
+    tables: list[MeasureTable]
+
+
 class ExperimentList(Resource):
     experiments: list[ExperimentSummary]
 

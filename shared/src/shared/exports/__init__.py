@@ -8,3 +8,4 @@ from shared.exports.files import CSV_FILES as CSV_FILES
 from shared.exports.files import EXPORT_VERSION as EXPORT_VERSION
 from shared.exports.files import conversations as conversations
 from shared.exports.files import export as export
+from shared.exports.files import reports as reports

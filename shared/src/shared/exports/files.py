@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +17,8 @@ from shared.errors import InvalidInput
 from shared.experiment import SCHEMA_VERSION, Resolved
 from shared.exports import rows
 from shared.importers.data_writers import format_of, writer_of
-from shared.stage import Table
+from shared.stage import Report, Reporter, Table
+from shared.stages import kind_of
 
 EXPORT_VERSION: Final = 1
 """Counts up when a file changes in a way that would break somebody's script."""
@@ -55,7 +57,10 @@ async def export(
                 count = await _write_json(session, experiment, data)
                 counts.update({"data.json": count} if "json" in wanted else {})
             if "csv" in wanted:
-                counts.update(await _write_tables(session, experiment, folder))
+                reporters = await _reporters(session, experiment.id)
+                counts.update(await _write_tables(session, experiment, folder, reporters))
+                for reporter in reporters.values():
+                    counts.update(_write_report(reporter.report(), folder))
         manifest = _manifest(experiment, counts, now)
         if origin is not None:
             manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
@@ -160,7 +165,44 @@ async def _arms(session: Session, experiment_id: UUID) -> dict[str, Resolved]:
     }
 
 
-async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict[str, int]:
+async def reports(session: Session, experiment_id: UUID) -> list[Report]:
+    """What the kinds of stages in this experiment say of their data together."""
+    arms, reporters = await _arms(session, experiment_id), await _reporters(session, experiment_id)
+    for table, stage_ids in _stages_with_tables(arms).items():
+        if table in reporters:
+            async for row in reads.cohort_stages(session, experiment_id, [*stage_ids]):
+                reporters[table].add([*rows.own_rows(row, arms)])
+    return [report for reporter in reporters.values() if (report := reporter.report()) is not None]
+
+
+async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Reporter]:
+    found = {}
+    arms = await _arms(session, experiment_id)
+    for table, stage_ids in _stages_with_tables(arms).items():
+        stages = [resolved.stage(one) for resolved in arms.values() for one in stage_ids if one in resolved.stage_ids]
+        reporter = kind_of(stages[0]).reporter([*stage_ids])
+        if reporter is not None:
+            found[table] = reporter
+    return found
+
+
+def _write_report(report: Report | None, folder: Path) -> Iterator[tuple[str, int]]:
+    """Writes the files of the report; yields those that have rows, with their number."""
+    if report is None:
+        return
+    for table in report.tables:
+        with csv_file(folder / f"{table.name}.csv", table.columns) as write:
+            for row in table.rows:
+                write(row)
+        yield f"{table.name}.csv", len(table.rows)
+    for name, figure in report.figures.items():
+        with whole_file(folder / name) as binary:
+            binary.write(figure.encode())
+
+
+async def _write_tables(
+    session: Session, experiment: Any, folder: Path, reporters: Mapping[Table, Reporter]
+) -> dict[str, int]:
     marks = {"experiment_id": experiment.id, "model_mode": experiment.model_mode}
     arms = await _arms(session, experiment.id)
     answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
@@ -189,7 +231,7 @@ async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict
             reads.section(session, "model_calls", experiment.id),
             lambda row: [row],
         ),
-        *_own_tables(session, experiment, arms),
+        *_own_tables(session, experiment, arms, reporters),
     ]
     return {
         name: await _write_csv(
@@ -199,20 +241,35 @@ async def _write_tables(session: Session, experiment: Any, folder: Path) -> dict
     }
 
 
-def _own_tables(session: Session, experiment: Any, arms: Mapping[str, Resolved]) -> Iterator[_TableToWrite]:
+def _own_tables(
+    session: Session, experiment: Any, arms: Mapping[str, Resolved], reporters: Mapping[Table, Reporter]
+) -> Iterator[_TableToWrite]:
     """The tables that kinds of stages have of their own, where the experiment has such stages."""
+    for table, stage_ids in _stages_with_tables(arms).items():
+        yield (
+            f"{table.name}.csv",
+            [*rows.COHORT_STAGE_COLUMNS, *table.columns],
+            reads.cohort_stages(session, experiment.id, [*stage_ids]),
+            partial(_reported_rows, arms=arms, reporter=reporters.get(table)),
+        )
+
+
+def _reported_rows(
+    row: Mapping[str, Any], *, arms: Mapping[str, Resolved], reporter: Reporter | None
+) -> list[dict[str, Any]]:
+    lines = [*rows.own_rows(row, arms)]
+    if reporter is not None:
+        reporter.add(lines)
+    return lines
+
+
+def _stages_with_tables(arms: Mapping[str, Resolved]) -> dict[Table, dict[str, None]]:
     stages: dict[Table, dict[str, None]] = {}
     for resolved in arms.values():
         for stage_id in resolved.stage_ids:
             if (table := rows.table_of(resolved, stage_id)) is not None:
                 stages.setdefault(table, {})[stage_id] = None
-    for table, stage_ids in stages.items():
-        yield (
-            f"{table.name}.csv",
-            [*rows.COHORT_STAGE_COLUMNS, *table.columns],
-            reads.cohort_stages(session, experiment.id, [*stage_ids]),
-            lambda row: rows.own_rows(row, arms),
-        )
+    return stages
 
 
 async def _write_csv(

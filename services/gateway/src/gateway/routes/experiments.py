@@ -21,9 +21,11 @@ from shared.contracts.resources import (
     ExperimentChange,
     ExperimentCheck,
     ExperimentList,
+    ExperimentMeasures,
     ExperimentProgress,
     ExperimentResource,
     ExperimentSummary,
+    MeasureTable,
     MemberList,
     MemberResource,
     RemovalRequest,
@@ -43,7 +45,7 @@ from shared.experiment import (
     read_values,
 )
 from shared.experiment import validate as validate_file
-from shared.exports import natural
+from shared.exports import natural, reports
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -314,6 +316,23 @@ async def export(
         archive = await archives.pack(context.database, experiment_id, context.clock.now(), wanted=format)
     headers = {"Content-Disposition": f'attachment; filename="parley-{experiment_id}.zip"'}
     return StreamingResponse(archives.chunks(archive), headers=headers, media_type="application/zip")
+
+
+@router.get("/experiments/{experiment_id}/measures", summary="What the data of an experiment come to")
+async def measures(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentMeasures:
+    """The tables that kinds of stages make of their data; of games, measures with 95 % intervals by game, pair and
+    experiment, leaderboards by convention, and what to be careful about. Complete once the experiment has ended.
+    """
+    async with context.database.transaction() as session:
+        row = await owned(session, context, key, experiment_id, "read")
+    async with context.exports, context.database.transaction() as session:
+        found = await reports(session, experiment_id)
+    tables = [
+        MeasureTable(name=table.name, columns=list(table.columns), rows=[dict(line) for line in table.rows])
+        for report in found
+        for table in report.tables
+    ]
+    return ExperimentMeasures(experiment_id=experiment_id, status=row.status, model_mode=row.model_mode, tables=tables)
 
 
 async def owned(session: Session, context: Context, key: str, experiment_id: UUID, scope: keys.Scope) -> Any:

@@ -13,7 +13,7 @@ from shared.contracts.models import HINT_SUGGESTED, Hint
 from shared.contracts.prompt_items import Character, PromptItems, StageContext, Task
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
-from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stage import PAGE, Ask, Block, Column, Json, Member, Reporter, StageKind, StageView, Unanswered, heading
 from shared.stages.matrix_game import display, play, prompts, protocol, rounds, script
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.game import (
@@ -33,6 +33,7 @@ from shared.stages.matrix_game.labels import Labels
 from shared.stages.matrix_game.moves import move_for_unreadable
 from shared.stages.matrix_game.parser import parse
 from shared.stages.matrix_game.payoffs import violations
+from shared.stages.matrix_game.reporting import GamesReporter
 from shared.stages.matrix_game.rounds import ROUNDS
 
 MOST_UNUSABLE_REPLIES: Final = 3
@@ -239,6 +240,9 @@ class MatrixGame(StageKind[MatrixGameStage]):
 
     def table_rows(self, stage: MatrixGameStage, view: StageView) -> list[dict[str, Json]]:
         return list(rounds.rows(game_of(stage, view), view))
+
+    def reporter(self, stage_ids: Sequence[str]) -> Reporter:
+        return GamesReporter(stage_ids)
 
     def cells(self, stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
         given = answer if isinstance(answer, Mapping) else {}

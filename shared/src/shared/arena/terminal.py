@@ -1,0 +1,34 @@
+"""Leaderboards and heat maps as lines of text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from shared.arena.standings import CONVENTIONS, Convention, Standing
+
+_SHADES: Final = " ░▒▓█"
+
+
+def leaderboard_lines(found: Sequence[Standing], convention: Convention) -> Iterator[str]:
+    """One line for each player, under one that names the convention."""
+    yield f"Leaderboard, {convention}: {CONVENTIONS[convention]}"
+    width = max((len(standing.player) for standing in found), default=0)
+    for standing in found:
+        yield f"{standing.rank:>3}. {standing.player:<{width}}  {standing.score:>10.2f}"
+
+
+def heat_map_lines(rates: Mapping[tuple[str, str], float]) -> Iterator[str]:
+    """A row for each player, a column for each opponent: how often the player cooperates, in per cent and shades."""
+    players = sorted({player for player, _ in rates})
+    width = max(map(len, players), default=0)
+    yield "Cooperation of the player in the row with the opponent in the column, in per cent:"
+    for number, player in enumerate(players, start=1):
+        cells = " ".join(_cell(rates.get((player, opponent))) for opponent in players)
+        yield f"{number:>3} {player:<{width}} {cells}"
+    yield f"{'':>{width + 4}} " + " ".join(f"{number:^5}" for number, _ in enumerate(players, start=1))
+
+
+def _cell(rate: float | None) -> str:
+    if rate is None:
+        return "  ·  "
+    shade = _SHADES[min(int(rate * len(_SHADES)), len(_SHADES) - 1)]
+    return f"{shade}{rate:>4.0%}"[:5] if rate < 1 else f"{shade}100%"

@@ -1,0 +1,100 @@
+"""The report of games: measures with intervals, leaderboards by convention, and what is not in the figures."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from shared.arena.standings import pairings
+from shared.stages.matrix_game.payoffs import Payoffs
+from shared.stages.matrix_game.play import play
+from shared.stages.matrix_game.policies import Policy, luck, rule_of
+from shared.stages.matrix_game.reporting import GamesReporter
+
+FIVE = ("ALLC", "ALLD", "TFT", "GRIM", "WSLS")
+PAYOFFS = Payoffs()
+
+
+def rows(a: str, b: str, cohort: str, status: str = "over", **changes: Any) -> Iterator[dict[str, Any]]:
+    rules = [rule_of(Policy(policy=name), PAYOFFS) for name in (a, b)]  # type: ignore[arg-type]
+    own, other = play(rules[0], rules[1], luck(1), luck(2), 50)
+    for number, (one, two) in enumerate(zip(own, other, strict=True), start=1):
+        points = PAYOFFS.of(one, two)  # type: ignore[arg-type]
+        yield {
+            "cohort_path": cohort,
+            "cohort": cohort,
+            "treatment": f"{a}-vs-{b}",
+            "stage": "game",
+            "status": status,
+            "round": number,
+            "player_a": a,
+            "player_b": b,
+            "action_a": one,
+            "action_b": two,
+            "points_a": points[0],
+            "points_b": points[1],
+            **changes,
+        }
+
+
+def reported(*games: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    reporter = GamesReporter(["game"])
+    for game in games:
+        reporter.add(game)
+    report = reporter.report()
+    assert report is not None
+    return {table.name: [dict(row) for row in table.rows] for table in report.tables}
+
+
+@pytest.mark.parametrize(
+    ("convention", "expected"),
+    [
+        ("without self-play", {"ALLD": 508, "TFT": 499, "GRIM": 499, "WSLS": 475, "ALLC": 450}),
+        ("self-play once", {"TFT": 649, "GRIM": 649, "WSLS": 625, "ALLC": 600, "ALLD": 558}),
+    ],
+)
+def test_the_leaderboard_of_the_round_robin_is_the_golden_one_by_every_convention(
+    convention: str, expected: dict[str, int]
+) -> None:
+    tables = reported(*([*rows(a, b, f"c{n}")] for n, (a, b) in enumerate(pairings(FIVE))))
+    found = {row["player"]: row["score"] for row in tables["leaderboard"] if row["convention"] == convention}
+    assert found == expected
+
+
+def test_a_pair_has_every_measure_with_its_interval_and_one_replicate_has_none() -> None:
+    tables = reported([*rows("TFT", "ALLD", "c1")])
+    found = {row["measure"]: row for row in tables["pairs"]}
+    assert found["points_a"]["mean"] == 49
+    assert found["retaliation_a"]["mean"] == 1.0
+    assert (found["points_a"]["low"], found["points_a"]["high"]) == (None, None)
+    twice = reported([*rows("TFT", "ALLD", "c1")], [*rows("TFT", "ALLD", "c2")])
+    again = {row["measure"]: row for row in twice["pairs"]}
+    assert (again["points_a"]["low"], again["points_a"]["high"]) == (49, 49)
+    assert "pseudo-replication" in twice["cautions"][0]["caution"]
+
+
+def test_a_game_without_a_result_is_in_no_figure_and_is_counted() -> None:
+    failed = [*rows("TFT", "ALLD", "c2", status="failed")]
+    tables = reported([*rows("TFT", "ALLD", "c1")], failed)
+    assert [row["replicate"] for row in tables["games"]] == [0]
+    assert tables["cautions"][-1] == {
+        "subject": "TFT vs ALLD",
+        "caution": "1 game without a result, in no figure: failed, abandoned or not over.",
+    }
+
+
+def test_rates_are_told_with_and_without_rounds_that_could_not_be_read() -> None:
+    game = [*rows("TFT", "ALLD", "c1")]
+    game[0] = {**game[0], "flag_a": "fallback:C"}
+    found = {(row["rounds"], row["measure"]): row["mean"] for row in reported(game)["pairs"]}
+    assert found["all", "cooperation_a"] == 0.02
+    assert found["unflagged", "cooperation_a"] == 0.0
+
+
+def test_the_cells_of_a_design_are_pairs_of_their_own() -> None:
+    cells = [[*rows("TFT", "ALLD", f"c{cell}", treatment=f"TFT-vs-ALLD-{cell}")] for cell in ("named", "neutral")]
+    assert {row["pair"] for row in reported(*cells)["pairs"]} == {"TFT vs ALLD, named", "TFT vs ALLD, neutral"}
+
+
+def test_nothing_is_reported_of_an_experiment_in_which_nothing_was_played() -> None:
+    assert GamesReporter(["game"]).report() is None
