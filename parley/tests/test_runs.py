@@ -278,3 +278,34 @@ def test_what_is_wrong_in_a_workbook_is_told_before_anything_starts(parley: Parl
     assert result.returncode == 2
     assert "experimental_setting!B7" in result.stderr
     assert not (tmp_path / ".parley").exists()
+
+
+WORKBOOK_CALLS, IN_FLIGHT = 24, 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+async def test_a_workbook_that_was_stopped_goes_on_with_all_permutations_and_repeats_only_calls_in_flight(
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path, number: signal.Signals
+) -> None:
+    workbook_of_two_permutations(tmp_path)
+    async with FakeEndpoint(Behaviour(latency_seconds=0.3)) as endpoint:
+        options = ("run", "twice.xlsx", "--data-dir", data_dir, "--models", "real")
+        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url, "AGENT_WORKER_PREFETCH": "3"}
+
+        def stop_and_resume() -> "subprocess.CompletedProcess[str]":
+            stopped = begin_parley(*options, **variables)
+            line_with(stopped, "has answered task:t1")
+            stopped.send_signal(number)
+            assert stopped.wait() == (130 if number is signal.SIGINT else -number)
+            return parley(*options, "--resume", **variables)
+
+        resumed = await asyncio.to_thread(stop_and_resume)
+
+        assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+        assert WORKBOOK_CALLS <= len(endpoint.calls) <= WORKBOOK_CALLS + IN_FLIGHT
+    for permutation in (1, 2):
+        (folder,) = (tmp_path / "results" / f"twice-{permutation}").iterdir()
+        assert json.loads((folder / "run.json").read_text())["status"] == "finished"
+        with (folder / "participants.csv").open(newline="", encoding="utf-8") as file:
+            assert all(row["interview.give"] for row in csv.DictReader(file))
