@@ -46,10 +46,11 @@ check: setup ## Lint, format, types and import contracts
 unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
 	$(BIN)/python -m pytest -m "not services and not crewai and not docker" $(ARGS)
 
-bench: setup ## Compare the speed of chat replies with a hand-written pipeline, measure surveys and discussions
+bench: setup ## Compare the speed of chat replies with a hand-written pipeline, measure surveys, discussions and workbooks
 	$(BIN)/python benchmarks/chat_pipeline.py $(ARGS)
 	$(BIN)/python benchmarks/survey_calls.py
 	$(BIN)/python benchmarks/group_discussion.py
+	$(BIN)/python benchmarks/workbook_run.py
 
 migrate: setup ## Bring the database at PARLEY_DATABASE_URL to the newest schema
 	$(BIN)/python -m shared.db.migrate
