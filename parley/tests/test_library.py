@@ -132,3 +132,15 @@ def test_a_run_goes_on_with_the_personas_that_it_began_with(
     [data] = (tmp_path / "results").glob("*/*/data.json")
     assert "You keep the books" in data.read_text()
     assert "sell books" not in data.read_text()
+
+
+def test_an_arena_is_seeded_once_however_often_and_gives_its_agents_away(
+    parley: Parley, tmp_path: Path, data_dir: Path
+) -> None:
+    where = ("--data-dir", str(data_dir))
+    assert "16 created, 0 replaced, 0 unchanged" in parley("arena", "seed", *where).stdout
+    assert "0 created, 0 replaced, 16 unchanged" in parley("arena", "seed", *where).stdout
+    agent = tmp_path / "agent.yaml"
+    agent.write_text(parley("arena", "export", "--id", "selfish-agent", *where).stdout, encoding="utf-8")
+    again = parley("arena", "import", str(agent), "--id", "selfish-agent", *where)
+    assert "0 created, 0 replaced, 1 unchanged" in again.stdout

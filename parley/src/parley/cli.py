@@ -317,6 +317,40 @@ def export_personas(
         write(out, content)
 
 
+arena = typer.Typer(help="Agents for games, in the persona library.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(arena, name="arena")
+
+AgentId = Annotated[str, typer.Option("--id", metavar="ID", help="The id of the persona.")]
+
+
+@arena.command("seed")
+def seed_arena(data_dir: DataDir = Path(".parley")) -> None:
+    """Put sixteen agents into the library: five personas, six policies, five that play by chance; twice is once."""
+    from parley.library import begin_arena
+
+    typer.echo(begin_arena(data_dir))
+
+
+@arena.command("import")
+def import_agent(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An agent file of PD Arena, YAML or JSON.")],
+    persona_id: AgentId,
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Put the agent of a file into the library."""
+    from parley.library import take_in_agent
+
+    typer.echo(take_in_agent(data_dir, file, persona_id))
+
+
+@arena.command("export")
+def export_agent(persona_id: AgentId, data_dir: DataDir = Path(".parley")) -> None:
+    """Print an agent of the library as an agent file."""
+    from parley.library import give_away_agent
+
+    typer.echo(give_away_agent(data_dir, persona_id), nl=False)
+
+
 def main() -> None:
     """The console script."""
     from parley.environment import read_dotenv

@@ -19,7 +19,9 @@ from shared.db.session import Session
 from shared.errors import InvalidInput
 from shared.experiment import read_personas, write_personas
 from shared.experiment.personas import Format
+from shared.importers.arena import read_agent, write_agent
 from shared.settings import ServerSettings, read_settings
+from shared.stages.matrix_game.agents import first_agents
 
 ResultT = TypeVar("ResultT")
 _LONGEST_TEXT: Final = 60
@@ -43,11 +45,39 @@ def take_in(data_dir: Path, file: Path) -> str:
     Raises:
         TooLarge, and InvalidInput with all problems; nothing is stored then.
     """
-    imported = read_personas(content_of(file), str(file))
+    return _put(data_dir, read_personas(content_of(file), str(file)), str(file))
+
+
+def begin_arena(data_dir: Path) -> str:
+    """Put the agents into the library that an arena begins with; returns what has become of them, in words."""
+    return _put(data_dir, first_agents(), "The first agents of an arena")
+
+
+def take_in_agent(data_dir: Path, file: Path, persona_id: str) -> str:
+    """Import one agent file as a persona of this id.
+
+    Raises:
+        TooLarge, and InvalidInput with all problems.
+    """
+    return _put(data_dir, [read_agent(content_of(file), str(file), persona_id)], str(file))
+
+
+def give_away_agent(data_dir: Path, persona_id: str) -> str:
+    """One persona of the library as an agent file.
+
+    Raises:
+        NotFound: there is none.
+        InvalidInput: it has more than an agent file can say.
+    """
+    stored = _in_library(data_dir, lambda session, owner_id: personas.find(session, owner_id, persona_id))
+    return write_agent(stored.persona)
+
+
+def _put(data_dir: Path, imported: Sequence[Persona], source: str) -> str:
     now = SystemClock().now()
     outcomes = _in_library(data_dir, lambda session, owner_id: personas.put(session, owner_id, imported, now))
     counts = (f"{list(outcomes.values()).count(word)} {word}" for word in ("created", "replaced", "unchanged"))
-    return f"{file}: {', '.join(counts)}."
+    return f"{source}: {', '.join(counts)}."
 
 
 def give_away(data_dir: Path, form: Format) -> str:

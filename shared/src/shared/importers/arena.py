@@ -1,0 +1,42 @@
+"""Agent files of PD Arena: read with every problem at its place, and written again without loss."""
+
+from collections.abc import Mapping
+
+import yaml
+from pydantic import ValidationError
+
+from shared.contracts.experiment import Persona
+from shared.errors import InvalidInput, Problem
+from shared.experiment.complaints import found, translate
+from shared.experiment.parsing import check_values, parse
+from shared.stages.matrix_game.agents import AgentFile, agent_of, persona_of
+
+
+def read_agent(content: str | bytes, name: str, persona_id: str) -> Persona:
+    """The agent in a file as a persona of this id.
+
+    Raises:
+        TooLarge, and InvalidInput with all problems.
+    """
+    value = parse(content, name)
+    check_values(value, name)
+    if not isinstance(value, Mapping):
+        problem = Problem(name, "nothing" if value is None else found(value), "an object with fields")
+        raise InvalidInput(f"{name} is not an agent.", [problem])
+    try:
+        return persona_of(AgentFile.model_validate(value), persona_id)
+    except ValidationError as error:
+        problems = translate(error, value, AgentFile.model_json_schema())
+        raise InvalidInput(f"{name} is not a valid agent.", problems) from error
+
+
+def write_agent(persona: Persona) -> str:
+    """An agent file that reads as the same persona.
+
+    Raises:
+        InvalidInput: it has more than an agent file can say.
+    """
+    agent = agent_of(persona)
+    if agent is None:
+        raise InvalidInput(f"The persona {persona.id!r} has more than an agent file can say: export the library.")
+    return yaml.safe_dump(agent.model_dump(exclude_defaults=True), allow_unicode=True, sort_keys=False)
