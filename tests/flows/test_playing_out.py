@@ -188,3 +188,54 @@ async def test_what_is_copied_is_stored_as_it_was(database: Database, lines: lis
         await session.copy("COPY copied (a, b) FROM STDIN", lines)
         stored = await session.all(text("SELECT a, b FROM copied ORDER BY n"))
     assert [tuple(row) for row in stored] == [tuple(line) for line in lines]
+
+
+ACCOUNTS = """
+parley: 1
+name: Accounts
+seed: 9
+personas:
+  - {id: gtft, player: script, script: {matrix_game: {policy: GTFT}}}
+  - {id: random, player: script, script: {matrix_game: {policy: RANDOM}}}
+  - {id: wsls, player: script, script: {matrix_game: {policy: WSLS}}}
+stages: [{id: game, kind: matrix_game, horizon: {type: fixed, rounds: 50}}]
+pairings: {stage: game, replicates: 5, pairs: [PAIRS]}
+"""
+TWO = "{seats: [gtft, random]}, {seats: [wsls, random]}"
+
+
+async def played(database: Database, pairs: str) -> dict[str, list[tuple[str, str]]]:
+    """The moves of every game of a new run, by the name of its cohort."""
+    lab = DrainLab(database)
+    experiment_id = await lab.start(ACCOUNTS.replace("PAIRS", pairs))
+    assert (await lab.rows("SELECT status FROM experiments WHERE id = :id", id=experiment_id))[0].status == "running"
+    await lab.drain()
+    assert (await lab.rows("SELECT status FROM experiments WHERE id = :id", id=experiment_id))[0].status == "ended"
+    found = await lab.rows(
+        """
+        SELECT c.name, right(m.path, 2) || a.key AS place, a.value ->> 'action' AS action FROM answers a
+            JOIN members m ON m.id = a.member_id JOIN cohorts c ON c.id = a.cohort_id
+        WHERE c.experiment_id = :id AND a.key <> '' ORDER BY c.name, place
+        """,
+        id=experiment_id,
+    )
+    games: dict[str, list[tuple[str, str]]] = {}
+    for row in found:
+        games.setdefault(row.name, []).append((row.place, row.action))
+    return games
+
+
+async def test_two_conditions_of_five_replicates_are_ten_different_games_of_fifty_rounds(database: Database) -> None:
+    games = await played(database, TWO)
+    assert sorted(games) == [f"{pair}-{n}" for pair in ("gtft-vs-random", "wsls-vs-random") for n in range(1, 6)]
+    assert {len(moves) for moves in games.values()} == {2 * 50}
+    assert len({tuple(moves) for moves in games.values()}) == 10
+
+
+async def test_a_run_again_plays_the_same_and_a_third_condition_leaves_the_first_two_alone(database: Database) -> None:
+    first = await played(database, TWO)
+    again = await played(database, TWO)
+    with_third = await played(database, "{seats: [random, random]}, " + TWO)
+    assert again == first
+    assert len(with_third) == 15
+    assert {name: with_third[name] for name in first} == first
