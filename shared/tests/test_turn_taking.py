@@ -1,5 +1,6 @@
 """Turns, topics, silences and readiness, as the rules of conversations write them."""
 
+from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -43,6 +44,13 @@ def reply(world: World, member: Member, text: str | None = "Yes.", **fields: Any
 def holder(world: World) -> str | None:
     held = world.scene.turn.holder
     return None if held is None else world.scene.member(held).name
+
+
+def end_reason(world: World) -> str | None:
+    """Why the thread ends, once all that is due has been written."""
+    while (change := conversation.next_change(world.scene)) is not None and change.end_reason is None:
+        world.write(change)
+    return None if change is None else change.end_reason
 
 
 def texts(world: World) -> list[str]:
@@ -425,6 +433,61 @@ class TestSilence:
 
         assert [timer.generation for timer in world.timers] == [1, 2]
 
+    @pytest.mark.parametrize("turn_taking", ["race", "select"])
+    @pytest.mark.parametrize("most", [1, 2])
+    def test_agents_among_themselves_are_woken_before_their_silence_is_the_end(
+        self, turn_taking: str, most: int
+    ) -> None:
+        world = a_world(ADA, BOB, wake_up_after_seconds=30, max_wake_ups=most, turn_taking=turn_taking)
+        for number in range(1, most + 1):
+            for _ in (ADA, BOB):
+                self.decline(world)
+            assert (len(world.timers), world.scene.ended) == (number, False)
+
+            world.write_if(conversation.wake_up(world.scene, number))
+            assert asked(world)
+
+        for _ in (ADA, BOB):
+            self.decline(world)
+        assert world.scene.ended
+
+    def test_whoever_comes_while_a_silence_lasts_is_asked(self) -> None:
+        world = a_world(ADA, BOB, replace(CID, present=False), wake_up_after_seconds=30)
+        self.decline(world)
+
+        world.set_present(CID, True)
+        world.advance()
+
+        assert (asked(world), world.scene.ended) == ({"Cid"}, False)
+
+    @pytest.mark.parametrize(("most", "is_over"), [(1, True), (2, False)])
+    def test_agents_who_have_all_said_all_they_may_do_not_wait_for_the_time_limit(
+        self, most: int, is_over: bool
+    ) -> None:
+        ada, bob = (a_member(name, max_responses=most) for name in ("ada", "bob"))
+        world = a_world(ada, bob, time_limit_seconds=600, turn_taking="select")
+        for text in ("Yes.", "No.", None, None):
+            for draft in list(world.scene.drafts):
+                world.save(draft, text=text, due_at=world.scene.now)
+            world.advance()
+
+        assert world.scene.ended == is_over
+
+    def test_a_conversation_in_which_no_model_answers_is_not_called_silent(self) -> None:
+        said, failed = a_world(ADA, BOB, turn_taking="select"), a_world(ADA, BOB, turn_taking="select")
+        for world in (said, failed):
+            (opening,) = world.scene.drafts
+            world.save(opening, text="Good morning.", due_at=world.scene.now)
+            world.advance()
+        (draft,) = said.scene.drafts
+        said.save(draft, text=None, due_at=said.scene.now)
+        (draft,) = failed.scene.drafts
+        failed.fail(draft)
+
+        reasons = [end_reason(world) for world in (said, failed)]
+
+        assert reasons == ["silent", "no agent answered"]
+
     def test_a_simulated_silence_takes_no_real_time(self) -> None:
         world = a_world(ADA, BOB, pace="fast", wake_up_after_seconds=30)
         for draft in list(world.scene.drafts):
@@ -435,16 +498,20 @@ class TestSilence:
         assert world.scene.clock_ms >= 30_000
         assert asked(world) == {"Ada", "Bob"}
 
-    def test_a_failed_opening_is_wanted_again_ever_later(self) -> None:
-        world = a_world(ADA, PIA)
+    @pytest.mark.parametrize("other", [PIA, BOB])
+    def test_a_failed_opening_is_wanted_again_ever_later(self, other: Member) -> None:
+        world = a_world(ADA, other)
+        rounds = 0
         for number in range(1, 9):
+            rounds += bool(world.scene.drafts)
             for draft in list(world.scene.drafts):
                 world.fail(draft)
             world.advance()
             world.write_if(conversation.wake_up(world.scene, number))
 
         pauses = [(timer.due_at - world.scene.now).total_seconds() for timer in world.timers]
-        assert pauses == [5, 10, 20, 40, 80]
+        assert (pauses, rounds) == ([5, 10, 20, 40, 80], 6)
+        assert world.scene.ended == (other is BOB)
 
     def test_an_opening_that_succeeds_the_second_time_is_published(self) -> None:
         world = a_world(ADA, PIA)

@@ -88,9 +88,9 @@ class Thread:
     `unreachable` those of them whose model did not answer. `heard` says how many messages members had said when an
     agent was last asked something, `checked` how many when one was last asked whether it is ready. `topic` counts from
     0. `order`, `cycle` and `holder` are about turns, `skips` of which passed unused since somebody spoke. `wake_ups`
-    counts those since somebody spoke. `is_thinking`: an agent is at work on the current trigger. `is_overtime`: the
-    time limit has passed. Times are since the opening; `started_ms` is when a member first spoke, `silent_ms` how long
-    ago one last did.
+    counts those since somebody spoke; `is_waking`: the last of them is still to come. `is_thinking`: an agent is at
+    work on the current trigger. `is_overtime`: the time limit has passed. Times are since the opening; `started_ms` is
+    when a member first spoke, `silent_ms` how long ago one last did.
     """
 
     path: str
@@ -115,6 +115,7 @@ class Thread:
     skips: int = 0
     wake_ups: int = 0
     is_overtime: bool = False
+    is_waking: bool = False
     is_thinking: bool = False
     elapsed_ms: int = 0
     started_ms: int | None = None

@@ -72,6 +72,11 @@ def opening_pause(thread: Thread) -> float | None:
     return min(FIRST_OPENING_PAUSE_SECONDS * 2.0**thread.wake_ups, LONGEST_OPENING_PAUSE_SECONDS)
 
 
+def why_silent(thread: Thread) -> str:
+    """Why nobody says anything any more: by choice, or because no usable reply came from anybody who was asked."""
+    return NOBODY_ANSWERED if thread.asked and thread.asked <= thread.failed else SILENT
+
+
 def too_early(minimum_seconds: float | None, thread: Thread) -> str | None:
     """Why nobody may leave yet: the minimum time counts from the first message of a member."""
     if minimum_seconds is None or thread.ended:

@@ -257,6 +257,7 @@ def view_of(scene: Scene) -> Thread:
         holder=turn.holder,
         skips=turn.skips,
         wake_ups=turn.unanswered,
+        is_waking=turn.is_waking,
         is_overtime=turn.is_overtime,
         is_thinking=any(
             draft.trigger_key == scene.trigger_key and scene.member(draft.member_id).present for draft in scene.drafts

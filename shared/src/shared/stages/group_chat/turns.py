@@ -8,7 +8,6 @@ from uuid import UUID
 from shared.chat.speaking import (
     AGENTS_REACHED_THEIR_LIMIT,
     EVERYONE_LEFT,
-    SILENT,
     can_be_asked,
     has_person,
     has_words_left,
@@ -17,6 +16,7 @@ from shared.chat.speaking import (
     of_kind,
     opening_pause,
     takes_part,
+    why_silent,
 )
 from shared.stage import SPEAK, Speaker, Thread, Wave
 from shared.stages.group_chat import rounds
@@ -57,12 +57,14 @@ def _is_too_long(stage: GroupChatStage, thread: Thread) -> bool:
 
 def _in_silence(stage: GroupChatStage, thread: Thread) -> Wave:
     """All who were asked have declined or failed: the room is woken up after a while, stays silent, or is over."""
+    if thread.is_waking:
+        return Wave()
     pause = opening_pause(thread)
     if pause is not None:
         return Wave(retry_after_seconds=pause)
     if stage.wake_up_after_seconds is not None and thread.wake_ups < stage.max_wake_ups and _can_be_woken(thread):
         return Wave(wake_after_seconds=stage.wake_up_after_seconds)
-    return _at_rest(stage, thread, SILENT)
+    return _at_rest(stage, thread, why_silent(thread))
 
 
 def _can_be_woken(thread: Thread) -> bool:
@@ -72,7 +74,8 @@ def _can_be_woken(thread: Thread) -> bool:
 def _at_rest(stage: GroupChatStage, thread: Thread, reason: str) -> Wave:
     """Nobody is asked: for now when somebody can still end the silence, or the time limit is to; else for good."""
     here = [speaker for speaker in thread.speakers if is_here(speaker)]
-    is_timed = len(here) > 1 and thread.pace == "live" and stage.time_limit_seconds is not None
+    may_go_on = len(here) > 1 and any(has_words_left(speaker) for speaker in here)
+    is_timed = may_go_on and thread.pace == "live" and stage.time_limit_seconds is not None
     if not has_person(thread) and not is_timed:
         return Wave(over=reason)
     return Wave(rests=reason if reason == AGENTS_REACHED_THEIR_LIMIT else None)

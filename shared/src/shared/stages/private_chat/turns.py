@@ -3,12 +3,12 @@
 from shared.chat.speaking import (
     AGENTS_REACHED_THEIR_LIMIT,
     EVERYONE_LEFT,
-    SILENT,
     TIME_IS_UP,
     can_be_asked,
     is_here,
     of_kind,
     opening_pause,
+    why_silent,
 )
 from shared.stage import Speaker, Thread, Wave
 from shared.stages.private_chat.config import PrivateChatStage
@@ -37,6 +37,8 @@ def next_wave(stage: PrivateChatStage, thread: Thread) -> Wave:
         return Wave(over=reason)
     if eligible:
         return Wave((own.member.id,))
+    if thread.is_waking:
+        return Wave()
     if (pause := opening_pause(thread)) is not None:
         return Wave(retry_after_seconds=pause)
     return _at_rest(stage, thread, own)
@@ -52,7 +54,7 @@ def _why_over(stage: PrivateChatStage, thread: Thread, own: Speaker) -> str | No
 def _at_rest(stage: PrivateChatStage, thread: Thread, own: Speaker) -> Wave:
     if own.member.player != "person":
         is_long = thread.agent_run >= stage.max_agent_run
-        return Wave(over=AGENTS_REACHED_THEIR_LIMIT if is_long else SILENT)
+        return Wave(over=AGENTS_REACHED_THEIR_LIMIT if is_long else why_silent(thread))
     if thread.last_author_id != own.member.id:
         return Wave(rests=AGENTS_REACHED_THEIR_LIMIT if thread.agent_run >= stage.max_agent_run else None)
     return Wave(notice=_notice(thread))
