@@ -309,3 +309,22 @@ async def test_a_workbook_that_was_stopped_goes_on_with_all_permutations_and_rep
         assert json.loads((folder / "run.json").read_text())["status"] == "finished"
         with (folder / "participants.csv").open(newline="", encoding="utf-8") as file:
             assert all(row["interview.give"] for row in csv.DictReader(file))
+
+
+def test_a_folder_of_sheets_is_run_and_served_like_a_workbook(
+    tmp_path: Path, begin_parley: BeginParley, data_dir: Path
+) -> None:
+    folder = tmp_path / "sheets"
+    folder.mkdir()
+    for name, rows in base_values().items():
+        with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+
+    lab = begin_parley(
+        "up", "--experiment", folder, "--sessions", "2", "--models", "mock", "--data-dir", data_dir, "--port", "0"
+    )
+
+    assert "2 of 2 cohorts ended · 6 completed" in line_with(lab, "cohorts ended · 6 completed")
+    line_with(lab, "stays at")
+    lab.send_signal(signal.SIGINT)
+    assert lab.wait() == 0
