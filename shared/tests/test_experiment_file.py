@@ -130,6 +130,22 @@ def test_aliases_cannot_blow_a_file_up() -> None:
     assert "values once all aliases are written out" in unreadable("\n".join(lines))
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["http://ann:hunter2@127.0.0.1/v1", "https://hunter2@models.example/v1", "https://models.example/v1?key=hunter2"],
+)
+def test_an_address_with_a_secret_in_it_is_refused_without_showing_it(address: str) -> None:
+    persona = {"id": "ana", "model": {"base_url": address}}
+
+    with pytest.raises(InvalidInput) as refused:
+        validate(file(personas=[persona]))
+
+    (problem,) = refused.value.problems
+    assert problem.where == "personas[0].model.base_url"
+    assert "without a user, a password or a query" in problem.expected
+    assert "hunter2" not in str(refused.value)
+
+
 def test_a_file_of_more_than_the_limit_is_refused_unread() -> None:
     with pytest.raises(TooLarge):
         load("x" * 2_000_000)

@@ -21,6 +21,9 @@ ModelStatus = Literal[
 
 RETRYABLE_STATUSES: Final[frozenset[str]] = frozenset({"invalid", "rate_limited", "unavailable", "timeout", "error"})
 
+ADDRESS_PATTERN: Final = r"^https?://[^@/?#\s]+(/[^?#\s]*)?$"
+"""No user, password or query: settings stand in the data, and secrets do not."""
+
 Hint = str | int | float | bool | None
 
 # The hints the mock reads; each is optional.
@@ -75,7 +78,7 @@ class ModelSettings(_Contract):
     )
     base_url: str | None = Field(
         default=None,
-        pattern=r"^https?://",
+        pattern=ADDRESS_PATTERN,
         description="Address of an OpenAI-compatible endpoint, such as a local server; it receives the provider's key.",
     )
     extra_body: dict[str, JsonValue] = Field(

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from shared.contracts.models import ADDRESS_PATTERN
 from shared.errors import Problem
 
 Json = Any
@@ -44,6 +45,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "union_tag_invalid": "one of {expected_tags}",
     "union_tag_not_found": "an object with a {discriminator}",
 }
+_ADDRESS_EXPECTED: Final = "http:// or https://, a host and a path, without a user, a password or a query"
 _SLUG_EXPECTED: Final = "an id of small letters, digits, `-` and `_`, at most 64, starting with a letter or digit"
 
 
@@ -100,6 +102,9 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
         return Problem(f"{where}.{field}".lstrip("."), "nothing", f"the name of a {field}")
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"].startswith("^[a-z0-9]["):
         return Problem(where, found(detail["input"]), _SLUG_EXPECTED)
+    if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"] == ADDRESS_PATTERN:
+        # What was found may hold a password.
+        return Problem(where, "an address that cannot be used", _ADDRESS_EXPECTED)
     template = _EXPECTED.get(kind)
     return Problem(where, found(detail["input"]), _sentence(detail, template) if template else detail["msg"])
 
