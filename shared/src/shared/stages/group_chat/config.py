@@ -1,20 +1,11 @@
 """What an experiment file says about a conversation of the whole cohort."""
 
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from shared.contracts.experiment import Document, Progress, Slug, StageConfig
-
-LONGEST_TALK_SECONDS: Final = 30 * 24 * 60 * 60
-"""Thirty days: a limit beyond the longest study is a mistake in its unit, and beyond the calendar cannot be kept."""
-
-
-class ChatProgress(Progress):
-    """When the conversation opens; by default when everybody of the cohort is there."""
-
-    wait_for_all: bool = True
-    """The stage opens when everybody who is still in the cohort has arrived at it; open seats are waited for."""
+from shared.chat.config import LONGEST_TALK_SECONDS, TalkProgress
+from shared.contracts.experiment import Document, Slug, StageConfig
 
 
 class TopicItem(Document):
@@ -40,7 +31,7 @@ class GroupChatStage(StageConfig):
     """A conversation of the whole cohort; mediators talk in it, too."""
 
     kind: Literal["group_chat"] = "group_chat"
-    progress: ChatProgress = ChatProgress()
+    progress: TalkProgress = TalkProgress()
     time_limit_seconds: float | None = Field(default=None, gt=0, le=LONGEST_TALK_SECONDS)
     """How long the conversation may last from its opening, at most 30 days; left out: until all are ready to end it."""
     minimum_seconds: float | None = Field(default=None, gt=0, le=LONGEST_TALK_SECONDS)

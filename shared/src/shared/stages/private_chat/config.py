@@ -1,27 +1,18 @@
 """What an experiment file says about a participant's own conversation with the mediators."""
 
-from typing import Final, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from shared.contracts.experiment import Progress, StageConfig
-
-LONGEST_TALK_SECONDS: Final = 30 * 24 * 60 * 60
-"""Thirty days: a limit beyond the longest study is a mistake in its unit, and beyond the calendar cannot be kept."""
-
-
-class PrivateChatProgress(Progress):
-    """When the conversations open; by default when everybody of the cohort is there."""
-
-    wait_for_all: bool = True
-    """The stage opens when everybody who is still in the cohort has arrived at it; open seats are waited for."""
+from shared.chat.config import LONGEST_TALK_SECONDS, TalkProgress
+from shared.contracts.experiment import StageConfig
 
 
 class PrivateChatStage(StageConfig):
     """Every participant talks with the mediators of the cohort, and nobody else reads it."""
 
     kind: Literal["private_chat"] = "private_chat"
-    progress: PrivateChatProgress = PrivateChatProgress()
+    progress: TalkProgress = TalkProgress()
     time_limit_seconds: float | None = Field(default=None, gt=0, le=LONGEST_TALK_SECONDS)
     """How long the conversation may last from its opening; it goes on until `min_turns` are reached. Left out: no
     limit.
