@@ -130,6 +130,12 @@ def test_aliases_cannot_blow_a_file_up() -> None:
     assert "values once all aliases are written out" in unreadable("\n".join(lines))
 
 
+def test_the_beginning_of_a_name_is_taken_for_that_name() -> None:
+    said = complaints(file(personas=[{"id": "ana", "chat": {"min_messages": 3}}]))
+
+    assert said["personas[0].chat.min_messages"][1].startswith("min_messages_before_responding (did you mean that?)")
+
+
 @pytest.mark.parametrize(
     "address",
     ["http://ann:hunter2@127.0.0.1/v1", "https://hunter2@models.example/v1", "https://models.example/v1?key=hunter2"],

@@ -15,6 +15,7 @@ Json = Any
 Loc = tuple[int | str, ...]
 
 _LONGEST_FOUND: Final = 60
+_SHORTEST_BEGINNING: Final = 3
 _TAG_FIELDS: Final = ("kind", "type")
 """The fields that tell the branches of unions apart."""
 _EXPECTED: Final[Mapping[str, str]] = {
@@ -79,7 +80,8 @@ def one_of(name: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     if not names:
         return f"no {what}: there is none"
-    close = difflib.get_close_matches(name, names, n=1)
+    begun = [known_name for known_name in names if len(name) >= _SHORTEST_BEGINNING and known_name.startswith(name)]
+    close = begun or difflib.get_close_matches(name, names, n=1)
     listed = f"one of {', '.join(names)}" if len(names) <= 20 else f"the name of a known {what}"
     return f"{close[0]} (did you mean that?), or another {what}" if close else listed
 
