@@ -41,6 +41,25 @@ def test_the_gate_names_exactly_what_is_missing(
         assert any(named in problem for problem in problems) is is_missing
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "said"),
+    [
+        ("openrouter", "x/y", "No provider of models is called 'openrouter'. Use one of: crewai, mock, openai."),
+        (
+            "crewai",
+            "acme/large",
+            "CrewAI has no vendor 'acme' here. The names of its models begin with one of: anthropic/",
+        ),
+    ],
+)
+def test_an_unknown_provider_is_told_what_a_persona_may_say_instead(provider: str, model: str, said: str) -> None:
+    needed = needed_provider(provider, model)
+
+    (problem,) = model_mode_problems("real", [needed], {"OPENAI_API_KEY": KEY}, requested_real=True, is_draft=True)
+
+    assert problem.startswith(said)
+
+
 def test_no_message_contains_a_secret() -> None:
     environ = {"LLM_USE_MOCK": KEY, "OPENAI_BASE_URL": KEY, "OTHER_API_KEY": KEY}
 

@@ -122,10 +122,20 @@ def _experiment_problems(mode: ModelMode, *, is_draft: bool) -> list[str]:
     ]
 
 
+def _unknown_problem(name: str) -> str:
+    """What to write in `model.provider` instead or, with `crewai`, in front of the model's name."""
+    provider, _, vendor = name.partition("/")
+    if provider == CREWAI_PROVIDER and vendor:
+        vendors = ", ".join(f"{one}/" for one in sorted(CREWAI_KEY_VARIABLES))
+        return f"CrewAI has no vendor {vendor!r} here. The names of its models begin with one of: {vendors}."
+    known = sorted({one.partition("/")[0] for one in PROVIDERS})
+    return f"No provider of models is called {name!r}. Use one of: {', '.join(known)}."
+
+
 def _provider_problems(name: str, environ: Mapping[str, str], served: Collection[str] | None) -> list[str]:
     provider = PROVIDERS.get(name)
     if provider is None:
-        return [f"No provider of models is called {name!r}. Use one of: {', '.join(sorted(PROVIDERS))}."]
+        return [_unknown_problem(name)]
     if provider.key_variable is None or environ.get(provider.key_variable, "").strip():
         return _unserved_problems(name, served)
     return [
