@@ -27,7 +27,7 @@ run: setup ## Run EXPERIMENT (demos/deliberation.yaml) in the embedded lab; ARGS
 	@$(BIN)/parley up --experiment "$(EXPERIMENT)" $(ARGS)
 
 test: setup ## Run every test; EXTRAS=crewai runs those of CrewAI too, in .venv-crewai
-	$(BIN)/python -m pytest -m "not crewai and not docker" $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not crewai and not docker" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
