@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import defaultdict
 from random import Random
 from typing import Any
 
@@ -37,19 +38,19 @@ MODES = ["sequential", "independent"]
 class Answering:
     """A model that rides, is 40 and has reasons; `wrong` first replies to a question cannot be used.
 
-    With `barrier` the first questions are answered when so many are asked at the same time.
+    With `at_once` an agent's first questions are answered when so many of them are asked at the same time.
     """
 
-    def __init__(self, wrong: int = 0, barrier: asyncio.Barrier | None = None) -> None:
+    def __init__(self, wrong: int = 0, at_once: int = 1) -> None:
         self.prompts: list[tuple[str, str]] = []
         self._wrong = wrong
-        self._barrier = barrier
+        self._barriers: defaultdict[str, asyncio.Barrier] = defaultdict(lambda: asyncio.Barrier(at_once))
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         self.prompts.append((request.path, "\n".join(message.content for message in request.messages)))
         (name,) = request.reply_schema["properties"]
-        if self._barrier is not None and name in ("rides", "age"):
-            await self._barrier.wait()
+        if name in ("rides", "age"):
+            await self._barriers[request.path.partition("/page/")[0]].wait()
         values: dict[str, Any] = {"rides": "yes", "why": "It is late.", "age": 40, "q": "Well."}
         number = int(request.path.rpartition(":")[2])
         value = 7 if name == "age" and number <= self._wrong else values[name]
@@ -89,7 +90,7 @@ async def test_in_a_sequence_an_agent_sees_its_earlier_answers_of_the_page(datab
 
 
 async def test_independent_questions_know_nothing_of_each_other(database: Database) -> None:
-    model = Answering(barrier=asyncio.Barrier(4))
+    model = Answering(at_once=2)
     lab = DrainLab(database, models={"mock": model}, together=20)
     await lab.start(PAGE.format(ask="independent"))
 
