@@ -13,7 +13,7 @@ from shared.bus.in_process import InProcessBus
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.conversation import end
 from shared.db import drafts
-from shared.db.conversation import _write
+from shared.db.changes import write
 from shared.db.members import end_member, lock_standing, move_on
 from shared.db.scenes import lock_scene
 from shared.db.session import Database
@@ -249,7 +249,7 @@ async def test_a_conversation_that_ends_never_waits_for_a_reply_that_is_being_sa
             scene = await lock_scene(session, thread_id, lab.clock.now())
             work = asyncio.create_task(lab.thinker.work_on(draft_id))
             await somebody_waits_for_a_lock(database)
-            await _write(session, scene, end(scene, "time is up"), "test")
+            await write(session, scene, end(scene, "time is up"), "test")
         await work
 
     assert "deadlock.retried" not in [entry["event"] for entry in logs]

@@ -84,6 +84,7 @@ class Orchestrator:
 
     async def _settle_until_quiet(self, cohort_id: UUID) -> None:
         while True:
+            await asyncio.sleep(self._settings.gather_seconds)
             self._again.discard(cohort_id)
             try:
                 await self._settle_once(cohort_id)
