@@ -44,7 +44,11 @@ def test_the_gate_names_exactly_what_is_missing(
 @pytest.mark.parametrize(
     ("provider", "model", "said"),
     [
-        ("openrouter", "x/y", "No provider of models is called 'openrouter'. Use one of: crewai, mock, openai."),
+        (
+            "openrouter",
+            "x/y",
+            "No provider of models is called 'openrouter'. Use one of: crewai, hf-inference, mock, openai.",
+        ),
         (
             "crewai",
             "acme/large",

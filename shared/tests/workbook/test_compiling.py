@@ -2,6 +2,9 @@
 
 import pytest
 
+from shared.contracts.endpoints import OPEN
+from shared.contracts.providers import model_mode_problems
+from shared.experiment import endpoint_problems, providers_used
 from shared.importers.workbook import compile_workbook
 from shared.importers.workbook.facts import WorkbookFacts
 from shared.stages.group_interview.config import GroupInterviewStage
@@ -46,6 +49,15 @@ def test_models_that_take_no_temperature_get_none(name: str) -> None:
     assert experiment.personas[0].model.temperature is None
 
 
+@pytest.mark.parametrize(
+    ("name", "told"), [("gpt-4", "text"), ("gpt-4-turbo", "text"), ("gpt-3.5-turbo", "text"), ("gpt-4o", "schema")]
+)
+def test_models_that_refuse_schemas_are_told_in_words(name: str, told: str) -> None:
+    (experiment,) = compile_workbook(workbook_of(with_setting(base_values(), model_info=name)))
+
+    assert {persona.model.structured_output for persona in experiment.personas} == {told}
+
+
 def test_an_inference_endpoint_never_gets_the_key_of_openai() -> None:
     values = with_setting(base_values(), model_info="hf-inference", api_endpoint="https://models.example/v1")
 
@@ -53,6 +65,26 @@ def test_an_inference_endpoint_never_gets_the_key_of_openai() -> None:
 
     model = experiment.personas[0].model
     assert (model.provider, model.base_url) == ("hf-inference", "https://models.example/v1")
+    assert model.structured_output == "text"
+    environ = {"OPENAI_API_KEY": "any text"}
+    (problem,) = model_mode_problems("real", providers_used(experiment), environ, served=["openai", "hf-inference"])
+    assert "HF_API_KEY is not set" in problem
+
+
+def test_a_persona_at_an_inference_endpoint_must_say_where_it_is() -> None:
+    values = with_setting(base_values(), model_info="hf-inference", api_endpoint="https://models.example/v1")
+    (experiment,) = compile_workbook(workbook_of(values), sessions=1)
+    nowhere = [
+        persona.model_copy(update={"model": persona.model.model_copy(update={"base_url": None})})
+        for persona in experiment.personas[:2]
+    ]
+    changed = experiment.model_copy(update={"personas": (*nowhere, *experiment.personas[2:])})
+
+    problems = endpoint_problems(changed, OPEN)
+
+    assert len(problems) == 2
+    assert all("needs a `model.base_url`" in problem for problem in problems)
+    assert endpoint_problems(experiment, OPEN) == []
 
 
 def test_fewer_sessions_change_nothing_of_those_that_are_left() -> None:

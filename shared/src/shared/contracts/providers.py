@@ -9,6 +9,7 @@ ModelMode = Literal["mock", "real"]
 USE_MOCK_VARIABLE: Final = "LLM_USE_MOCK"
 MOCK_PROVIDER: Final = "mock"
 CREWAI_PROVIDER: Final = "crewai"
+HUGGING_FACE_PROVIDER: Final = "hf-inference"
 
 # By what the model's name begins with; None where no key is needed.
 CREWAI_KEY_VARIABLES: Final[Mapping[str, str | None]] = {
@@ -36,11 +37,15 @@ _NOT_TRUE: Final = frozenset({"", "0", "false", "no", "off"})
 
 @dataclass(frozen=True)
 class Provider:
-    """A provider of models; `key_variable` is None when it needs no key."""
+    """A provider of models; `key_variable` is None when it needs no key.
+
+    With `needs_base_url` it has no usual address, and nothing in its place: its key goes where the persona says.
+    """
 
     name: str
     key_variable: str | None
     base_url_variable: str | None = None
+    needs_base_url: bool = False
 
 
 PROVIDERS: Final[Mapping[str, Provider]] = {
@@ -48,6 +53,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     for provider in (
         Provider(MOCK_PROVIDER, key_variable=None),
         Provider("openai", key_variable="OPENAI_API_KEY", base_url_variable="OPENAI_BASE_URL"),
+        Provider(HUGGING_FACE_PROVIDER, key_variable="HF_API_KEY", needs_base_url=True),
         *(Provider(f"{CREWAI_PROVIDER}/{vendor}", key) for vendor, key in CREWAI_KEY_VARIABLES.items()),
     )
 }

@@ -5,7 +5,7 @@ from functools import cache
 
 from shared.contracts.endpoints import Endpoints
 from shared.contracts.models import ModelSettings
-from shared.contracts.providers import MOCK_PROVIDER, account_of, needed_provider
+from shared.contracts.providers import MOCK_PROVIDER, PROVIDERS, account_of, needed_provider
 from shared.experiment.allocation import MediatorAssignment, SeatAssignment, allocate
 from shared.experiment.document import Experiment
 from shared.experiment.treatments import Resolved, resolve
@@ -28,7 +28,15 @@ def endpoint_problems(experiment: Experiment, endpoints: Endpoints) -> list[str]
         problem = endpoints.problem(account_of(model.provider, model.model), model.base_url)
         if problem is not None:
             found[f"The persona {persona_id!r} may not call its model at its `model.base_url`: {problem}."] = None
+        elif model.base_url is None and _needs_base_url(model):
+            wanted = f"the provider {model.provider!r} has no usual address"
+            found[f"The persona {persona_id!r} needs a `model.base_url`: {wanted}."] = None
     return list(found)
+
+
+def _needs_base_url(model: ModelSettings) -> bool:
+    provider = PROVIDERS.get(model.provider)
+    return provider is not None and provider.needs_base_url
 
 
 def _models_used(experiment: Experiment) -> Iterator[tuple[str, ModelSettings]]:

@@ -35,7 +35,7 @@ _OFFICIAL_HOST: Final = "api.openai.com"
 _CALLS_PER_CLIENT: Final = 8
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 _LONGEST_ERROR: Final = 500
-_KEY_LIKE: Final = re.compile(r"\b(sk|pk|key|rk)-[\w*.\-]{4,}|Bearer\s+\S+", re.IGNORECASE)
+_KEY_LIKE: Final = re.compile(r"\b(sk|pk|key|rk)-[\w*.\-]{4,}|\bhf_\w{4,}|Bearer\s+\S+", re.IGNORECASE)
 _REDACTED: Final = "[redacted]"
 _OUT_OF_MONEY: Final = "insufficient_quota"
 _TOO_LONG_CODES: Final = frozenset({"context_length_exceeded", "string_above_max_length"})
@@ -43,15 +43,17 @@ _REFUSAL_CODES: Final = frozenset({"content_filter", "content_policy_violation"}
 
 
 class OpenAIModel:
-    """Calls with `api_key`, at the request's base_url, else at `base_url`, else at OpenAI.
+    """Calls with `api_key`, at the request's base_url, else at `base_url`, else at OpenAI when that is the vendor.
 
-    Nothing is called where `endpoints` do not allow it; `resolver` finds the addresses of a host.
+    `vendor` is whose key this is. Nothing is called where `endpoints` do not allow it; `resolver` finds the addresses
+    of a host.
     """
 
     def __init__(
         self,
         api_key: str,
         *,
+        vendor: str = _VENDOR,
         base_url: str | None = None,
         endpoints: Endpoints = OPEN,
         resolver: Resolve = resolve,
@@ -59,14 +61,17 @@ class OpenAIModel:
         if not api_key:
             raise ValueError("an API key is needed; any text will do for an endpoint that asks for none")
         self._api_key = api_key
-        self._base_url = base_url or OPENAI_BASE_URL
+        self._vendor = vendor
+        self._base_url = base_url or (OPENAI_BASE_URL if vendor == _VENDOR else None)
         self._endpoints = endpoints
         self._resolver = resolver
         self._clients: dict[str, list[_Client]] = {}
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         base_url = request.settings.base_url or self._base_url
-        problem = self._endpoints.problem(_VENDOR, base_url)
+        if base_url is None:
+            return _refused_address(f"{self._vendor} has no usual one; name it in base_url")
+        problem = self._endpoints.problem(self._vendor, base_url)
         if problem is not None:
             return _refused_address(problem)
         try:
@@ -139,7 +144,7 @@ class OpenAIModel:
         return GuardedTransport(
             _HTTP.AsyncHTTPTransport(limits=limits),
             endpoints=self._endpoints,
-            vendor=_VENDOR,
+            vendor=self._vendor,
             base_url=base_url,
             unreachable=(_HTTP.ConnectError, _HTTP.ConnectTimeout),
             resolver=self._resolver,

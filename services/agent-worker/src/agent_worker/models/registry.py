@@ -13,6 +13,7 @@ from shared.contracts.providers import (
     CREWAI_BASE_URL_VARIABLES,
     CREWAI_KEY_VARIABLES,
     CREWAI_PROVIDER,
+    HUGGING_FACE_PROVIDER,
     MOCK_PROVIDER,
     PROVIDERS,
 )
@@ -26,6 +27,12 @@ def _openai(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
     key = environ.get(provider.key_variable or "", "").strip()
     base_url = environ.get(provider.base_url_variable or "", "").strip()
     return OpenAIModel(key, base_url=base_url or None, endpoints=endpoints) if key else None
+
+
+def _hugging_face(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
+    """Such endpoints speak OpenAI's language; the key is their own, and goes nowhere but where the persona says."""
+    key = environ.get(PROVIDERS[HUGGING_FACE_PROVIDER].key_variable or "", "").strip()
+    return OpenAIModel(key, vendor=HUGGING_FACE_PROVIDER, base_url=None, endpoints=endpoints) if key else None
 
 
 def _crewai(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
@@ -46,7 +53,11 @@ def _elsewhere(environ: Mapping[str, str]) -> frozenset[str]:
 
 
 # A new provider is a module of this package, a row of shared.contracts.providers, and a line here.
-FACTORIES: Final[Mapping[str, Factory]] = {"openai": _openai, CREWAI_PROVIDER: _crewai}
+FACTORIES: Final[Mapping[str, Factory]] = {
+    "openai": _openai,
+    HUGGING_FACE_PROVIDER: _hugging_face,
+    CREWAI_PROVIDER: _crewai,
+}
 
 
 def build_models(

@@ -26,6 +26,9 @@ MAX_ATTEMPTS: Final = 5
 """How often an answer is asked for in all, as the format says."""
 _REASONING_MODELS: Final = re.compile(r"o\d")
 """Models that take no temperature."""
+_MODELS_WITHOUT_SCHEMAS: Final = ("gpt-4", "gpt-4-turbo", "gpt-3.5-turbo", HUGGING_FACE)
+"""OpenAI's older models refuse a call that brings a schema, and what servers of inference endpoints make of one
+differs. All of them are told in words what a reply looks like, as the prompt does anyway."""
 _HUGGING_FACE_MODEL: Final = "tgi"
 """What the servers behind such endpoints call the one model that they have."""
 _BRACES: Final = "{{"
@@ -221,7 +224,8 @@ def _model(design: Design) -> Json:
         where = {"provider": "openai", "model": settings.model_info}
     takes_temperature = not _REASONING_MODELS.match(settings.model_info)
     temperature = {"temperature": settings.temperature} if takes_temperature else {}
-    return {**where, **temperature, "max_attempts": MAX_ATTEMPTS}
+    shape = {"structured_output": "text"} if settings.model_info in _MODELS_WITHOUT_SCHEMAS else {}
+    return {**where, **temperature, **shape, "max_attempts": MAX_ATTEMPTS}
 
 
 def _verbatim(text: str) -> str:

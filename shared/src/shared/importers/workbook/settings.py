@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, get_args
 
+from shared.contracts.models import ADDRESS_PATTERN
+from shared.contracts.providers import HUGGING_FACE_PROVIDER
 from shared.experiment.complaints import one_of
 from shared.importers.workbook.cells import Cell
 from shared.importers.workbook.complaints import Complaints
@@ -30,7 +32,7 @@ KEYS: Final = (
     "role_column",
     "random_seed",
 )
-HUGGING_FACE: Final = "hf-inference"
+HUGGING_FACE: Final = HUGGING_FACE_PROVIDER
 MODELS: Final = (
     "gpt-4.5-preview",
     "o3",
@@ -53,7 +55,9 @@ LARGEST_SEED: Final = 2**32 - 1
 MAX_SESSIONS: Final = 20_000
 _LOWEST_TEMPERATURE, _HIGHEST_TEMPERATURE = 0.0, 2.0
 _FILE_NAME: Final = re.compile(r"[^\W_][\w .-]{0,79}")
-_ADDRESS: Final = re.compile(r"https?://\S+")
+_ADDRESS: Final = re.compile(ADDRESS_PATTERN)
+_SECRETIVE: Final = re.compile(r"\S+://\S*[@?#]\S*")
+"""An address in which a password or a token may stand."""
 
 
 def setting_cells(sheet: Sheet | None, complaints: Complaints) -> Mapping[str, Cell]:
@@ -163,6 +167,10 @@ def _model(cell: Cell, complaints: Complaints) -> str:
 
 
 def _endpoint(cell: Cell, model: str, complaints: Complaints) -> str | None:
+    if _SECRETIVE.fullmatch(cell.label):
+        wrong, expected = "the endpoint carries a user, a password or a query", "an address without them"
+        complaints.cell(cell, wrong, expected, found="an address with `@`, `?` or `#`", hint="the key is HF_API_KEY")
+        return None
     if model != HUGGING_FACE:
         if not cell.is_blank:
             complaints.warn(cell, "the endpoint is not used", f"a blank cell, unless model_info is {HUGGING_FACE}")
