@@ -1,5 +1,6 @@
 """Workbooks, run to their end: who is asked what when, who hears what, and what is kept of the answers."""
 
+import re
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx2
 import orjson
 import pytest
 
+from agent_worker.models import build_models
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from shared.bus.in_process import InProcessBus
@@ -19,6 +21,7 @@ from shared.db.session import Database
 from shared.experiment import Experiment
 from shared.importers.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
 from shared.testing.fake_clock import FakeClock
+from shared.testing.fake_endpoint import FakeEndpoint
 from shared.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
 from tests.flows.drain import DrainLab
 
@@ -242,6 +245,104 @@ async def test_a_number_is_an_answer_whether_or_not_it_stands_in_quotes(
     assert [(entry["value"], entry["reasoning"], entry["speculation_score"]) for entry in entries] == [
         (value, "because", 10)
     ] * 3
+
+
+@pytest.mark.parametrize(
+    ("said", "calls", "entry"),
+    [
+        ("2", 1, ("2", 2, True, None)),
+        ("```\n2.0\n```", 1, ("```\n2.0\n```", 2, True, None)),
+        ("2\nSpeculation Score: 30", 1, ("2", 2, True, 30)),
+        ('{"response": 2, "speculation_score": 30}', 1, ("2", 2, True, 30)),
+        ("99 but maybe 3", 5, ("99 but maybe 3", None, False, None)),
+        ('{"response": 2, "speculati', 5, ('{"response": 2, "speculati', None, False, None)),
+    ],
+)
+async def test_an_inference_endpoint_may_say_its_answer_in_an_object_or_in_plain_text(
+    database: Database, said: str, calls: int, entry: tuple[str, int | None, bool, int | None]
+) -> None:
+    async with FakeEndpoint(replies=lambda _: said) as endpoint:
+        text = at_endpoint(endpoint.base_url, generate_speculation_score=1, response_options="[1, 2, 3]")
+        models = build_models({"HF_API_KEY": "hf_any_text"})
+        lab = DrainLab(database, models=models)
+        await lab.start(text)
+
+        await lab.drain()
+        await models["hf-inference"].aclose()
+
+        assert len(endpoint.calls) == 3 * calls
+        assert {call["model"] for call in endpoint.calls} == {"tgi"}
+    entries = [value for _, key, value, _ in await kept(lab) if key == "task:n"]
+    names = ("response", "value", "valid", "speculation_score")
+    assert [tuple(value[name] for name in names) for value in entries] == [entry] * 3
+
+
+def at_endpoint(address: str, **fields: Any) -> str:
+    """One session of three who are asked one question by real models at this address."""
+    values = with_setting(base_values(), max_conversation_length=1000, model_info="hf-inference", api_endpoint=address)
+    values["interview_prompts"][2:] = [
+        task_row("n", llm_text="How many? {response_options}", validate_response=1, **fields)
+    ]
+    (experiment,) = compile_workbook(read(sheets_of(values)), sessions=1)
+    return experiment.model_copy(update={"model_mode": "real"}).model_dump_json()
+
+
+GIVEN = {"P1": [3, 4, 0], "P2": [3, 2, 0], "P3": [5, 5, 0], "P4": [6, 5, 0]}
+"""What each player answers, one after another."""
+
+
+class Payer(Telling):
+    """Players give what `GIVEN` says; the summarizer pays out by what its prompt shows, and by nothing else."""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        shown = request.messages[1].content
+        if "/med" in request.path:
+            said = self._paid_out(shown)
+        else:
+            role = re.search(r"You are player (P\d)", request.messages[0].content)
+            assert role is not None
+            said = str(GIVEN[role[1]][len(re.findall(rf"^{role[1]}: \d+$", shown, re.MULTILINE))])
+        self.requests.append(request)
+        return ModelReply(status="ok", parsed={"response": said}, raw=said)
+
+    def _paid_out(self, shown: str) -> str:
+        """Ten for each, what was given is doubled and shared by four; over all rounds."""
+        seen = {role: [int(one) for one in re.findall(rf"^{role}: (\d+)$", shown, re.MULTILINE)] for role in GIVEN}
+        shares = [2 * sum(given) / 4 for given in zip(*seen.values(), strict=True)]
+        return "Earned: " + ", ".join(
+            f"{role} {sum(10 - one + share for one, share in zip(given, shares, strict=True)):g}"
+            for role, given in seen.items()
+        )
+
+
+async def test_a_summarizer_pays_out_from_the_round_that_is_on_and_everybody_hears_it_afterwards(
+    database: Database,
+) -> None:
+    model = Payer()
+
+    await run(database, two_rounds_and_a_summarizer(), model)
+
+    first = "Summarizer: Earned: P1 15.5, P2 15.5, P3 13.5, P4 12.5"
+    second = "Summarizer: Earned: P1 29.5, P2 31.5, P3 26.5, P4 25.5"
+    assert len(model.requests) == 5 + 5 + 4
+    for request in model.requests:
+        task = request.path.partition("/task:")[2].split("/")[0]
+        assert (first in request.messages[1].content) is (task != "first")
+        assert (second in request.messages[1].content) is (task == "belief")
+
+
+def two_rounds_and_a_summarizer() -> str:
+    values = with_setting(base_values(), max_conversation_length=1000, num_agents_per_session=4, num_sessions=3)
+    roles = values["agent_roles"][:2]
+    values["agent_roles"] = [*roles, *([role, f"You are player {role}."] for role in GIVEN), ["Summarizer", "You pay."]]
+    asked = str({**dict.fromkeys(GIVEN, "How much do you give?"), "Summarizer": "Who has earned what?"})
+    values["interview_prompts"][2:] = [
+        task_row("first", task_order=1, llm_text=asked),
+        task_row("second", task_order=2, llm_text=asked),
+        task_row("belief", task_order=3, llm_text="How much did you earn?"),
+    ]
+    (experiment,) = compile_workbook(read(sheets_of(values)), sessions=1)
+    return document(experiment)
 
 
 async def test_the_demo_runs_to_its_end_with_the_mock(database: Database) -> None:

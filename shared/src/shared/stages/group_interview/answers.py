@@ -1,6 +1,7 @@
 """What is stored of a reply, what shape a model's reply must have, and the page that a member's replies come to."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,8 @@ from shared.stages.group_interview.replies import VariableType, match, read_repl
 
 PARTS: Final = ("response", "value", "valid", "reasoning", "speculation_score")
 LONGEST_RESPONSE: Final = 20_000
+_WRITTEN_OBJECT: Final = re.compile(r"^\W*(json)?\s*\{\s*[\"'\u201c]?\w+[\"'\u201d]?\s*:", re.IGNORECASE)
+"""How a text begins that was meant as an object and cannot be read as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,23 @@ def kept(want: Wanted, raw: str) -> dict[str, Json]:
     return {**entry, "value": None, "valid": False}
 
 
+def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:
+    """The fields that a reply without an object stands for: who says nothing but the answer has answered.
+
+    Raises:
+        InvalidInput: nothing was said, or an object that is cut off or badly written.
+    """
+    said = read_reply(text)
+    if not said.response or _WRITTEN_OBJECT.match(text):
+        raise InvalidInput("the reply is not a JSON object")
+    fields: dict[str, Json] = {"response": said.response}
+    if task.ask_reasoning:
+        fields["reasoning"] = said.reasoning or ""
+    if task.ask_score:
+        fields["speculation_score"] = "" if said.speculation_score is None else said.speculation_score
+    return fields
+
+
 def _entry(want: Wanted, response: str, reasoning: Json, score: Json) -> dict[str, Json]:
     parts = read_reply(response)
     found = match(parts.response, want.options, want.type)
@@ -76,7 +96,7 @@ def _entry(want: Wanted, response: str, reasoning: Json, score: Json) -> dict[st
         "response": parts.response,
         "value": found.value,
         "valid": found.is_valid,
-        "reasoning": reasoning if isinstance(reasoning, str) and want.task.ask_reasoning else None,
+        "reasoning": reasoning if reasoning and isinstance(reasoning, str) and want.task.ask_reasoning else None,
         "speculation_score": _score(parts.speculation_score if score is None else score, want),
     }
 

@@ -25,6 +25,7 @@ _INVALID = "invalid"
 class GroupInterview(StageKind[GroupInterviewStage]):
     config_model = GroupInterviewStage
     has_shared_asks = True
+    reads_texts = True
 
     def problems(self, stage: GroupInterviewStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         return list(checks.problems(stage))
@@ -135,6 +136,10 @@ class GroupInterview(StageKind[GroupInterviewStage]):
 
     def answer_from_reply(self, stage: GroupInterviewStage, ask: Ask, reply: BaseModel) -> Json:
         return reply.model_dump()
+
+    def reply_from_text(self, stage: GroupInterviewStage, ask: Ask, view: StageView, text: str) -> dict[str, Json]:
+        task = flow.task_of(stage, ask.key)
+        return {} if task is None else answers.fields_of_text(task, text)
 
     def on_unanswered(self, stage: GroupInterviewStage, ask: Ask, reason: str) -> Unanswered:
         """A model that never answers as it should is taken at its last word; one that fails leaves the session."""
