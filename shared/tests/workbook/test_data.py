@@ -140,6 +140,39 @@ def test_people_have_no_profile_and_are_named_by_role_and_session(tmp_path: Path
     assert list(nested["agents"]) == ["Facilitator", "C", "A", "B", "Summarizer"]
 
 
+def test_columns_that_share_a_question_keep_their_answers_apart(tmp_path: Path) -> None:
+    values = base_values()
+    values["agent_profiles"] = [
+        ["ID", "give_why", "age", "keep_why"],
+        ["ID", "Why?", "How old are you?", "Why?"],
+        *([number, "to share", 20 + number, "to have"] for number in range(1, 13)),
+    ]
+    (document,) = compile_workbook(workbook_of(values), sessions=1)
+
+    write_data(Run(document).write(tmp_path), tmp_path, BOTH)
+
+    profile = orjson.loads((tmp_path / "demo.json").read_bytes())["sessions"]["0"]["agent_profiles"][0]
+    assert profile == {
+        "ID": "11",
+        "Why? (give_why)": "to share",
+        "How old are you?": "31",
+        "Why? (keep_why)": "to have",
+    }
+
+
+def test_a_model_at_an_inference_endpoint_is_called_in_the_data_as_in_the_sheets(tmp_path: Path) -> None:
+    address = "https://models.example/v1"
+    values = with_setting(base_values(), model_info="hf-inference", api_endpoint=address)
+    (document,) = compile_workbook(workbook_of(values), sessions=1, people=["A"])
+
+    write_data(Run(document).write(tmp_path), tmp_path, BOTH)
+
+    rows = {row["role"]: row["model_info"] for row in table(tmp_path / "demo.csv")}
+    assert rows == {"A": "", "B": "hf-inference", "C": "hf-inference"}
+    agents = orjson.loads((tmp_path / "demo.json").read_bytes())["sessions"]["0"]["agents"]
+    assert (agents["A"]["model_info"], agents["B"]["model_info"]) == (None, "hf-inference")
+
+
 def test_memory_grows_with_a_session_and_not_with_the_run(tmp_path: Path) -> None:
     def peak(sessions: int) -> int:
         folder = tmp_path / str(sessions)

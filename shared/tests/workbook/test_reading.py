@@ -258,11 +258,22 @@ def test_a_model_that_is_not_in_the_list_gives_a_warning() -> None:
     assert workbook.designs[0].settings.model_info == "llama-9"
 
 
-@pytest.mark.parametrize("endpoint", [None, "somewhere"])
+@pytest.mark.parametrize("endpoint", [None, "somewhere", "https://"])
 def test_hf_inference_needs_an_endpoint(endpoint: str | None) -> None:
     values = with_setting(base_values(), model_info="hf-inference", api_endpoint=endpoint)
 
     assert only_problem(values).where == "experimental_setting!B4"
+
+
+@pytest.mark.parametrize("model", ["hf-inference", "gpt-4o"])
+@pytest.mark.parametrize(
+    "endpoint", ["https://ann:hf_secret@models.example/v1", "https://models.example/v1?token=hf_secret"]
+)
+def test_an_endpoint_with_a_secret_in_it_is_a_problem_that_does_not_repeat_it(model: str, endpoint: str) -> None:
+    problem = only_problem(with_setting(base_values(), model_info=model, api_endpoint=endpoint))
+
+    assert problem.where == "experimental_setting!B4"
+    assert "hf_secret" not in str(problem)
 
 
 def test_the_endpoint_is_taken_for_hf_inference_only() -> None:
@@ -313,7 +324,7 @@ def test_the_items_of_a_list_are_texts_and_a_single_value_is_not() -> None:
     assert workbook.designs[0].constants == {"a": "1", "b": 2, "c": "2024-05-01"}
 
 
-@pytest.mark.parametrize("value", ["[]", "[a b]", "[a]", "[[1], 2]", None, "{{a}}"], ids=repr)
+@pytest.mark.parametrize("value", ["[]", "[a b]", "[a]", "[1, 2", "[[1], 2]", None, "{{a}}"], ids=repr)
 def test_a_constant_without_usable_values_is_a_problem(value: object) -> None:
     assert only_problem(with_constants(["a", value], text="{{a}}")).where == "constants!B2"
 
@@ -485,7 +496,19 @@ def test_a_dict_says_who_is_asked_and_in_which_order() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["{'Z': 'z?'}", "{'A': 5}", "{'A': ''}", "{'A' 'a?'}", "{'A', 'B'}", "{'A': f(1)}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{'Z': 'z?'}",
+        "{'A': 5}",
+        "{\u201cA\u201d: \u201ca?\u201d}",
+        "{'A': 'a?'",
+        "{'A': ''}",
+        "{'A' 'a?'}",
+        "{'A', 'B'}",
+        "{'A': f(1)}",
+    ],
+)
 def test_a_dict_that_is_not_texts_by_role_is_rejected_in_its_cell(text: str) -> None:
     assert only_problem(with_tasks(task_row("t1", llm_text=text))).where == "interview_prompts!F3"
 
@@ -494,6 +517,13 @@ def test_a_text_in_braces_is_a_text() -> None:
     (question, *_) = design_of(with_tasks(task_row("t1", llm_text="{response_options}"))).tasks[0].questions
 
     assert question.text == "{response_options}"
+
+
+def test_a_text_that_only_begins_with_an_object_is_a_text() -> None:
+    text = '{"choice": 1} is how an answer looks.'
+    (question, *_) = design_of(with_tasks(task_row("t1", llm_text=text))).tasks[0].questions
+
+    assert question.text == text
 
 
 def test_a_dict_in_a_discussion_is_a_text_for_all() -> None:
@@ -515,6 +545,7 @@ def test_a_dict_in_a_discussion_is_a_text_for_all() -> None:
         ("(0.5, 1.5)", RangeOptions(low=0.5, high=1.5)),
         ("Say a number", TextOptions(text="Say a number")),
         ("(as you like)", TextOptions(text="(as you like)")),
+        ("[yes] or [no], please", TextOptions(text="[yes] or [no], please")),
         (None, None),
     ],
 )
@@ -526,7 +557,23 @@ def test_options_are_lists_ranges_texts_or_nothing(cell: str | None, options: ob
 
 @pytest.mark.parametrize(
     "cell",
-    ["[]", "[a, b]", "[[1], 2]", "(5, 0)", "(1,)", "(1, 2, 3)", "(0;5)", 5, -5, date(2024, 1, 2), True, "[1, 1]"],
+    [
+        "[]",
+        "[a, b]",
+        "[[1], 2]",
+        "[1, 2",
+        "['a', 'b'",
+        "(0, 5",
+        "(5, 0)",
+        "(1,)",
+        "(1, 2, 3)",
+        "(0;5)",
+        5,
+        -5,
+        date(2024, 1, 2),
+        True,
+        "[1, 1]",
+    ],
     ids=repr,
 )
 def test_options_that_cannot_be_meant_are_rejected_in_their_cell(cell: object) -> None:

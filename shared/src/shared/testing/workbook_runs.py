@@ -166,7 +166,11 @@ class Run:
 
 
 def _config(persona: Persona) -> dict[str, Json]:
-    return {"attributes": persona.attributes, "text": persona.text, "model": {"model": "m"}}
+    return {
+        "attributes": persona.attributes,
+        "text": persona.text,
+        "model": {"model": "m", "provider": persona.model.provider},
+    }
 
 
 def _entry(want: Wanted, said: str) -> dict[str, Json]:

@@ -72,7 +72,7 @@ def _values(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
         complaints.cell(cell, "placeholders are not filled in on this sheet", "a value without {{ or {%")
     elif isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
         return (_number(cell.value),)
-    elif cell.label.startswith("[") and cell.label.endswith("]"):
+    elif cell.label.startswith("[") and (cell.label.endswith("]") or "]" not in cell.label):
         return _listed(cell, complaints)
     return (cell.text or _UNKNOWN,)
 

@@ -7,8 +7,9 @@ from typing import Any, Final
 Literal = Any
 """A value that consists of numbers, texts, lists, tuples, dicts and the like."""
 
-_DICT_LIKE: Final = re.compile(r"^\{\s*(['\"]|\w+\s*:)")
-_RANGE_LIKE: Final = re.compile(r"^\([\s\d.,;:+\-]*\)$")
+_DICT_LIKE: Final = re.compile(r"^\{\s*(['\"\u201c\u201d\u2018\u2019\u201e]|\w+\s*:)")
+"""Also with the quotes that spreadsheets make of those that were typed: then it cannot be read, and says so."""
+_RANGE_LIKE: Final = re.compile(r"^\([\s\d.,;:+\-]*\)?$")
 _STUMBLES: Final = (SyntaxError, ValueError, TypeError, MemoryError, RecursionError)
 
 
@@ -37,10 +38,15 @@ def read_literal(text: str) -> Literal:
 
 
 def _looks_like(text: str) -> str:
-    if text.startswith("[") and text.endswith("]"):
+    if text.startswith("[") and _is_meant(text, "]"):
         return "a list"
-    if _DICT_LIKE.match(text) and text.endswith("}"):
+    if _DICT_LIKE.match(text) and _is_meant(text, "}"):
         return "a text for each role"
     if _RANGE_LIKE.match(text) and any(character.isdigit() for character in text):
         return "a range"
     return ""
+
+
+def _is_meant(text: str, closing: str) -> bool:
+    """Whether a text that begins like a literal is one, with its last bracket or without: then it was forgotten."""
+    return text.endswith(closing) or closing not in text

@@ -1,5 +1,6 @@
 """The nested form of a session: who was in it, and everything that was said, in one object."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,12 +46,17 @@ def _opening(session: Session) -> str:
 
 
 def _profile(session: Session, agent: Agent) -> dict[str, Json]:
-    """The answers by their questions, in the order of the sheet; null where the cell was blank."""
-    columns = session.study.facts.columns
-    return {
-        ID: agent.id,
-        **{column.question: agent.attributes.get(column.name) for column in columns if not column.is_id},
-    }
+    """The answers by their questions, in the order of the sheet; null where the cell was blank.
+
+    Questions that several columns share, such as "Why?", have the short name behind them.
+    """
+    columns = [column for column in session.study.facts.columns if not column.is_id]
+    asked = Counter(column.question for column in columns)
+    names = [
+        column.question if asked[column.question] == 1 else f"{column.question} ({column.name})" for column in columns
+    ]
+    answers = [agent.attributes.get(column.name) for column in columns]
+    return {ID: agent.id, **dict(zip(names, answers, strict=True))}
 
 
 def _agent(session: Session, agent: Agent) -> dict[str, Json]:
@@ -63,7 +69,7 @@ def _agent(session: Session, agent: Agent) -> dict[str, Json]:
         "status": agent.row["status"],
         "profile_info": _profile(session, agent) if agent.has_profile else {},
         "profile_prompt": agent.profile_text,
-        "model_info": agent.model.get("model"),
+        "model_info": agent.model_info,
         "temperature": agent.model.get("temperature"),
         "api_endpoint": agent.model.get("base_url"),
         "role": agent.role,

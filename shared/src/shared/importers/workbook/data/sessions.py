@@ -12,6 +12,7 @@ from shared.importers.exported import Exported, Row
 from shared.importers.workbook.compiling import STAGE
 from shared.importers.workbook.data.study import Study
 from shared.importers.workbook.design import ID
+from shared.importers.workbook.settings import HUGGING_FACE
 from shared.stage import Member, StageView
 from shared.stages.group_interview import flow, transcript
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
@@ -47,6 +48,12 @@ class Agent:
         """The settings of the model; empty for a person."""
         settings: Mapping[str, Json] = self._config.get("model", {})
         return settings
+
+    @property
+    def model_info(self) -> str | None:
+        """The model as the sheets name it: inference endpoints are called by that name, and theirs says nothing."""
+        is_at_endpoint = self.model.get("provider") == HUGGING_FACE
+        return HUGGING_FACE if is_at_endpoint else self.model.get("model")
 
     @property
     def attributes(self) -> Mapping[str, Json]:

@@ -33,7 +33,7 @@ def _heading(session: Session) -> Iterator[str]:
 
 
 def _who(agent: Agent) -> str:
-    model = agent.model.get("model")
+    model = agent.model_info
     played = f"played by {'a person' if agent.played_by == 'person' else model or agent.played_by}"
     return f"{agent.role}: {agent.id}, {played}"
 

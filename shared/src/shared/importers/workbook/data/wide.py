@@ -43,7 +43,7 @@ def _who(session: Session, agent: Agent) -> dict[str, Json]:
         "ID": agent.id,
         "experiment_id": study.name,
         "session_id": session.id,
-        "model_info": agent.model.get("model"),
+        "model_info": agent.model_info,
         "temperature": agent.model.get("temperature"),
         "role": agent.role,
         "treatment": session.stage.treatment,
