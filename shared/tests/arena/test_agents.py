@@ -69,6 +69,12 @@ def test_agents_are_exported_and_imported_without_loss(agent: AgentFile) -> None
     assert read_agent(write_agent(persona), "agent.yaml", "one") == persona
 
 
+@pytest.mark.parametrize("text", ["1e3", "0o17", "yes", "~", "2026-11-20", "<<", "=", "1_000", "12:30", "line\nbreak"])
+def test_texts_that_look_like_something_else_survive_export_and_import(text: str) -> None:
+    persona = persona_of(AgentFile(role=text, goal=text, backstory=text, name=text), "one")
+    assert read_agent(write_agent(persona), "agent.yaml", "one") == persona
+
+
 def test_a_persona_that_is_more_than_an_agent_is_not_exported_as_one() -> None:
     with pytest.raises(InvalidInput, match="more than an agent file can say"):
         write_agent(Persona(id="ana", text="You drive a taxi."))

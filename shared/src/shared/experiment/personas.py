@@ -64,6 +64,11 @@ def write_personas(personas: Sequence[Persona], form: Format) -> str:
     value = {"parley": 1, "personas": [as_written(persona) for persona in personas]}
     if form == "json":
         return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+    return yaml_of(value)
+
+
+def yaml_of(value: Json) -> str:
+    """YAML that files of this lab are read from as the same values."""
     return yaml.dump(value, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
 
 

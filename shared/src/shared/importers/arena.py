@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-import yaml
 from pydantic import ValidationError
 
 from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput, Problem
 from shared.experiment.complaints import found, translate
 from shared.experiment.parsing import check_values, parse
+from shared.experiment.personas import yaml_of
 from shared.stages.matrix_game.agents import AgentFile, agent_of, persona_of
 
 
@@ -39,4 +39,4 @@ def write_agent(persona: Persona) -> str:
     agent = agent_of(persona)
     if agent is None:
         raise InvalidInput(f"The persona {persona.id!r} has more than an agent file can say: export the library.")
-    return yaml.safe_dump(agent.model_dump(exclude_defaults=True), allow_unicode=True, sort_keys=False)
+    return yaml_of(agent.model_dump(exclude_defaults=True))
