@@ -150,3 +150,27 @@ async def test_a_persona_that_nobody_has_is_refused_and_that_of_a_stranger_is_no
     [problem] = refused.json()["problems"]
     assert (problem["where"], problem["found"]) == ("cohorts[0].seats[0].persona", "'ada'")
     assert "persona library" in problem["expected"]
+
+
+async def test_an_agent_file_is_put_and_given_back_without_loss(api: Api) -> None:
+    path = "/v1/personas/trader/agent"
+    file = "role: a trader\ngoal: to be fair\nbackstory: You sell apples.\ntemperature: 0.7\npersona_type: forgiving\n"
+
+    put = await api.experimenter("PUT", path, content=file, headers={"Content-Type": "application/yaml"})
+    given = await api.experimenter("GET", path)
+    again = await api.experimenter("PUT", path, content=given.text, headers={"Content-Type": "application/yaml"})
+
+    assert put.status_code == 200, put.text
+    assert put.json()["persona"]["model"]["model"] == "gpt-4.1-mini"
+    assert put.json()["persona"]["script"] == {"matrix_game": {"persona": "forgiving"}}
+    assert given.headers["content-type"] == "application/yaml"
+    assert given.text == file
+    assert again.json() == put.json()
+
+
+async def test_what_is_no_agent_is_refused_with_its_place(api: Api) -> None:
+    refused = await api.experimenter("PUT", "/v1/personas/trader/agent", json={"role": "r", "backstory": "b"})
+    assert refused.status_code == 422
+    assert [problem["where"] for problem in refused.json()["problems"]] == ["goal"]
+    await _put(api, "ada", ADA)
+    assert (await api.experimenter("GET", "/v1/personas/ada/agent")).status_code == 422

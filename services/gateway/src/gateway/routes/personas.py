@@ -6,11 +6,13 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from gateway import bodies
-from gateway.context import ApiKey, InContext
+from gateway.context import ApiKey, Context, InContext
+from shared.contracts.experiment import Persona
 from shared.contracts.resources import PersonaImport, PersonaList, PersonaResource
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
 from shared.experiment import read_persona, read_personas, write_personas
+from shared.importers.arena import read_agent, write_agent
 
 router = APIRouter(prefix="/v1", tags=["personas"])
 
@@ -24,6 +26,11 @@ _SEVERAL = bodies.described(
     "A persona file, as the export gives it.",
     yaml="parley: 1\npersonas:\n  - {id: ana, text: You drive a taxi at night.}\n",
     json={"parley": 1, "personas": [{"id": "ana", "text": "You drive a taxi at night."}]},
+)
+_AGENT: Final = bodies.described(
+    "An agent file of PD Arena.",
+    yaml="role: a patient trader\ngoal: to be fair\nbackstory: You sell apples.\npersona_type: forgiving\n",
+    json={"role": "a patient trader", "goal": "to be fair", "backstory": "You sell apples."},
 )
 _MEDIA_TYPES: Final = {"yaml": "application/yaml", "json": "application/json"}
 
@@ -47,15 +54,38 @@ async def show(persona_id: str, context: InContext, key: ApiKey) -> PersonaResou
 async def put(persona_id: str, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
     """What is left out has its default, whatever was there before. Putting twice is putting once."""
     content, name = await bodies.file_in(request, "persona")
-    persona = read_persona(content, name, persona_id)
+    return await _stored(context, key, read_persona(content, name, persona_id))
 
+
+async def _stored(context: Context, key: str, persona: Persona) -> PersonaResource:
     async def work(session: Session) -> PersonaResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
         await personas.put(session, owner.id, [persona], now)
-        return _resource(await personas.find(session, owner.id, persona_id))
+        return _resource(await personas.find(session, owner.id, persona.id))
 
     return await context.decide(work)
+
+
+@router.get(
+    "/personas/{persona_id}/agent",
+    response_class=Response,
+    summary="One persona as an agent file",
+    responses={200: {"content": {"application/yaml": {}}, "description": "An agent file."}},
+)
+async def export_agent(persona_id: str, context: InContext, key: ApiKey) -> Response:
+    """For personas that an agent file of PD Arena can describe; others are refused."""
+    async with context.database.transaction() as session:
+        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
+        stored = await personas.find(session, owner.id, persona_id)
+    return Response(write_agent(stored.persona), media_type=_MEDIA_TYPES["yaml"])
+
+
+@router.put("/personas/{persona_id}/agent", summary="Create or replace by an agent file", openapi_extra=_AGENT)
+async def import_agent(persona_id: str, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
+    """Role, goal and backstory are needed. Putting twice is putting once."""
+    content, name = await bodies.file_in(request, "agent")
+    return await _stored(context, key, read_agent(content, name, persona_id))
 
 
 @router.delete("/personas/{persona_id}", status_code=204, summary="Take a persona out of the library")
