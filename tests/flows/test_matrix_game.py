@@ -366,6 +366,20 @@ async def test_players_talk_before_they_move(database: Database) -> None:
     assert [len(actions) for actions in (await moves(lab)).values()] == [3] * 4
 
 
+async def test_the_mock_talks_and_promises_as_the_persona_plays(database: Database, tmp_path: Path) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(experiment(("forgiving", "alld"), rounds=4, stage=", chat: true"))
+    await lab.drain()
+
+    await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
+
+    with (tmp_path / "rounds.csv").open() as lines:
+        rounds = list(csv.DictReader(lines))
+    assert [row["action_a"] for row in rounds] == ["C", "C", "D", "D"]
+    assert [row["signal_a"] for row in rounds] == ["C", "C", "D", "D"]
+    assert "forget a single mistake" in rounds[0]["message_a"]
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_shuffled_and_doubled_hints_change_no_move_and_no_message(database: Database, seed: int) -> None:
     pairs = [("free", "forgiving"), ("free", "tft"), ("chance", "tft")]

@@ -14,12 +14,15 @@ from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from parley.embedded import EmbeddedLab
 from shared.bus.in_process import InProcessBus
+from shared.contracts.experiment import Persona
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db import keys
 from shared.db.persona_chats import find
 from shared.db.session import Database, Session
 from shared.settings import ServerSettings
+from shared.stages import manner_of
+from shared.stages.matrix_game.agents import first_agents
 from shared.testing.buses import RabbitBroker
 from tests.flows.drain import DrainLab
 
@@ -202,6 +205,19 @@ async def test_everything_that_is_said_of_a_persona_is_in_its_prompt(make: Make)
     about = ("Your role: Taxi driver.", "Your goal: keep the fares up.", "Twenty years", "You fear", "Who are you?")
     for part in about:
         assert part in model.prompts[0]
+
+
+@pytest.mark.parametrize("agent", [one for one in first_agents() if one.player == "agent"], ids=lambda one: one.id)
+async def test_the_mock_answers_in_the_manner_of_the_persona(make: Make, agent: Persona) -> None:
+    talk = await make()
+    await talk.put({**agent.model_dump(mode="json", exclude_unset=True), "id": "ada"})
+
+    await talk.say("Who are you?", "m1")
+    await talk.lab.drain()
+
+    [_, (author, answered)] = await talk.said()
+    assert author == "persona"
+    assert any(sentence in answered for sentence in manner_of(agent.script))
 
 
 async def test_a_changed_persona_goes_on_with_what_was_said(make: Make) -> None:

@@ -107,6 +107,16 @@ def test_messages_are_varied_and_mention_stage_and_last_speaker() -> None:
     assert any("City budget" in text for text in texts)
 
 
+@pytest.mark.parametrize("count", [0, 3])
+def test_whoever_has_a_manner_of_speaking_speaks_in_it(count: int) -> None:
+    hints: dict[str, Hint] = {"message_count": count, "manner": "One thing.\nAnother thing."}
+
+    texts = [parsed(a_request(path=f"m{number}", hints=hints))["response"] for number in range(40)]
+
+    assert all("One thing." in text or "Another thing." in text for text in texts)
+    assert len(set(texts)) > 2
+
+
 def test_an_empty_room_is_always_opened() -> None:
     replies = [parsed(a_request(path=f"m{number}", hints={"message_count": 0})) for number in range(200)]
 

@@ -420,6 +420,10 @@ class StageKind(ABC, Generic[ConfigT]):
         """Facts from which the mock answers this ask; `suggest:<field>` is what it says in a field of the reply."""
         return {}
 
+    def manner(self, script: Mapping[str, Json]) -> tuple[str, ...]:
+        """What the mock says in any conversation for a persona with this script for stages of this kind."""
+        return ()
+
     def reply_from_text(self, stage: ConfigT, ask: Ask, view: StageView, text: str) -> dict[str, Json]:
         """The fields that a reply to an ask without any object stands for. Only for kinds that read texts.
 

@@ -18,6 +18,7 @@ from prompt_builder.items import Page, ask_of, written
 from prompt_builder.replies import ReplyFormat, reply_format
 from shared.contracts.models import (
     HINT_LAST_SPEAKER_NAME,
+    HINT_MANNER,
     HINT_MESSAGE_COUNT,
     HINT_OWN_MESSAGE_COUNT,
     HINT_PERSONA_TEXT,
@@ -31,7 +32,7 @@ from shared.contracts.prompts import Prompt, fingerprint
 from shared.db.context import PromptContext
 from shared.errors import NotFound
 from shared.stage import MEDIATE, StageView
-from shared.stages import kind_of
+from shared.stages import kind_of, manner_of
 
 Messages = tuple[ChatMessage, ...]
 
@@ -145,6 +146,7 @@ def _hints(context: PromptContext, view: StageView) -> dict[str, Hint]:
         HINT_MESSAGE_COUNT: len(spoken),
         HINT_OWN_MESSAGE_COUNT: _count(message.author_id == context.author.id for message in spoken),
         HINT_PERSONA_TEXT: context.agent.text,
+        HINT_MANNER: "\n".join(manner_of(context.author.script)),
         **kind_of(context.stage).mock_hints(context.stage, context.ask, view),
     }
 

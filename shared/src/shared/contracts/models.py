@@ -33,6 +33,8 @@ HINT_STAGE_NAME: Final = "stage_name"
 HINT_MESSAGE_COUNT: Final = "message_count"
 HINT_OWN_MESSAGE_COUNT: Final = "own_message_count"
 HINT_PERSONA_TEXT: Final = "persona_text"
+HINT_MANNER: Final = "manner"
+"""Sentences that the mock says in conversations in place of its own, one on each line."""
 HINT_SUGGESTED: Final = "suggest:"
 """Followed by the name of a field of the reply: what the mock says there."""
 

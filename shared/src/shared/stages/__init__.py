@@ -47,6 +47,11 @@ def kind_of(stage: StageConfig) -> StageKind[Any]:
     return _KINDS[stage.kind]
 
 
+def manner_of(scripts: Mapping[str, Mapping[str, Json]]) -> tuple[str, ...]:
+    """What the mock says in conversations for a persona with these scripts, by kind of stage."""
+    return tuple(said for name, kind in _KINDS.items() if name in scripts for said in kind.manner(scripts[name]))
+
+
 class _OneOfAllKinds:
     """Makes pydantic read a field that is typed StageConfig as the union of all kinds, told apart by `kind`."""
 

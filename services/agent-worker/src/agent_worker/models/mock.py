@@ -11,6 +11,7 @@ from typing import Any, Final
 from agent_worker.models import phrases, rehearsal
 from shared.contracts.models import (
     HINT_LAST_SPEAKER_NAME,
+    HINT_MANNER,
     HINT_MESSAGE_COUNT,
     HINT_OWN_MESSAGE_COUNT,
     HINT_STAGE_NAME,
@@ -99,6 +100,7 @@ class _Suggestions:
     def __init__(self, request: ModelRequest, rng: Random) -> None:
         self._stage = _text(request.hints.get(HINT_STAGE_NAME))
         self._last_speaker = _text(request.hints.get(HINT_LAST_SPEAKER_NAME))
+        self._manner = _text(request.hints.get(HINT_MANNER)).splitlines()
         self._message_count = _count(request.hints.get(HINT_MESSAGE_COUNT))
         own = _count(request.hints.get(HINT_OWN_MESSAGE_COUNT))
         part = rehearsal.part_of(request)
@@ -128,10 +130,10 @@ class _Suggestions:
         if self._line is not None:
             return self._line
         if self._message_count == 0:
-            return phrases.opening(rng, stage=self._stage)
+            return phrases.opening(rng, stage=self._stage, manner=self._manner)
         if self._ready:
             return phrases.closing(rng, last_speaker=self._last_speaker)
-        return phrases.contribution(rng, stage=self._stage, last_speaker=self._last_speaker)
+        return phrases.contribution(rng, stage=self._stage, last_speaker=self._last_speaker, manner=self._manner)
 
 
 def _text(hint: Any) -> str:

@@ -1,5 +1,6 @@
 """What the mock says: parts of sentences that go together in any combination."""
 
+from collections.abc import Sequence
 from random import Random
 from typing import Final
 
@@ -99,15 +100,17 @@ _STATEMENTS: Final = (
 )
 
 
-def opening(rng: Random, *, stage: str) -> str:
-    """The first message of a chat."""
+def opening(rng: Random, *, stage: str, manner: Sequence[str] = ()) -> str:
+    """The first message of a chat; `manner` is what this speaker says."""
+    if manner:
+        return f"{rng.choice(_OPENINGS)} {rng.choice(manner)}"
     return f"{rng.choice(_OPENINGS)} {_about(rng.choice(_FIRST_QUESTIONS), stage)}"
 
 
-def contribution(rng: Random, *, stage: str, last_speaker: str) -> str:
-    """A message in the middle of a chat: one to three sentences."""
+def contribution(rng: Random, *, stage: str, last_speaker: str, manner: Sequence[str] = ()) -> str:
+    """A message in the middle of a chat: one to three sentences; `manner` is what this speaker says."""
     sentences = [_reaction(rng, last_speaker)] if rng.random() < 0.8 else []
-    sentences.append(rng.choice(_VIEWS))
+    sentences.append(rng.choice(manner or _VIEWS))
     last = rng.random()
     if last < 0.35:
         sentences.append(rng.choice(_FOLLOW_UPS))

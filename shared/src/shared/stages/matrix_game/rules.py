@@ -14,7 +14,7 @@ from shared.contracts.prompt_items import Character, PromptItems, StageContext, 
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
 from shared.stage import PAGE, Ask, Block, Column, Json, Member, Reporter, StageKind, StageView, Unanswered, heading
-from shared.stages.matrix_game import display, play, prompts, protocol, rounds, script
+from shared.stages.matrix_game import display, manner, play, prompts, protocol, rounds, script
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.game import (
     MESSAGE,
@@ -175,16 +175,23 @@ class MatrixGame(StageKind[MatrixGameStage]):
         return dict(play.scripted_moves(game, view))
 
     def mock_hints(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> dict[str, Hint]:
-        """With the mock, a persona that has a script plays by it."""
+        """With the mock, a persona that has a script plays by it, and talks as it plays."""
         game = game_of(stage, view)
         side = game.side_of(view.reader)
         author = view.member(view.reader) if view.reader is not None else None
         given = script.script_of(stage, author) if author is not None else None
-        if side is None or given is None or ask.key == PAGE or is_message(ask.key):
+        if side is None or given is None or ask.key == PAGE:
             return {}
         rule = given.rule(game.payoffs(side))
         action = rule(game.counted(side), game.counted(1 - side), game.luck(side, round_of(ask.key)))
-        return {f"{HINT_SUGGESTED}action": game.labels.letter(action)}
+        letter = game.labels.letter(action)
+        if not is_message(ask.key):
+            return {f"{HINT_SUGGESTED}action": letter}
+        said = manner.before_a_move(given.persona, letter) if given.persona else None
+        return {} if said is None else {f"{HINT_SUGGESTED}message": said}
+
+    def manner(self, script: Mapping[str, Json]) -> tuple[str, ...]:
+        return manner.in_conversations(script.get("persona"))
 
     def reply_model(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
         if ask.key == PAGE:

@@ -1,0 +1,50 @@
+"""How the mock talks for each type of persona."""
+
+from typing import get_args
+
+import pytest
+
+from shared.contracts.experiment import Persona
+from shared.stages import manner_of
+from shared.stages.matrix_game.agents import first_agents
+from shared.stages.matrix_game.labels import Framing, labels_of
+from shared.stages.matrix_game.manner import before_a_move, in_conversations
+from shared.stages.matrix_game.payoffs import Action
+from shared.stages.matrix_game.policies import PersonaType
+from shared.stages.matrix_game.protocol import check, promise
+
+KEEP_QUIET = {"selfish", "random"}
+WITH_A_MANNER = [name for name in get_args(PersonaType) if name != "custom"]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("framing", get_args(Framing))
+@pytest.mark.parametrize("action", get_args(Action))
+@pytest.mark.parametrize("persona", WITH_A_MANNER)
+def test_what_is_said_before_a_move_promises_it_or_nothing(
+    persona: PersonaType, action: Action, framing: Framing, swapped: bool
+) -> None:
+    labels = labels_of(framing, swapped=swapped)
+
+    said = before_a_move(persona, labels.letter(action))
+
+    assert said is not None
+    assert promise(said, labels) == (None if persona in KEEP_QUIET else action)
+    assert check(said, "mcp_filtered").delivered == said
+
+
+def test_a_free_persona_has_no_manner_of_its_own() -> None:
+    assert before_a_move("custom", "C") is None
+    assert in_conversations("custom") == ()
+
+
+def test_each_of_the_first_agents_that_models_speak_for_has_sentences_of_its_own() -> None:
+    spoken = [manner_of(agent.script) for agent in first_agents() if agent.player == "agent"]
+
+    assert all(spoken)
+    assert len({sentence for sentences in spoken for sentence in sentences}) == sum(map(len, spoken))
+
+
+@pytest.mark.parametrize("script", [{}, {"matrix_game": {"policy": "TFT"}}, {"matrix_game": {"persona": ["odd"]}}])
+def test_a_script_that_names_no_type_of_persona_has_no_manner(script: dict[str, dict[str, object]]) -> None:
+    assert manner_of(Persona(id="one", script=script).script) == ()
