@@ -9,11 +9,12 @@ import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
 from shared.testing.workbooks import base_values, task_row, with_setting, xlsx_of
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -258,6 +259,35 @@ def test_a_workbook_runs_to_its_end_an_experiment_for_each_permutation(
             given = [int(row["interview.give"]) for row in csv.DictReader(file)]
         assert len(given) == 12
         assert all(0 <= one <= most for one in given)
+
+
+async def test_a_session_that_fails_keeps_no_other_from_its_data_and_no_file_has_the_key(
+    parley: Parley, tmp_path: Path, data_dir: Path
+) -> None:
+    key = "hf_a_long_secret"
+
+    def replies(request: dict[str, Any]) -> Any:
+        is_number_11 = any("Me: 31" in message["content"] for message in request["messages"])
+        return FakeReply(400, {"error": {"message": f"no, {key}"}}) if is_number_11 else {"response": "5"}
+
+    async with FakeEndpoint(Behaviour(api_key=key), replies=replies) as endpoint:
+        values = with_setting(base_values(), model_info="hf-inference", api_endpoint=endpoint.base_url)
+        (tmp_path / "demo.xlsx").write_bytes(xlsx_of(values))
+        result = await asyncio.to_thread(
+            lambda: parley("run", "demo.xlsx", "--data-dir", data_dir, "--models", "real", HF_API_KEY=key)
+        )
+
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "c1/m1 on interview: " in result.stdout
+    (folder,) = (tmp_path / "results" / "demo").iterdir()
+    with (folder / "workbook" / "demo.csv").open(newline="", encoding="utf-8") as file:
+        given = {row["ID"]: row["give"] for row in csv.DictReader(file)}
+    assert given == {str(number): "" if number == 11 else "5" for number in range(1, 13)}
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        assert key not in path.read_text("utf-8")
+        if path.suffix == ".json":
+            json.loads(path.read_text("utf-8"), parse_constant=pytest.fail)
+    assert key not in result.stdout + result.stderr
 
 
 def test_a_finished_workbook_has_nothing_to_resume(parley: Parley, tmp_path: Path, data_dir: Path) -> None:

@@ -18,6 +18,7 @@ from shared.experiment import Experiment
 from shared.importers.workbook import compile_workbook
 from shared.importers.workbook.data import write_data
 from shared.importers.workbook.data.writing import file_name
+from shared.importers.workbook.labelled import MESSAGE_FIELDS
 from shared.testing.workbook_runs import Run, Taken
 from shared.testing.workbooks import base_values, task_row, with_setting, workbook_of
 
@@ -98,6 +99,7 @@ def test_the_nested_form_the_wide_table_and_the_long_table_say_the_same(run: Run
         for message in session["message_history"]
         if "agent_id" in message
     }
+    assert {name for message in said.values() for name in message} <= {*MESSAGE_FIELDS, "A", "B", "C", "Summarizer"}
     assert set(said) == {place for place, row in long.items() if row["status"] == "answered"}
     for (agent, variable), row in long.items():
         message = said.get((agent, variable))

@@ -189,6 +189,14 @@ def test_a_facilitator_is_needed() -> None:
     assert only_problem(values).where == "agent_roles!A6"
 
 
+@pytest.mark.parametrize("label", ["value", "speaker", "system", "attempts"])
+def test_a_role_is_not_called_as_a_field_of_messages_in_the_data(label: str) -> None:
+    values = base_values()
+    values["agent_roles"][2][0] = label
+
+    assert only_problem(values).where == "agent_roles!A3"
+
+
 def test_facilitator_and_summarizer_do_not_count_as_agents_of_a_session() -> None:
     values = base_values()
     values["agent_roles"].append(["Summarizer", "You sum up."])

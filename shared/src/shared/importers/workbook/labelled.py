@@ -11,6 +11,20 @@ TREATMENTS_HEADER: Final = ("treatment_label", "treatment_description")
 ROLES_HEADER: Final = ("role_label", "role_description")
 MAX_LABEL: Final = 100
 """Characters of a label; it names columns and speakers."""
+MESSAGE_FIELDS: Final = (
+    "speaker",
+    "task_id",
+    "var_name",
+    "to",
+    "agent_id",
+    "value",
+    "valid",
+    "reasoning",
+    "speculation_score",
+    "attempts",
+    "system",
+)
+"""What a message in the nested form of the data has beside its text, which stands under the label of its speaker."""
 
 
 def read_arms(sheet: Sheet | None, filling: Filling) -> tuple[Arm, ...]:
@@ -27,6 +41,7 @@ def read_roles(sheet: Sheet | None, filling: Filling) -> tuple[Role, ...]:
     if sheet is None:
         return roles
     labels = [role.label for role in roles]
+    _check_fields(sheet, filling)
     if FACILITATOR not in labels:
         filling.complaints.at(
             sheet.next_free.where,
@@ -55,6 +70,12 @@ def _labelled(sheet: Sheet | None, header: tuple[str, str], filling: Filling) ->
             continue
         seen[label] = where
         yield label, description
+
+
+def _check_fields(sheet: Sheet, filling: Filling) -> None:
+    for row in sheet.after(1):
+        if filling.text(row.cell(1)).strip() in MESSAGE_FIELDS:
+            filling.complaints.cell(row.cell(1), "messages in the data have a field of this name", "another label")
 
 
 def _label(record: Record, column: str, filling: Filling) -> str:

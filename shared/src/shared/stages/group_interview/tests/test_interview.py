@@ -263,6 +263,20 @@ def test_what_is_no_answer_is_refused_with_the_reason(answer: Any) -> None:
     assert isinstance(asked_for(answer, options=ListOptions(values=(1, 2, 3)), check=True), str)
 
 
+def test_every_role_is_held_to_its_own_options() -> None:
+    asked = (*questions("A", options=RangeOptions(low=0, high=3)), *questions("B", options=ListOptions(values=(1, 2))))
+    one = InterviewTask(id="q", type="private_question", questions=asked, variable="n", check=True)
+    course = Course(stage(one))
+    by_role = {course.role(ask.member_id): ask for ask in course.asks}
+
+    with pytest.raises(InvalidInput, match="cannot be used"):
+        course.answer(by_role["B"], "3")
+    course.answer(by_role["A"], "3")
+    course.answer(by_role["B"], "2")
+
+    assert [course.view.answers[by_role[role].member_id, "task:q"]["value"] for role in "AB"] == [3, 2]
+
+
 def test_an_answer_that_is_not_checked_is_kept_and_flagged() -> None:
     entry = asked_for("many", options=RangeOptions(low=0, high=5))
 
