@@ -332,6 +332,13 @@ def test_the_items_of_a_list_are_texts_and_a_single_value_is_not() -> None:
     assert workbook.designs[0].constants == {"a": "1", "b": 2, "c": "2024-05-01"}
 
 
+@pytest.mark.parametrize(("typed", "filled"), [(0.1 + 0.2, "0.3"), (0.1 * 30, "3"), (1 - 0.9, "0.1"), (2.5, "2.5")])
+def test_a_constant_that_was_calculated_is_filled_in_as_it_is_shown(typed: float, filled: str) -> None:
+    design = design_of(with_constants(["a", typed], text="{{a}}"))
+
+    assert design.tasks[0].questions[0].text == filled
+
+
 @pytest.mark.parametrize("value", ["[]", "[a b]", "[a]", "[1, 2", "[[1], 2]", None, "{{a}}"], ids=repr)
 def test_a_constant_without_usable_values_is_a_problem(value: object) -> None:
     assert only_problem(with_constants(["a", value], text="{{a}}")).where == "constants!B2"

@@ -106,8 +106,13 @@ def _number(value: int | float, number_format: str) -> str:
 def _digits(value: int | float) -> str:
     if isinstance(value, int):
         return str(value)
-    rounded = float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+    rounded = as_sheets_round(value)
     return str(int(rounded)) if rounded.is_integer() and abs(rounded) < 1e15 else repr(rounded)
+
+
+def as_sheets_round(value: float) -> float:
+    """The number with as many digits as spreadsheets show: 0.1 + 0.2 is 0.3."""
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
 
 def _moment(value: datetime) -> str:

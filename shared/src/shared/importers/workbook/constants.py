@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from shared.importers.workbook.cells import Cell
+from shared.importers.workbook.cells import Cell, as_sheets_round
 from shared.importers.workbook.complaints import Complaints
 from shared.importers.workbook.literals import NotLiteral, read_literal
 from shared.importers.workbook.sheets import Sheet, records
@@ -78,7 +78,10 @@ def _values(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
 
 
 def _number(value: int | float) -> int | float:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(value, int):
+        return value
+    rounded = as_sheets_round(value)
+    return int(rounded) if rounded.is_integer() else rounded
 
 
 def _listed(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
