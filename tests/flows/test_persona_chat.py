@@ -202,9 +202,9 @@ async def test_everything_that_is_said_of_a_persona_is_in_its_prompt(make: Make)
     await talk.say("Who are you?", "m1")
     await talk.lab.drain()
 
-    about = ("Your role: Taxi driver.", "Your goal: keep the fares up.", "Twenty years", "You fear", "Who are you?")
-    for part in about:
-        assert part in model.prompts[0]
+    who = "You are Taxi driver. Twenty years of nights.\n\nYour goal: keep the fares up."
+    assert model.prompts[0].startswith(f"{who}\n\nYou are in a test conversation")
+    assert model.prompts[0].index("You fear") < model.prompts[0].index("Who are you?")
 
 
 @pytest.mark.parametrize("agent", [one for one in first_agents() if one.player == "agent"], ids=lambda one: one.id)

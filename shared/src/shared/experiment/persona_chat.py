@@ -9,9 +9,9 @@ from shared.experiment.document import Experiment
 Json = Any
 
 STAGE: Final = "talk"
-_OPENING: Final = (
-    "You talk with somebody who wants to know you before you take part in a study. This is a test conversation: be the "
-    "person described below from the first word to the last."
+_SITUATION: Final = (
+    "You are in a test conversation with somebody who wants to know you before you take part in a study. Answer "
+    "naturally, as the one you are, from the first word to the last."
 )
 _DESCRIPTION: Final = "A test conversation. Answer every message, in character."
 
@@ -76,7 +76,7 @@ def _as_it_chats(persona: Persona) -> dict[str, Json]:
 
 
 def _prompt(persona: Persona) -> list[Json]:
-    texts = [_OPENING, *(text for text in (_who(persona), _goal(persona)) if text)]
+    texts = [text for text in (_who(persona), _goal(persona), _SITUATION) if text]
     return [
         *({"type": "text", "text": text} for text in texts),
         {"type": "profile_info"},
@@ -87,7 +87,7 @@ def _prompt(persona: Persona) -> list[Json]:
 
 
 def _who(persona: Persona) -> str:
-    role = f"Your role: {_sentence(persona.role)}" if persona.role.strip() else ""
+    role = f"You are {_sentence(persona.role)}" if persona.role.strip() else ""
     return " ".join(part for part in (role, persona.backstory.strip()) if part)
 
 
