@@ -6,7 +6,7 @@ from typing import Final
 from shared.stages.matrix_game.policies import PersonaType
 
 _BEFORE_A_MOVE: Final[Mapping[PersonaType, str]] = {
-    "cooperative": "I hope that we get on well together, and I choose {}.",
+    "cooperative": "I want both of us to do well, and for now I choose {}.",
     "tit_for_tat": "I answer in kind, and this time I choose {}.",
     "selfish": "I look after myself, and so should you.",
     "forgiving": "I forget a single mistake, and I choose {}.",
