@@ -164,13 +164,14 @@ class Thinker:
                     return
                 except Invalid as invalid:
                     attempt = replace(attempt, reason=str(invalid))
-            await self._durably(partial(self._record, lease, attempt))
+            _log_failure(lease, attempt)
             wait = self._wait_after(attempt, lease)
             unusable += bool(attempt.reason) or attempt.reply.status == "invalid"
             if wait is None or number == lease.agent.model.max_attempts or unusable == most_unusable:
                 state = "invalid" if attempt.reason or attempt.reply.status == "invalid" else "failed"
-                await self._durably(partial(self._give_up, lease, state, _why(attempt), attempt.reply.raw))
+                await self._durably(partial(self._give_up, lease, state, _why(attempt), attempt))
                 return
+            await self._durably(partial(self._record, lease, attempt))
             if wait > 0:
                 await self._durably(partial(self._try_later, lease, attempt.reply.status, wait))
                 return
@@ -306,12 +307,6 @@ class Thinker:
     async def _record(self, lease: drafts.Lease, attempt: Attempt) -> None:
         async with self._database.transaction() as session:
             await drafts.save_call(session, call_row(lease, attempt))
-        log.info(
-            "model.call_failed",
-            draft=lease.path,
-            attempt=attempt.number,
-            status="invalid" if attempt.reason else attempt.reply.status,
-        )
 
     def _wait_after(self, attempt: Attempt, lease: drafts.Lease) -> float | None:
         """Seconds until the next attempt; None when none can help. An unusable reply is asked again at once."""
@@ -333,11 +328,16 @@ class Thinker:
         async with self._database.transaction() as session:
             await drafts.give_back(session, lease, not_before, reason, counts=counts)
 
-    async def _give_up(self, lease: drafts.Lease, state: str, reason: str, last_reply: str = "") -> None:
-        """The model failed for good: close the draft, say so, and let the kind decide what becomes of the member."""
+    async def _give_up(self, lease: drafts.Lease, state: str, reason: str, last: Attempt | None = None) -> None:
+        """The model failed for good: close the draft, say so, and let the kind decide what becomes of the member.
+
+        The last attempt is recorded with it: were it known alone, a lab that starts again would try once more.
+        """
         now = self._clock.now()
         async with self._database.transaction() as session:
             standing = await lock_standing(session, lease.member_id)
+            if last is not None:
+                await drafts.save_call(session, call_row(lease, last))
             if not await drafts.close(session, lease, state, reason, now):
                 return
             await raise_alert(
@@ -351,9 +351,14 @@ class Thinker:
                 now=now,
             )
             if lease.ask_id is not None:
-                await do_without(session, standing, lease, state, reason, last_reply, now)
+                await do_without(session, standing, lease, state, reason, last.reply.raw if last else "", now)
         if lease.thread_id is not None:
             await self.publish_due(lease.thread_id)
+
+
+def _log_failure(lease: drafts.Lease, attempt: Attempt) -> None:
+    status = "invalid" if attempt.reason else attempt.reply.status
+    log.info("model.call_failed", draft=lease.path, attempt=attempt.number, status=status)
 
 
 def _with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[ChatMessage, ...]:
