@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.contestants import Place, Running, distributed, embedded, floor
 from benchmarks.load import Job, Room
-from benchmarks.processes import StartFailed, Tool, cpu_seconds
-from benchmarks.report import POSTGRES, Counts, Report, Sample, print_report, write_results
+from benchmarks.processes import StartFailed, Tool, cpu_seconds, fake_model
+from benchmarks.report import POSTGRES, Counts, Report, Sample, print_report, verdicts, write_samples
 from benchmarks.servers import amqp_url, backends, own_broker_corner, own_database, postgres_url
 from benchmarks.wire import wire
 
-RESULTS: Final = Path(__file__).resolve().parent / "results"
 LATENCY_SECONDS: Final = 0.1
 SATURATION_ROOMS: Final = 64
 LOW_LOAD_ROOMS: Final = 4
@@ -51,14 +50,6 @@ class Window:
     post_seconds: tuple[float, ...]
     cpu_seconds: Mapping[str, float]
     load_cpu_seconds: float
-
-
-@contextmanager
-def fake_model(latency_seconds: float) -> Iterator[str]:
-    """The base URL of a fake endpoint in a process of its own."""
-    arguments = ["-m", "shared.testing.fake_endpoint", "--port", "0", "--latency", str(latency_seconds)]
-    with Tool("fake endpoint", [*arguments, "--ready-rate", "0", "--silence-rate", "0"]) as endpoint:
-        yield endpoint.line().rpartition("=")[2]
 
 
 def drive(
@@ -178,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Whoever is told to stop still ends its processes and removes its databases.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
-        with fake_model(LATENCY_SECONDS) as model_url, own_broker_corner() as broker_url:
+        with fake_model(LATENCY_SECONDS, always_speaks=True) as (model_url, _), own_broker_corner() as broker_url:
             samples = list(_samples(options.only, options.rounds, options.seconds, model_url, broker_url))
             counts = [] if options.no_counts else [count(name, model_url, broker_url) for name in options.only]
     except (StartFailed, RuntimeError, psycopg.OperationalError) as error:
@@ -186,7 +177,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     report = Report(samples, counts, settings=_settings(options.rounds, options.seconds))
     print_report(report)
-    print(f"All numbers: {write_results(report, RESULTS)}")
+    counted = [asdict(one) for one in report.counts]
+    path = write_samples(
+        "chat-pipeline", report.samples, settings=report.settings, verdicts=verdicts(report), counts=counted
+    )
+    print(f"All numbers: {path}")
     return 0
 
 

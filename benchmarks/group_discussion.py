@@ -10,16 +10,13 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 from uuid import UUID
 
-import orjson
 import psycopg
 import uvloop
 from sqlalchemy import text
@@ -27,14 +24,14 @@ from sqlalchemy import text
 # The folder is no installed package; the processes started from here find it by their working directory.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.processes import StartFailed, Tool
+from benchmarks.processes import StartFailed, fake_model
+from benchmarks.report import write_samples
 from benchmarks.servers import own_database
 from parley.embedded import EmbeddedLab
 from shared.db import experiments
 from shared.experiment import load
 from shared.settings import ServerSettings
 
-RESULTS: Final = Path(__file__).resolve().parent / "results"
 LATENCY_SECONDS: Final = 0.2
 AGENTS: Final = 4
 MESSAGES: Final = 20
@@ -127,14 +124,6 @@ async def _ended(lab: EmbeddedLab, experiment_id: UUID) -> None:
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-@contextmanager
-def fake_model() -> Iterator[str]:
-    """The base URL of a fake endpoint whose agents always speak and never leave."""
-    arguments = ["-m", "shared.testing.fake_endpoint", "--port", "0", "--latency", str(LATENCY_SECONDS)]
-    with Tool("fake endpoint", [*arguments, "--ready-rate", "0", "--silence-rate", "0"]) as endpoint:
-        yield endpoint.line().rpartition("=")[2]
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 whatever the numbers are: the bar is judged by a reader, not on a noisy machine."""
     parser = ArgumentParser(description="Measure a discussion of agents, by the way of taking turns.")
@@ -144,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     samples = []
     try:
-        with fake_model() as model_url:
+        with fake_model(LATENCY_SECONDS, always_speaks=True) as (model_url, _):
             for _ in range(options.rounds):
                 for turn_taking in options.only:
                     with own_database("talk") as database_url:
@@ -154,22 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (StartFailed, psycopg.OperationalError) as error:
         print(f"The benchmark could not be run. {error}", file=sys.stderr)
         return 1
-    print(f"All numbers: {write_results(samples)}")
+    path = write_samples("group-discussion", samples, agents=AGENTS, model_latency_seconds=LATENCY_SECONDS)
+    print(f"All numbers: {path}")
     return 0
-
-
-def write_results(samples: Sequence[Sample]) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    now = datetime.now(UTC)
-    content = {
-        "at": now.isoformat(timespec="seconds"),
-        "agents": AGENTS,
-        "model_latency_seconds": LATENCY_SECONDS,
-        "samples": [asdict(sample) for sample in samples],
-    }
-    path = RESULTS / f"group-discussion-{now:%Y%m%dT%H%M%SZ}.json"
-    path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    return path
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Self
@@ -113,3 +113,12 @@ def free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: Any = listener.getsockname()[1]
         return int(port)
+
+
+@contextmanager
+def fake_model(latency_seconds: float, *, always_speaks: bool = False) -> Iterator[tuple[str, int]]:
+    """The base URL and the process of a fake endpoint; with `always_speaks` its agents never decline or leave."""
+    arguments = ["-m", "shared.testing.fake_endpoint", "--port", "0", "--latency", str(latency_seconds)]
+    talkative = ["--ready-rate", "0", "--silence-rate", "0"] if always_speaks else []
+    with Tool("fake endpoint", [*arguments, *talkative]) as endpoint:
+        yield endpoint.line().rpartition("=")[2], endpoint.process.pid

@@ -15,6 +15,7 @@ THROUGHPUT_BAR: Final = 0.5
 OVERHEAD_BAR: Final = 3.0
 FLOOR: Final = "floor"
 POSTGRES: Final = "postgres"
+RESULTS: Final = Path(__file__).resolve().parent / "results"
 _PERCENTILES: Final = (50, 95, 99)
 
 
@@ -157,17 +158,11 @@ def _spread(ratios: Sequence[float]) -> str:
     return f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
 
 
-def write_results(report: Report, folder: Path) -> Path:
-    """A new file in the folder, with every sample."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_samples(name: str, samples: Sequence[Any], **facts: Any) -> Path:
+    """All samples (dataclasses) of one run with what was the same for all, in a file called after `name`."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC)
-    path = folder / f"chat-pipeline-{now:%Y%m%dT%H%M%SZ}.json"
-    content = {
-        "at": now.isoformat(timespec="seconds"),
-        "settings": report.settings,
-        "verdicts": verdicts(report),
-        "samples": [asdict(sample) for sample in report.samples],
-        "counts": [asdict(counts) for counts in report.counts],
-    }
+    content = {"at": now.isoformat(timespec="seconds"), **facts, "samples": [asdict(sample) for sample in samples]}
+    path = RESULTS / f"{name}-{now:%Y%m%dT%H%M%SZ}.json"
     path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     return path

@@ -10,13 +10,11 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import orjson
@@ -26,14 +24,14 @@ import uvloop
 # The folder is no installed package; the processes started from here find it by their working directory.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.processes import StartFailed, Tool, cpu_seconds
+from benchmarks.processes import StartFailed, cpu_seconds, fake_model
+from benchmarks.report import write_samples
 from benchmarks.servers import backends, own_database
 from parley.embedded import EmbeddedLab
 from shared.db import experiments
 from shared.experiment import load
 from shared.settings import ServerSettings
 
-RESULTS: Final = Path(__file__).resolve().parent / "results"
 LATENCY_SECONDS: Final = 0.2
 QUESTIONS: Final = 20
 BARS_SECONDS: Final = {50: 4.0, 500: 40.0}
@@ -131,14 +129,6 @@ async def _calls(lab: EmbeddedLab) -> int:
     return int(row.calls)
 
 
-@contextmanager
-def fake_model() -> Iterator[tuple[str, int]]:
-    """The base URL and the process of a fake endpoint."""
-    arguments = ["-m", "shared.testing.fake_endpoint", "--port", "0", "--latency", str(LATENCY_SECONDS)]
-    with Tool("fake endpoint", arguments) as endpoint:
-        yield endpoint.line().rpartition("=")[2], endpoint.process.pid
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 whatever the numbers are: the bar is judged by a reader, not on a noisy machine."""
     parser = ArgumentParser(description="Measure surveys in which every question is a call of its own.")
@@ -148,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     samples = []
     try:
-        with fake_model() as (model_url, model_pid):
+        with fake_model(LATENCY_SECONDS) as (model_url, model_pid):
             for _ in range(options.rounds):
                 for agents in options.agents:
                     with own_database("survey") as database_url:
@@ -158,22 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (StartFailed, psycopg.OperationalError) as error:
         print(f"The benchmark could not be run. {error}", file=sys.stderr)
         return 1
-    print(f"All numbers: {write_results(samples)}")
+    path = write_samples("survey-calls", samples, questions=QUESTIONS, model_latency_seconds=LATENCY_SECONDS)
+    print(f"All numbers: {path}")
     return 0
-
-
-def write_results(samples: Sequence[Sample]) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    now = datetime.now(UTC)
-    content: dict[str, Any] = {
-        "at": now.isoformat(timespec="seconds"),
-        "questions": QUESTIONS,
-        "model_latency_seconds": LATENCY_SECONDS,
-        "samples": [asdict(sample) for sample in samples],
-    }
-    path = RESULTS / f"survey-calls-{now:%Y%m%dT%H%M%SZ}.json"
-    path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    return path
 
 
 if __name__ == "__main__":

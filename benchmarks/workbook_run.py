@@ -10,16 +10,13 @@ import signal
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
-import orjson
 import psycopg
 import uvloop
 from sqlalchemy import text
@@ -27,14 +24,14 @@ from sqlalchemy import text
 # The folder is no installed package; the processes started from here find it by their working directory.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.processes import StartFailed, Tool, cpu_seconds
+from benchmarks.processes import StartFailed, cpu_seconds, fake_model
+from benchmarks.report import write_samples
 from benchmarks.servers import backends, own_database
 from parley.embedded import EmbeddedLab
 from shared.db import experiments
 from shared.importers.workbook import Compiled, Design, Workbook, compile_designs, estimates, read, read_xlsx
 from shared.settings import ServerSettings
 
-RESULTS: Final = Path(__file__).resolve().parent / "results"
 DEMO: Final = Path(__file__).resolve().parent.parent / "demos" / "public_goods.xlsx"
 LATENCY_SECONDS: Final = 1.0
 MANY: Final = 50
@@ -152,14 +149,6 @@ async def _calls(lab: EmbeddedLab) -> int:
     return int(row.calls)
 
 
-@contextmanager
-def fake_model() -> Iterator[tuple[str, int]]:
-    """The base URL and the process of a fake endpoint."""
-    arguments = ["-m", "shared.testing.fake_endpoint", "--port", "0", "--latency", str(LATENCY_SECONDS)]
-    with Tool("fake endpoint", arguments) as endpoint:
-        yield endpoint.line().rpartition("=")[2], endpoint.process.pid
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 whatever the numbers are: the bar is judged by a reader, not on a noisy machine."""
     parser = ArgumentParser(description="Measure the public goods demo, alone and with many sessions.")
@@ -171,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     workbooks = {"demo": demo(), "many": many(options.sessions)}
     samples = []
     try:
-        with fake_model() as (model_url, model_pid):
+        with fake_model(LATENCY_SECONDS) as (model_url, model_pid):
             for _ in range(options.rounds):
                 for name in [options.only] if options.only else list(workbooks):
                     with own_database("workbook") as database_url:
@@ -182,21 +171,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (StartFailed, psycopg.OperationalError) as error:
         print(f"The benchmark could not be run. {error}", file=sys.stderr)
         return 1
-    print(f"All numbers: {write_results(samples)}")
+    path = write_samples("workbook-run", samples, model_latency_seconds=LATENCY_SECONDS)
+    print(f"All numbers: {path}")
     return 0
-
-
-def write_results(samples: Sequence[Sample]) -> Path:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    now = datetime.now(UTC)
-    content: dict[str, Any] = {
-        "at": now.isoformat(timespec="seconds"),
-        "model_latency_seconds": LATENCY_SECONDS,
-        "samples": [asdict(sample) for sample in samples],
-    }
-    path = RESULTS / f"workbook-run-{now:%Y%m%dT%H%M%SZ}.json"
-    path.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    return path
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import structlog
 from orchestrator.asking import settle_asks
 from orchestrator.rules import as_member, has_arrived, is_over, may_open, on_stage, participants
 from shared import seeds
+from shared.chat.speaking import EVERYONE_LEFT
 from shared.contracts.experiment import StageConfig
 from shared.db import settling
 from shared.db.conversation import advance_thread, end_thread, open_thread, time_out_thread, wake_thread
@@ -20,7 +21,6 @@ from shared.stage import Json
 from shared.stages import kind_of
 
 CAUSE = "orchestrator"
-EVERYONE_LEFT = "everyone left"
 
 log = structlog.get_logger(__name__)
 

@@ -5,7 +5,8 @@ the thread's lock, writes the change, and asks again. Two agents never answer on
 publishes a draft claims the trigger (`shared.db.conversation`); nothing here is needed for that.
 """
 
-from shared.conversation.changes import TIME_IS_UP, has_more_topics, topic_of
+from shared.chat.speaking import TIME_IS_UP
+from shared.conversation.changes import has_more_topics, topic_of
 from shared.conversation.engine import (
     call_off,
     end,

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from shared import seeds
-from shared.conversation.changes import TIME_IS_UP, as_drafts, ending, has_more_topics, topic_of, with_line
+from shared.chat.speaking import EVERYONE_LEFT, TIME_IS_UP
+from shared.conversation.changes import as_drafts, ending, has_more_topics, topic_of, with_line
 from shared.conversation.scene import CHECK, START, TURN, Change, NewDraft, NewTimer, Scene, view_of
 from shared.stage import READY, TALK, WAKE, Member, NextTurn, Wave
 from shared.stages import kind_of
 
-EVERYONE_LEFT = "everyone left"
 WAKE_UP = "idle"
 """What the trigger keys of wake-ups begin with."""
 

@@ -4,12 +4,11 @@ from dataclasses import replace
 from uuid import UUID
 
 from shared import seeds
+from shared.chat.speaking import TIME_IS_UP
 from shared.contracts.experiment import StageConfig
 from shared.conversation.scene import Change, Closing, Draft, NewDraft, NewMessage, Scene, view_of
 from shared.stage import Member
 from shared.stages import kind_of
-
-TIME_IS_UP = "time limit"
 
 
 def new_message(

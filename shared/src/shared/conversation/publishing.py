@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from shared import seeds
+from shared.chat.speaking import TIME_IS_UP
 from shared.conversation.asking import opening_lines, with_next_wave
 from shared.conversation.changes import (
-    TIME_IS_UP,
     after_speaking,
     as_drafts,
     ending,
