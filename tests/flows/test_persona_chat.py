@@ -20,9 +20,9 @@ from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db import keys
 from shared.db.persona_chats import find
 from shared.db.session import Database, Session
+from shared.importers.arena import first_agents
 from shared.settings import ServerSettings
 from shared.stages import manner_of
-from shared.stages.matrix_game.agents import first_agents
 from shared.testing.buses import RabbitBroker
 from tests.flows.drain import DrainLab
 

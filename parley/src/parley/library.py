@@ -19,9 +19,8 @@ from shared.db.session import Session
 from shared.errors import InvalidInput
 from shared.experiment import read_personas, write_personas
 from shared.experiment.personas import Format
-from shared.importers.arena import read_agent, write_agent
+from shared.importers.arena import first_agents, read_agent, write_agent
 from shared.settings import ServerSettings, read_settings
-from shared.stages.matrix_game.agents import first_agents
 
 ResultT = TypeVar("ResultT")
 _LONGEST_TEXT: Final = 60

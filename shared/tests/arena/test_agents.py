@@ -1,16 +1,25 @@
 """Agents of an arena: sixteen to begin with, and files that come and go without loss."""
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput
-from shared.experiment import read_personas, write_personas
-from shared.importers.arena import read_agent, write_agent
-from shared.stages.matrix_game.agents import AgentFile, first_agents, persona_of
+from shared.experiment import read_personas, validate, write_personas
+from shared.importers.arena import first_agents, read_agent, write_agent
+from shared.importers.arena.agents import AgentFile, persona_of
 
 THREE = "role: a trader\ngoal: to be fair\nbackstory: You sell apples.\n"
+TFT = next(agent for agent in first_agents() if agent.id == "tft")
+
+
+def tournament(*players: str) -> dict[str, object]:
+    stages = [{"id": "game", "kind": "matrix_game"}]
+    pairings = {"stage": "game", "round_robin": players}
+    return {"parley": 1, "name": "All", "stages": stages, "pairings": pairings}
 
 
 def test_an_arena_begins_with_sixteen_agents() -> None:
@@ -20,6 +29,23 @@ def test_an_arena_begins_with_sixteen_agents() -> None:
     assert sum(agent.player == "agent" for agent in agents) == 5
     assert [one["policy"] for one in scripts[5:11]] == ["ALLC", "ALLD", "TFT", "GRIM", "GTFT", "WSLS"]
     assert [one["alpha"] for one in scripts[11:]] == [0, 0.25, 0.5, 0.75, 1]
+
+
+def test_the_sixteen_can_play() -> None:
+    ids = [agent.id for agent in first_agents()]
+    assert len(validate(tournament(*ids), library={agent.id: agent for agent in first_agents()}).personas) == 16
+
+
+@pytest.mark.parametrize("persona_type", get_args(AgentFile.model_fields["persona_type"].annotation))
+def test_the_game_knows_every_type_of_persona_that_an_agent_file_may_name(persona_type: str) -> None:
+    agent = read_agent(f"{THREE}persona_type: {persona_type}\n", "agent.yaml", "trader")
+    experiment = validate(tournament("trader", "tft"), library={"trader": agent, "tft": TFT})
+    assert agent in experiment.personas
+
+
+def test_agents_that_models_speak_for_are_what_their_files_say() -> None:
+    spoken = [agent for agent in first_agents() if agent.player == "agent"]
+    assert [read_agent(write_agent(agent), "agent.yaml", agent.id) for agent in spoken] == spoken
 
 
 def test_the_sixteen_survive_export_and_import() -> None:

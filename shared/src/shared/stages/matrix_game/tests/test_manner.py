@@ -6,7 +6,6 @@ import pytest
 
 from shared.contracts.experiment import Persona
 from shared.stages import manner_of
-from shared.stages.matrix_game.agents import first_agents
 from shared.stages.matrix_game.labels import Framing, labels_of
 from shared.stages.matrix_game.manner import before_a_move, in_conversations
 from shared.stages.matrix_game.payoffs import Action
@@ -38,8 +37,8 @@ def test_a_free_persona_has_no_manner_of_its_own() -> None:
     assert in_conversations("custom") == ()
 
 
-def test_each_of_the_first_agents_that_models_speak_for_has_sentences_of_its_own() -> None:
-    spoken = [manner_of(agent.script) for agent in first_agents() if agent.player == "agent"]
+def test_every_type_of_persona_has_sentences_of_its_own() -> None:
+    spoken = [manner_of({"matrix_game": {"persona": name}}) for name in WITH_A_MANNER]
 
     assert all(spoken)
     assert len({sentence for sentences in spoken for sentence in sentences}) == sum(map(len, spoken))

@@ -1,6 +1,10 @@
-"""Agent files of PD Arena: read with every problem at its place, and written again without loss."""
+"""Agent files of PD Arena: read with every problem at its place, and written again without loss.
+
+The sixteen agents that an arena begins with are a persona file.
+"""
 
 from collections.abc import Mapping
+from importlib.resources import files
 
 from pydantic import ValidationError
 
@@ -8,8 +12,14 @@ from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput, Problem
 from shared.experiment.complaints import found, translate
 from shared.experiment.parsing import check_values, parse
-from shared.experiment.personas import yaml_of
-from shared.stages.matrix_game.agents import AgentFile, agent_of, persona_of
+from shared.experiment.personas import read_personas, yaml_of
+from shared.importers.arena.agents import AgentFile, agent_of, persona_of
+
+
+def first_agents() -> tuple[Persona, ...]:
+    """Five that models speak for, six policies, and five that cooperate by chance."""
+    name = "first_agents.yaml"
+    return read_personas(files(__package__).joinpath(name).read_bytes(), name)
 
 
 def read_agent(content: str | bytes, name: str, persona_id: str) -> Persona:

@@ -1,0 +1,70 @@
+"""Agents as PD Arena files describe them, and as personas. Pure."""
+
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from shared.contracts.experiment import Document, Persona
+
+DEFAULT_MODEL: Final = "gpt-4.1-mini"
+_GAME: Final = "matrix_game"
+"""What files call the stages that these agents play in."""
+
+
+class AgentFile(Document):
+    """One agent. The first three fields are needed; the last three are not in files of PD Arena."""
+
+    role: str = Field(min_length=1)
+    """Who the agent is."""
+    goal: str = Field(min_length=1)
+    """What it wants."""
+    backstory: str = Field(min_length=1)
+    """Its past."""
+    llm: str = DEFAULT_MODEL
+    """The model that speaks for it."""
+    temperature: float = Field(default=0.0, ge=0, le=2)
+    persona_type: Literal["cooperative", "tit_for_tat", "selfish", "forgiving", "random", "custom"] = "custom"
+    """How it plays with the mock."""
+    name: str = ""
+    """What others call it."""
+    emoji: str = ""
+    system_prompt: str = ""
+    """Takes the place of role, backstory and goal in the prompts of games."""
+
+
+def persona_of(agent: AgentFile, persona_id: str) -> Persona:
+    """The agent as a persona of this id."""
+    fields: dict[str, Any] = {
+        "id": persona_id,
+        "role": agent.role,
+        "goal": agent.goal,
+        "backstory": agent.backstory,
+        "model": {"provider": "openai", "model": agent.llm, "temperature": agent.temperature},
+        "script": {_GAME: {"persona": agent.persona_type}},
+    }
+    if agent.name or agent.emoji:
+        fields["profile"] = {"name": agent.name, "avatar": agent.emoji}
+    if agent.system_prompt:
+        items = [{"type": "text", "text": agent.system_prompt}, {"type": "stage_context"}, {"type": "task"}]
+        fields["prompts"] = {_GAME: items}
+    return Persona.model_validate(fields)
+
+
+def agent_of(persona: Persona) -> AgentFile | None:
+    """The agent file that says the same as this persona; None when none can."""
+    items = persona.prompts.get(_GAME, ())
+    try:
+        agent = AgentFile(
+            role=persona.role,
+            goal=persona.goal,
+            backstory=persona.backstory,
+            llm=persona.model.model,
+            temperature=persona.model.temperature or 0.0,
+            persona_type=persona.script[_GAME]["persona"],
+            name=persona.profile.name,
+            emoji=persona.profile.avatar,
+            system_prompt=getattr(items[0], "text", "") if items else "",
+        )
+        return agent if persona_of(agent, persona.id) == persona else None
+    except (KeyError, ValueError):
+        return None
