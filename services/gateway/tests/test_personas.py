@@ -174,3 +174,21 @@ async def test_what_is_no_agent_is_refused_with_its_place(api: Api) -> None:
     assert [problem["where"] for problem in refused.json()["problems"]] == ["goal"]
     await _put(api, "ada", ADA)
     assert (await api.experimenter("GET", "/v1/personas/ada/agent")).status_code == 422
+
+
+async def test_the_first_agents_of_an_arena_are_put_into_ones_own_library_once(api: Api) -> None:
+    await _put(api, "tft", {"text": "Another one."})
+    reader = await _key(api, "Ellen", "read")
+
+    first = await api.experimenter("POST", "/v1/persona-library/arena")
+    second = await api.experimenter("POST", "/v1/persona-library/arena")
+    refused = await api.client.post("/v1/persona-library/arena", headers=reader)
+    listed = (await api.experimenter("GET", "/v1/personas")).json()["personas"]
+    agent = await api.experimenter("GET", "/v1/personas/forgiving-agent/agent")
+
+    assert first.status_code == 200, first.text
+    assert (len(first.json()["created"]), first.json()["replaced"]) == (15, ["tft"])
+    assert (second.json()["created"], second.json()["replaced"], len(second.json()["unchanged"])) == ([], [], 16)
+    assert refused.status_code == 403
+    assert len(listed) == 16
+    assert agent.text.startswith("role: a player who gives second chances\n")

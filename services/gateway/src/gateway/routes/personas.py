@@ -1,6 +1,7 @@
 """The persona library: who agents are, kept apart from the experiments that use them."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -12,7 +13,7 @@ from shared.contracts.resources import PersonaImport, PersonaList, PersonaResour
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
 from shared.experiment import read_persona, read_personas, write_personas
-from shared.importers.arena import read_agent, write_agent
+from shared.importers.arena import first_agents, read_agent, write_agent
 
 router = APIRouter(prefix="/v1", tags=["personas"])
 
@@ -107,8 +108,16 @@ async def import_personas(request: Request, context: InContext, key: ApiKey) -> 
         await keys.sign_in(session, key, context.clock.now(), scope="write")
     content, name = await bodies.file_in(request, "personas")
     # A large file takes a while, in which others must be served.
-    imported = await asyncio.to_thread(read_personas, content, name)
+    return await _imported(context, key, await asyncio.to_thread(read_personas, content, name))
 
+
+@router.post("/persona-library/arena", summary="Import the first agents of an arena")
+async def import_first_agents(context: InContext, key: ApiKey) -> PersonaImport:
+    """Five personas, the six policies, and five players by chance, in the place of those with their ids."""
+    return await _imported(context, key, first_agents())
+
+
+async def _imported(context: Context, key: str, imported: Sequence[Persona]) -> PersonaImport:
     async def work(session: Session) -> PersonaImport:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
