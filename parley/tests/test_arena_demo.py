@@ -37,6 +37,8 @@ def test_the_demo_plays_its_tournament_and_tells_who_came_first_by_which_convent
     assert ran.returncode == 0, ran.stdout + ran.stderr
     for convention in ("without self-play", "self-play once", "self-play twice"):
         assert f"Leaderboard, {convention}: " in ran.stdout
+    assert len([line for line in ran.stdout.splitlines() if line.endswith(" after 20 rounds")]) == PAIRS * REPLICATES
+    assert "has answered" not in ran.stdout
     assert "Cooperation of the player in the row with the opponent in the column" in ran.stdout
     [folder] = (tmp_path / "results" / "arena").iterdir()
     assert {path.name for path in folder.iterdir()} >= FIGURES | TABLES

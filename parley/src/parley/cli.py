@@ -48,6 +48,9 @@ DrawsOption = Annotated[
     Literal["reference", "parley"],
     typer.Option("--draws", help="How a workbook's draws are made: as the reference does, or each with its own seed."),
 ]
+StepsOption = Annotated[
+    bool, typer.Option("--steps", help="Show every step of a game and the like, not only what it came to.")
+]
 
 
 def _version(wanted: bool) -> None:
@@ -78,6 +81,7 @@ def up(
     people: People = None,
     sessions: Sessions = None,
     draws: DrawsOption = "reference",
+    steps: StepsOption = False,
 ) -> None:
     """Start the lab, run an experiment if one is named, and serve the REST API until Ctrl-C."""
     from parley.plans import Order
@@ -93,6 +97,7 @@ def up(
         people=tuple(people or ()),
         sessions=sessions,
         draws=draws,
+        steps=steps,
     )
     raise typer.Exit(execute(order))
 
@@ -114,6 +119,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what a workbook would run: sessions, calls, tokens.")
     ] = False,
+    steps: StepsOption = False,
 ) -> None:
     """Run an experiment to its end and write its data; a workbook is an experiment for each permutation of constants.
 
@@ -137,6 +143,7 @@ def run(
         people=tuple(people or ()),
         sessions=sessions,
         draws=draws,
+        steps=steps,
     )
     raise typer.Exit(execute(order))
 

@@ -18,6 +18,7 @@ from shared.db import experiments
 from shared.db.following import Failed, failed_members, open_seats, others_running
 from shared.errors import InvalidInput
 from shared.exports import conversations, export, reports
+from shared.stages import kind_of
 
 FINISHED: Final = 0
 INCOMPLETE: Final = 1
@@ -58,7 +59,12 @@ class ExperimentRun:
         began = monotonic()
         self._overview.expect(run.experiment_id, self._plan.replies, self._label)
         follower = Follower(
-            self._database, run.experiment_id, self._screen, show_progress=self._overview.show, label=self._label
+            self._database,
+            run.experiment_id,
+            self._screen,
+            show_progress=self._overview.show,
+            label=self._label,
+            step_by_step=self._order.steps,
         )
         if self._plan.run is not None:
             await follower.skip_what_was()
@@ -101,6 +107,9 @@ class ExperimentRun:
         says_other = mode != self._plan.experiment.model_mode and self._plan.file.values is not None
         models = f"{mode} models" + (f" (the file says {self._plan.experiment.model_mode})" if says_other else "")
         self._screen.notice(f"{text}, with {models}, pace {self._plan.experiment.pace}.", style="bold")
+        told = [stage.id for stage in self._plan.experiment.stages if kind_of(stage).tells_itself]
+        if told and not self._order.steps:
+            self._screen.notice(f"Of {', '.join(told)} only the outcome is shown; --steps shows all.", style="dim")
 
     async def _start(self, experiment_id: UUID, together_with: Sequence[str]) -> None:
         async with self._database.transaction() as session:

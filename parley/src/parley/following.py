@@ -1,19 +1,28 @@
 """Following a run from the database: what was said and what happened, how far it is, whether it is over or stuck."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 import orjson
 
 from parley.screen import Screen
+from parley.telling import Teller
 from shared.db.experiments import Progress, progress
-from shared.db.following import CohortProgress, alerts_of, cohort_progress
-from shared.db.session import Database
-from shared.db.streams import cohorts_of, events_after, last_of
+from shared.db.following import (
+    CohortProgress,
+    OpenedStage,
+    alerts_of,
+    cohort_progress,
+    has_ended,
+    news,
+    opened_stages,
+)
+from shared.db.session import Database, Row
+from shared.db.streams import cohorts_of, last_of
 from shared.db.watch import Stuck, find_stuck
 from shared.errors import Unavailable
 
@@ -53,12 +62,17 @@ class Follower:
         *,
         show_progress: ShowProgress,
         label: str = "",
+        step_by_step: bool = False,
+        monotonic: Callable[[], float] = monotonic,
     ) -> None:
+        """step_by_step: of stages that tell what happens, every step is shown, not only what they came to."""
         self._database = database
         self._experiment_id = experiment_id
         self._screen = screen
         self._show_progress_of_run = show_progress
         self._label = f"{label} " if label else ""
+        self._teller = Teller(step_by_step=step_by_step)
+        self._held: dict[tuple[UUID, str], Sequence[str]] = {}
         self._seen: dict[UUID, int] = {}
         self._alerts_seen: set[UUID] = set()
         self._cohort_ids: list[UUID] = []
@@ -66,6 +80,7 @@ class Follower:
         self._cohorts: Sequence[CohortProgress] = ()
         self._progress_due_at = 0.0
         self._progress_shown_at = 0.0
+        self._monotonic = monotonic
         self._stuck_looked_at = monotonic()
         self._stuck: Sequence[Stuck] = ()
         self._times_stuck = 0
@@ -74,26 +89,38 @@ class Follower:
         """Show only what happens from now on."""
         async with self._database.transaction() as session:
             self._seen = await last_of(session, await cohorts_of(session, self._experiment_id))
+            for opened in await opened_stages(session, [*self._seen]):
+                self._teller.new_lines(opened)
             self._alerts_seen = {alert.id for alert in await alerts_of(session, self._experiment_id)}
 
     async def until_over(self) -> Ending:
         """Show what happens until the run has ended or is stuck; waits while Postgres is away."""
         while True:
-            began = monotonic()
             try:
+                began = self._monotonic()
                 ending = await self._look()
+                if ending is not None:
+                    return ending
+                await self._rest(MOST_OF_THE_TIME * (self._monotonic() - began))
             except Unavailable as error:
                 self._screen.problem(error.message)
                 await asyncio.sleep(PLAIN_PROGRESS_SECONDS)
-                continue
-            if ending is not None:
-                return ending
-            await asyncio.sleep(max(LOOK_SECONDS, MOST_OF_THE_TIME * (monotonic() - began)))
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait until the next look is due, or the run is over: in a busy lab, a look takes long that costs little."""
+        due_at = self._monotonic() + seconds
+        await asyncio.sleep(LOOK_SECONDS)
+        while self._monotonic() < due_at:
+            async with self._database.transaction() as session:
+                if await has_ended(session, self._experiment_id):
+                    self._progress_due_at = 0.0
+                    return
+            await asyncio.sleep(LOOK_SECONDS)
 
     async def _look(self) -> Ending | None:
         """The state is read before the events: those of an ended run are then all there."""
         now = await self._current_progress()
-        has_news = await self._show_events()
+        has_news = await self._show_news()
         await self._show_alerts()
         if now.status == "ended":
             return Ending(now)
@@ -102,35 +129,52 @@ class Follower:
 
     async def _current_progress(self) -> Progress:
         """Counting takes a while in large runs, so it is not done at every look."""
-        began = monotonic()
+        began = self._monotonic()
         if self._progress is None or began >= self._progress_due_at:
             async with self._database.transaction() as session:
                 self._progress = await progress(session, self._experiment_id)
                 self._cohorts = await cohort_progress(session, self._experiment_id)
-            took = monotonic() - began
+            took = self._monotonic() - began
             self._progress_due_at = began + max(PROGRESS_SECONDS, MOST_OF_THE_TIME * took)
         return self._progress
 
-    async def _show_events(self) -> bool:
+    async def _show_news(self) -> bool:
         async with self._database.transaction() as session:
             self._cohort_ids = self._cohort_ids or await cohorts_of(session, self._experiment_id)
             last = await last_of(session, self._cohort_ids)
-        changed = [cohort_id for cohort_id, newest in last.items() if newest > self._seen.get(cohort_id, 0)]
-        for cohort_id in changed:
-            await self._show_cohort(cohort_id, last[cohort_id])
-        return bool(changed)
-
-    async def _show_cohort(self, cohort_id: UUID, until: int) -> None:
-        while self._seen.get(cohort_id, 0) < until:
+            unseen = self._unseen(last)
+            opened = await opened_stages(session, unseen) if unseen else ()
+        for one in opened:
+            self._take_note(one)
+        while spans := self._unseen(last):
             async with self._database.transaction() as session:
-                events = await events_after(session, cohort_id, self._seen.get(cohort_id, 0), until=until)
-            if not events:
-                return
+                events = await news(session, spans)
             for event in events:
-                self._show(event.type, event.subject, orjson.loads(event.payload or "{}"))
-            self._seen[cohort_id] = events[-1].stream_seq
+                self._show(event)
+                self._seen[event.cohort_id] = event.stream_seq
+        return bool(unseen)
 
-    def _show(self, event_type: str, subject: str, payload: dict[str, Any]) -> None:
+    def _unseen(self, last: Mapping[UUID, int]) -> dict[UUID, tuple[int, int]]:
+        """From where to where events were not shown yet, by cohort; in the order of cohorts."""
+        spans = {cohort_id: (self._seen.get(cohort_id, 0), last[cohort_id]) for cohort_id in self._cohort_ids}
+        return {cohort_id: (seen, newest) for cohort_id, (seen, newest) in spans.items() if seen < newest}
+
+    def _take_note(self, opened: OpenedStage) -> None:
+        """Tell what is new on a stage; of one that has just been opened, when its opening is told."""
+        where = (opened.cohort_id, opened.stage.id)
+        is_known = self._teller.tells(*where)
+        lines = [f"{opened.stage.id}: {line}" for line in self._teller.new_lines(opened)]
+        if is_known:
+            self._tell(opened.cohort_path, lines)
+        elif self._teller.tells(*where):
+            self._held[where] = lines
+
+    def _tell(self, cohort_path: str, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._screen.happened(self._label + cohort_path, line)
+
+    def _show(self, event: Row) -> None:
+        event_type, subject, payload = event.type, event.subject, orjson.loads(event.payload or "{}")
         cohort = self._label + subject.split("/", 1)[0]
         match event_type:
             case "message.created" if payload["author"] is None:
@@ -138,6 +182,12 @@ class Follower:
             case "message.created":
                 author = payload["author"]["profile"].get("name") or _LAB
                 self._screen.said(cohort, payload["stage_id"], author, payload["text"])
+            case "stage.unlocked" if (where := (event.cohort_id, payload["stage_id"])) in self._held:
+                self._tell(subject.split("/", 1)[0], self._held.pop(where))
+            case "ask.answered" if self._teller.tells(event.cohort_id, payload["stage_id"]):
+                pass
+            case "cohort.ended" if self._teller.tells_outcome(event.cohort_id):
+                pass
             case "ask.answered":
                 self._screen.happened(cohort, f"{subject} has answered {payload['key']}")
             case "stage.unlocked":
@@ -162,16 +212,16 @@ class Follower:
 
     def _show_progress(self, now: Progress) -> None:
         every = PROGRESS_SECONDS if self._screen.is_terminal else PLAIN_PROGRESS_SECONDS
-        if monotonic() - self._progress_shown_at >= every:
-            self._progress_shown_at = monotonic()
+        if self._monotonic() - self._progress_shown_at >= every:
+            self._progress_shown_at = self._monotonic()
             self._show_progress_of_run(self._experiment_id, now, self._cohorts)
 
     async def _is_stuck(self, has_news: bool) -> bool:
         if has_news:
             self._times_stuck = 0
-        if monotonic() - self._stuck_looked_at < STUCK_LOOK_SECONDS:
+        if self._monotonic() - self._stuck_looked_at < STUCK_LOOK_SECONDS:
             return False
-        self._stuck_looked_at = monotonic()
+        self._stuck_looked_at = self._monotonic()
         async with self._database.transaction() as session:
             found = await find_stuck(session, self._experiment_id)
         self._times_stuck = self._times_stuck + 1 if found and found == self._stuck else int(bool(found))

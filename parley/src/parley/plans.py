@@ -35,6 +35,8 @@ class Order:
     """How many sessions of a workbook are run; None: all."""
     draws: Draws = "reference"
     """How a workbook's draws are made."""
+    steps: bool = False
+    """Whether every step is shown of stages that tell what happens in them, such as the rounds of games."""
 
 
 @dataclass(frozen=True, slots=True)

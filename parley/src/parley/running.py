@@ -157,6 +157,7 @@ def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
         command += ["--sessions", str(order.sessions)]
     if order.draws != "reference":
         command += ["--draws", order.draws]
+    command += ["--steps"] if order.steps else []
     if str(order.out) != "results":
         command += ["--out", str(order.out)]
     if str(order.data_dir) != ".parley":

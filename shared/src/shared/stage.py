@@ -321,6 +321,8 @@ class StageKind(ABC, Generic[ConfigT]):
     """Whether a model's reply to an ask may be a text without the fields that were asked for."""
     table: ClassVar[Table | None] = None
     """What the data have of this kind beside pages and answers; None: nothing."""
+    tells_itself: ClassVar[bool] = False
+    """Whether `steps` and `outcome` tell somebody who looks on what happens, instead of who has answered what."""
     players: ClassVar[int | None] = None
     """How many participants a cohort must have for this kind; None: any number."""
 
@@ -472,6 +474,17 @@ class StageKind(ABC, Generic[ConfigT]):
 
     def reporter(self, stage_ids: Sequence[str]) -> Reporter | None:
         """Whoever makes a report of `table`, of these stages of one experiment; None: the table speaks for itself."""
+        return None
+
+    def steps(self, stage: ConfigT, view: StageView) -> Sequence[str]:
+        """What has happened so far, in words for somebody who looks on; `view` has the state, and nobody's answers.
+
+        A line for each step, in their order. Lines are only ever added, so that each is told once.
+        """
+        return ()
+
+    def outcome(self, stage: ConfigT, view: StageView) -> str | None:
+        """What it all came to, in one line for somebody who looks on; None as long as it goes on."""
         return None
 
     def time_limit_seconds(self, stage: ConfigT) -> float | None:

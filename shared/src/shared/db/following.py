@@ -1,14 +1,17 @@
-"""What somebody who follows a run wants to be told besides its events: who failed, alerts, open seats."""
+"""What somebody who follows a run wants to be told: events, how stages stand, who failed, alerts, open seats."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.contracts.experiment import ModelMode
-from shared.db.session import Session
+from shared.contracts.experiment import ModelMode, Profile, StageConfig
+from shared.db.designs import stage_of
+from shared.db.session import Row, Session
+from shared.stage import Member, StageView
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,73 @@ async def cohort_progress(session: Session, experiment_id: UUID) -> Sequence[Coh
     return [
         CohortProgress(row.path, row.status, row.replies) for row in await session.all(_COHORTS, {"id": experiment_id})
     ]
+
+
+_ENDED = text("SELECT status = 'ended' AS is_over FROM experiments WHERE id = :id")
+
+
+async def has_ended(session: Session, experiment_id: UUID) -> bool:
+    """Whether the experiment is over, without counting how far it is."""
+    ended: bool = (await session.one(_ENDED, {"id": experiment_id})).is_over
+    return ended
+
+
+_NEWS = text(
+    """
+    SELECT e.cohort_id, e.stream_seq, e.type, e.subject, CAST(e.payload AS text) AS payload
+    FROM unnest(CAST(:cohort_ids AS uuid[]), CAST(:after AS bigint[]), CAST(:until AS bigint[])) WITH ORDINALITY
+        AS g (cohort_id, after, until, place)
+        JOIN events e ON e.cohort_id = g.cohort_id AND e.stream_seq > g.after AND e.stream_seq <= g.until
+    ORDER BY g.place, e.stream_seq LIMIT :most
+    """
+)
+
+
+async def news(session: Session, spans: Mapping[UUID, tuple[int, int]], *, most: int = 1_000) -> Sequence[Row]:
+    """The events of these cohorts after one number and up to another, one cohort after another; the first of them."""
+    after, until = zip(*spans.values(), strict=True)
+    given = {"cohort_ids": [*spans], "after": [*after], "until": [*until], "most": most}
+    return await session.all(_NEWS, given)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedStage:
+    """A stage that a cohort has opened, with the state that it had when the cohort was last settled."""
+
+    cohort_id: UUID
+    cohort_path: str
+    stage: StageConfig
+    view: StageView
+
+
+_OPENED = text(
+    """
+    SELECT c.id, c.path, c.experiment_id, e.version, c.treatment_id, s.stage_id, s.draws, s.state,
+        (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
+            'profile', m.profile) ORDER BY m.path)
+        FROM members m WHERE m.cohort_id = c.id) AS members
+    FROM cohort_stages s JOIN cohorts c ON c.id = s.cohort_id JOIN experiments e ON e.id = c.experiment_id
+    WHERE c.id = ANY(:cohort_ids) ORDER BY length(c.path), c.path COLLATE "C", s.unlocked_at, s.stage_id
+    """
+)
+
+
+async def opened_stages(session: Session, cohort_ids: Iterable[UUID]) -> Sequence[OpenedStage]:
+    """The stages that these cohorts have opened, in their order; what anybody answered is not in the views."""
+    return [
+        OpenedStage(
+            cohort_id=row.id,
+            cohort_path=row.path,
+            stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
+            view=StageView(members=tuple(map(_member, row.members)), draws=row.draws, state=row.state or {}),
+        )
+        for row in await session.all(_OPENED, {"cohort_ids": list(cohort_ids)})
+    ]
+
+
+def _member(fields: Mapping[str, Any]) -> Member:
+    profile = Profile.model_construct(**fields["profile"])
+    return Member(UUID(fields["id"]), fields["path"], fields["kind"], fields["player"], profile)
 
 
 async def alerts_of(session: Session, experiment_id: UUID) -> Sequence[Alert]:

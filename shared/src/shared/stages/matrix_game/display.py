@@ -35,14 +35,14 @@ def summary(game: Game, member_id: UUID | None) -> dict[str, Json] | None:
     if game.status == "playing" or side is None:
         return None
     play = game.play(side)
-    scores = _scores(game, side)
+    totals = scores(game, side)
     return {
         "status": game.status,
         "is_dilemma": not any(violations(game.stage.payoffs)),
         "rounds": len(play.own),
         "counted_rounds": len(play.outcomes),
-        "points": scores["you"],
-        "opponent_points": scores["opponent"],
+        "points": totals["you"],
+        "opponent_points": totals["opponent"],
         "cooperation": measures.cooperation_rate(play),
         "opponent_cooperation": measures.cooperation_rate(play.mirrored),
         **_outcomes(play),
@@ -69,7 +69,7 @@ def public(game: Game, view: StageView) -> dict[str, Json]:
         "round": game.next_round if game.status == "playing" else None,
         **_horizon(game),
         "rounds": [_round(game, turn) for turn in turns],
-        "scores": _scores(game, own) if side is not None else None,
+        "scores": scores(game, own) if side is not None else None,
         "wants": None if game.status != "playing" else MESSAGE if game.is_talking else MOVE,
         "messages": [
             {"round": number, "you": mine, "opponent": theirs}
@@ -117,7 +117,8 @@ def _round(game: Game, turn: Turn) -> dict[str, Json]:
     }
 
 
-def _scores(game: Game, side: int) -> dict[str, Json]:
+def scores(game: Game, side: int) -> dict[str, Json]:
+    """The totals of this side and of its opponent."""
     payoffs = game.payoffs(side)
     counts = Counter(zip(game.actions[side], game.actions[1 - side], strict=True))
     points = [(counts[one, two], payoffs.of(one, two)) for one, two in OUTCOMES]

@@ -14,7 +14,7 @@ from shared.contracts.prompt_items import Character, PromptItems, StageContext, 
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
 from shared.stage import PAGE, Ask, Block, Column, Json, Member, Reporter, StageKind, StageView, Unanswered, heading
-from shared.stages.matrix_game import display, manner, play, prompts, protocol, rounds, script
+from shared.stages.matrix_game import display, manner, play, prompts, protocol, rounds, script, telling
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.game import (
     MESSAGE,
@@ -59,6 +59,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
     config_model = MatrixGameStage
     has_shared_asks = True
     reads_texts = True
+    tells_itself = True
     players = 2
     table = ROUNDS
 
@@ -250,6 +251,12 @@ class MatrixGame(StageKind[MatrixGameStage]):
 
     def reporter(self, stage_ids: Sequence[str]) -> Reporter:
         return GamesReporter(stage_ids)
+
+    def steps(self, stage: MatrixGameStage, view: StageView) -> Sequence[str]:
+        return [*telling.steps(game_of(stage, view), view)]
+
+    def outcome(self, stage: MatrixGameStage, view: StageView) -> str | None:
+        return telling.outcome(game_of(stage, view), view)
 
     def cells(self, stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
         given = answer if isinstance(answer, Mapping) else {}

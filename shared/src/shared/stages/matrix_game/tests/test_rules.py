@@ -1,6 +1,7 @@
 """The game as a stage: draws, moves, pages and what is kept from whom."""
 
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -16,6 +17,8 @@ from shared.stages.matrix_game.rounds import ROUNDS
 from shared.stages.matrix_game.rules import KIND
 
 ANA, BEN = UUID(int=1), UUID(int=2)
+TALK_THEN_MOVE = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2), (3, 3)]
+"""How many rounds both have spoken in, and moved in."""
 
 
 def member(member_id: UUID, player: Any = "agent", **fields: Any) -> Member:
@@ -252,6 +255,50 @@ def test_with_chat_both_speak_before_either_moves() -> None:
     assert KIND.next_asks(game, both) == [Ask(one, "round:1/move", "move") for one in (ANA, BEN)]
     after = talking(game, {ANA: ["Hi"], BEN: [""]}, "C", "D")
     assert KIND.next_asks(game, after)[0].key == "round:2/message"
+
+
+def test_whoever_looks_on_is_told_of_a_round_when_both_have_moved() -> None:
+    game = stage()
+
+    assert KIND.steps(game, view(game, "CD", "D")) == ["round 1: P1 cooperates, P2 defects (0:5)"]
+    assert KIND.outcome(game, view(game, "CD", "D")) is None
+    assert KIND.steps(game, view(game, "CDD", "DDC"))[1:] == [
+        "round 2: P1 defects, P2 defects (1:1)",
+        "round 3: P1 defects, P2 cooperates (5:0)",
+    ]
+    assert KIND.outcome(game, view(game, "CDD", "DDC")) == "P1 6, P2 6 after 3 rounds"
+
+
+def test_steps_are_only_ever_added_to() -> None:
+    game = stage(chat=True)
+    said = {ANA: ["Hello", "", "Again"], BEN: ["Well", "", "No"]}
+    views = [
+        talking(game, {one: words[:n] for one, words in said.items()}, "C" * m, "D" * m) for n, m in TALK_THEN_MOVE
+    ]
+
+    told = [[*KIND.steps(game, view)] for view in views]
+
+    assert told[1] == ['round 1: P1 says "Hello", P2 says "Well"']
+    assert told[3][2:] == ["round 2: nothing is said"]
+    assert all(len(after) == len(before) + 1 and after[:-1] == before for before, after in pairwise(told))
+
+
+def test_whoever_looks_on_is_told_why_there_is_no_result() -> None:
+    game = stage()
+    failed = replace(view(game, "C", "D"), state={"actions": ["C", "D"], "status": "failed"})
+    deserted = replace(failed, state={"actions": ["", ""], "status": "abandoned"})
+
+    assert KIND.outcome(game, failed) == "no result after 1 round: an action could not be read"
+    assert KIND.outcome(game, deserted) == "no result after 0 rounds: a player has left"
+
+
+def test_players_of_one_name_are_told_apart_by_their_seats() -> None:
+    game = stage()
+    twins = tuple(replace(one, profile=Profile(name="Fox")) for one in MEMBERS)
+
+    assert KIND.steps(game, view(game, "C", "D", members=twins)) == [
+        "round 1: Fox (a) cooperates, Fox (b) defects (0:5)"
+    ]
 
 
 def test_what_one_says_is_shown_to_the_other_only_when_both_have_spoken() -> None:
