@@ -15,6 +15,7 @@ from shared.db import asks
 from shared.db.members import end_member, lock_standing, sign_in
 from shared.db.session import Database
 from shared.exports import export
+from shared.importers.arena import read_agent
 from shared.stage import Ask
 from shared.stages import kind_of
 from tests.flows.drain import DrainLab
@@ -114,7 +115,7 @@ async def test_a_persona_plays_by_its_rule_with_the_mock(database: Database) -> 
     calls = await lab.rows("SELECT prompt FROM model_calls ORDER BY path")
     assert len(calls) == 6
     system = calls[0].prompt[0]["content"]
-    assert "You are a patient trader.\n\nYour goal: to be fair." in system
+    assert system.startswith("You are a patient trader.\n\nYour goal: to be fair.")
 
 
 async def test_a_prompt_shows_the_round_as_the_template_does(database: Database) -> None:
@@ -123,11 +124,44 @@ async def test_a_prompt_shows_the_round_as_the_template_does(database: Database)
 
     await lab.drain()
 
-    second = (await lab.rows("SELECT prompt FROM model_calls WHERE path LIKE '%round:2/%'"))[0].prompt[1]["content"]
-    parts = ["This is round 2 of a Prisoner's Dilemma", "PAYOFF MATRIX:", "HISTORY (last 10 rounds):", "SCORES: You: "]
-    places = [second.index(part) for part in [*parts, "Choose your action: "]]
-    assert places == sorted(places)
-    assert second.count("\nRound 1: You=") == 1
+    second = (await lab.rows("SELECT prompt FROM model_calls WHERE path LIKE '%round:2/%'"))[0].prompt
+    system, user = (message["content"] for message in second)
+    action, points = ("C", "3") if "You=C" in user else ("D", "5")
+    assert system.startswith("You are a player.\n\nYour goal: to win.\n\nYour reply is read by a program.")
+    assert user.partition("\n\n# Your reply\n\n")[0].splitlines() == [
+        "This is round 2 of a Prisoner's Dilemma that you play again and again with the same opponent.",
+        "",
+        "PAYOFF MATRIX:",
+        "- Both Cooperate (C,C): You get 3, opponent gets 3",
+        "- You Cooperate, Opponent Defects (C,D): You get 0, opponent gets 5",
+        "- You Defect, Opponent Cooperates (D,C): You get 5, opponent gets 0",
+        "- Both Defect (D,D): You get 1, opponent gets 1",
+        "",
+        "HISTORY (last 10 rounds):",
+        f"Round 1: You={action}, Opponent=C → You got {points}, Opponent got {'3' if action == 'C' else '0'}",
+        "",
+        f"SCORES: You: {points} | Opponent: {'3' if action == 'C' else '0'}",
+        "",
+        "Choose your action: give EXACTLY one character, either C or D, in the field `action`.",
+        "Say briefly in the field `reasoning` why.",
+    ]
+
+
+async def test_a_prompt_of_its_own_takes_the_place_of_the_character_in_a_game(database: Database) -> None:
+    file = "role: a player\ngoal: to win\nbackstory: You never lose.\nsystem_prompt: You are a machine.\n"
+    own = read_agent(file, "agent.yaml", "free").model_dump(mode="json", exclude_unset=True)
+    lab = DrainLab(database)
+    document = experiment(("free", "tft"), rounds=1).replace(
+        "{id: free, role: a player, goal: to win}", json.dumps(own)
+    )
+    await lab.start(document)
+
+    await lab.drain()
+
+    system, user = (one["content"] for one in (await lab.rows("SELECT prompt FROM model_calls"))[0].prompt)
+    assert system.startswith("You are a machine.\n\nYour reply is read by a program.")
+    assert "You never lose" not in system + user
+    assert user.startswith("This is round 1 of a Prisoner's Dilemma")
 
 
 async def test_two_models_play_simultaneously(database: Database) -> None:

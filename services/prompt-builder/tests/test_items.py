@@ -196,6 +196,16 @@ def test_parts_of_a_stage_can_be_switched_off(switch: str, lost: str) -> None:
     assert lost not in shown({**everything, switch: False}, answers=given)
 
 
+def test_headings_can_be_switched_off() -> None:
+    items = [{"type": "stage_context", "stage": "all", "heading": False}, {"type": "task", "heading": False}]
+
+    said = render(context(items)).messages[1].content
+
+    assert "The night bus." in said
+    assert "You are in a live conversation" in said
+    assert not any(heading in said for heading in ("# Earlier", "# Current", "[Stage:", "# Your task"))
+
+
 def test_additional_information_is_shown_on_demand() -> None:
     item = {"type": "stage_context", "stage": "before"}
 
@@ -405,6 +415,15 @@ def test_a_character_is_role_backstory_and_goal() -> None:
     said = render(replace(page, agent=page.agent.model_copy(update=trader))).messages[0].content
 
     assert "You are a patient trader. You learned it from your mother.\n\nYour goal: to be fair." in said
+
+
+def test_guards_come_after_the_character_that_a_prompt_begins_with() -> None:
+    items = [{"type": "character"}, {"type": "persona_context"}, {"type": "task"}]
+
+    said = render(context(items)).messages[0].content
+
+    places = [said.index(part) for part in ("You are ", "Your reply is read by a program", "This is private")]
+    assert places == sorted(places)
 
 
 def test_a_character_without_role_and_backstory_is_name_and_text() -> None:

@@ -39,6 +39,7 @@ _PRIVATE: Final = (
 _MEDIATOR_PRIVATE: Final = "How you are to act. This is private: nobody in the conversation can see it."
 _EARLIER: Final = "# Earlier stages\n\nThese are over. You can look back at them, but nothing in them can be changed."
 _ONE_EARLIER: Final = "# An earlier stage\n\nIt is over. You can look back at it, but nothing in it can be changed."
+_TASK: Final = "# Your task"
 _CURRENT: Final = "# Current stage\n\nYou are here now."
 
 
@@ -92,7 +93,8 @@ def _one(page: Page, item: Item, path: str) -> Iterator[str]:
         yield from _stages(page, item)
     else:
         view = context.view(context.stage)
-        yield f"# Your task\n\n{kind_of(context.stage).task(context.stage, ask_of(context), view)}"
+        task = kind_of(context.stage).task(context.stage, ask_of(context), view)
+        yield f"{_TASK}\n\n{task}" if item.heading else task
 
 
 def _is_shown(page: Page, item: Item) -> bool:
@@ -172,7 +174,7 @@ def _sentence(text: str) -> str:
 def _stages(page: Page, item: StageContext) -> Iterator[str]:
     *earlier, current = page.context.stages
     if item.stage == ALL_STAGES:
-        if earlier:
+        if earlier and item.heading:
             yield _EARLIER
         for stage in earlier:
             yield from _shown(page, stage, item, with_answers=item.answers)
@@ -180,20 +182,23 @@ def _stages(page: Page, item: StageContext) -> Iterator[str]:
         yield from _one_earlier(page, item, earlier)
         return
     # What is asked now is shown as it is asked.
-    yield _CURRENT
+    if item.heading:
+        yield _CURRENT
     yield from _shown(page, current, item, with_answers=False)
 
 
 def _one_earlier(page: Page, item: StageContext, earlier: Iterable[StageConfig]) -> Iterator[str]:
     for stage in earlier:
         if stage.id == item.stage:
-            yield _ONE_EARLIER
+            if item.heading:
+                yield _ONE_EARLIER
             yield from _shown(page, stage, item, with_answers=item.answers)
 
 
 def _shown(page: Page, stage: StageConfig, item: StageContext, *, with_answers: bool) -> Iterator[str]:
     """A stage with its name and what the item wants of it."""
-    yield f"[Stage: {stage.title}]"
+    if item.heading:
+        yield f"[Stage: {stage.title}]"
     if item.text:
         yield stage.description.strip()
     if item.info and stage.info.strip():

@@ -27,7 +27,7 @@ from shared.contracts.models import (
     ChatMessage,
     Hint,
 )
-from shared.contracts.prompt_items import Group, Item, PromptItems, StageContext, Task, TextItem
+from shared.contracts.prompt_items import Character, Group, Item, PromptItems, StageContext, Task, TextItem
 from shared.contracts.prompts import Prompt, fingerprint
 from shared.db.context import PromptContext
 from shared.errors import NotFound
@@ -116,9 +116,9 @@ def tokens_of(messages: Messages) -> int:
 
 
 def _messages(page: Page, items: PromptItems, reply: ReplyFormat) -> Messages:
-    """What comes before the first stage or task is said by the system, with the guards after its opening texts."""
+    """What comes before the first stage or task is said by the system, with the guards after what it opens with."""
     paragraphs = written(page, items)
-    opening = _count(takewhile(bool, (isinstance(item, TextItem) for item in items)))
+    opening = _count(takewhile(bool, (isinstance(item, TextItem | Character) for item in items)))
     before = _count(takewhile(bool, map(_is_about_the_agent, items)))
     system = [*chain(*paragraphs[:opening]), _USE, _UNTRUSTED, *chain(*paragraphs[opening:before])]
     user = [*chain(*paragraphs[before:]), f"# Your reply\n\n{reply.instruction}"]

@@ -61,12 +61,16 @@ class StageContext(_Item):
     """With the content of the stage: its lines, its questions, what was said in it."""
     answers: bool = True
     """Stages that are over are shown with the answers given there, as far as the agent may see them."""
+    heading: bool = True
+    """With a line above it that says where the agent is, and the stage's name."""
 
 
 class Task(_Item):
     """What the kind of the stage tells an agent to do."""
 
     type: Literal["task"] = "task"
+    heading: bool = True
+    """With a line above it that says that this is the task."""
 
 
 class Shuffle(BaseModel):

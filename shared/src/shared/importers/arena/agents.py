@@ -45,8 +45,8 @@ def persona_of(agent: AgentFile, persona_id: str) -> Persona:
     if agent.name or agent.emoji:
         fields["profile"] = {"name": agent.name, "avatar": agent.emoji}
     if agent.system_prompt:
-        items = [{"type": "text", "text": agent.system_prompt}, {"type": "stage_context"}, {"type": "task"}]
-        fields["prompts"] = {_GAME: items}
+        round_prompt = [{"type": "stage_context", "heading": False}, {"type": "task", "heading": False}]
+        fields["prompts"] = {_GAME: [{"type": "text", "text": agent.system_prompt}, *round_prompt]}
     return Persona.model_validate(fields)
 
 

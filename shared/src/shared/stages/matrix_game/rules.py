@@ -122,7 +122,8 @@ class MatrixGame(StageKind[MatrixGameStage]):
         return "\n".join([*prompts.aim(stage.goal_framing), prompts.instruction(labels)])
 
     def default_prompt(self, stage: MatrixGameStage) -> PromptItems:
-        return (Character(), StageContext(), Task())
+        """Nothing but what the published templates show: a name of the stage could tell what is studied."""
+        return (Character(), StageContext(heading=False), Task(heading=False))
 
     def check_answer(self, stage: MatrixGameStage, ask: Ask, answer: Json, view: StageView) -> Json:
         """A move as it is stored: the letter that was chosen, and whether it is to cooperate.
