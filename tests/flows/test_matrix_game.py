@@ -298,6 +298,20 @@ async def test_pairs_that_are_added_or_moved_leave_the_others_as_they_are(databa
     assert len({actions for seat, actions in found.items() if seat.startswith("chance-") and seat.endswith("m1")}) == 4
 
 
+async def test_an_arm_has_the_personas_of_its_own_pair_and_no_others(database: Database) -> None:
+    lab = DrainLab(database)
+    document = experiment().replace("cohorts:\n", "pairings: {stage: game, round_robin: [tft, alld, free]}\n")
+
+    await lab.start(document)
+
+    arms = await lab.rows("SELECT id, resolved -> 'personas' AS personas FROM treatments ORDER BY id")
+    assert {row.id: set(row.personas) for row in arms} == {
+        "alld-vs-free": {"alld", "free"},
+        "tft-vs-alld": {"alld", "tft"},
+        "tft-vs-free": {"free", "tft"},
+    }
+
+
 async def test_draws_are_kept_and_no_seed_is_shown(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(
@@ -354,11 +368,11 @@ async def test_the_table_of_rounds_gives_the_measures(database: Database, tmp_pa
     experiment_id = await lab.start(experiment(("tft", "alld"), ("chance", "tft"), count=2))
     await lab.drain()
 
-    manifest = await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
+    written = await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
     with (tmp_path / "rounds.csv").open() as lines:
         games = games_from(with_pairs(csv.DictReader(lines)))
 
-    assert manifest["rows"]["rounds.csv"] == 200
+    assert written.manifest["rows"]["rounds.csv"] == 200
     assert [(game.pair, game.replicate) for game in games] == [
         ("chance vs tft, default, game", 0),
         ("chance vs tft, default, game", 1),

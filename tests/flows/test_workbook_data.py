@@ -243,7 +243,7 @@ async def test_data_are_exported_although_a_format_cannot_have_its_own_files(
     changed = experiment.model_copy(update={"source": Source(format="workbook")})
     experiment_id = await lab.start(changed.model_dump_json())
 
-    manifest = await export(database, experiment_id, tmp_path, lab.clock.now())
+    manifest = (await export(database, experiment_id, tmp_path, lab.clock.now())).manifest
 
     assert "does not say" in manifest["not_written"]["workbook"]
     assert manifest["rows"]["participants.csv"] == 3

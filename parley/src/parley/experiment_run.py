@@ -17,7 +17,7 @@ from parley.screen import Screen, conversation_line, progress_line
 from shared.db import experiments
 from shared.db.following import Failed, failed_members, open_seats, others_running
 from shared.errors import InvalidInput
-from shared.exports import conversations, export, reports
+from shared.exports import conversations, export
 from shared.stages import kind_of
 
 FINISHED: Final = 0
@@ -136,15 +136,14 @@ class ExperimentRun:
             )
 
     async def _concluded(self, run: Run, ending: Ending, seconds: float) -> int:
-        await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
+        written = await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
         async with self._database.transaction() as session:
             failed = await failed_members(session, run.experiment_id)
             talks = [row async for row in conversations(session, run.experiment_id)]
-            found = await reports(session, run.experiment_id)
         self._say_how_it_ended(ending, failed, seconds)
         for talk in talks:
             self._screen.notice(conversation_line(talk))
-        for report in found:
+        for report in written.reports:
             self._screen.notice("\n".join(report.lines))
         self._screen.notice(f"The data are in {run.folder}{os.sep}", style="bold")
         if ending.stuck:

@@ -157,8 +157,12 @@ async def _store_treatments(
     session: Session, experiment_id: UUID, experiment: Experiment, plan: Sequence[CohortAssignment]
 ) -> dict[str, Resolved]:
     levels = {treatment.id: treatment for treatment in experiment.treatments}
+    # Each arm with its own personas only: a tournament has an arm for every pair.
+    present: dict[str, set[str]] = {}
+    for cohort in plan:
+        present.setdefault(_arm(cohort), set()).update(cohort.persona_ids)
     designs = {
-        arm: resolve(experiment, None if arm == NO_TREATMENT else arm) for arm in {_arm(cohort) for cohort in plan}
+        arm: resolve(experiment, None if arm == NO_TREATMENT else arm, personas=ids) for arm, ids in present.items()
     }
     await session.connection.execute(
         insert(tables.treatments),

@@ -33,6 +33,12 @@ class CohortAssignment:
     seats: tuple[SeatAssignment, ...]
     mediators: tuple[MediatorAssignment, ...]
 
+    @property
+    def persona_ids(self) -> set[str]:
+        """The personas that are there."""
+        seated = {seat.persona_id for seat in self.seats if seat.persona_id is not None}
+        return seated | {mediator.persona_id for mediator in self.mediators}
+
 
 def allocate(experiment: Experiment) -> list[CohortAssignment]:
     """Every cohort of the experiment, in the order of the file; the same file and seed give the same draw.

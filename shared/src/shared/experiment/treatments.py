@@ -1,6 +1,6 @@
 """What a treatment makes of an experiment: its stages in their order, its personas, its variables. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -40,8 +40,10 @@ class Resolved(BaseModel):
         return tuple(stage.id for stage in self.stages)
 
 
-def resolve(experiment: Experiment, treatment_id: str | None) -> Resolved:
+def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Container[str] | None = None) -> Resolved:
     """The experiment under one of its treatments, or as it stands when `treatment_id` is None.
+
+    personas: the ids of those who are there; None: all.
 
     Raises:
         NotFound: the experiment has no such treatment.
@@ -52,11 +54,12 @@ def resolve(experiment: Experiment, treatment_id: str | None) -> Resolved:
         read_stage(texts.fill(stage_fields(stage, treatment), values))
         for stage in in_order(experiment.stages, treatment)
     ]
-    personas = [Persona.model_validate(filled_persona(persona, treatment, values)) for persona in experiment.personas]
+    present = [one for one in experiment.personas if personas is None or one.id in personas]
+    filled = [Persona.model_validate(filled_persona(persona, treatment, values)) for persona in present]
     return Resolved(
         treatment_id=treatment_id,
         stages=tuple(stages),
-        personas={persona.id: persona for persona in personas},
+        personas={persona.id: persona for persona in filled},
         variables=values,
     )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
@@ -30,6 +31,14 @@ _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], It
 """A file, its columns, the rows it is made from, and the lines that each of them comes to."""
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written: the manifest, a file of its own, and what the tables were found to come to."""
+
+    manifest: Mapping[str, Any]
+    reports: Sequence[Report]
+
+
 async def export(
     database: Database,
     experiment_id: UUID,
@@ -37,8 +46,8 @@ async def export(
     now: datetime,
     *,
     formats: Iterable[str] = ("json", "csv"),
-) -> dict[str, Any]:
-    """Write the data of an experiment into `folder`, all of one moment; returns the manifest, which is written too.
+) -> Written:
+    """Write the data of an experiment into `folder`, all of one moment.
 
     `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced. An experiment that was made
     from another format has the data files of that format, too, in a folder named after it.
@@ -48,6 +57,7 @@ async def export(
     """
     wanted = frozenset(formats)
     counts: dict[str, int] = {}
+    found: list[Report] = []
     with TemporaryDirectory(prefix="parley-data-") as scratch:
         async with reads.snapshot(database) as session:
             experiment = await reads.experiment(session, experiment_id)
@@ -59,14 +69,15 @@ async def export(
             if "csv" in wanted:
                 reporters = await _reporters(session, experiment.id)
                 counts.update(await _write_tables(session, experiment, folder, reporters))
-                for reporter in reporters.values():
-                    counts.update(_write_report(reporter.report(), folder))
+                found = _reports_of(reporters.values())
+                for report in found:
+                    counts.update(_write_report(report, folder))
         manifest = _manifest(experiment, counts, now)
         if origin is not None:
             manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
     with whole_file(folder / "manifest.json") as target:
         target.write(as_indented_json(manifest))
-    return manifest
+    return Written(manifest, found)
 
 
 def _write_origin(
@@ -172,7 +183,11 @@ async def reports(session: Session, experiment_id: UUID) -> list[Report]:
         if table in reporters:
             async for row in reads.cohort_stages(session, experiment_id, [*stage_ids]):
                 reporters[table].add([*rows.own_rows(row, arms)])
-    return [report for reporter in reporters.values() if (report := reporter.report()) is not None]
+    return _reports_of(reporters.values())
+
+
+def _reports_of(reporters: Iterable[Reporter]) -> list[Report]:
+    return [report for reporter in reporters if (report := reporter.report()) is not None]
 
 
 async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Reporter]:
@@ -186,10 +201,8 @@ async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Repor
     return found
 
 
-def _write_report(report: Report | None, folder: Path) -> Iterator[tuple[str, int]]:
+def _write_report(report: Report, folder: Path) -> Iterator[tuple[str, int]]:
     """Writes the files of the report; yields those that have rows, with their number."""
-    if report is None:
-        return
     for table in report.tables:
         with csv_file(folder / f"{table.name}.csv", table.columns) as write:
             for row in table.rows:
