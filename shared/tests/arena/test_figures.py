@@ -76,6 +76,13 @@ def test_a_leaderboard_names_its_convention() -> None:
     assert found[1].split() == ["1.", "alld", "508.00"]
 
 
+def test_a_leaderboard_of_players_who_met_different_numbers_of_others_says_so() -> None:
+    found = list(leaderboard_lines([Standing(1, "tft", 90.0, 3), Standing(2, "person", 60.0, 1)], "without self-play"))
+
+    assert [line.split()[-3:] for line in found[1:3]] == [["of", "3", "pairings"], ["of", "1", "pairings"]]
+    assert "compare these scores with care" in found[-1]
+
+
 def test_the_heat_map_in_the_terminal_has_all_rates_in_columns_of_one_width() -> None:
     found = list(heat_map_lines({("a", "b"): 1.0, ("b", "a"): 0.255, ("bb", "a"): 0.0}))
     assert len({len(line) for line in found[1:4]}) == 1

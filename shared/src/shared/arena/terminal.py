@@ -12,8 +12,12 @@ def leaderboard_lines(found: Sequence[Standing], convention: Convention) -> Iter
     """One line for each player, under one that names the convention."""
     yield f"Leaderboard, {convention}: {CONVENTIONS[convention]}"
     width = max((len(standing.player) for standing in found), default=0)
+    is_even = len({standing.pairings for standing in found}) <= 1
     for standing in found:
-        yield f"{standing.rank:>3}. {standing.player:<{width}}  {standing.score:>10.2f}"
+        weight = "" if is_even else f"  of {standing.pairings} pairings"
+        yield f"{standing.rank:>3}. {standing.player:<{width}}  {standing.score:>10.2f}{weight}"
+    if not is_even:
+        yield "     Not all met the same number of opponents: compare these scores with care."
 
 
 def heat_map_lines(rates: Mapping[tuple[str, str], float]) -> Iterator[str]:
