@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.arena.games import games_from, measures_of, with_pairs
+from shared.arena.games import Pairing, games_from, measures_of, with_pairs
 from shared.arena.summaries import cautions
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import asks
@@ -370,18 +370,18 @@ async def test_the_table_of_rounds_gives_the_measures(database: Database, tmp_pa
 
     written = await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
     with (tmp_path / "rounds.csv").open() as lines:
-        games = games_from(with_pairs(csv.DictReader(lines)))
+        games = games_from(with_pairs(csv.DictReader(lines), Pairing()))
 
     assert written.manifest["rows"]["rounds.csv"] == 200
     assert [(game.pair, game.replicate) for game in games] == [
-        ("chance vs tft, default, game", 0),
-        ("chance vs tft, default, game", 1),
-        ("tft vs alld, default, game", 0),
-        ("tft vs alld, default, game", 1),
+        ("chance vs tft", 0),
+        ("chance vs tft", 1),
+        ("tft vs alld", 0),
+        ("tft vs alld", 1),
     ]
     found = measures_of(games[-1])
     assert (found["points_a"], found["points_b"], found["retaliation_a"]) == (49, 54, 1.0)
-    assert [caution.subject for caution in cautions(games)] == ["tft vs alld, default, game"]
+    assert [caution.subject for caution in cautions(games)] == ["tft vs alld"]
 
 
 async def test_what_could_not_be_read_is_flagged_in_the_table_of_rounds(database: Database, tmp_path: Path) -> None:

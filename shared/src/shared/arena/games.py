@@ -14,28 +14,6 @@ Value = float | int | bool | None
 Side = Literal["a", "b"]
 SIDES: Final[tuple[Side, Side]] = ("a", "b")
 
-ROUND_COLUMNS: Final = (
-    "pair",
-    "replicate",
-    "player_a",
-    "player_b",
-    "round",
-    "action_a",
-    "action_b",
-    "points_a",
-    "points_b",
-    "flag_a",
-    "flag_b",
-    "signal_a",
-    "signal_b",
-    "violations_a",
-    "violations_b",
-)
-"""The columns that are read; a table may have more. `flag` is empty for an action that the player really gave, else it
-says what stands in its place. A round without actions does not count. The columns from `flag_a` on may be missing.
-"""
-
-
 _RATE: Final = (0.0, 1.0)
 _COUNT: Final = (0.0, inf)
 _ANY: Final = (-inf, inf)
@@ -132,21 +110,41 @@ def _order(side: Side) -> tuple[int, int]:
     return (0, 1) if side == "a" else (1, 0)
 
 
-def with_pairs(rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of the lab's own `rounds.csv` with the pair and the replicate of each game.
+class Pairing:
+    """Says which pair a game belongs to, and which of its replicates it is: its games in the order in which they come.
 
-    A pair is who plays whom in which arm and stage; its cohorts, in the order in which they come, are the replicates.
+    A pair is who plays whom; its arm and its stage are told where they tell more than that.
     """
-    replicates: dict[str, dict[str, int]] = {}
+
+    def __init__(self, *, tells_stages: bool = False) -> None:
+        """tells_stages: the games are of several stages."""
+        self._tells_stages = tells_stages
+        self._games: dict[str, dict[tuple[str, str], int]] = {}
+
+    def of(self, row: Mapping[str, Any]) -> tuple[str, int]:
+        """The pair and the replicate, of any row of the game."""
+        treatment, stage = str(row.get("treatment") or ""), str(row.get("stage") or "")
+        cell = treatment.removeprefix(f"{row['player_a']}-vs-{row['player_b']}").removeprefix("-")
+        arm = "" if cell == "default" else cell
+        players = f"{row['player_a']} vs {row['player_b']}"
+        pair = ", ".join(part for part in (players, arm, stage if self._tells_stages else "") if part)
+        of_pair = self._games.setdefault(pair, {})
+        return pair, of_pair.setdefault((str(row.get("cohort_path")), stage), len(of_pair))
+
+
+def with_pairs(rows: Iterable[Mapping[str, Any]], pairing: Pairing) -> Iterator[dict[str, Any]]:
+    """Rows of the lab's own `rounds.csv` with the pair and the replicate of each game."""
     for row in rows:
-        names = f"{row.get('player_a') or ''} vs {row.get('player_b') or ''}"
-        pair = ", ".join(str(part) for part in (names, row.get("treatment"), row.get("stage")) if part)
-        of_pair = replicates.setdefault(pair, {})
-        yield {**row, "pair": pair, "replicate": of_pair.setdefault(str(row.get("cohort_path")), len(of_pair))}
+        pair, replicate = pairing.of(row)
+        yield {**row, "pair": pair, "replicate": replicate}
 
 
 def games_from(rows: Iterable[Mapping[str, Any]]) -> list[Game]:
     """The games in a table of rounds, rows in any order, values as in JSON or as text as in CSV; by pair and replicate.
+
+    Read are the columns `pair`, `replicate`, `round` and, for both sides (`_a`, `_b`), `player`, `action` and `points`;
+    where they are there also `flag`, `signal` and `violations`. A flag is empty for an action that the player really
+    gave, else it says what stands in its place. A round without actions does not count.
 
     Raises:
         InvalidInput: with every cell that cannot be read, a missing round, a round that is there twice.

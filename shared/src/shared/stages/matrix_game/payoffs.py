@@ -43,11 +43,6 @@ class Payoffs(Document):
         return Payoffs(CC=self.CC[::-1], CD=self.DC[::-1], DC=self.CD[::-1], DD=self.DD[::-1])
 
 
-def prisoners_dilemma(temptation: Points, reward: Points, punishment: Points, sucker: Points) -> Payoffs:
-    """The symmetric game with these four payoffs, whether or not they make a dilemma."""
-    return Payoffs(CC=(reward, reward), CD=(sucker, temptation), DC=(temptation, sucker), DD=(punishment, punishment))
-
-
 def violations(payoffs: Payoffs) -> Iterator[Problem]:
     """Why this is no Prisoner's Dilemma: nothing when it is one. `where` is relative to the payoffs.
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Final
 
 from shared.arena.figures import bars, heat_map, lines
-from shared.arena.games import Game, games_from, measures_of
+from shared.arena.games import Game, Pairing, games_from, measures_of, with_pairs
 from shared.arena.intervals import Estimate
 from shared.arena.standings import CONVENTIONS, cooperation_rates, scores, standings
 from shared.arena.summaries import Chart, by_pair, cautions, chart, experiment_estimates, pair_estimates
@@ -25,31 +25,19 @@ class GamesReporter(Reporter):
     """Games that came to their end are measured; those that failed or were abandoned are counted, and said."""
 
     def __init__(self, stage_ids: Sequence[str]) -> None:
-        self._tells_stages = len(stage_ids) > 1
+        self._pairing = Pairing(tells_stages=len(stage_ids) > 1)
         self._games: list[tuple[Row, Game]] = []
-        self._replicates: Counter[str] = Counter()
         self._without_result: Counter[str] = Counter()
 
     def add(self, rows: Sequence[Row]) -> None:
         if not rows:
             return
-        first = rows[0]
-        pair = self._pair(first)
-        replicate = self._replicates[pair]
-        self._replicates[pair] += 1
-        if first["status"] != "over":
-            self._without_result[pair] += 1
+        placed = [*with_pairs(rows, self._pairing)]
+        if placed[0]["status"] != "over":
+            self._without_result[placed[0]["pair"]] += 1
             return
-        placed = [{**row, "pair": pair, "replicate": replicate} for row in rows]
         where = {column: placed[0].get(column) for column in _WHERE}
         self._games.append((where, games_from(placed)[0]))
-
-    def _pair(self, row: Row) -> str:
-        """Who plays whom; the arm and the stage where they tell more than that."""
-        treatment = str(row.get("treatment") or "")
-        cell = treatment.removeprefix(f"{row['player_a']}-vs-{row['player_b']}").removeprefix("-")
-        parts = [f"{row['player_a']} vs {row['player_b']}", "" if cell == "default" else cell]
-        return ", ".join(part for part in [*parts, str(row["stage"]) if self._tells_stages else ""] if part)
 
     def report(self) -> Report | None:
         games = [game for _, game in self._games]

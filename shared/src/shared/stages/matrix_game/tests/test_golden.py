@@ -9,9 +9,10 @@ from shared import seeds
 from shared.arena.games import Game, Round, measures_of
 from shared.arena.standings import Convention, cooperation_rates, pairings, scores, standings
 from shared.arena.summaries import chart
-from shared.stages.matrix_game.payoffs import Payoffs, prisoners_dilemma
+from shared.stages.matrix_game.payoffs import Payoffs
 from shared.stages.matrix_game.play import play
 from shared.stages.matrix_game.policies import PersonaType, Policy, Rule, luck, persona_rule, rule_of
+from shared.testing.dilemmas import prisoners_dilemma
 
 PAYOFFS = Payoffs()
 FIELD = ("ALLC", "ALLD", "TFT", "GRIM", "WSLS")

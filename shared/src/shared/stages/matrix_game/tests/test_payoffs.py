@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from shared.stages.matrix_game.payoffs import Payoffs, prisoners_dilemma, violations, written
+from shared.stages.matrix_game.payoffs import Payoffs, violations, written
+from shared.testing.dilemmas import prisoners_dilemma
 
 
 @pytest.mark.parametrize("payoffs", [(5, 3, 1, 0), (50, 30, 10, 0), (5.5, 3, 1, -2)])

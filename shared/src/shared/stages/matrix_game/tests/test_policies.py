@@ -6,7 +6,7 @@ from itertools import product, repeat
 import pytest
 from pydantic import ValidationError
 
-from shared.stages.matrix_game.payoffs import Payoffs, prisoners_dilemma
+from shared.stages.matrix_game.payoffs import Payoffs
 from shared.stages.matrix_game.policies import (
     Policy,
     Rule,
@@ -15,6 +15,7 @@ from shared.stages.matrix_game.policies import (
     persona_rule,
     rule_of,
 )
+from shared.testing.dilemmas import prisoners_dilemma
 
 PAYOFFS = Payoffs()
 LENGTH = 10
