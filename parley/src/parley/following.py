@@ -32,7 +32,9 @@ PROGRESS_SECONDS: Final = 0.5
 PLAIN_PROGRESS_SECONDS: Final = 5.0
 """How often the state is shown, where it moves and where every time is one more line."""
 MOST_OF_THE_TIME: Final = 10
-"""Following a large run takes at most about one part in so many of the time."""
+"""Following a large run takes about one part in so many of the time."""
+LONGEST_REST_SECONDS: Final = 2.0
+"""A look takes long in a busy lab, too, where it costs little."""
 STUCK_LOOK_SECONDS: Final = 1.0
 STUCK_LOOKS: Final = 3
 """A run in which nothing happens is stuck when that many looks in a row, so far apart, find the same."""
@@ -107,15 +109,16 @@ class Follower:
                 await asyncio.sleep(PLAIN_PROGRESS_SECONDS)
 
     async def _rest(self, seconds: float) -> None:
-        """Wait until the next look is due, or the run is over: in a busy lab, a look takes long that costs little."""
-        due_at = self._monotonic() + seconds
-        await asyncio.sleep(LOOK_SECONDS)
-        while self._monotonic() < due_at:
+        """Wait until the next look is due, or the run is over: counts are then made anew, however dear they were."""
+        due_at = self._monotonic() + min(seconds, LONGEST_REST_SECONDS)
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
             async with self._database.transaction() as session:
                 if await has_ended(session, self._experiment_id):
                     self._progress_due_at = 0.0
                     return
-            await asyncio.sleep(LOOK_SECONDS)
+            if self._monotonic() >= due_at:
+                return
 
     async def _look(self) -> Ending | None:
         """The state is read before the events: those of an ended run are then all there."""
