@@ -67,7 +67,7 @@ export UV_SYSTEM_CERTS ?= 1
 define install
 	@awk '/^[a-z]/ { keep = /^uv==/ } keep' $(2) > $(1)/uv.lock
 	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)/uv.lock
-	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --require-hashes --requirement $(2) \
+	@$(1)/bin/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --require-hashes --requirement $(2) \
 		|| { echo "uv could not install $(2); trying pip ..." \
 		&& $(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(2); }
 	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --no-deps --no-build-isolation $(MEMBERS:%=--editable %)

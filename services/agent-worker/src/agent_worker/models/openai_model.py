@@ -66,6 +66,11 @@ class OpenAIModel:
         self._endpoints = endpoints
         self._resolver = resolver
         self._clients: dict[str, list[_Client]] = {}
+        # One for all clients, since reading the certificates takes 30 ms; and the first client at once, because a good
+        # deal is imported for it, better before than while somebody waits for a reply.
+        self._tls = _HTTP.create_ssl_context()
+        if self._base_url is not None:
+            self._free_client(self._base_url)
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         base_url = request.settings.base_url or self._base_url
@@ -128,7 +133,7 @@ class OpenAIModel:
         # Only connecting has a time-out: the whole call has one in `reply`, which a dripping answer cannot stretch.
         timeout = openai.Timeout(None, connect=_CONNECT_TIMEOUT_SECONDS)
         # A redirect would carry the key, and the call, to where nobody has looked.
-        options = {"limits": limits, "timeout": timeout, "follow_redirects": False}
+        options = {"limits": limits, "timeout": timeout, "follow_redirects": False, "verify": self._tls}
         if not self._endpoints.is_open:
             # A proxy of the environment would connect for us, to where it likes.
             options |= {"transport": self._guarded(base_url, limits), "trust_env": False}
@@ -142,7 +147,7 @@ class OpenAIModel:
 
     def _guarded(self, base_url: str, limits: Any) -> GuardedTransport:
         return GuardedTransport(
-            _HTTP.AsyncHTTPTransport(limits=limits),
+            _HTTP.AsyncHTTPTransport(limits=limits, verify=self._tls),
             endpoints=self._endpoints,
             vendor=self._vendor,
             base_url=base_url,
