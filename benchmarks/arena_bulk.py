@@ -22,7 +22,6 @@ from uuid import UUID, uuid4, uuid5
 import orjson
 import psycopg
 import uvloop
-from sqlalchemy import insert
 
 # The folder is no installed package; the processes started from here find it by their working directory.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -86,11 +85,11 @@ async def prepared(database_url: str, games: int) -> UUID:
     """An experiment without its cohorts, for the floor."""
     database, now, owner_id = connect(database_url), datetime.now(UTC), uuid4()
     async with database.transaction() as session:
-        await session.connection.execute(insert(tables.experimenters).values(id=owner_id, name="floor", created_at=now))
+        await session.insert(tables.experimenters, [{"id": owner_id, "name": "floor", "created_at": now}])
         experiment = load(document(games), "games.json")
         experiment_id = await experiments.create(session, owner_id, experiment, now)
         arm = {"experiment_id": experiment_id, "id": "gtft-vs-chance", "levels": {}, "resolved": {}}
-        await session.connection.execute(insert(tables.treatments).values(arm))
+        await session.insert(tables.treatments, [arm])
     await database.close()
     return experiment_id
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from shared.db.session import Database
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
@@ -84,7 +85,7 @@ async def expected_data(_kept: dict[str, dict[str, list[Any]]], shared_database:
     """What the deliberation gives when nothing goes wrong."""
     if not _kept:
         async with shared_database.transaction() as session:
-            await session.connection.exec_driver_sql("TRUNCATE experiments, experimenters CASCADE")
+            await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
         lab = DrainLab(shared_database)
         await lab.start(DELIBERATION)
         await lab.drain()

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from shared.db.session import Database
 from tests.faults.test_kill import KILLED, data_of, run_lab, started
@@ -19,7 +20,7 @@ async def undisturbed(database: Database, document: str) -> dict[str, list[Any]]
     await lab.drain()
     data = await the_data(lab)
     async with database.transaction() as session:
-        await session.connection.exec_driver_sql("TRUNCATE experiments, experimenters CASCADE")
+        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
     return data
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import httpx2
-from sqlalchemy import insert, text
+from sqlalchemy import text
 
 from agent_worker.models import Model, build_models
 from agent_worker.prompts import PromptClient
@@ -74,9 +74,8 @@ class DrainLab:
         owner_id = uuid4()
         experiment = load(document, "test.yaml")
         async with self.database.transaction() as session:
-            await session.connection.execute(
-                insert(tables.experimenters).values(id=owner_id, name=str(owner_id), created_at=self.clock.now())
-            )
+            owner = {"id": owner_id, "name": str(owner_id), "created_at": self.clock.now()}
+            await session.insert(tables.experimenters, [owner])
             experiment_id = await experiments.create(session, owner_id, experiment, self.clock.now())
         async with self.database.transaction() as session:
             await experiments.start(session, experiment_id, self.clock.now())

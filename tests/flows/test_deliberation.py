@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.steps import take_step
@@ -106,7 +107,7 @@ async def test_shuffled_and_doubled_hints_change_nothing_in_the_data(database: D
     expected = await the_data(plain)
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
     await wild.start(DELIBERATION)
 
@@ -136,7 +137,7 @@ async def test_another_seed_gives_other_data(database: Database) -> None:
     await lab.drain()
     first = await the_data(lab)
     async with database.transaction() as session:
-        await session.connection.exec_driver_sql("TRUNCATE experiments, experimenters CASCADE")
+        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
 
     await lab.start(DELIBERATION.replace("seed: 11", "seed: 12"))
     await lab.drain()

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from shared.arena.games import Pairing, games_from, measures_of, with_pairs
 from shared.arena.summaries import cautions
@@ -287,7 +288,7 @@ async def test_pairs_that_are_added_or_moved_leave_the_others_as_they_are(databa
     expected = await moves(few)
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     many = DrainLab(database)
 
     await many.start(experiment(("allc", "chance"), *reversed(pairs), rounds=20, count=2))
@@ -438,7 +439,7 @@ async def test_shuffled_and_doubled_hints_change_no_move_and_no_message(database
     expected = await everything(plain)
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
 
     await wild.start(document)

@@ -87,7 +87,7 @@ async def test_shuffled_and_doubled_hints_change_no_answer_and_no_prompt(databas
     expected = await data(plain), await prompts(plain)
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
 
     await wild.start(GAME)

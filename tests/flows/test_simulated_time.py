@@ -1,5 +1,7 @@
 """Pace `fast` among agents: how long anything really took does not show in the data."""
 
+from sqlalchemy import text
+
 from shared.db.session import Database
 from tests.flows.drain import DrainLab
 
@@ -27,7 +29,7 @@ async def test_a_worker_that_is_away_for_long_does_not_end_a_conversation_by_its
     await lab.drain()
     expected = await the_messages(lab)
     async with database.transaction() as session:
-        await session.connection.exec_driver_sql("TRUNCATE experiments, experimenters CASCADE")
+        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
     slow = DrainLab(database)
     await slow.start(CHAT)
 

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
@@ -139,7 +140,7 @@ async def test_shuffled_and_doubled_hints_change_nothing_in_the_data(database: D
     expected = await the_data(plain)
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     wild = DrainLab(database, deliveries=2, together=8, rng=Random(seed))
 
     await wild.start(PAGE.format(ask=ask))

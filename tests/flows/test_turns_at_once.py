@@ -8,6 +8,7 @@ from random import Random
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from shared.db.conversation import post_message
 from shared.db.session import Database
@@ -130,7 +131,7 @@ async def test_shuffled_and_doubled_hints_change_nothing_whoever_speaks_when(
     await plain.drain()
     expected = await the_data(plain)
     async with database.transaction() as session:
-        await session.connection.exec_driver_sql("TRUNCATE experiments, experimenters CASCADE")
+        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
     wild = DrainLab(database, deliveries=2, together=6, rng=Random(seed))
     await wild.start(TALK.format(talk=talk))
 

@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx2
 import orjson
 import pytest
+from sqlalchemy import text
 
 from agent_worker.models import build_models
 from gateway.app import create_app
@@ -164,7 +165,7 @@ async def test_shuffled_and_doubled_hints_change_no_answer_and_no_prompt(databas
     expected = await heard(plain), await kept(plain)
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     wild = DrainLab(database, models={"mock": Telling()}, deliveries=2, together=5, rng=Random(seed))
 
     await wild.start(small())
@@ -427,7 +428,7 @@ async def test_a_person_in_any_seat_hears_what_an_agent_there_would_and_changes_
     expected = await heard(await run(database, small(), Telling()))
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     lab = DrainLab(database, models={"mock": Telling()})
     person = Person(lab, gateway)
 
@@ -489,14 +490,14 @@ def demo_session(*, people: tuple[str, ...] = ()) -> tuple[str, dict[str, str]]:
 
 
 async def run_of_demo(database: Database) -> Deciding:
-    text, seats = demo_session()
+    document, seats = demo_session()
     model = Deciding(seats)
     lab = DrainLab(database, models={"mock": model})
-    await lab.start(text)
+    await lab.start(document)
     await lab.drain()
     async with database.transaction() as session:
         for table in ("experiments", "experimenters"):
-            await session.connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
+            await session.run(text(f"TRUNCATE {table} CASCADE"))
     return model
 
 

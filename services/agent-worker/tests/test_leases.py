@@ -4,6 +4,8 @@ import asyncio
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
+from sqlalchemy import text
+
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
 from shared.checkpoints import on_checkpoint
@@ -145,7 +147,7 @@ async def test_a_draft_that_somebody_holds_is_passed_over_and_one_that_is_done_i
     await lab.rows("UPDATE drafts SET state = 'failed' WHERE id = :id RETURNING id", id=done)
 
     async with database.transaction() as holder:
-        await holder.connection.exec_driver_sql(f"SELECT FROM drafts WHERE id = '{held}' FOR UPDATE")
+        await holder.run(text("SELECT FROM drafts WHERE id = :held FOR UPDATE"), {"held": held})
         async with database.transaction() as session:
             leased, passed_over = await drafts.lease_many(
                 session, [held, done, *others], uuid4(), lab.clock.now(), until

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import text
 
 from gateway.testing import Api
 from shared.testing.rounds import rounds_for_info
@@ -116,11 +117,9 @@ async def test_the_stream_tells_each_player_of_their_own_asks_and_nobody_of_an_a
     await api.settle(experiment_id)
 
     async with api.database.transaction() as session:
-        rows = (
-            await session.connection.exec_driver_sql(
-                "SELECT type, audience, subject_id, public FROM events WHERE type LIKE 'ask.%%' ORDER BY stream_seq"
-            )
-        ).all()
+        rows = await session.all(
+            text("SELECT type, audience, subject_id, public FROM events WHERE type LIKE 'ask.%' ORDER BY stream_seq")
+        )
 
     assert [row.type for row in rows] == ["ask.opened", "ask.opened", "ask.answered"]
     assert all(row.audience == [row.subject_id] for row in rows)

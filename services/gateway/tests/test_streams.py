@@ -225,7 +225,7 @@ async def test_idle_streams_hold_no_connection(api: Api, address: str, database:
         await _say(api, ada, "Hello")
         await _take(one, 1)
         await _take(other, 1)
-        held = database.engine.pool.checkedout()  # type: ignore[attr-defined]
+        held = database._engine.pool.checkedout()  # type: ignore[attr-defined]
 
     assert held == 0
 

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import httpx2
 import pytest
-from sqlalchemy import insert, text, update
+from sqlalchemy import text
 
 from agent_worker.prompts import PromptClient, client_of
 from prompt_builder.app import build_prompt, create_app
@@ -85,11 +85,16 @@ class Room:
 
     async def add(self, table: Any, **values: Any) -> None:
         async with self.database.transaction() as session:
-            await session.connection.execute(insert(table).values(**values))
+            await session.insert(table, [values])
 
     async def change(self, table: Any, row_id: UUID, **values: Any) -> None:
         async with self.database.transaction() as session:
-            await session.connection.execute(update(table).where(table.c.id == row_id).values(**values))
+            changed, new = table.name, ", ".join(f"{name} = n.{name}" for name in values)
+            row = f"jsonb_populate_record(CAST(NULL AS {changed}), CAST(:values AS jsonb)) AS n"
+            await session.run(
+                text(f"UPDATE {changed} SET {new} FROM {row} WHERE {changed}.id = :row_id"),  # noqa: S608 - our own names
+                {"values": as_json(values), "row_id": row_id},
+            )
 
     async def say(
         self,
@@ -197,9 +202,7 @@ async def room(shared_database: Database) -> Room:
     database = shared_database
     owner_id = uuid4()
     async with database.transaction() as session:
-        await session.connection.execute(
-            insert(tables.experimenters).values(id=owner_id, name=str(owner_id), created_at=NOW)
-        )
+        await session.insert(tables.experimenters, [{"id": owner_id, "name": str(owner_id), "created_at": NOW}])
         experiment = Experiment.model_validate(EXPERIMENT)
         experiment_id = await experiments.create(session, owner_id, experiment, NOW)
         await experiments.start(session, experiment_id, NOW)
@@ -209,11 +212,8 @@ async def room(shared_database: Database) -> Room:
         )
         members = {row.name: row.id for row in rows}
         cohort_id, thread_id = rows[0].cohort_id, seeds.row_id(experiment_id, "thread")
-        await session.connection.execute(
-            insert(tables.threads).values(
-                id=thread_id, cohort_id=cohort_id, stage_id="talk", scope="group", path="c1/talk", opened_at=NOW
-            )
-        )
+        thread = {"id": thread_id, "cohort_id": cohort_id, "stage_id": "talk", "scope": "group"}
+        await session.insert(tables.threads, [{**thread, "path": "c1/talk", "opened_at": NOW}])
         await session.run(_ONE_PERSON_HAS_JOINED, {"cohort_id": cohort_id})
     return Room(database, experiment_id, cohort_id, thread_id, members)
 
@@ -441,8 +441,7 @@ async def test_a_prompt_builder_that_is_away_is_unavailable() -> None:
 async def test_over_http_it_is_the_same_prompt(room: Room) -> None:
     draft_id = await room.want_talk("Ann", as_of_seq=0)
     port = _free_port()
-    database_url = room.database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    environment = {**os.environ, "PARLEY_DATABASE_URL": database_url, "PROMPT_BUILDER_PORT": str(port)}
+    environment = {**os.environ, "PARLEY_DATABASE_URL": room.database.url, "PROMPT_BUILDER_PORT": str(port)}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "prompt_builder", env=environment, stderr=asyncio.subprocess.PIPE
     )

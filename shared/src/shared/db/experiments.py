@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import orjson
-from sqlalchemy import insert, text
+from sqlalchemy import text
 
 from shared import seeds
 from shared.contracts.experiment import ModelMode, Persona, Profile
@@ -45,20 +45,23 @@ async def create(
     """Store an experiment as a draft."""
     experiment_id = uuid4()
     document = experiment.model_dump(mode="json")
-    await session.connection.execute(
-        insert(tables.experiments).values(
-            id=experiment_id,
-            owner_id=owner_id,
-            study=experiment.study or experiment.name,
-            name=experiment.name,
-            seed=experiment.seed,
-            pace=experiment.pace,
-            model_mode=experiment.model_mode,
-            is_test=is_test,
-            document=document,
-            document_hash=document_hash(experiment),
-            created_at=now,
-        )
+    await session.insert(
+        tables.experiments,
+        [
+            {
+                "id": experiment_id,
+                "owner_id": owner_id,
+                "study": experiment.study or experiment.name,
+                "name": experiment.name,
+                "seed": experiment.seed,
+                "pace": experiment.pace,
+                "model_mode": experiment.model_mode,
+                "is_test": is_test,
+                "document": document,
+                "document_hash": document_hash(experiment),
+                "created_at": now,
+            }
+        ],
     )
     return experiment_id
 
@@ -164,8 +167,8 @@ async def _store_treatments(
     designs = {
         arm: resolve(experiment, None if arm == NO_TREATMENT else arm, personas=ids) for arm, ids in present.items()
     }
-    await session.connection.execute(
-        insert(tables.treatments),
+    await session.insert(
+        tables.treatments,
         [
             {
                 "experiment_id": experiment_id,
@@ -198,8 +201,8 @@ async def _store_cohorts(
         }
         for cohort in plan
     ]
-    await session.connection.execute(insert(tables.cohorts), rows)
-    await session.connection.execute(insert(tables.streams), [{"cohort_id": row["id"]} for row in rows])
+    await session.insert(tables.cohorts, rows)
+    await session.insert(tables.streams, [{"cohort_id": row["id"]} for row in rows])
 
 
 async def _store_members(
@@ -218,7 +221,7 @@ async def _store_members(
         rows += [
             _member_row(row, cohort, seat, "mediator", resolved, n, now) for n, seat in enumerate(cohort.mediators, 1)
         ]
-    await session.connection.execute(insert(tables.members), rows)
+    await session.insert(tables.members, rows)
 
 
 def _member_row(

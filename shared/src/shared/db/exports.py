@@ -266,8 +266,5 @@ async def cohort_stages(
 async def _stream(
     session: Session, statement: str, experiment_id: UUID, **params: Any
 ) -> AsyncIterator[Mapping[str, Any]]:
-    async with session.connection.stream(
-        text(statement), {"experiment_id": experiment_id, **params}, execution_options={"yield_per": BATCH}
-    ) as result:
-        async for row in result.mappings():
-            yield dict(row)
+    async for row in session.stream(text(statement), {"experiment_id": experiment_id, **params}, at_once=BATCH):
+        yield row._asdict()

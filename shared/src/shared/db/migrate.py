@@ -79,7 +79,10 @@ def current_revision(url: str) -> str | None:
 
 async def read_revision(session: Session) -> str | None:
     """The same for a process that is connected already."""
-    return await session.connection.run_sync(_revision)
+    if (await session.one(_HAS_TABLE)).name is None:
+        return None
+    row = await session.first(_REVISION)
+    return None if row is None else str(row.version_num)
 
 
 def differences(url: str) -> list[str]:
@@ -127,10 +130,14 @@ def _connected(url: str) -> Iterator[Connection]:
         yield connection
 
 
+_HAS_TABLE = text("SELECT CAST(to_regclass('alembic_version') AS text) AS name")
+_REVISION = text("SELECT version_num FROM alembic_version")
+
+
 def _revision(connection: Connection) -> str | None:
-    if connection.scalar(text("SELECT to_regclass('alembic_version')")) is None:
+    if connection.scalar(_HAS_TABLE) is None:
         return None
-    revision: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    revision: str | None = connection.scalar(_REVISION)
     return revision
 
 

@@ -4,7 +4,6 @@ Events and outbox rows are collected and written by one statement, the last befo
 `stream_seq` is gapless and in commit order and the lock on its counter is held as short as can be.
 """
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -16,22 +15,25 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+import structlog
 from psycopg import AsyncConnection as AsyncDriverConnection
 from psycopg import AsyncCursor
 from psycopg import Error as DriverError
 from psycopg import InterfaceError as DriverInterfaceError
 from psycopg import OperationalError as DriverOperationalError
 from psycopg.rows import namedtuple_row
-from sqlalchemy import TextClause, text
+from sqlalchemy import Table, TextClause, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from shared.checkpoints import reached
 from shared.contracts.hints import FACTS, Hint
 from shared.errors import Unavailable
 from shared.logs import correlation
+
+log = structlog.get_logger(__name__)
 
 Params = Mapping[str, Any]
 Row = Any
@@ -77,20 +79,21 @@ def _as_driver_sql(statement: TextClause) -> str:
     return str(statement.compile(dialect=_DIALECT))
 
 
+@cache
+def _insert_into(table: str, columns: Sequence[str]) -> TextClause:
+    names = ", ".join(columns)
+    rows = f"jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:rows AS jsonb))"
+    return text(f"INSERT INTO {table} ({names}) SELECT {names} FROM {rows}")  # noqa: S608 - names of tables.py
+
+
 class Session:
     """An open transaction. Functions of `shared.db` take one; only `Database.transaction` commits it."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        self._connection = connection
-        self._driver: AsyncDriverConnection[Any] | None = None
+    def __init__(self, driver: AsyncDriverConnection[Any]) -> None:
+        self._driver = driver
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
         self._committed: list[tuple[int | None, Hint]] = []
-
-    @property
-    def connection(self) -> AsyncConnection:
-        """The SQLAlchemy connection, for the bulk statements of this package."""
-        return self._connection
 
     async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row]:
         return await (await self._execute(statement, params)).fetchall()
@@ -109,33 +112,31 @@ class Session:
         """Execute and return the number of rows that were touched."""
         return (await self._execute(statement, params)).rowcount
 
+    async def insert(self, table: Table, rows: Sequence[Params]) -> None:
+        """Insert rows that all name the same columns; values are such as JSON can say, and ids and times."""
+        for first in range(0, len(rows), _LINES_AT_ONCE):
+            batch = rows[first : first + _LINES_AT_ONCE]
+            await self.run(_insert_into(table.name, tuple(batch[0])), {"rows": as_json(batch)})
+
+    async def stream(self, statement: TextClause, params: Params, *, at_once: int) -> AsyncIterator[Row]:
+        """The rows of a statement, so many at a time in memory; one after another, not two streams at once."""
+        async with self._driver.cursor("stream", row_factory=namedtuple_row) as cursor:
+            cursor.itersize = at_once
+            await cursor.execute(_as_driver_sql(statement), params)
+            async for row in cursor:
+                yield row
+
     async def copy(self, statement: str, lines: Iterable[CopyLine]) -> None:
         """Run a `COPY ... FROM STDIN`: the cheapest way to write many rows, all of them or none."""
-        cursor = (await self._own_driver()).cursor()
-        try:
-            async with cursor.copy(statement.encode()) as target:
-                remaining = iter(lines)
-                while batch := list(islice(remaining, _LINES_AT_ONCE)):
-                    await target.write("".join(map(_copied, batch)))
-        except asyncio.CancelledError:
-            await self._connection.invalidate()
-            raise
-
-    async def _own_driver(self) -> AsyncDriverConnection[Any]:
-        if self._driver is None:
-            self._driver = (await self._connection.get_raw_connection()).driver_connection
-        assert self._driver is not None
-        return self._driver
+        async with self._driver.cursor().copy(statement.encode()) as target:
+            remaining = iter(lines)
+            while batch := list(islice(remaining, _LINES_AT_ONCE)):
+                await target.write("".join(map(_copied, batch)))
 
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
         # On the driver's own cursor: half of the CPU time of SQLAlchemy's, which has nothing to add to text.
-        cursor = (await self._own_driver()).cursor(row_factory=namedtuple_row)
-        try:
-            return await cursor.execute(_as_driver_sql(statement), params)
-        except asyncio.CancelledError:
-            # Nobody knows what the server has done: the connection must not go back to the pool.
-            await self._connection.invalidate()
-            raise
+        cursor = self._driver.cursor(row_factory=namedtuple_row)
+        return await cursor.execute(_as_driver_sql(statement), params)
 
     def record(self, event: Event) -> None:
         """Write this event with the commit."""
@@ -276,11 +277,16 @@ def _nobody(_: Committed) -> None:
 
 
 class Database:
-    """The way into Postgres for one process: an engine, and whoever wants to hear of committed outbox rows."""
+    """The way into Postgres for one process: its connections, and whoever wants to hear of committed outbox rows."""
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self.engine = engine
+        self._engine = engine
         self.on_commit: Callable[[Committed], None] = _nobody
+
+    @property
+    def url(self) -> str:
+        """Where the database is, with the password."""
+        return self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
@@ -289,11 +295,11 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
-        with _told_apart():
-            async with self.engine.begin() as connection:
-                session = Session(connection)
-                yield session
-                committed = await session.flush()
+        async with self._driver() as driver:
+            session = Session(driver)
+            yield session
+            committed = await session.flush()
+            await driver.commit()
         await reached("transaction.committed")
         if committed:
             self.on_commit(committed)
@@ -305,12 +311,48 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached.
         """
+        async with self._driver() as driver:
+            await driver.set_autocommit(True)
+            yield Session(driver)
+            await driver.set_autocommit(False)
+
+    @asynccontextmanager
+    async def _driver(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
+        """A connection of the pool, without what SQLAlchemy puts around it: that takes longer than a statement."""
+        pool = self._engine.pool
         with _told_apart():
-            async with self.engine.connect() as connection:
-                yield Session(await connection.execution_options(isolation_level="AUTOCOMMIT"))
+            borrowed = await self._engine.raw_connection()
+            driver: AsyncDriverConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one
+            try:
+                yield driver
+            except BaseException as error:
+                if not await _is_clean(driver, error):
+                    borrowed.invalidate(soft=True)
+                # Whatever was connected to a server that is gone is of no use any more.
+                if is_connection_problem(error) and self._engine.pool is pool:
+                    await self._engine.dispose()
+                raise
+            finally:
+                borrowed.close()
 
     async def close(self) -> None:
-        await self.engine.dispose()
+        await self._engine.dispose()
+
+
+async def _is_clean(driver: AsyncDriverConnection[Any], error: BaseException) -> bool:
+    """Whether the connection is as new after this error; otherwise it is closed.
+
+    After a cancellation nobody knows what the server has done.
+    """
+    try:
+        if isinstance(error, Exception):
+            await driver.rollback()
+            await driver.set_autocommit(False)
+            return True
+    except DriverError as failure:
+        log.debug("connection.not_rolled_back", reason=str(failure))
+    await driver.close()
+    return False
 
 
 @contextmanager
@@ -351,16 +393,21 @@ def is_deadlock(error: BaseException) -> bool:
     return _state_of(error) in _TRY_AGAIN_STATES
 
 
-def connect(url: str, *, pool_size: int = 20) -> Database:
-    """A database for this process; `url` is `postgresql://...`. Connects on first use."""
+def connect(url: str, *, pool_size: int = 20, patience_seconds: float = 10) -> Database:
+    """A database for this process; `url` is `postgresql://...`. Connects on first use.
+
+    When all connections are in use, others wait for one as long as their patience lasts.
+    """
     return Database(
         create_async_engine(
             as_sqlalchemy_url(url),
             pool_size=pool_size,
             max_overflow=0,
-            pool_timeout=10,
+            pool_timeout=patience_seconds,
             # The connection that was used last has its statements prepared.
             pool_use_lifo=True,
+            # Whoever borrows a connection ends what was begun on it.
+            pool_reset_on_return=None,
             connect_args={
                 "options": "-c timezone=UTC -c lock_timeout=10000 -c jit=off -c plan_cache_mode=force_generic_plan",
                 "connect_timeout": 5,

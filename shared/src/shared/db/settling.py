@@ -82,7 +82,7 @@ class CohortState:
     """The counter of the cohort's events up to which this state is known to be true."""
 
 
-# The counter is read first: whatever comes later leaves the cohort unsettled.
+# The counter is read here, before the state: whatever comes later leaves the cohort unsettled.
 _LOCK = text(
     """
     SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, e.seed, e.pace, e.version, s.last AS as_of
@@ -91,7 +91,6 @@ _LOCK = text(
     FOR NO KEY UPDATE OF c NOWAIT
     """
 )
-_AS_OF = text("SELECT last AS as_of FROM streams WHERE cohort_id = :cohort_id")
 
 _STATE = text(
     """
@@ -115,12 +114,11 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     Raises:
         CohortBusy: somebody else is settling it. The transaction is of no use any more.
     """
-    as_of = await session.first(_AS_OF, {"cohort_id": cohort_id})
     try:
         row = await session.first(_LOCK, {"cohort_id": cohort_id})
     except LockNotAvailable as error:
         raise CohortBusy from error
-    if row is None or as_of is None:
+    if row is None:
         return None
     state = await session.one(_STATE, {"cohort_id": cohort_id})
     opened = state.opened or {}
@@ -137,7 +135,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
         states={stage_id: kept for stage_id, (_, kept) in opened.items() if kept is not None},
         threads=tuple(_thread(thread) for thread in state.threads or ()),
-        as_of=as_of.as_of,
+        as_of=row.as_of,
     )
 
 
