@@ -64,6 +64,9 @@ class Answering:
                     await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
                 results.append(problem)
             rows = [(lease, call_row(lease, attempt), value) for lease, attempt, value in usable]
+            if len(replies) == 1 and len(rows) == 1 and kind_of(rows[0][0].stage).has_shared_asks:
+                await asks.answer_shared_ask(session, standing, rows[0], now, cause=CAUSE)
+                return results
             stored = await asks.answer_by_replies(session, rows, now)
             await act_on(
                 session, standing, [(lease, value) for lease, _, value in rows if lease.draft_id in stored], now

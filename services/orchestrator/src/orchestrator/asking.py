@@ -27,20 +27,21 @@ async def settle_asks(
     if not on_stage(cohort.members, stage.id):
         return []
     kind = kind_of(stage)
-    counted = await asks.count_answers(session, cohort.id, stage.id)
+    counted = cohort.counted
+    assert counted is not None
+    answered = counted.answers.get(stage.id, {})
     view = StageView(
         members=tuple(as_member(member, stage.id) for member in cohort.members),
         draws=draws,
-        answers=counted.answers,
+        answers=answered,
         variables=cohort.design.variables,
     )
     view = played_out(cohort, stage, view)
-    if scripted := {at: value for at, value in view.answers.items() if at not in counted.answers}:
+    if scripted := {at: value for at, value in view.answers.items() if at not in answered}:
         await asks.write_scripted(session, cohort.id, stage.id, scripted, as_of=counted.as_of, now=now)
-    await asks.keep_state(session, cohort, stage.id, view.state, now)
     wanted = kind.next_asks(stage, view)
-    if new := [ask for ask in wanted if (ask.member_id, ask.key) not in counted.open]:
-        await asks.open_shared_asks(session, cohort, stage.id, new, as_of=counted.as_of, now=now)
+    new = [ask for ask in wanted if (stage.id, ask.member_id, ask.key) not in counted.open]
+    await asks.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=counted.as_of, now=now)
     return _done(stage, view, {ask.member_id for ask in wanted})
 
 

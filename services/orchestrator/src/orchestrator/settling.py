@@ -36,7 +36,7 @@ async def settle(database: Database, cohort_id: UUID, now: datetime) -> None:
         if cohort is None:
             return
         has_ended = cohort.status == "running" and await _settle(session, cohort, now)
-        await settling.mark_settled(session, cohort)
+        session.settle(cohort.id, cohort.as_of)
     if has_ended:
         async with database.transaction() as session:
             await end_when_done(session, cohort.experiment_id, now)

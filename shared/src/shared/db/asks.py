@@ -3,7 +3,7 @@
 An answer is stored by the statement that closes its ask, so that of two answers at once one counts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ from shared import seeds
 from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint, provider_queue
 from shared.db.drafts import Lease
 from shared.db.members import Standing
-from shared.db.session import Event, Session, as_json
+from shared.db.session import FLUSH, Event, Session, as_json
 from shared.db.settling import Attendee, CohortState
 from shared.errors import NotFound
 from shared.stage import Ask, Json
@@ -45,6 +45,9 @@ _OPEN = text(
             :now
         FROM given g JOIN opened USING (id) WHERE g.provider IS NOT NULL
         RETURNING id, ask_id, provider
+    ), kept AS (
+        UPDATE cohort_stages SET state = CAST(:state AS jsonb)
+        WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND CAST(:state AS jsonb) IS NOT NULL
     )
     SELECT o.id, d.id AS draft_id, d.provider FROM opened o LEFT JOIN drafted d ON d.ask_id = o.id
     """
@@ -60,22 +63,37 @@ async def open_asks(session: Session, standing: Standing, asks: Sequence[Ask], n
         for ask in asks
         if ask.key not in is_open
     ]
-    await _open(session, rows, cohort_id=standing.cohort_id, stage_id=standing.stage.id, as_of=None, now=now)
+    if rows:
+        await _open(session, rows, cohort_id=standing.cohort_id, stage_id=standing.stage.id, now=now)
 
 
 async def open_shared_asks(
-    session: Session, cohort: CohortState, stage_id: str, asks: Sequence[Ask], *, as_of: int, now: datetime
+    session: Session,
+    cohort: CohortState,
+    stage_id: str,
+    asks: Sequence[Ask],
+    state: Mapping[str, Json],
+    *,
+    as_of: int,
+    now: datetime,
 ) -> None:
-    """Open asks of several members, agents and people, for a caller that holds the cohort's lock.
+    """Open asks of several members and keep the state of the stage, for a caller that holds the cohort's lock.
 
-    Their prompts will show what was known at `as_of`. Agents get a draft each, people are told.
+    Their prompts will show what was known at `as_of`. Agents get a draft each, people are told, of a new state too.
     """
+    is_new = cohort.states.get(stage_id) != state
+    if is_new:
+        _record_new_state(session, cohort, stage_id, now)
+    if not asks and not is_new:
+        return
     members = {member.id: member for member in cohort.members}
     rows = [
         _row(cohort.experiment_id, members[ask.member_id].path, stage_id, ask, members[ask.member_id].provider)
         for ask in asks
     ]
-    opened = await _open(session, rows, cohort_id=cohort.id, stage_id=stage_id, as_of=as_of, now=now)
+    opened = await _open(
+        session, rows, cohort_id=cohort.id, stage_id=stage_id, as_of=as_of, state=state if is_new else None, now=now
+    )
     for ask, row in zip(asks, rows, strict=True):
         if row["id"] in opened and members[ask.member_id].player == "person":
             _record_opening(session, cohort, members[ask.member_id], stage_id, ask, row["id"], now)
@@ -100,18 +118,18 @@ async def _open(
     *,
     cohort_id: UUID,
     stage_id: str,
-    as_of: int | None,
+    as_of: int | None = None,
+    state: Mapping[str, Json] | None = None,
     now: datetime,
 ) -> set[UUID]:
     """The ids of the asks that are new."""
-    if not rows:
-        return set()
     params = {
         "asks": as_json(rows),
         "member_ids": sorted({row["member_id"] for row in rows}),
         "cohort_id": cohort_id,
         "stage_id": stage_id,
         "as_of": as_of,
+        "state": None if state is None else as_json(state),
         "now": now,
     }
     opened = await session.all(_OPEN, params)
@@ -119,6 +137,28 @@ async def _open(
         if row.draft_id is not None:
             session.announce(Hint(provider_queue(row.provider), "draft.wanted", str(row.draft_id)))
     return {row.id for row in opened}
+
+
+def _record_new_state(session: Session, cohort: CohortState, stage_id: str, now: datetime) -> None:
+    """Tell people that there is something new to see."""
+    people = [member.id for member in cohort.members if member.player == "person"]
+    if not people:
+        return
+    session.record(
+        Event(
+            experiment_id=cohort.experiment_id,
+            cohort_id=cohort.id,
+            type="stage.updated",
+            actor="lab",
+            cause="orchestrator",
+            subject=f"{cohort.path}/{stage_id}",
+            payload={"stage_id": stage_id},
+            public={"stage_id": stage_id},
+            audience=people,
+            at=now,
+        )
+    )
+    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
 
 
 def _record_opening(
@@ -150,10 +190,11 @@ _ENTRY = """
         SET value = excluded.value, valid = excluded.valid, completed_at = excluded.completed_at,
             written_at = excluded.written_at, revision = answers.revision + 1
         WHERE answers.completed_at IS NULL
+    RETURNING 1
 """
 # The calls are recorded in any case: they were paid.
 _BY_REPLIES = """
-    WITH given AS (
+    reply AS (
         SELECT * FROM jsonb_to_recordset(CAST(:replies AS jsonb)) AS g(
             owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text, provider text,
             model_asked text, model_returned text, model_mode text, settings jsonb, prompt jsonb, prompt_hash text,
@@ -166,11 +207,11 @@ _BY_REPLIES = """
         SELECT call_id, draft_id, part, attempt, call_path, provider, model_asked, model_returned, model_mode,
             settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost, started_at,
             finished_at
-        FROM given
+        FROM reply
         ON CONFLICT DO NOTHING
     ), held AS (
         SELECT d.id, d.ask_id, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
-        FROM given g JOIN drafts d ON d.id = g.draft_id AND d.lease_owner = g.owner AND d.state = 'thinking'
+        FROM reply g JOIN drafts d ON d.id = g.draft_id AND d.lease_owner = g.owner AND d.state = 'thinking'
             JOIN asks a ON a.id = d.ask_id
     ), closed AS (
         UPDATE drafts d SET state = CASE WHEN h.is_open THEN 'answered' ELSE 'cancelled' END,
@@ -180,8 +221,7 @@ _BY_REPLIES = """
         UPDATE asks k SET state = 'answered', closed_at = :now FROM closed c
         WHERE k.id = c.ask_id AND k.state = 'open'
         RETURNING k.member_id, k.stage_id, k.key, k.cohort_id, c.id, c.value
-    ), entry AS ({entry})
-    SELECT id FROM answered
+    ), entry AS ({entry}), written AS (SELECT count(*) FROM entry)
 """
 _BY_HAND = """
     WITH answered AS (
@@ -190,7 +230,11 @@ _BY_HAND = """
     ), entry AS ({entry})
     SELECT EXISTS (SELECT FROM answered) AS passed
 """
-_ANSWER_BY_REPLIES = text(_BY_REPLIES.format(entry=_ENTRY.format(value="a.value", valid="true")))
+_STORED = _BY_REPLIES.format(entry=_ENTRY.format(value="a.value", valid="true"))
+_ANSWER_BY_REPLIES = text(f"WITH {_STORED} SELECT id FROM answered")  # noqa: S608 - put together from constants
+# Events come after `written`: the stream's counter is locked last.
+_FLUSH_WHEN_ANSWERED = FLUSH.format(condition_or_from="FROM answered, written,", passed="EXISTS (SELECT FROM answered)")
+_ANSWER_AND_FLUSH = text(f"WITH {_STORED}, {_FLUSH_WHEN_ANSWERED}")
 _ANSWER = text(_BY_HAND.format(entry=_ENTRY.format(value="CAST(:value AS jsonb)", valid=":valid")))
 
 
@@ -204,9 +248,26 @@ async def answer_by_replies(
     """
     if not replies:
         return set()
-    rows = [{**_as_fragments(call), "owner": lease.owner, "value": value} for lease, call, value in replies]
-    stored = await session.all(_ANSWER_BY_REPLIES, {"replies": as_json(rows), "now": now})
+    stored = await session.all(_ANSWER_BY_REPLIES, {"replies": _as_rows(replies), "now": now})
     return {row.id for row in stored}
+
+
+async def answer_shared_ask(
+    session: Session,
+    standing: Standing,
+    reply: tuple[Lease, Mapping[str, Any], Json],
+    now: datetime,
+    *,
+    cause: str,
+) -> None:
+    """The same for one reply to a shared ask, with all that follows from it: the caller writes nothing more."""
+    lease, _, value = reply
+    record_answer(session, standing, lease.stage.id, lease.ask, value, now, cause=cause)
+    await session.flush_with(_ANSWER_AND_FLUSH, {"replies": _as_rows([reply]), "now": now})
+
+
+def _as_rows(replies: Sequence[tuple[Lease, Mapping[str, Any], Json]]) -> str:
+    return as_json([{**_as_fragments(call), "owner": lease.owner, "value": value} for lease, call, value in replies])
 
 
 def _as_fragments(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -302,51 +363,6 @@ async def find(session: Session, ask_id: UUID, member_id: UUID) -> FoundAsk:
     return FoundAsk(row.id, row.stage_id, Ask(row.member_id, row.key, row.purpose), row.state, row.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """Everything that a stage's members have answered, and up to which number of the cohort's events."""
-
-    as_of: int
-    answers: Mapping[tuple[UUID, str], Json]
-    open: frozenset[tuple[UUID, str]]
-    """The asks that are open, by member and key."""
-
-
-# One snapshot for all of it: an answer is in it exactly if the number of its event is at most `as_of`.
-_COUNT = text(
-    """
-    WITH counter AS (
-        SELECT last FROM streams WHERE cohort_id = :cohort_id
-    ), counted AS (
-        UPDATE answers SET counted_at = counter.last FROM counter
-        WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND counted_at IS NULL
-        RETURNING member_id, key, value
-    )
-    SELECT counter.last AS as_of,
-        (SELECT jsonb_agg(jsonb_build_array(one.member_id, one.key, one.value)) FROM (
-            SELECT member_id, key, value FROM counted UNION ALL
-            SELECT member_id, key, value FROM answers
-            WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND counted_at IS NOT NULL) AS one) AS answers,
-        (SELECT jsonb_agg(jsonb_build_array(k.member_id, k.key)) FROM asks k
-            WHERE k.cohort_id = :cohort_id AND k.stage_id = :stage_id AND k.state = 'open') AS open
-    FROM counter
-    """
-)
-
-
-async def count_answers(session: Session, cohort_id: UUID, stage_id: str) -> Counted:
-    """All answers of a stage, each marked with the moment at which it was first counted: prompts look back to it.
-
-    The caller holds the cohort's lock.
-    """
-    row = await session.one(_COUNT, {"cohort_id": cohort_id, "stage_id": stage_id})
-    return Counted(
-        as_of=row.as_of,
-        answers={(UUID(member_id), key): value for member_id, key, value in row.answers or ()},
-        open=frozenset((UUID(member_id), key) for member_id, key in row.open or ()),
-    )
-
-
 _SCRIPTED = text(
     """
     INSERT INTO answers (member_id, stage_id, key, cohort_id, value, completed_at, written_at, counted_at)
@@ -371,42 +387,3 @@ async def write_scripted(
     await session.run(
         _SCRIPTED, {"answers": as_json(rows), "cohort_id": cohort_id, "stage_id": stage_id, "as_of": as_of, "now": now}
     )
-
-
-_KEEP_STATE = text(
-    "UPDATE cohort_stages SET state = CAST(:state AS jsonb) WHERE cohort_id = :cohort_id AND stage_id = :stage_id"
-)
-
-
-async def keep_state(
-    session: Session, cohort: CohortState, stage_id: str, state: Mapping[str, Json], now: datetime
-) -> None:
-    """Keep what the kind made of all answers, and tell people that there is something new to see.
-
-    The caller holds the cohort's lock.
-    """
-    if cohort.states.get(stage_id) == state:
-        return
-    await session.run(_KEEP_STATE, {"cohort_id": cohort.id, "stage_id": stage_id, "state": as_json(state)})
-    people = _who_are_people(cohort.members)
-    if not people:
-        return
-    session.record(
-        Event(
-            experiment_id=cohort.experiment_id,
-            cohort_id=cohort.id,
-            type="stage.updated",
-            actor="lab",
-            cause="orchestrator",
-            subject=f"{cohort.path}/{stage_id}",
-            payload={"stage_id": stage_id},
-            public={"stage_id": stage_id},
-            audience=people,
-            at=now,
-        )
-    )
-    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
-
-
-def _who_are_people(members: Iterable[Attendee]) -> list[UUID]:
-    return [member.id for member in members if member.player == "person"]

@@ -93,6 +93,7 @@ class Session:
         self._driver = driver
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
+        self._settled: tuple[UUID, int] | None = None
         self._committed: list[tuple[int | None, Hint]] = []
 
     async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row]:
@@ -149,10 +150,14 @@ class Session:
         """
         self._hints[hint] = None
 
+    def settle(self, cohort_id: UUID, as_of: int) -> None:
+        """Say with the commit that this cohort is settled up to that number of its events."""
+        self._settled = cohort_id, as_of
+
     @property
     def has_pending(self) -> bool:
-        """Whether something was recorded or announced that is not written yet."""
-        return bool(self._events or self._hints)
+        """Whether something was recorded, announced or settled that is not written yet."""
+        return bool(self._events or self._hints or self._settled)
 
     async def flush(self) -> Committed:
         """Write what was recorded and announced, and tell what is to be published; `Database.transaction` calls it."""
@@ -166,7 +171,7 @@ class Session:
         When the statement's condition lets nothing through, what is pending is dropped with the change.
         """
         row = await self.one(
-            statement, {**params, "events": as_json(_ranked(self._events)), "hints": as_json(self._hint_rows())}
+            statement, {**params, "events": as_json(self._event_rows()), "hints": as_json(self._hint_rows())}
         )
         if row.passed and row.recorded != len(self._events):
             raise LookupError("an event names a cohort that has no stream")
@@ -176,8 +181,16 @@ class Session:
                 for written in row.announced or ()
             ]
             self._committed += ((None, hint) for hint in self._hints if hint.queue == FACTS)
-        self._events, self._hints = [], {}
+        self._events, self._hints, self._settled = [], {}, None
         return row
+
+    def _event_rows(self) -> list[dict[str, Any]]:
+        """The events; and without a rank, because it is none, up to where a cohort is settled."""
+        rows = _ranked(self._events)
+        if self._settled is not None:
+            cohort_id, as_of = self._settled
+            rows.append({"cohort_id": cohort_id, "settled": as_of})
+        return rows
 
     def _hint_rows(self) -> list[dict[str, str]]:
         return [
@@ -240,12 +253,14 @@ FLUSH = """
     given AS (
         SELECT e.* {condition_or_from} jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
             rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
-            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool)
+            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
+            settled bigint)
     ), counted AS (
         UPDATE streams s
-        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END
+        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END,
+            settled = greatest(s.settled, g.settled)
         FROM (
-            SELECT cohort_id, count(*) AS n, bool_or(unsettles) AS unsettles
+            SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
             FROM given GROUP BY cohort_id ORDER BY cohort_id
         ) g
         WHERE s.cohort_id = g.cohort_id
@@ -256,6 +271,7 @@ FLUSH = """
         SELECT g.experiment_id, g.cohort_id, c.before + g.rank, g.type, g.actor, g.cause, g.subject, g.subject_id,
             g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
         FROM given g JOIN counted c USING (cohort_id)
+        WHERE g.rank IS NOT NULL
         ORDER BY g.cohort_id, g.rank
         RETURNING 1
     ), announced AS (

@@ -11,9 +11,10 @@ from sqlalchemy import text
 
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
-from shared.db.session import Event, Session, as_json
+from shared.db.session import Event, Row, Session, as_json
 from shared.experiment import Resolved
 from shared.stage import Json
+from shared.stages import kind_of
 
 
 class CohortBusy(Exception):
@@ -61,6 +62,17 @@ class DueTimer:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """Everything that members have answered, and up to which number of the cohort's events."""
+
+    as_of: int
+    answers: Mapping[str, Mapping[tuple[UUID, str], Json]]
+    """By stage, then by member and key."""
+    open: frozenset[tuple[str, UUID, str]]
+    """The asks that are open, by stage, member and key."""
+
+
+@dataclass(frozen=True, slots=True)
 class CohortState:
     """A cohort under its lock."""
 
@@ -80,6 +92,8 @@ class CohortState:
     threads: tuple[OpenThread, ...]
     as_of: int
     """The counter of the cohort's events up to which this state is known to be true."""
+    counted: Counted | None = None
+    """What was answered on the stages with shared asks on which somebody is; None in a design without such stages."""
 
 
 # The counter is read here, before the state: whatever comes later leaves the cohort unsettled.
@@ -92,9 +106,7 @@ _LOCK = text(
     """
 )
 
-_STATE = text(
-    """
-    SELECT
+_PARTS = """
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
             'provider', m.provider, 'script', m.agent_config -> 'script') ORDER BY m.path)
@@ -104,12 +116,37 @@ _STATE = text(
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
             'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready') ORDER BY t.path)
         FROM threads t WHERE t.cohort_id = :cohort_id) AS threads
-    """
+"""
+_STATE = text(f"SELECT {_PARTS}")
+# One snapshot for the counter and all answers: an answer is counted exactly if the number of its event is at most
+# `counted_as_of`. Each is marked with the moment at which it was first counted: prompts look back to it.
+_STATE_AND_ANSWERS = text(
+    f"""
+    WITH counter AS (
+        SELECT last FROM streams WHERE cohort_id = :cohort_id
+    ), stage AS (
+        SELECT DISTINCT m.stage_ids[m.position + 1] AS id FROM members m
+        WHERE m.cohort_id = :cohort_id AND m.stage_ids[m.position + 1] = ANY(:shared_stages)
+    ), counted AS (
+        UPDATE answers a SET counted_at = counter.last FROM counter, stage
+        WHERE a.cohort_id = :cohort_id AND a.stage_id = stage.id AND a.counted_at IS NULL
+        RETURNING a.stage_id, a.member_id, a.key, a.value
+    )
+    SELECT {_PARTS}, counter.last AS counted_as_of,
+        (SELECT jsonb_agg(jsonb_build_array(one.stage_id, one.member_id, one.key, one.value)) FROM (
+            SELECT stage_id, member_id, key, value FROM counted UNION ALL
+            SELECT a.stage_id, a.member_id, a.key, a.value FROM answers a JOIN stage ON stage.id = a.stage_id
+            WHERE a.cohort_id = :cohort_id AND a.counted_at IS NOT NULL) AS one) AS answers,
+        (SELECT jsonb_agg(jsonb_build_array(k.stage_id, k.member_id, k.key))
+            FROM asks k JOIN stage ON stage.id = k.stage_id
+            WHERE k.cohort_id = :cohort_id AND k.state = 'open') AS open_asks
+    FROM counter
+    """  # noqa: S608 - put together from constants
 )
 
 
 async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
-    """The cohort, under its lock until the transaction ends; None when there is none.
+    """The cohort, under its lock until the transaction ends; None when there is none. Counts what was answered.
 
     Raises:
         CohortBusy: somebody else is settling it. The transaction is of no use any more.
@@ -120,7 +157,12 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         raise CohortBusy from error
     if row is None:
         return None
-    state = await session.one(_STATE, {"cohort_id": cohort_id})
+    resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
+    shared = [stage.id for stage in resolved.stages if kind_of(stage).has_shared_asks]
+    if shared:
+        state = await session.one(_STATE_AND_ANSWERS, {"cohort_id": cohort_id, "shared_stages": shared})
+    else:
+        state = await session.one(_STATE, {"cohort_id": cohort_id})
     opened = state.opened or {}
     return CohortState(
         id=row.id,
@@ -130,12 +172,24 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         seed=row.seed,
         pace=row.pace,
         status=row.status,
-        design=await design(session, row.experiment_id, row.version, row.treatment_id),
+        design=resolved,
         members=tuple(attendee(member) for member in state.members or ()),
         draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
         states={stage_id: kept for stage_id, (_, kept) in opened.items() if kept is not None},
         threads=tuple(_thread(thread) for thread in state.threads or ()),
         as_of=row.as_of,
+        counted=_counted(state) if shared else None,
+    )
+
+
+def _counted(state: Row) -> Counted:
+    answers: dict[str, dict[tuple[UUID, str], Json]] = {}
+    for stage_id, member_id, key, value in state.answers or ():
+        answers.setdefault(stage_id, {})[UUID(member_id), key] = value
+    return Counted(
+        as_of=state.counted_as_of,
+        answers=answers,
+        open=frozenset((stage_id, UUID(member_id), key) for stage_id, member_id, key in state.open_asks or ()),
     )
 
 
@@ -218,14 +272,6 @@ def _record(
         )
     )
     session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
-
-
-_SETTLED = text("UPDATE streams SET settled = greatest(settled, :as_of) WHERE cohort_id = :cohort_id")
-
-
-async def mark_settled(session: Session, cohort: CohortState) -> None:
-    """Say up to where the cohort is settled; the last statement, because it locks the cohort's counter."""
-    await session.run(_SETTLED, {"cohort_id": cohort.id, "as_of": cohort.as_of})
 
 
 _UNSETTLED = text("SELECT cohort_id FROM streams WHERE settled < unsettled LIMIT :most")
