@@ -188,7 +188,8 @@ class MatrixGame(StageKind[MatrixGameStage]):
         action = rule(game.counted(side), game.counted(1 - side), game.luck(side, round_of(ask.key)))
         letter = game.labels.letter(action)
         if not is_message(ask.key):
-            return {f"{HINT_SUGGESTED}action": letter}
+            why = f"The mock plays {given.persona or given.policy} for this player."
+            return {f"{HINT_SUGGESTED}action": letter, f"{HINT_SUGGESTED}reasoning": why}
         said = manner.before_a_move(given.persona, letter) if given.persona else None
         return {} if said is None else {f"{HINT_SUGGESTED}message": said}
 

@@ -257,6 +257,17 @@ def test_with_chat_both_speak_before_either_moves() -> None:
     assert KIND.next_asks(game, after)[0].key == "round:2/message"
 
 
+def test_the_mock_says_by_which_rule_it_plays() -> None:
+    game = stage()
+    mild = replace(MEMBERS[0], script={"matrix_game": {"persona": "forgiving"}})
+    seen = view(game, "C", "D", members=(mild, MEMBERS[1]))
+
+    assert KIND.mock_hints(game, Ask(ANA, "round:2/move", "move"), seen) == {
+        "suggest:action": "C",
+        "suggest:reasoning": "The mock plays forgiving for this player.",
+    }
+
+
 def test_whoever_looks_on_is_told_of_a_round_when_both_have_moved() -> None:
     game = stage()
 
