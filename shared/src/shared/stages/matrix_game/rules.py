@@ -1,20 +1,19 @@
 """The rules of an iterated game of two."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Any, Final
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, Field, create_model
+from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
 from shared.contracts.models import HINT_SUGGESTED, Hint
 from shared.contracts.prompt_items import Character, PromptItems, StageContext, Task
 from shared.errors import InvalidInput, Problem
-from shared.replies import Reply, Text
 from shared.stage import PAGE, Ask, Block, Column, Json, Member, Reporter, StageKind, StageView, Unanswered, heading
-from shared.stages.matrix_game import display, manner, play, prompts, protocol, rounds, script, telling
+from shared.stages.matrix_game import display, manner, play, prompts, rounds, script, telling
+from shared.stages.matrix_game.answers import checked_message, checked_move
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.game import (
     MESSAGE,
@@ -29,30 +28,16 @@ from shared.stages.matrix_game.game import (
     tally,
 )
 from shared.stages.matrix_game.horizon import FixedHorizon, length
-from shared.stages.matrix_game.labels import Labels
 from shared.stages.matrix_game.moves import move_for_unreadable
 from shared.stages.matrix_game.parser import parse
 from shared.stages.matrix_game.payoffs import violations
+from shared.stages.matrix_game.replies import MessageReply, MoveReply, move_reply
 from shared.stages.matrix_game.reporting import GamesReporter
 from shared.stages.matrix_game.rounds import ROUNDS
 
 MOST_UNUSABLE_REPLIES: Final = 3
 _SEED_BITS: Final = 53
 """What survives every JSON reader."""
-
-
-class MoveReply(Reply):
-    """Base of the shapes of a move, one for each pair of letters."""
-
-    labels: ClassVar[Labels]
-    action: str
-    reasoning: Text = Field(description="Why you choose this, in one or two sentences; nobody else sees it.")
-
-
-class MessageReply(Reply):
-    """What a player says to the other before both move."""
-
-    message: Text = Field(description="What you say to your opponent; empty to say nothing.")
 
 
 class MatrixGame(StageKind[MatrixGameStage]):
@@ -133,7 +118,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
         game = game_of(stage, view)
         if ask.key == PAGE:
             return self._checked_page(game, answer, view)
-        return _checked_message(stage, answer) if is_message(ask.key) else _checked_move(game.labels, answer)
+        return checked_message(stage, answer) if is_message(ask.key) else checked_move(game.labels, answer)
 
     def _checked_page(self, game: Game, answer: Json, view: StageView) -> Json:
         summary = display.summary(game, view.reader) or {}
@@ -199,7 +184,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
     def reply_model(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
         if ask.key == PAGE:
             return None
-        return MessageReply if is_message(ask.key) else _reply_model(game_of(stage, view).labels)
+        return MessageReply if is_message(ask.key) else move_reply(game_of(stage, view).labels)
 
     def reply_from_text(self, stage: MatrixGameStage, ask: Ask, view: StageView, text: str) -> dict[str, Any]:
         """The move that a reply without fields names, read down the ladder of the parser."""
@@ -267,62 +252,6 @@ class MatrixGame(StageKind[MatrixGameStage]):
 
     def example(self) -> MatrixGameStage:
         return MatrixGameStage(id="game", name="Ten rounds", horizon=FixedHorizon(rounds=10))
-
-
-def _checked_message(stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
-    given = answer if isinstance(answer, Mapping) else {}
-    message = given.get("message")
-    if not isinstance(message, str):
-        raise InvalidInput("This is no message.", [Problem("message", type(message).__name__, "a text")])
-    checked = protocol.check(message, stage.protocol)
-    stored = {
-        "message": message,
-        "delivered": checked.delivered,
-        **({"violation": checked.violation} if checked.violation else {}),
-    }
-    surplus = [Problem(str(name), "a value", "no such field") for name in given if given[name] != stored.get(name)]
-    if surplus:
-        raise InvalidInput("This is no message.", surplus)
-    return stored
-
-
-def _checked_move(labels: Labels, answer: Json) -> dict[str, Json]:
-    given = answer if isinstance(answer, Mapping) else {}
-    letter, reasoning = given.get("action"), given.get("reasoning", "")
-    problems = [*_unfit(labels, given, letter, reasoning)]
-    if not isinstance(answer, Mapping):
-        problems = [Problem("", type(answer).__name__, "an object with the field `action`")]
-    if problems:
-        raise InvalidInput("This is no move.", problems)
-    cooperates = letter == labels.cooperate
-    return {"action": letter, "cooperates": cooperates, **({"reasoning": reasoning} if reasoning else {})}
-
-
-def _unfit(labels: Labels, given: Mapping[str, Json], letter: Json, reasoning: Json) -> Iterator[Problem]:
-    if letter not in labels.letters:
-        yield Problem("action", repr(letter)[:80], " or ".join(labels.letters))
-    if not isinstance(reasoning, str):
-        yield Problem("reasoning", type(reasoning).__name__, "a text")
-    cooperates = given.get("cooperates")
-    if cooperates is not None and cooperates != (letter == labels.cooperate):
-        yield Problem("cooperates", repr(cooperates)[:80], "nothing: it follows from the action")
-    for name in given.keys() - {"action", "reasoning", "cooperates"}:
-        yield Problem(str(name), "a value", "no such field")
-
-
-@lru_cache
-def _reply_model(labels: Labels) -> type[MoveReply]:
-    def read(value: object) -> object:
-        """A model that writes `**Defect**` means the letter of it."""
-        action = parse(value, labels).action if isinstance(value, str) else None
-        return value if action is None else labels.letter(action)
-
-    first, second = labels.letters
-    letter: Any = Annotated[Literal[first, second], BeforeValidator(read)]
-    described = Field(description=f"Your action: {first} or {second}.")
-    model = create_model("MoveReply", __base__=MoveReply, action=(letter, described))
-    model.labels = labels
-    return model
 
 
 KIND = MatrixGame()
