@@ -36,10 +36,15 @@ def cell(value: Any) -> str:
 
     Text stands as it is, even where a spreadsheet would take it for a formula: data are not changed.
     """
+    # Most cells are texts, numbers or nothing; to ask whether a value is a mapping takes longer than all the rest.
     if value is None:
         return ""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if isinstance(value, Mapping | list | tuple):
