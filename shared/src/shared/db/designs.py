@@ -12,20 +12,37 @@ from shared.experiment import Resolved
 _CACHE_SIZE = 512
 _cache: dict[tuple[UUID, int, str], Resolved] = {}
 
-_RESOLVED = text("SELECT resolved FROM treatments WHERE experiment_id = :experiment_id AND id = :treatment_id")
+_RESOLVED = text(
+    """
+    SELECT resolved, ARRAY(SELECT id FROM experiments WHERE id = ANY(:kept) AND status = 'ended') AS ended
+    FROM treatments WHERE experiment_id = :experiment_id AND id = :treatment_id
+    """
+)
 
 
 async def design(session: Session, experiment_id: UUID, version: int, treatment_id: str) -> Resolved:
     """What this arm of the experiment looks like. A version's design never changes, so it is kept in the process."""
     key = (experiment_id, version, treatment_id)
-    if key not in _cache:
-        row = await session.first(_RESOLVED, {"experiment_id": experiment_id, "treatment_id": treatment_id})
+    found = _cache.get(key)
+    if found is None:
+        kept = list({experiment_id for experiment_id, _, _ in _cache})
+        row = await session.first(
+            _RESOLVED, {"experiment_id": experiment_id, "treatment_id": treatment_id, "kept": kept}
+        )
         if row is None:
             raise NotFound("This experiment has no such treatment.")
-        if len(_cache) >= _CACHE_SIZE:
-            _cache.pop(next(iter(_cache)))
-        _cache[key] = Resolved.model_validate(row.resolved)
-    return _cache[key]
+        found = Resolved.model_validate(row.resolved)
+        _make_room(set(row.ended))
+        _cache[key] = found
+    return found
+
+
+def _make_room(ended: set[UUID]) -> None:
+    """Forget the experiments that have ended: a design has all its sessions, and a lab runs one after another."""
+    for key in [key for key in _cache if key[0] in ended]:
+        del _cache[key]
+    while len(_cache) >= _CACHE_SIZE:
+        del _cache[next(iter(_cache))]
 
 
 async def stage_of(
