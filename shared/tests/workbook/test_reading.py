@@ -339,6 +339,25 @@ def test_a_constant_that_was_calculated_is_filled_in_as_it_is_shown(typed: float
     assert design.tasks[0].questions[0].text == filled
 
 
+@pytest.mark.parametrize("typed", [False, "FALSE", "false", "[False]", "['FALSE']"], ids=repr)
+def test_a_flag_is_shown_as_it_was_typed_and_decides_what_it_says(typed: object) -> None:
+    values = with_constants(["a", typed], text="{{a}} {% if a %}yes{% else %}no{% endif %}")
+
+    found = design_of(values).tasks[0].questions[0].text
+
+    assert (found.casefold(), found.endswith("no")) == ("false no", True)
+
+
+@pytest.mark.parametrize(("typed", "filled"), [("5", "5 10"), ("0", "0 0"), ("-0.5", "-0.5 -1.0")])
+def test_a_number_is_one_also_where_a_cell_holds_its_text(typed: object, filled: str) -> None:
+    assert design_of(with_constants(["a", typed], text="{{a}} {{a * 2}}")).tasks[0].questions[0].text == filled
+
+
+@pytest.mark.parametrize("typed", ["007", "1,000", "2.50", "12345678901234567890"])
+def test_a_text_that_a_number_would_not_show_stays_as_it_is(typed: str) -> None:
+    assert design_of(with_constants(["a", typed], text="{{a}}")).tasks[0].questions[0].text == typed
+
+
 @pytest.mark.parametrize("value", ["[]", "[a b]", "[a]", "[1, 2", "[[1], 2]", None, "{{a}}"], ids=repr)
 def test_a_constant_without_usable_values_is_a_problem(value: object) -> None:
     assert only_problem(with_constants(["a", value], text="{{a}}")).where == "constants!B2"

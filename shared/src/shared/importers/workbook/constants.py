@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from shared.importers.workbook.cells import Cell, as_sheets_round
+from shared.importers.workbook.cells import Cell, as_sheets_round, shown
 from shared.importers.workbook.complaints import Complaints
 from shared.importers.workbook.literals import NotLiteral, read_literal
 from shared.importers.workbook.sheets import Sheet, records
-from shared.importers.workbook.templates import Constant, has_placeholder
+from shared.importers.workbook.templates import FLAGS, Constant, Flag, has_placeholder
+from shared.stages.group_interview.replies import parse_number
 
 HEADER: Final = ("name", "value")
 MAX_PERMUTATIONS: Final = 1_000
@@ -74,7 +75,17 @@ def _values(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
         return (_number(cell.value),)
     elif cell.label.startswith("[") and (cell.label.endswith("]") or "]" not in cell.label):
         return _listed(cell, complaints)
-    return (cell.text or _UNKNOWN,)
+    return (_typed(cell.text) if cell.text else _UNKNOWN,)
+
+
+def _typed(text: str) -> Constant:
+    """A text that stands for a flag or a number, as it does in tables of CSV; it is filled in as it was typed."""
+    label = text.strip()
+    if label.casefold() in FLAGS:
+        return Flag(label)
+    parsed = parse_number(label)
+    number = None if parsed is None else _number(float(parsed))
+    return number if number is not None and shown(number) == label else text
 
 
 def _number(value: int | float) -> int | float:
@@ -98,4 +109,4 @@ def _listed(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
     for item in items:
         if not isinstance(item, str | int | float) or (isinstance(item, float) and not math.isfinite(item)):
             complaints.cell(cell, f"the item {str(item)[:60]} is neither a text nor a number", expected)
-    return tuple(item if isinstance(item, str) else str(item) for item in items)
+    return tuple(Flag(item) if str(item).casefold() in FLAGS else str(item) for item in items)

@@ -7,6 +7,16 @@ from typing import Any, Final
 from jinja2 import StrictUndefined, Template, TemplateError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+
+class Flag(str):
+    """`TRUE` or `FALSE` as it was typed, which `{% if name %}` takes for what it says."""
+
+    def __bool__(self) -> bool:
+        return self.casefold() == "true"
+
+
+FLAGS: Final = ("true", "false")
+
 Constant = str | int | float
 
 _ALLOWED: Final = (
