@@ -11,7 +11,7 @@ from typing import IO, Any, Final
 
 import orjson
 
-_JSON_OPTIONS: Final = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
+_JSON_OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS
 
 
 def as_json(value: Any) -> bytes:
@@ -26,9 +26,16 @@ def as_indented_json(value: Any) -> bytes:
 
 def _plain(value: Any) -> Any:
     """What orjson cannot write by itself."""
+    if isinstance(value, datetime):
+        return _moment(value)
     if isinstance(value, Decimal):
         return float(value)
     raise TypeError(f"{type(value).__name__} is not written to JSON")
+
+
+def _moment(value: datetime) -> str:
+    """Always with six decimals: whoever reads a column of times expects one format."""
+    return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def cell(value: Any) -> str:
@@ -46,9 +53,9 @@ def cell(value: Any) -> str:
     if isinstance(value, int | float):
         return str(value)
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return _moment(value)
     if isinstance(value, Mapping | list | tuple):
-        return orjson.dumps(value, option=orjson.OPT_UTC_Z, default=_plain).decode()
+        return as_json(value).decode()
     if isinstance(value, Decimal):
         return format(value.normalize(), "f")
     return str(value)

@@ -64,6 +64,25 @@ RUNS = st.builds(
 )
 
 
+def test_a_column_of_numbers_has_no_words_of_a_summarizer(tmp_path: Path) -> None:
+    values = with_setting(base_values(), max_conversation_length=1000)
+    values["agent_roles"].append(["Summarizer", "You sum up."])
+    asked = "{'A': 'a?', 'B': 'b?', 'C': 'c?', 'Summarizer': 'sum?'}"
+    values["interview_prompts"][2:] = [
+        task_row("give", var_type="integer", response_options="(0, 10)", llm_text=asked),
+    ]
+    (made,) = compile_workbook(workbook_of(values), sessions=1)
+    says = {True: "All gave much.", False: "7"}
+    places = [(member["path"], task.id, role) for member, task, role in Run(made).asked()]
+    run = Run(made, {(path, task): Taken(said=says[role == "Summarizer"], calls=1) for path, task, role in places})
+
+    write_data(run.write(tmp_path), tmp_path, BOTH)
+
+    rows = table(tmp_path / "demo.csv")
+    assert [row["give"] for row in rows] == ["7", "7", "7", ""]
+    assert rows[-1]["give.response"] == "All gave much."
+
+
 @settings(max_examples=60, deadline=None)
 @given(run=RUNS)
 def test_every_row_of_the_data_comes_out_once_whatever_became_of_it(run: Run) -> None:

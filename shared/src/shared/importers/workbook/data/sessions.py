@@ -91,11 +91,11 @@ class Reply:
 
     @property
     def shown_value(self) -> Json:
-        """The value; what was said instead when it has none, unless nothing but a number is one."""
+        """The value, and what was said instead when it has none; where the task wants numbers, nothing but a number."""
         value = self.part("value")
-        if value is None and self.task.variable_type not in ("integer", "float"):
-            return self.part("response")
-        return value
+        if self.task.variable_type in ("integer", "float"):
+            return value if isinstance(value, int | float) else None
+        return self.part("response") if value is None else value
 
     def total(self, name: str) -> Json:
         """The sum over all calls of what is known of them; None when nothing is."""
