@@ -5,6 +5,7 @@ import csv
 import io
 import sys
 import zipfile
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -108,6 +109,93 @@ async def test_another_media_type_is_refused(api: Api) -> None:
 
     assert refused.status_code == 415
     assert XLSX in refused.json()["detail"]
+
+
+def tables_of(values: Values) -> list[tuple[str, Any]]:
+    """The parts of a form: a table for each sheet."""
+    with zipfile.ZipFile(io.BytesIO(zip_of(values))) as archive:
+        return [("file", (name, archive.read(name), "text/csv")) for name in archive.namelist()]
+
+
+AS_XLSX = ("my.xlsx", xlsx_of(permuted()), "application/octet-stream")
+FORMS: dict[str, list[tuple[str, Any]]] = {
+    "an .xlsx file": [("file", AS_XLSX)],
+    "a zip": [("anything", ("My tables.ZIP", zip_of(permuted()), ""))],
+    "no suffix": [("file", ("my", xlsx_of(permuted()), XLSX))],
+    "tables": tables_of(permuted()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=list(FORMS))
+async def test_a_form_with_the_file_is_as_good_as_the_file(api: Api, form: list[tuple[str, Any]]) -> None:
+    stored = await api.experimenter("POST", ADDRESS, files=form, params={"sessions": 1})
+
+    assert stored.status_code == 201, stored.text
+    assert [one["name"] for one in stored.json()["experiments"]] == ["demo_1", "demo_2"]
+
+
+A_TABLE = tables_of(permuted())[:1]
+WRONG_FORMS: dict[str, tuple[list[tuple[str, Any]], str, str]] = {
+    "two workbooks": ([("a", AS_XLSX), ("b", AS_XLSX)], "form", "my.xlsx, my.xlsx"),
+    "a workbook and a table": (
+        [("a", AS_XLSX), *A_TABLE],
+        "form",
+        "my.xlsx, experimental_setting.csv",
+    ),
+    "something else": ([("photo", ("me.png", b"...", "image/png"))], "photo", "me.png"),
+    "a table twice": (A_TABLE * 2, "file", "a second file called experimental_setting.csv"),
+    "an option": ([("file", AS_XLSX), ("sessions", (None, b"2"))], "sessions", "a value that is no file"),
+}
+
+
+@pytest.mark.parametrize(("form", "where", "found"), WRONG_FORMS.values(), ids=list(WRONG_FORMS))
+async def test_a_form_with_something_else_says_what_is_wrong(
+    api: Api, form: list[tuple[str, Any]], where: str, found: str
+) -> None:
+    refused = await api.experimenter("POST", f"{ADDRESS}/validate", files=form)
+
+    assert refused.status_code == 422, refused.text
+    (problem,) = refused.json()["problems"]
+    assert (problem["where"], problem["found"]) == (where, found)
+
+
+async def test_problems_in_a_table_of_a_form_are_told_with_their_cells(api: Api) -> None:
+    refused = await api.experimenter("POST", ADDRESS, files=tables_of(with_setting(base_values(), temperature="hot")))
+
+    assert [one["where"] for one in refused.json()["problems"]] == ["experimental_setting!B5"]
+
+
+@pytest.mark.parametrize(
+    ("content_type", "content"),
+    [
+        ("multipart/form-data", b"--x\r\n\r\n--x--"),
+        ("multipart/form-data; boundary=x", b"--y\r\nno end"),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent-Disposition: form-data\r\n\r\n1\r\n--x--"),
+        ("multipart/form-data; boundary=x", b""),
+    ],
+)
+async def test_a_broken_form_is_refused(api: Api, content_type: str, content: bytes) -> None:
+    refused = await api.experimenter("POST", ADDRESS, content=content, headers=of_type(content_type))
+
+    assert refused.status_code in (400, 422), refused.text
+
+
+async def test_a_form_that_grows_too_large_is_refused_while_it_comes(api: Api) -> None:
+    sent = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal sent
+        yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="my.xlsx"\r\n\r\n'
+        for _ in range(1024):
+            sent += 64 * 1024
+            yield bytes(64 * 1024)
+
+    refused = await api.experimenter(
+        "POST", ADDRESS, content=endless(), headers=of_type("multipart/form-data; boundary=x")
+    )
+
+    assert (refused.status_code, refused.json()["code"]) == (413, "too_large")
+    assert sent < 2 * 1024 * 1024
 
 
 async def test_nobody_stores_a_workbook_without_a_key(api: Api) -> None:

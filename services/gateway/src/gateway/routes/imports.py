@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.exceptions import HTTPException
 
 from gateway.context import ApiKey, Context, InContext
+from gateway.forms import FORM, file_in_form
 from gateway.imports import import_apart
 from gateway.routes.experiments import checked, resource_of
 from shared.contracts.resources import ImportCheck, ImportedExperiments
@@ -16,12 +17,15 @@ from shared.importers.formats import IMPORTERS, Choice, Imported
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
+_ANY_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
 _FILE_BODY = {
     "requestBody": {
         "required": True,
-        "description": "A workbook: an .xlsx file, or a zip with a CSV file for each sheet.",
+        "description": "A workbook: an .xlsx file, or a zip with a CSV file for each sheet. In a form: one of these, "
+        "or the CSV files themselves.",
         "content": {
-            media_type: {"schema": {"type": "string", "contentMediaType": media_type}} for media_type in IMPORTERS
+            **{media_type: {"schema": {"type": "string", "contentMediaType": media_type}} for media_type in IMPORTERS},
+            FORM: {"schema": {"type": "object", "properties": {"file": {"type": "array", "items": _ANY_FILE}}}},
         },
     }
 }
@@ -37,13 +41,17 @@ async def _file_in(request: Request, context: Context, choice: Choice) -> Import
     """What is in the body.
 
     Raises:
-        HTTPException: its media type is that of something else.
+        HTTPException: its media type is that of something else, or the form cannot be read.
         InvalidInput: with all problems.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type not in IMPORTERS:
-        raise HTTPException(415, f"The file is sent as {' or '.join(IMPORTERS)}.")
-    return await import_apart(await request.body(), media_type, choice, slots=context.imports)
+    if media_type == FORM:
+        content, media_type = await file_in_form(request)
+    elif media_type in IMPORTERS:
+        content = await request.body()
+    else:
+        raise HTTPException(415, f"The file is sent as {' or '.join([*IMPORTERS, FORM])}.")
+    return await import_apart(content, media_type, choice, slots=context.imports)
 
 
 @router.post(
