@@ -26,16 +26,17 @@ def _heading(session: Session) -> Iterator[str]:
     yield f"- Models: {study.experiment['model_mode']}"
     yield f"- Status: {session.cohort['status']}"
     for agent in session.agents:
-        yield f"- {_plain(_who(agent))}"
+        yield f"- {_plain(_who(session, agent))}"
     yield ""
     yield from _quoted(session.stage.context)
     yield from _quoted(session.stage.treatment)
 
 
-def _who(agent: Agent) -> str:
-    model = agent.model_info
-    played = f"played by {'a person' if agent.played_by == 'person' else model or agent.played_by}"
-    return f"{agent.role}: {agent.id}, {played}"
+def _who(session: Session, agent: Agent) -> str:
+    if agent.role == session.stage.facilitator and not session.replies_of(agent):
+        return f"{agent.role}: {agent.id}, reads out the sheets"
+    player = "a person" if agent.played_by == "person" else agent.model_info or agent.played_by
+    return f"{agent.role}: {agent.id}, played by {player}"
 
 
 def _tasks(session: Session) -> Iterator[str]:
