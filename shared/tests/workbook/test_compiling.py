@@ -42,7 +42,16 @@ def test_agents_are_asked_five_times_in_all_with_the_models_temperature() -> Non
     assert (model.provider, model.model, model.temperature, model.max_attempts) == ("openai", "gpt-4o-mini", 0.5, 5)
 
 
-@pytest.mark.parametrize("name", ["o1", "o3", "o4-mini"])
+@pytest.mark.parametrize("name", ["gpt-4.1", "gpt-5-chat-latest", "llama-o3", "hf-inference"])
+def test_other_models_are_called_with_the_temperature(name: str) -> None:
+    settings = {"model_info": name, "temperature": 0.5, "api_endpoint": "https://here.example/v1"}
+
+    (experiment,) = compile_workbook(workbook_of(with_setting(base_values(), **settings)))
+
+    assert experiment.personas[0].model.temperature == 0.5
+
+
+@pytest.mark.parametrize("name", ["o1", "o3", "o4-mini", "gpt-5", "gpt-5-mini-2025-08-07", "gpt-5.4", "openai/gpt-5"])
 def test_models_that_take_no_temperature_get_none(name: str) -> None:
     (experiment,) = compile_workbook(workbook_of(with_setting(base_values(), model_info=name)))
 

@@ -239,6 +239,13 @@ def test_a_temperature_outside_its_limits_is_rejected(temperature: object) -> No
     assert only_problem(with_setting(base_values(), temperature=temperature)).where == "experimental_setting!B5"
 
 
+@pytest.mark.parametrize(("temperature", "is_told"), [(0, True), (0.7, True), (1, False)])
+def test_a_temperature_that_the_model_does_not_take_is_told(temperature: float, is_told: bool) -> None:
+    workbook = workbook_of(with_setting(base_values(), model_info="o3", temperature=temperature))
+
+    assert [warning.where for warning in workbook.warnings] == ["experimental_setting!B5"] * is_told
+
+
 @pytest.mark.parametrize("temperature", [0, 2, 0.7, "0.7", "1"], ids=repr)
 def test_a_temperature_within_its_limits_is_taken(temperature: object) -> None:
     design = design_of(with_setting(base_values(), temperature=temperature))

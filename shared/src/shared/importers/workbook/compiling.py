@@ -17,15 +17,13 @@ from shared.importers.workbook.draws import Draws
 from shared.importers.workbook.facts import FORMAT, facts_of
 from shared.importers.workbook.messages import profile_text
 from shared.importers.workbook.open_seats import OpenSeat, open_seats, special_seats
-from shared.importers.workbook.settings import HUGGING_FACE
+from shared.importers.workbook.settings import HUGGING_FACE, takes_temperature
 
 Json = Any
 
 STAGE: Final = "interview"
 MAX_ATTEMPTS: Final = 5
 """How often an answer is asked for in all, as the format says."""
-_REASONING_MODELS: Final = re.compile(r"o\d")
-"""Models that take no temperature."""
 _MODELS_WITHOUT_SCHEMAS: Final = ("gpt-4", "gpt-4-turbo", "gpt-3.5-turbo", HUGGING_FACE)
 """OpenAI's older models refuse a call that brings a schema, and what servers of inference endpoints make of one
 differs. All of them are told in words what a reply looks like, as the prompt does anyway."""
@@ -222,8 +220,7 @@ def _model(design: Design) -> Json:
         where = {"provider": HUGGING_FACE, "model": _HUGGING_FACE_MODEL, "base_url": settings.api_endpoint}
     else:
         where = {"provider": "openai", "model": settings.model_info}
-    takes_temperature = not _REASONING_MODELS.match(settings.model_info)
-    temperature = {"temperature": settings.temperature} if takes_temperature else {}
+    temperature = {"temperature": settings.temperature} if takes_temperature(settings.model_info) else {}
     shape = {"structured_output": "text"} if settings.model_info in _MODELS_WITHOUT_SCHEMAS else {}
     return {**where, **temperature, **shape, "max_attempts": MAX_ATTEMPTS}
 

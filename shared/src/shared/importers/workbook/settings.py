@@ -54,6 +54,9 @@ LARGEST_SEED: Final = 2**32 - 1
 """What the generator that shuffles agents over sessions takes as a seed."""
 MAX_SESSIONS: Final = 20_000
 _LOWEST_TEMPERATURE, _HIGHEST_TEMPERATURE = 0.0, 2.0
+_ONLY_TEMPERATURE: Final = 1.0
+"""The one that reasoning models have."""
+_REASONING_MODELS: Final = re.compile(r"(\S+/)?(o\d|gpt-[5-9])(?!.*chat)")
 _FILE_NAME: Final = re.compile(r"[^\W_][\w .-]{0,79}")
 _ADDRESS: Final = re.compile(ADDRESS_PATTERN)
 _SECRETIVE: Final = re.compile(r"\S+://\S*[@?#]\S*")
@@ -127,7 +130,7 @@ def _settings(cells: Mapping[str, Cell], profiles: Profiles, complaints: Complai
         experiment_id=_experiment_id(cells["experiment_id"], complaints),
         model_info=model,
         api_endpoint=_endpoint(cells["api_endpoint"], model, complaints),
-        temperature=_temperature(cells["temperature"], complaints),
+        temperature=_temperature(cells["temperature"], model, complaints),
         num_agents_per_session=_count(cells, "num_agents_per_session", complaints),
         num_sessions=_count(cells, "num_sessions", complaints),
         max_conversation_length=_count(cells, "max_conversation_length", complaints, most=2**31),
@@ -181,9 +184,16 @@ def _endpoint(cell: Cell, model: str, complaints: Complaints) -> str | None:
     return cell.label
 
 
-def _temperature(cell: Cell, complaints: Complaints) -> float:
+def _temperature(cell: Cell, model: str, complaints: Complaints) -> float:
     found = number_between(cell, "the temperature", complaints, least=_LOWEST_TEMPERATURE, most=_HIGHEST_TEMPERATURE)
+    if found not in (None, _ONLY_TEMPERATURE) and not takes_temperature(model):
+        complaints.warn(cell, f"{model} takes no temperature, and is called without one", f"{_ONLY_TEMPERATURE:g}")
     return found or 0.0
+
+
+def takes_temperature(model: str) -> bool:
+    """Whether a call may say one: reasoning models refuse it."""
+    return _REASONING_MODELS.match(model) is None
 
 
 def _count(cells: Mapping[str, Cell], key: str, complaints: Complaints, *, most: int = MAX_SESSIONS) -> int:
