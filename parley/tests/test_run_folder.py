@@ -41,7 +41,7 @@ def test_the_latest_unfinished_run_is_resumed(tmp_path: Path) -> None:
 def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
     run_folder.finish(a_run(tmp_path))
 
-    with pytest.raises(InvalidInput, match="nothing to resume"):
+    with pytest.raises(InvalidInput, match=r"nothing to resume.*only a new run"):
         run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE)
 
 

@@ -154,6 +154,7 @@ async def test_a_run_in_which_participants_fail_names_them(tmp_path: Path, parle
     assert result.returncode == 1, result.stdout + result.stderr
     assert "2 of the members failed, in c1:" in result.stdout
     assert "c1/m1 on talk: " in result.stdout
+    assert "start a new run" in result.stdout
 
 
 @pytest.mark.slow

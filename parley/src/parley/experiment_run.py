@@ -163,5 +163,7 @@ class ExperimentRun:
             self._screen.problem(f"{len(failed)} of the members failed, in {', '.join(cohorts)}:")
         for member in failed:
             self._screen.problem(f"  {member.member_path} on {member.stage_id or 'no stage'}: {member.reason}")
+        if failed and not ending.stuck:
+            self._screen.notice("They are not asked again, nor by --resume: mend the reason, then start a new run.")
         if not ending.stuck and not failed:
             self._screen.notice(f"Finished in {seconds:.1f} s.", style="bold green")

@@ -97,7 +97,10 @@ def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path) -> dict[
     newest = max((run for run in runs if run.status != FINISHED), key=lambda run: run.started_at, default=None)
     if newest is None:
         where = " or ".join(map(str, folders[:3]))
-        raise InvalidInput(f"There is nothing to resume: no unfinished run of {file} is in {where}.")
+        raise InvalidInput(
+            f"There is nothing to resume: no unfinished run of {file} is in {where}. "
+            "Where somebody failed, only a new run, without --resume, asks again."
+        )
     together = {run.file_hash: run for run in runs if run.started_at == newest.started_at}
     if newest.file_hash not in wanted.values():
         raise InvalidInput(
