@@ -116,8 +116,8 @@ def render(text: str, constants: Mapping[str, Constant]) -> str:
 def _check(parsed: nodes.Template, constants: Mapping[str, Constant]) -> None:
     for node in _walk(parsed):
         if isinstance(node, nodes.Name) and node.name not in constants:
-            known = ", ".join(constants) or "none: the sheet constants is empty"
-            raise CannotRender(f"the placeholder {node.name!r} names no constant", f"one of {known}")
+            known = f"one of {', '.join(constants)}" if constants else "no placeholder: there are no constants"
+            raise CannotRender(f"the placeholder {node.name!r} names no constant", known)
         if not isinstance(node, _ALLOWED):
             name = type(node).__name__
             raise CannotRender(f"{name!r} of Jinja is not known here", "{{name}}, {% if %} and simple arithmetic")
