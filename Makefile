@@ -51,6 +51,7 @@ bench: setup ## Compare the speed of chat replies with a hand-written pipeline, 
 	$(BIN)/python benchmarks/survey_calls.py
 	$(BIN)/python benchmarks/group_discussion.py
 	$(BIN)/python benchmarks/workbook_run.py
+	$(BIN)/python benchmarks/workbook_memory.py
 
 migrate: setup ## Bring the database at PARLEY_DATABASE_URL to the newest schema
 	$(BIN)/python -m shared.db.migrate

@@ -100,13 +100,13 @@ async def run(name: str, compiled: Sequence[Compiled], database_url: str, model_
     found = [session for one in compiled for session in estimates(one)]
     with TemporaryDirectory() as folder:
         async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=None) as lab:
-            ids = [await _created(lab, one) for one in compiled]
+            ids = [await created(lab, one) for one in compiled]
             own, model, postgres = time.process_time(), cpu_seconds(model_pid), _postgres_seconds(database_url)
             began = time.perf_counter()
             for experiment_id in ids:
                 async with lab.database.transaction() as session:
                     await experiments.start(session, experiment_id, lab.clock.now())
-            await _ended(lab, ids)
+            await ended(lab, ids)
             seconds = time.perf_counter() - began
             return Sample(
                 name=name,
@@ -121,7 +121,7 @@ async def run(name: str, compiled: Sequence[Compiled], database_url: str, model_
             )
 
 
-async def _created(lab: EmbeddedLab, compiled: Compiled) -> UUID:
+async def created(lab: EmbeddedLab, compiled: Compiled) -> UUID:
     experiment = compiled.experiment.model_copy(update={"model_mode": "real"})
     async with lab.database.transaction() as session:
         return await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
@@ -134,7 +134,7 @@ def _postgres_seconds(database_url: str) -> float:
 _GOING_ON: Final = text("SELECT count(*) AS n FROM experiments WHERE id = ANY(:ids) AND status <> 'ended'")
 
 
-async def _ended(lab: EmbeddedLab, ids: Sequence[UUID]) -> None:
+async def ended(lab: EmbeddedLab, ids: Sequence[UUID]) -> None:
     """Without reading the experiments: those of many sessions are long."""
     while True:
         async with lab.database.transaction() as session:
