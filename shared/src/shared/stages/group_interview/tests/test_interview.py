@@ -3,103 +3,29 @@
 from dataclasses import replace
 from random import Random
 from typing import Any
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
-from shared.stage import Ask, Member, StageView
-from shared.stages.group_interview import flow, transcript
-from shared.stages.group_interview.config import (
-    GroupInterviewStage,
-    InterviewQuestion,
-    InterviewRole,
-    InterviewSession,
-    InterviewTask,
-)
+from shared.stages.group_interview import flow
+from shared.stages.group_interview.config import InterviewSession, InterviewTask
 from shared.stages.group_interview.options import ListOptions, RangeOptions
 from shared.stages.group_interview.rules import KIND
-
-SPACE = UUID(int=9)
-LABELS = ("A", "B", "C")
-EVERYBODY = (*LABELS, "Summarizer", "Facilitator")
-
-
-def member(path: str, name: str = "", **changes: Any) -> Member:
-    kind: Any = "mediator" if "/med" in path else "participant"
-    return Member(uuid5(SPACE, path), path, kind, "agent", Profile(name=name), **changes)
-
-
-PLAYERS = tuple(member(f"c1/m{number}") for number in (1, 2, 3))
-SUMMARIZER = member("c1/med1", "Summarizer")
-MEMBERS = (*PLAYERS, SUMMARIZER, member("c1/med2", "Facilitator"))
-
-
-def questions(*roles: str, **fields: Any) -> tuple[InterviewQuestion, ...]:
-    return tuple(InterviewQuestion(role=role, text=f"{role}?", **fields) for role in roles)
-
-
-def task(task_id: str, kind: Any, *roles: str, **fields: Any) -> InterviewTask:
-    text = "" if roles else f"{task_id}!"
-    return InterviewTask(id=task_id, type=kind, text=text, questions=questions(*roles), variable=task_id, **fields)
-
-
-TASKS = (
-    task("talk", "discussion"),
-    task("open", "public_question", "B", "A"),
-    task("closed", "private_question", "C", "A", "Summarizer", "B"),
-    task("news", "context"),
-    task("last", "private_question", "A", "B", "C"),
+from shared.testing.interviews import (
+    LABELS,
+    MEMBERS,
+    PLAYERS,
+    SUMMARIZER,
+    TASKS,
+    Course,
+    member,
+    questions,
+    stage,
+    task,
 )
-
-
-def stage(*tasks: InterviewTask, **fields: Any) -> GroupInterviewStage:
-    return GroupInterviewStage(
-        id="interview",
-        roles=tuple(InterviewRole(label=label) for label in LABELS),
-        special_roles=(InterviewRole(label="Summarizer"),),
-        tasks=tasks or TASKS,
-        **fields,
-    )
-
-
-class Course:
-    """An interview that a test goes through: `open` names whose reply to what is due."""
-
-    def __init__(self, interview: GroupInterviewStage, members: tuple[Member, ...] = MEMBERS) -> None:
-        self.stage = interview
-        draws = KIND.draw(interview, [one for one in members if one.kind == "participant"], {}, Random(1))
-        self.view = self._stated(StageView(members=members, draws=draws))
-
-    def _stated(self, view: StageView) -> StageView:
-        return replace(view, state=KIND.public_state(self.stage, view))
-
-    @property
-    def asks(self) -> list[Ask]:
-        return KIND.next_asks(self.stage, self.view)
-
-    @property
-    def open(self) -> list[tuple[str, str]]:
-        return [(self.role(ask.member_id), ask.key.removeprefix("task:")) for ask in self.asks]
-
-    def role(self, member_id: UUID) -> str:
-        return flow.role_of(self.stage, self.view.member(member_id), self.view.draws) or ""
-
-    def answer(self, ask: Ask, response: Any = "yes") -> None:
-        own = replace(self.view, reader=ask.member_id)
-        stored = KIND.check_answer(self.stage, ask, response, own)
-        self.view = self._stated(replace(self.view, answers={**self.view.answers, (ask.member_id, ask.key): stored}))
-
-    def answer_all(self) -> None:
-        for ask in self.asks:
-            self.answer(ask)
-
-    def heard(self, reader: str | None) -> list[tuple[str, str]]:
-        lines = transcript.lines(self.stage, self.view.draws, self.view.state, reader)
-        return [(line.role, line.task_id) for line in lines if not line.is_read_out]
 
 
 def test_tasks_come_one_after_another_and_what_does_not_wait_is_asked_at_once() -> None:
