@@ -124,7 +124,7 @@ class Run:
     def _draws(self, number: int, members: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
         session = self.stage.sessions[number]
         roles = {
-            f"role:{member['member_id']}": self.role(member)
+            f"role:{member['path']}": self.role(member)
             for member in members
             if member["cohort_path"] == f"c{number + 1}" and member["kind"] == "participant"
         }

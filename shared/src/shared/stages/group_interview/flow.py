@@ -60,7 +60,7 @@ def drawn(
 
 
 def _role_key(member: Member) -> str:
-    return f"role:{member.id}"
+    return f"role:{member.path}"
 
 
 def _role_of_seat(stage: GroupInterviewStage, member: Member) -> str | None:

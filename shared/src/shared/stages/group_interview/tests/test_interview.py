@@ -141,6 +141,12 @@ def test_seats_take_roles_and_tasks_as_their_session_says() -> None:
     assert [one.id for one in flow.tasks_in_order(course.stage, course.view.draws)] == list(order)
 
 
+def test_what_is_drawn_is_the_same_in_every_run_and_so_has_no_ids() -> None:
+    draws = Course(stage()).view.draws
+
+    assert {name for name in draws if name.startswith("role:")} == {f"role:{one.path}" for one in PLAYERS}
+
+
 def test_after_the_most_replies_the_interview_is_over() -> None:
     course = Course(stage(max_replies=2))
     course.answer_all()
