@@ -326,7 +326,7 @@ async def test_a_workbook_that_was_stopped_goes_on_with_all_permutations_and_rep
 
         def stop_and_resume() -> "subprocess.CompletedProcess[str]":
             stopped = begin_parley(*options, **variables)
-            line_with(stopped, "has answered task:t1")
+            line_with(stopped, "Facilitator (to ")
             stopped.send_signal(number)
             assert stopped.wait() == (130 if number is signal.SIGINT else -number)
             return parley(*options, "--resume", **variables)

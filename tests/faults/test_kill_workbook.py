@@ -31,7 +31,8 @@ def workbook() -> tuple[str, int]:
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("checkpoint", "hits"), [("reply.received", 13), ("reply.published", 17), ("draft.leased", 30)]
+    ("checkpoint", "hits"),
+    [("reply.received", 13), ("reply.published", 17), ("draft.leased", 30), ("transaction.committed", 150)],
 )
 async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(
     database: Database,
@@ -57,3 +58,24 @@ async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(
     assert len(await lab.rows("SELECT 1 FROM answers WHERE key LIKE 'task:%'")) == calls
     drafts = await lab.rows("SELECT draft_id FROM model_calls WHERE status = 'ok'")
     assert len(drafts) == len({call.draft_id for call in drafts}) == calls
+    await check_minutes(lab, calls)
+
+
+async def check_minutes(lab: DrainLab, replies: int) -> None:
+    """Every reply stands in them once, and no line twice."""
+    said = await lab.rows(
+        """
+        SELECT g.id FROM messages g JOIN answers a ON a.member_id = g.member_id AND a.key = 'task:' || g.topic
+        WHERE a.value ->> 'response' = g.text
+        """
+    )
+    assert len(said) == len({row.id for row in said}) == replies
+    assert len(await lab.rows("SELECT 1 FROM messages WHERE member_id IS NOT NULL")) == replies
+    assert not await lab.rows(
+        """
+        SELECT 1 FROM messages GROUP BY thread_id
+        HAVING count(*) <> max(seq) OR count(*) <> count(DISTINCT client_key)
+        """
+    )
+    ends = await lab.rows("SELECT end_reason FROM threads")
+    assert [row.end_reason for row in ends] == ["finished"] * 4

@@ -1,14 +1,21 @@
 """Fixtures of the flows."""
 
 from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
 from uuid import uuid4
 
+import httpx2
 import pytest
 
+from gateway.app import create_app
+from gateway.settings import GatewaySettings
+from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.db.databases import copy_database, drop_database
+from shared.db.session import Database
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
+from shared.testing.fake_clock import FakeClock
 from shared.testing.services import Server
 
 
@@ -18,6 +25,16 @@ def second_database_url(postgres_server: Server, template_database: str) -> Iter
     name = f"second_{uuid4().hex}"
     yield copy_database(postgres_server.url, template_database, name)
     drop_database(postgres_server.url, name)
+
+
+@pytest.fixture
+async def gateway(database: Database) -> AsyncIterator[httpx2.AsyncClient]:
+    """The REST API on the database of the test."""
+    bus = InProcessBus()
+    app = create_app(database, bus, FakeClock(datetime(2026, 1, 1, tzinfo=UTC)), GatewaySettings(), environ={})
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway") as client:
+        yield client
+    await bus.close()
 
 
 @pytest.fixture(params=["in process", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])

@@ -64,6 +64,36 @@ cohorts: [{{count: 2, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid
 """
 
 
+INTERVIEW = """
+parley: 1
+name: Interview
+seed: 9
+pace: fast
+personas:
+  - {id: ada, chat: {words_per_minute: 90}}
+  - {id: bob}
+  - {id: cid, mock: {failures: [{status: auth_error, probability: 0.3}]}}
+  - {id: sum, profile: {name: Summarizer}}
+stages:
+  - {id: before, kind: survey, questions: [{id: free, kind: scale, title: Should it be free, upper: 5}]}
+  - id: interview
+    kind: group_interview
+    roles: [{label: A}, {label: B}, {label: C}]
+    special_roles: [{label: Summarizer}]
+    tasks:
+      - {id: talk, type: discussion, text: How should we play, variable: talk}
+      - id: share
+        type: private_question
+        variable: share
+        questions: [{role: A, text: How much}, {role: B, text: How much}, {role: C, text: And you},
+                    {role: Summarizer, text: What is in the pot}]
+      - {id: news, type: context, text: The pot is full., variable: news}
+      - {id: fair, type: public_question, variable: fair, questions: [{role: C, text: Fair}, {role: A, text: Fair}]}
+  - {id: after, kind: group_chat}
+cohorts: [{count: 3, seats: [{persona: ada}, {persona: bob}, {persona: cid}], mediators: [sum]}]
+"""
+
+
 async def ended(lab: EmbeddedLab, experiment_id: UUID) -> None:
     while True:
         async with lab.database.transaction() as session:
@@ -85,7 +115,7 @@ async def run(document: str, servers: ServerSettings, folder: Path) -> dict[str,
     }
 
 
-DOCUMENTS = {"deliberation": DEMO.read_text(), "surveys": SURVEYS} | {
+DOCUMENTS = {"deliberation": DEMO.read_text(), "surveys": SURVEYS, "interview": INTERVIEW} | {
     name: TALK.format(talk=talk) for name, talk in TALKS.items()
 }
 

@@ -1,8 +1,7 @@
 """Workbooks, run to their end: who is asked what when, who hears what, and what is kept of the answers."""
 
 import re
-from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,14 +13,10 @@ import pytest
 from sqlalchemy import text
 
 from agent_worker.models import build_models
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from shared.bus.in_process import InProcessBus
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.experiment import Experiment
 from shared.importers.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
-from shared.testing.fake_clock import FakeClock
 from shared.testing.fake_endpoint import FakeEndpoint
 from shared.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
 from tests.flows.drain import DrainLab
@@ -410,15 +405,6 @@ class Person:
     async def _request(self, method: str, path: str, body: Any = None) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {self._token}"}
         return await self._client.request(method, path, headers=headers, json=body)
-
-
-@pytest.fixture
-async def gateway(database: Database) -> AsyncIterator[httpx2.AsyncClient]:
-    bus = InProcessBus()
-    app = create_app(database, bus, FakeClock(datetime(2026, 1, 1, tzinfo=UTC)), GatewaySettings(), environ={})
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway") as client:
-        yield client
-    await bus.close()
 
 
 @pytest.mark.parametrize("role", [*PLAYERS, "Summarizer"])

@@ -58,6 +58,7 @@ class ExperimentRun:
         """Start or go on with the run; `together_with` names the experiments of the same file."""
         began = monotonic()
         self._overview.expect(run.experiment_id, self._plan.replies, self._label)
+        stages = self._plan.experiment.stages
         follower = Follower(
             self._database,
             run.experiment_id,
@@ -65,6 +66,7 @@ class ExperimentRun:
             show_progress=self._overview.show,
             label=self._label,
             step_by_step=self._order.steps,
+            with_minutes={stage.id for stage in stages if kind_of(stage).thread == "minutes"},
         )
         if self._plan.run is not None:
             await follower.skip_what_was()

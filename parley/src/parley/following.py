@@ -1,7 +1,7 @@
 """Following a run from the database: what was said and what happened, how far it is, whether it is over or stuck."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
@@ -65,9 +65,13 @@ class Follower:
         show_progress: ShowProgress,
         label: str = "",
         step_by_step: bool = False,
+        with_minutes: Container[str] = (),
         monotonic: Callable[[], float] = monotonic,
     ) -> None:
-        """step_by_step: of stages that tell what happens, every step is shown, not only what they came to."""
+        """step_by_step: of stages that tell what happens, every step is shown, not only what they came to.
+
+        with_minutes: the stages where what is answered is said in a thread as well, and so is not told twice.
+        """
         self._database = database
         self._experiment_id = experiment_id
         self._screen = screen
@@ -75,6 +79,7 @@ class Follower:
         self._label = f"{label} " if label else ""
         self._teller = Teller(step_by_step=step_by_step)
         self._held: dict[tuple[UUID, str], Sequence[str]] = {}
+        self._with_minutes = with_minutes
         self._seen: dict[UUID, int] = {}
         self._alerts_seen: set[UUID] = set()
         self._cohort_ids: list[UUID] = []
@@ -187,6 +192,8 @@ class Follower:
                 self._screen.said(cohort, payload["stage_id"], author, payload["text"])
             case "stage.unlocked" if (where := (event.cohort_id, payload["stage_id"])) in self._held:
                 self._tell(subject.split("/", 1)[0], self._held.pop(where))
+            case "ask.answered" if payload["stage_id"] in self._with_minutes:
+                pass
             case "ask.answered" if self._teller.tells(event.cohort_id, payload["stage_id"]):
                 pass
             case "cohort.ended" if self._teller.tells_outcome(event.cohort_id):

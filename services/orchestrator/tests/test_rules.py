@@ -4,11 +4,11 @@ from uuid import uuid4
 
 import pytest
 
-from orchestrator.rules import is_over, may_open
-from shared.contracts.experiment import StageConfig
+from orchestrator.rules import is_over, may_open, somebody_is_to_come
+from shared.contracts.experiment import Progress, StageConfig
 from shared.db.settling import Attendee, CohortState
 from shared.experiment import Resolved
-from shared.stages import read_stage
+from shared.stages import kinds, read_stage
 
 
 def a_stage(kind: str = "info", **progress: object) -> StageConfig:
@@ -81,8 +81,10 @@ def test_a_stage_that_waits_for_nobody_is_open_from_the_start() -> None:
     assert may_open(a_stage(), a_cohort(a_member(0)))
 
 
-def test_in_pace_fast_a_conversation_waits_for_every_agent() -> None:
-    chat = a_stage("group_chat", wait_for_all=False)
+@pytest.mark.parametrize("kind", [name for name, kind in kinds().items() if kind.thread is not None])
+def test_in_pace_fast_a_stage_with_a_thread_waits_for_every_agent(kind: str) -> None:
+    example = kinds()[kind].example()
+    chat = example.model_copy(update={"id": "s2", "progress": Progress(wait_for_all=False)})
     late = (a_member(1, player="agent"), a_member(0, player="agent"))
 
     assert not may_open(chat, a_cohort(*late, pace="fast"))
@@ -95,3 +97,21 @@ def test_a_cohort_is_over_when_every_participant_has_come_to_an_end() -> None:
 
     assert is_over(a_cohort(mediator, *ended))
     assert not is_over(a_cohort(*ended, a_member(0, status="expected")))
+
+
+@pytest.mark.parametrize(
+    ("position", "status", "expected"),
+    [
+        (0, "in_progress", True),
+        (1, "in_progress", False),
+        (2, "in_progress", False),
+        (1, "expected", True),
+        (1, "paused", True),
+        (0, "left", False),
+        (3, "completed", False),
+    ],
+)
+def test_somebody_is_to_come_who_is_not_here_and_may_still_be(position: int, status: str, expected: bool) -> None:
+    cohort = a_cohort(a_member(1), a_member(position, status=status), a_member(0, kind="mediator"))
+
+    assert somebody_is_to_come(cohort, "s2") is expected

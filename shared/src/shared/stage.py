@@ -234,6 +234,29 @@ class Utterance:
 
 
 @dataclass(frozen=True, slots=True)
+class MinutesLine:
+    """Something that everybody who is there has heard. `key` tells it from the other lines of the stage.
+
+    `author_id` None: the lab read it out. `author_name` is what the others call the author here. `topic` names what it
+    is about.
+    """
+
+    key: str
+    text: str
+    author_id: UUID | None = None
+    author_name: str = ""
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Minutes:
+    """What everybody has heard on a stage until now, in its order; `are_closed`: nothing more will be said."""
+
+    lines: tuple[MinutesLine, ...]
+    are_closed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """One column of the wide table; `type` is one of text, integer, number, boolean."""
 
@@ -310,10 +333,14 @@ class StageKind(ABC, Generic[ConfigT]):
     known yet, such as a move in an open round, stays out of the state; what only some may know is kept out of
     `public_view` and `describe` for the others. A prompt is made of the state and answers that stood when the ask was
     opened.
+
+    Threads (`thread`). In a `conversation` members say what they like, in turns that `next_wave` gives. `minutes` are
+    written by the lab: every settling adds what `minutes` names and what does not stand there yet; nobody posts.
     """
 
     config_model: ClassVar[type[StageConfig]]
-    has_thread: ClassVar[bool] = False
+    thread: ClassVar[Literal["conversation", "minutes"] | None] = None
+    """What stands in the stage's thread; None: it has none."""
     has_private_threads: ClassVar[bool] = False
     """Every participant has a thread of their own with the mediators, instead of one for all."""
     has_shared_asks: ClassVar[bool] = False
@@ -468,6 +495,14 @@ class StageKind(ABC, Generic[ConfigT]):
         """
         return {}
 
+    def minutes(self, stage: ConfigT, view: StageView) -> Minutes:
+        """What everybody who is there has heard, in its order; the view has the lab's eyes and the state.
+
+        What only some have heard yet is not in it. Where members come and go lines may come between others: the thread
+        has them in the order in which they were first named. Only for kinds whose thread is minutes.
+        """
+        raise NotImplementedError(f"{type(self).__name__} keeps no minutes")
+
     def table_rows(self, stage: ConfigT, view: StageView) -> list[dict[str, Json]]:
         """The rows of `table` for one cohort, with the lab's eyes; answers that are not valid are among them."""
         return []
@@ -512,9 +547,9 @@ class StageKind(ABC, Generic[ConfigT]):
         return False
 
     def next_wave(self, stage: ConfigT, thread: Thread, rng: Random) -> Wave:
-        """Who is asked to speak now; `rng` is of this turn alone. Only for kinds with a thread."""
-        raise NotImplementedError(f"{type(self).__name__} has no thread")
+        """Who is asked to speak now; `rng` is of this turn alone. Only for kinds whose thread is a conversation."""
+        raise NotImplementedError(f"{type(self).__name__} is no conversation")
 
     def utterance(self, stage: ConfigT, reply: BaseModel) -> Utterance:
-        """What a validated reply says in the thread. Only for kinds with a thread."""
-        raise NotImplementedError(f"{type(self).__name__} has no thread")
+        """What a validated reply says in the thread. Only for kinds whose thread is a conversation."""
+        raise NotImplementedError(f"{type(self).__name__} is no conversation")

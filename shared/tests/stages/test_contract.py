@@ -64,7 +64,7 @@ def stage(kind: StageKind[Any]) -> StageConfig:
 def asks(kind: StageKind[Any], stage: StageConfig) -> list[Ask]:
     """What the first member can be asked: to talk, or for the page, and whatever the kind names at first."""
     reader = MEMBERS[0].id
-    purposes = [TALK, MEDIATE] if kind.has_thread else ["page"]
+    purposes = [TALK, MEDIATE] if kind.thread == "conversation" else ["page"]
     named = [ask for ask in kind.next_asks(stage, stated(kind, stage, view(reader=None))) if ask.member_id == reader]
     return [*(Ask(reader, PAGE, purpose) for purpose in purposes), *named]
 
@@ -195,12 +195,33 @@ def test_the_state_is_json_and_the_same_each_time(kind: StageKind[Any], stage: S
     assert kind.has_shared_asks or not state
 
 
-def test_only_a_kind_with_a_thread_has_turns(kind: StageKind[Any], stage: StageConfig) -> None:
+def test_only_a_conversation_has_turns(kind: StageKind[Any], stage: StageConfig) -> None:
     thread = view().thread
     assert thread is not None
 
-    if kind.has_thread:
+    if kind.thread == "conversation":
         assert kind.next_wave(stage, thread, Random(1)) == kind.next_wave(stage, thread, Random(1))
     else:
         with pytest.raises(NotImplementedError):
             kind.next_wave(stage, thread, Random(1))
+
+
+def test_only_a_kind_whose_thread_is_minutes_names_them_and_nobody_posts_there(
+    kind: StageKind[Any], stage: StageConfig
+) -> None:
+    everything = stated(kind, stage, view(reader=None))
+    thread = everything.thread
+    assert thread is not None
+
+    if kind.thread == "minutes":
+        minutes = kind.minutes(stage, everything)
+        assert kind.has_shared_asks
+        assert minutes == kind.minutes(stage, everything)
+        assert len({line.key for line in minutes.lines}) == len(minutes.lines)
+        assert all(kind.may_not_speak(stage, thread, one.id) for one in MEMBERS)
+        assert not kind.may_call_off(stage, thread, MEMBERS[0].id)
+        assert not kind.has_replies_and_reactions(stage)
+        assert kind.time_limit_seconds(stage) is None
+    else:
+        with pytest.raises(NotImplementedError):
+            kind.minutes(stage, everything)

@@ -86,8 +86,8 @@ async def _take_part(
     session: Session, standing: Standing, stage: StageConfig, view: StageView, now: datetime
 ) -> StageView:
     """Enter the stage's conversation, when it has one that is open, and return the view with it."""
-    thread_id = standing.thread_ids.get(stage.id)
-    if thread_id is None:
+    conversation_id = standing.conversation_id(stage)
+    if conversation_id is None:
         return view
-    scene = await advance_thread(session, thread_id, now, cause=CAUSE)
+    scene = await advance_thread(session, conversation_id, now, cause=CAUSE)
     return replace(view, members=scene.members, thread=view_of(scene))

@@ -119,6 +119,4 @@ def _thread(standing: Standing, stage: StageConfig) -> ThreadState | None:
     thread: Mapping[str, Any] | None = standing.threads.get(stage.id)
     if thread is None:
         return None
-    return ThreadState(
-        id=standing.thread_ids[stage.id], last_seq=thread["last_seq"], has_ended=thread["ended_at"] is not None
-    )
+    return ThreadState(id=thread["id"], last_seq=thread["last_seq"], has_ended=thread["ended_at"] is not None)

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 from uuid import UUID
 
-from orchestrator.rules import as_member, on_stage
+from orchestrator.rules import as_member
 from shared import seeds
 from shared.contracts.experiment import StageConfig
 from shared.db import asks
@@ -19,13 +19,12 @@ from shared.stages import kind_of
 
 async def settle_asks(
     session: Session, cohort: CohortState, stage: StageConfig, draws: Mapping[str, Json], now: datetime
-) -> list[UUID]:
-    """Open what is due on this stage; returns the agents and scripts who have nothing left to do there. Safe to repeat.
+) -> tuple[StageView, list[UUID]]:
+    """Open what is due on this stage. Safe to repeat.
 
-    The caller holds the cohort's lock. Members' locks are taken.
+    Returns the stage as it is now, and the agents and scripts who have nothing left to do there. The caller holds the
+    cohort's lock. Members' locks are taken.
     """
-    if not on_stage(cohort.members, stage.id):
-        return []
     kind = kind_of(stage)
     counted = cohort.counted
     assert counted is not None
@@ -42,7 +41,7 @@ async def settle_asks(
     wanted = kind.next_asks(stage, view)
     new = [ask for ask in wanted if (stage.id, ask.member_id, ask.key) not in counted.open]
     await asks.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=counted.as_of, now=now)
-    return _done(stage, view, {ask.member_id for ask in wanted})
+    return view, _done(stage, view, {ask.member_id for ask in wanted})
 
 
 def played_out(cohort: CohortState, stage: StageConfig, view: StageView) -> StageView:

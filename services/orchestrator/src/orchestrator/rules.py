@@ -1,8 +1,10 @@
 """When a stage opens, who is there, and when a cohort is over: pure rules over who is where."""
 
 from collections.abc import Iterable, Sequence
+from uuid import UUID
 
-from shared.contracts.experiment import Profile, StageConfig
+from shared import seeds
+from shared.contracts.experiment import ChatSettings, Profile, StageConfig
 from shared.db.settling import Attendee, CohortState
 from shared.db.tables import MEMBER_END_STATES
 from shared.stage import Member
@@ -38,6 +40,7 @@ def as_member(attendee: Attendee, stage_id: str) -> Member:
         kind="mediator" if is_mediator else "participant",
         player="person" if attendee.player == "person" else "agent" if attendee.player == "agent" else "script",
         profile=Profile.model_construct(**attendee.profile),
+        chat=ChatSettings.model_construct(**attendee.chat),
         script=attendee.script,
         present=is_in_progress and (is_mediator or attendee.stage_id == stage_id),
         awaited=not is_mediator and _may_still_come(attendee, stage_id),
@@ -49,11 +52,22 @@ def _may_still_come(attendee: Attendee, stage_id: str) -> bool:
     return is_on_its_way and attendee.position < attendee.stage_ids.index(stage_id)
 
 
+def somebody_is_to_come(cohort: CohortState, stage_id: str) -> bool:
+    """Whether a participant who is not on this stage now may still get to it, or come back to it."""
+    return any(
+        member.status in ("expected", "in_progress", "paused")
+        and stage_id in member.stage_ids
+        and member.position <= member.stage_ids.index(stage_id)
+        and (member.status != "in_progress" or member.stage_id != stage_id)
+        for member in participants(cohort.members)
+    )
+
+
 def may_open(stage: StageConfig, cohort: CohortState) -> bool:
     """Whether a locked stage opens now.
 
-    A stage that waits for nobody is open from the start. Open seats are waited for. In pace `fast` a conversation also
-    waits for every agent, so that who is there when it begins does not depend on how long calls took.
+    A stage that waits for nobody is open from the start. Open seats are waited for. In pace `fast` a stage with
+    a thread also waits for every agent, so that who is there when it begins does not depend on how long calls took.
     """
     counted = [
         member for member in participants(cohort.members) if member.status in COUNTED and stage.id in member.stage_ids
@@ -68,15 +82,21 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
 
 
 def _waits(stage: StageConfig, pace: str) -> bool:
-    return stage.progress.wait_for_all or (pace == "fast" and kind_of(stage).has_thread)
+    return stage.progress.wait_for_all or (pace == "fast" and kind_of(stage).thread is not None)
 
 
 def _awaited(stage: StageConfig, pace: str, counted: Sequence[Attendee]) -> list[Attendee]:
     if stage.progress.wait_for_all:
         return list(counted)
-    if pace == "fast" and kind_of(stage).has_thread:
+    if pace == "fast" and kind_of(stage).thread is not None:
         return [member for member in counted if member.player != "person"]
     return []
+
+
+def place_of_thread(cohort: CohortState, stage: StageConfig, scope: str) -> tuple[UUID, str]:
+    """The id and the path of a thread of this stage."""
+    path = f"{cohort.path}/{stage.id}/{scope.rpartition('/')[2]}"
+    return seeds.row_id(cohort.experiment_id, path), path
 
 
 def is_over(cohort: CohortState) -> bool:

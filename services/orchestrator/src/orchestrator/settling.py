@@ -7,7 +7,8 @@ from uuid import UUID
 import structlog
 
 from orchestrator.asking import settle_asks
-from orchestrator.rules import as_member, has_arrived, is_over, may_open, on_stage, participants
+from orchestrator.minutes import settle_minutes
+from orchestrator.rules import as_member, has_arrived, is_over, may_open, on_stage, participants, place_of_thread
 from shared import seeds
 from shared.chat.speaking import EVERYONE_LEFT
 from shared.contracts.experiment import StageConfig
@@ -17,7 +18,7 @@ from shared.db.experiments import end_when_done
 from shared.db.members import wake_agents
 from shared.db.session import Database, Session
 from shared.db.settling import Attendee, CohortState, DueTimer, OpenThread
-from shared.stage import Json
+from shared.stage import Json, StageView
 from shared.stages import kind_of
 
 CAUSE = "orchestrator"
@@ -54,9 +55,11 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
         if (draws := await _settle_stage(session, cohort, stage, now)) is not None
     ]
     may_act = [member.id for stage, _ in open_stages for member in _who_may_act(cohort, stage)]
+    views: dict[str, StageView] = {}
     for stage, draws in open_stages:
-        if kind_of(stage).has_shared_asks:
-            may_act += await settle_asks(session, cohort, stage, draws, now)
+        if kind_of(stage).has_shared_asks and on_stage(cohort.members, stage.id):
+            views[stage.id], done = await settle_asks(session, cohort, stage, draws, now)
+            may_act += done
     await wake_agents(session, may_act)
     has_ended = is_over(cohort)
     if has_ended:
@@ -65,8 +68,10 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
             await end_thread(session, thread.id, now, reason=EVERYONE_LEFT, cause=CAUSE)
         return True
     for stage, _ in open_stages:
-        if kind_of(stage).has_thread:
+        if kind_of(stage).thread == "conversation":
             await _settle_threads(session, cohort, stage, now)
+        elif kind_of(stage).thread == "minutes" and stage.id in views:
+            await settle_minutes(session, cohort, stage, views[stage.id], now)
     return False
 
 
@@ -121,8 +126,7 @@ async def _settle_threads(session: Session, cohort: CohortState, stage: StageCon
 async def _settle_thread(
     session: Session, cohort: CohortState, stage: StageConfig, scope: str, thread: OpenThread | None, now: datetime
 ) -> None:
-    path = f"{cohort.path}/{stage.id}/{scope.rpartition('/')[2]}"
-    thread_id = seeds.row_id(cohort.experiment_id, path)
+    thread_id, path = place_of_thread(cohort, stage, scope)
     if thread is None:
         await open_thread(
             session,

@@ -64,7 +64,7 @@ async def _of_stage(session: Session, question: StagePreview) -> Preview:
 def as_asked(context: PromptContext) -> PromptContext:
     """The context with what the author would be asked next on its stage."""
     kind, stage = kind_of(context.stage), context.stage
-    if kind.has_thread:
+    if kind.thread == "conversation":
         return replace(context, ask=replace(context.ask, purpose=_purpose(context)))
     view = context.view(stage)
     # Shared asks are named with the lab's eyes, for everybody.

@@ -61,7 +61,7 @@ def render(context: PromptContext) -> Prompt:
         NotFound: the stage asks nothing of a model.
     """
     stage, ask = context.stage, ask_of(context)
-    if ask.purpose == MEDIATE and not kind_of(stage).has_thread:
+    if ask.purpose == MEDIATE and kind_of(stage).thread != "conversation":
         raise NotFound("Nothing is asked of a mediator here.")
     view = context.view(stage)
     model = kind_of(stage).reply_model(stage, ask, view)

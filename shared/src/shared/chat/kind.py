@@ -20,7 +20,7 @@ TalkT = TypeVar("TalkT", bound=StageConfig)
 class Conversation(StageKind[TalkT]):
     """A kind whose content is what is said in its thread."""
 
-    has_thread = True
+    thread = "conversation"
 
     def draw(self, stage: TalkT, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
         return dict(drawn)

@@ -19,6 +19,7 @@ from shared.conversation.engine import (
     wake_up,
     why_not,
 )
+from shared.conversation.minutes import write_down
 from shared.conversation.pace import thinking_seconds, typing_seconds
 from shared.conversation.scene import (
     START,
@@ -59,4 +60,5 @@ __all__ = [
     "view_of",
     "wake_up",
     "why_not",
+    "write_down",
 ]

@@ -183,6 +183,8 @@ class NewMessage:
     client_key: str | None = None
     reply_to: UUID | None = None
     quote: Mapping[str, Any] | None = None
+    author_name: str | None = None
+    """What the others call the author here; None: as the profile says."""
 
 
 @dataclass(frozen=True, slots=True)

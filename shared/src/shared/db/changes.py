@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import text
 
 from shared.checkpoints import reached
+from shared.contracts.experiment import Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, Hint, provider_queue
 from shared.conversation import (
     Change,
@@ -23,6 +24,7 @@ from shared.conversation import (
 )
 from shared.db.scenes import turn_row
 from shared.db.session import FLUSH, Event, Session, as_json
+from shared.stage import Member
 
 # Messages, thread, drafts and timers in one statement. Everything but the closing of the claiming draft hangs on `won`.
 _CHANGE = """
@@ -35,12 +37,12 @@ _CHANGE = """
     ), won AS (
         SELECT 1 WHERE CAST(:claim_draft_id AS uuid) IS NULL OR EXISTS (SELECT FROM claim)
     ), said AS (
-        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, text, topic, reply_to, client_key,
-            trigger_key, explanation, elapsed_ms, created_at)
-        SELECT m.id, :thread_id, m.seq, m.member_id, m.author_kind, m.text, m.topic, m.reply_to, m.client_key,
-            m.trigger_key, m.explanation, m.elapsed_ms, :now
+        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, author_name, text, topic, reply_to,
+            client_key, trigger_key, explanation, elapsed_ms, created_at)
+        SELECT m.id, :thread_id, m.seq, m.member_id, m.author_kind, m.author_name, m.text, m.topic, m.reply_to,
+            m.client_key, m.trigger_key, m.explanation, m.elapsed_ms, :now
         FROM won, jsonb_to_recordset(CAST(:messages AS jsonb)) AS m(id uuid, seq int, member_id uuid, author_kind text,
-            text text, topic text, reply_to uuid, client_key text, trigger_key text, explanation text,
+            author_name text, text text, topic text, reply_to uuid, client_key text, trigger_key text, explanation text,
             elapsed_ms bigint)
     ), thread AS (
         UPDATE threads SET last_seq = :last_seq, last_spoken_id = :last_spoken_id,
@@ -146,6 +148,7 @@ def _message_row(message: NewMessage) -> dict[str, Any]:
         "seq": message.seq,
         "member_id": message.author.id if message.author else None,
         "author_kind": message.author.player if message.author else "system",
+        "author_name": message.author_name,
         "text": message.text,
         "topic": message.topic,
         "reply_to": message.reply_to,
@@ -180,7 +183,7 @@ def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
         "thread_id": str(scene.thread_id),
         "stage_id": scene.stage.id,
         "seq": message.seq,
-        "author": message.author and {"id": str(message.author.id), "profile": message.author.profile.model_dump()},
+        "author": message.author and {"id": str(message.author.id), "profile": _profile_in(message, message.author)},
         "text": message.text,
         "reply_to": message.quote and message.quote["id"],
         "quote": message.quote,
@@ -189,6 +192,12 @@ def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
         "topic": message.topic,
         "created_at": scene.now.isoformat().replace("+00:00", "Z"),
     }
+
+
+def _profile_in(message: NewMessage, author: Member) -> dict[str, str]:
+    """How the others know the author here."""
+    known = author.profile if message.author_name is None else Profile(name=message.author_name)
+    return known.model_dump()
 
 
 def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:

@@ -85,6 +85,7 @@ class PromptContext:
         )
 
 
+# What answers an ask is made of answers: a message of its own stage would tell when the prompt was made.
 # A member who was ready to end left that conversation in the transaction that closed the last draft saying so: of what
 # was said there afterwards the member knows nothing, however late the prompt is made.
 _ABOUT = """
@@ -129,6 +130,7 @@ _ABOUT = """
             JOIN messages x ON x.thread_id = t.id
         WHERE t.cohort_id = d.cohort_id AND (t.id = d.thread_id OR t.scope IN ('group', 'private:' || m.path))
             AND array_position(m.stage_ids, t.stage_id) <= array_position(m.stage_ids, d.stage_id)
+            AND (t.stage_id <> d.stage_id OR k.id IS NULL)
             AND (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL OR x.seq <= d.as_of_seq)
             AND (gone.at IS NULL OR x.created_at <= gone.at)) AS messages
     FROM {drafts} d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id

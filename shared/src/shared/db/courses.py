@@ -42,8 +42,8 @@ class Course:
 
 
 def is_self_acting(resolved: Resolved) -> bool:
-    """Whether scripted members need nobody else to come through this arm: nobody talks in it."""
-    return not any(kind_of(stage).has_thread for stage in resolved.stages)
+    """Whether scripted members need nobody else to come through this arm: nothing is said in it."""
+    return all(kind_of(stage).thread is None for stage in resolved.stages)
 
 
 _ARMS = text("SELECT x.id, e.version FROM treatments x JOIN experiments e ON e.id = x.experiment_id WHERE e.id = :id")
@@ -78,7 +78,7 @@ _READ: Final = text(
 _MEMBERS: Final = text(
     """
     SELECT m.cohort_id, m.id, m.path, m.kind, m.player, m.status, m.stage_ids, m.position, m.profile, m.provider,
-        m.agent_config -> 'script' AS script
+        m.agent_config -> 'script' AS script, m.agent_config -> 'chat' AS chat
     FROM members m WHERE m.cohort_id = ANY(:cohort_ids) ORDER BY m.path
     """
 )

@@ -250,7 +250,7 @@ def _member_row(
         "agent_config": agent.model_dump(mode="json") if agent else None,
         "provider": _provider(experiment, persona),
         "status": "in_progress" if agent else "expected",
-        "stage_ids": [stage.id for stage in resolved.stages if not threads_only or kind_of(stage).has_thread],
+        "stage_ids": [stage.id for stage in resolved.stages if not threads_only or kind_of(stage).thread],
         "is_test": experiment.is_test,
         "created_at": now,
         "joined_at": now if agent else None,

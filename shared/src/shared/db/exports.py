@@ -91,10 +91,11 @@ SECTIONS: Final[Mapping[str, str]] = {
     "messages": f"""
         SELECT t.path AS thread_path, g.seq, g.id AS message_id, t.id AS thread_id, c.path AS cohort_path,
             c.name AS cohort, c.treatment_id AS treatment, t.stage_id AS stage, m.path AS author_path,
-            g.member_id AS author_id, g.author_kind, m.kind AS author_role, m.profile ->> 'name' AS author_name,
-            g.text, g.topic, q.seq AS reply_to_seq, w.path AS reply_to_author_path, {EXCERPT} AS reply_to_text,
-            g.reply_to AS reply_to_id, coalesce({_REACTED}, '{{}}') AS reactions, g.audience AS audience_ids,
-            g.trigger_key AS trigger_id, g.explanation, g.elapsed_ms, g.created_at
+            g.member_id AS author_id, g.author_kind, m.kind AS author_role,
+            coalesce(g.author_name, m.profile ->> 'name') AS author_name, g.text, g.topic, q.seq AS reply_to_seq,
+            w.path AS reply_to_author_path, {EXCERPT} AS reply_to_text, g.reply_to AS reply_to_id,
+            coalesce({_REACTED}, '{{}}') AS reactions, g.audience AS audience_ids, g.trigger_key AS trigger_id,
+            g.explanation, g.elapsed_ms, g.created_at
         FROM messages g JOIN threads t ON t.id = g.thread_id JOIN cohorts c ON c.id = t.cohort_id
             LEFT JOIN members m ON m.id = g.member_id LEFT JOIN messages q ON q.id = g.reply_to
             LEFT JOIN members w ON w.id = q.member_id

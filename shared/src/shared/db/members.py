@@ -19,6 +19,7 @@ from shared.db.session import Event, Row, Session, as_json
 from shared.errors import Conflict, NotFound, NotSignedIn
 from shared.experiment import Resolved
 from shared.stage import PAGE, Json, Member, Speaker, StageView, Thread
+from shared.stages import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,8 @@ class Standing:
     unlocked: frozenset[str]
     answers: Mapping[tuple[str, str], Json]
     """This member's own answers, by stage and key."""
-    thread_ids: Mapping[str, UUID]
-    """The threads this member may be in, by stage."""
     threads: Mapping[str, Mapping[str, Any]]
+    """The threads this member may read, by stage."""
     draws: Mapping[str, Mapping[str, Json]]
     states: Mapping[str, Mapping[str, Json]]
     """What everybody's answers come to, by stage; for stages with shared asks."""
@@ -95,6 +95,11 @@ class Standing:
             thread=self._thread(stage, now),
             state=self.states.get(stage.id, {}),
         )
+
+    def conversation_id(self, stage: StageConfig) -> UUID | None:
+        """The thread in which this member talks on this stage; None when there is none, or nobody talks in it."""
+        thread = self.threads.get(stage.id) if kind_of(stage).thread == "conversation" else None
+        return None if thread is None else UUID(thread["id"])
 
     def with_answer(self, stage_id: str, key: str, value: Json) -> "Standing":
         """The same once this was answered."""
@@ -216,7 +221,6 @@ async def _standing(session: Session, statement: TextClause, key: object) -> Sta
 
 
 async def _as_standing(session: Session, row: Row) -> Standing:
-    threads = row.threads or {}
     opened = row.opened or {}
     return Standing(
         member=as_member(row._asdict()),
@@ -235,8 +239,7 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         stage_ids=tuple(row.stage_ids),
         unlocked=frozenset(opened),
         answers={(stage_id, key): value for stage_id, key, value in row.answers or ()},
-        thread_ids={stage_id: UUID(thread["id"]) for stage_id, thread in threads.items()},
-        threads=threads,
+        threads=row.threads or {},
         draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
         states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
         asks=tuple(_open_ask(*fields) for fields in row.asks or ()),
@@ -423,8 +426,8 @@ async def move_on(session: Session, standing: Standing, now: datetime, *, cause:
         now,
         cause=cause,
     )
-    if stage.id in standing.thread_ids:
-        await leave_thread(session, standing.thread_ids[stage.id], standing.member.id, now, cause=cause)
+    if (conversation_id := standing.conversation_id(stage)) is not None:
+        await leave_thread(session, conversation_id, standing.member.id, now, cause=cause)
     return True
 
 
@@ -468,8 +471,12 @@ async def end_member(
         actor=actor,
     )
     was_here = standing.status != "expected" and standing.stage is not None
-    if was_here and standing.stage is not None and standing.stage.id in standing.thread_ids:
-        await leave_thread(session, standing.thread_ids[standing.stage.id], standing.member.id, now, cause=cause)
+    if (
+        was_here
+        and standing.stage is not None
+        and (conversation_id := standing.conversation_id(standing.stage)) is not None
+    ):
+        await leave_thread(session, conversation_id, standing.member.id, now, cause=cause)
     return True
 
 

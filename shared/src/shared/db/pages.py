@@ -8,6 +8,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.audience import OUT, may_read, may_read_thread
+from shared.contracts.experiment import Profile
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import as_member
 from shared.db.session import Row, Session
@@ -96,7 +97,8 @@ async def cursor_of_token(session: Session, token_hash: str) -> int:
 
 _THREAD = text("SELECT id, stage_id, scope, ended_at FROM threads WHERE id = :thread_id AND cohort_id = :cohort_id")
 _MESSAGE = f"""
-    SELECT g.id, g.thread_id, g.seq, g.member_id, a.profile, g.text, g.topic, g.audience, g.elapsed_ms, g.created_at,
+    SELECT g.id, g.thread_id, g.seq, g.member_id, a.profile, g.author_name, g.text, g.topic, g.audience, g.elapsed_ms,
+        g.created_at,
         {QUOTED},
         {reactions("g.id")}
     FROM messages g LEFT JOIN members a ON a.id = g.member_id {joined("g.reply_to", "g.thread_id")}
@@ -159,7 +161,7 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
         "thread_id": thread.id,
         "stage_id": thread.stage_id,
         "seq": row.seq,
-        "author": None if row.member_id is None else {"id": row.member_id, "profile": row.profile},
+        "author": None if row.member_id is None else {"id": row.member_id, "profile": _known_profile(row)},
         "text": row.text,
         "topic": row.topic,
         "reply_to": quote and quote["id"],
@@ -168,6 +170,11 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
         "elapsed_ms": row.elapsed_ms,
         "created_at": row.created_at,
     }
+
+
+def _known_profile(row: Row) -> Mapping[str, Any]:
+    """How the others know the author there."""
+    return row.profile if row.author_name is None else Profile(name=row.author_name).model_dump()
 
 
 _HAS_MESSAGE = text("SELECT member_id, audience FROM messages WHERE id = :message_id AND thread_id = :thread_id")

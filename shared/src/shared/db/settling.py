@@ -36,6 +36,8 @@ class Attendee:
     provider: str | None
     script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     """How it acts without a model, by stage or kind of stage."""
+    chat: Mapping[str, Any] = field(default_factory=dict)
+    """How an agent talks: its chat settings."""
 
     @property
     def stage_id(self) -> str | None:
@@ -49,6 +51,11 @@ class OpenThread:
     scope: str
     ended: bool
     ready: frozenset[UUID]
+    opened_at: datetime
+    last_seq: int
+    clock_ms: int
+    known: frozenset[str]
+    """The keys of the lines of minutes that stand in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +116,16 @@ _LOCK = text(
 _PARTS = """
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
-            'provider', m.provider, 'script', m.agent_config -> 'script') ORDER BY m.path)
+            'provider', m.provider, 'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
+            ORDER BY m.path)
         FROM members m WHERE m.cohort_id = :cohort_id) AS members,
         (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
         FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS opened,
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
-            'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready') ORDER BY t.path)
+            'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready', 'opened_at', t.opened_at,
+            'last_seq', t.last_seq, 'clock_ms', t.clock_ms, 'known', CASE WHEN t.stage_id = ANY(:with_minutes) THEN
+                (SELECT jsonb_agg(g.client_key) FROM messages g WHERE g.thread_id = t.id) END
+            ) ORDER BY t.path)
         FROM threads t WHERE t.cohort_id = :cohort_id) AS threads
 """
 _STATE = text(f"SELECT {_PARTS}")
@@ -126,7 +137,8 @@ _STATE_AND_ANSWERS = text(
         SELECT last FROM streams WHERE cohort_id = :cohort_id
     ), stage AS (
         SELECT DISTINCT m.stage_ids[m.position + 1] AS id FROM members m
-        WHERE m.cohort_id = :cohort_id AND m.stage_ids[m.position + 1] = ANY(:shared_stages)
+        WHERE m.cohort_id = :cohort_id AND m.kind = 'participant'
+            AND m.stage_ids[m.position + 1] = ANY(:shared_stages)
     ), counted AS (
         UPDATE answers a SET counted_at = counter.last FROM counter, stage
         WHERE a.cohort_id = :cohort_id AND a.stage_id = stage.id AND a.counted_at IS NULL
@@ -159,10 +171,12 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         return None
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
     shared = [stage.id for stage in resolved.stages if kind_of(stage).has_shared_asks]
+    with_minutes = [stage.id for stage in resolved.stages if kind_of(stage).thread == "minutes"]
+    params = {"cohort_id": cohort_id, "with_minutes": with_minutes}
     if shared:
-        state = await session.one(_STATE_AND_ANSWERS, {"cohort_id": cohort_id, "shared_stages": shared})
+        state = await session.one(_STATE_AND_ANSWERS, {**params, "shared_stages": shared})
     else:
-        state = await session.one(_STATE, {"cohort_id": cohort_id})
+        state = await session.one(_STATE, params)
     opened = state.opened or {}
     return CohortState(
         id=row.id,
@@ -206,6 +220,7 @@ def attendee(fields: Mapping[str, Any]) -> Attendee:
         profile=fields["profile"],
         provider=fields["provider"],
         script=fields["script"] or {},
+        chat=fields["chat"] or {},
     )
 
 
@@ -216,6 +231,10 @@ def _thread(fields: Mapping[str, Any]) -> OpenThread:
         scope=fields["scope"],
         ended=fields["ended"],
         ready=frozenset(map(UUID, fields["ready"] or ())),
+        opened_at=datetime.fromisoformat(fields["opened_at"]),
+        last_seq=fields["last_seq"],
+        clock_ms=fields["clock_ms"],
+        known=frozenset(fields["known"] or ()),
     )
 
 

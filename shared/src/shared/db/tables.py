@@ -310,6 +310,7 @@ messages = Table(
     Column("seq", Integer, nullable=False),
     Column("member_id", ForeignKey("members.id"), index=True),
     Column("author_kind", Text, nullable=False),
+    Column("author_name", Text),
     Column("text", Text, nullable=False),
     Column("topic", Text),
     Column("reply_to", Uuid),

@@ -12,7 +12,7 @@ def problems(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Proble
     """Names that lead nowhere; `where` is relative to the persona."""
     if persona.mock is None:
         return
-    talks = [stage.id for stage in stages if kind_of(stage).has_thread]
+    talks = [stage.id for stage in stages if kind_of(stage).thread == "conversation"]
     for stage_id in persona.mock.stage_lines:
         if stage_id not in talks:
             place = f"mock.stage_lines.{stage_id}"

@@ -163,10 +163,11 @@ async def _write_section(target: IO[bytes], name: str, source: Rows) -> int:
 
 
 async def conversations(session: Session, experiment_id: UUID) -> Rows:
-    """A row for every treatment and stage in which there were conversations; see `rows.conversation`."""
+    """A row for every treatment and stage in which members talked; see `rows.conversation`."""
     arms = await _arms(session, experiment_id)
     async for row in reads.conversations(session, experiment_id):
-        yield rows.conversation(row, arms)
+        if kind_of(arms[row["treatment"]].stage(row["stage"])).thread == "conversation":
+            yield rows.conversation(row, arms)
 
 
 async def _arms(session: Session, experiment_id: UUID) -> dict[str, Resolved]:

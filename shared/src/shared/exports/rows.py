@@ -64,6 +64,7 @@ MESSAGE_COLUMNS: Final = (
     "author_role",
     "author_name",
     "text",
+    "topic",
     "reply_to_id",
     "reply_to_seq",
     "reply_to_author_path",

@@ -2,12 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from random import Random
+from uuid import UUID
 
 from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
-from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stage import (
+    PAGE,
+    Ask,
+    Block,
+    Column,
+    Json,
+    Member,
+    Minutes,
+    StageKind,
+    StageView,
+    Thread,
+    Unanswered,
+    heading,
+)
 from shared.stages.group_interview import answers, checks, flow, transcript
 from shared.stages.group_interview.config import (
     GroupInterviewStage,
@@ -24,6 +38,7 @@ _INVALID = "invalid"
 
 class GroupInterview(StageKind[GroupInterviewStage]):
     config_model = GroupInterviewStage
+    thread = "minutes"
     has_shared_asks = True
     reads_texts = True
 
@@ -148,6 +163,12 @@ class GroupInterview(StageKind[GroupInterviewStage]):
     def default_answer(self, stage: GroupInterviewStage, ask: Ask, view: StageView, last_reply: str) -> Json:
         task = flow.task_of(stage, ask.key)
         return {} if task is None else answers.kept(answers.wanted(stage, task, _role(stage, view)), last_reply)
+
+    def minutes(self, stage: GroupInterviewStage, view: StageView) -> Minutes:
+        return Minutes(tuple(transcript.minutes(stage, view)), are_closed=_is_over(stage, view))
+
+    def may_not_speak(self, stage: GroupInterviewStage, thread: Thread, member_id: UUID) -> str:
+        return "Nothing is posted in an interview: answer the question that is put to you."
 
     def columns(self, stage: GroupInterviewStage) -> list[Column]:
         return [column for task in stage.tasks if task.type != "context" for column in _columns(task)]

@@ -5,11 +5,15 @@ Whoever is asked in private hears the others' answers when the round is over; me
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from shared.stage import Json
+from shared.stage import Json, MinutesLine, StageView
 from shared.stages.group_interview import flow
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from shared.stages.group_interview.options import with_options
+
+EVERYBODY: Final = ""
+"""No role, but all who are there together: of a private round they hear nothing before it is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ def question_text(task: InterviewTask, question: InterviewQuestion, draws: Mappi
 def lines(
     stage: GroupInterviewStage, draws: Mapping[str, Json], state: Mapping[str, Json], reader: str | None
 ) -> list[Line]:
-    """All that `reader`, a role, may know of what was said until now; None is the lab, which knows everything."""
+    """All that `reader`, a role or EVERYBODY, may know of what was said until now; None is the lab, which knows all."""
     given: flow.Replies = state.get("replies", {})
     position = int(state.get("position", 0))
     said: list[Line] = []
@@ -79,6 +83,17 @@ def _task_lines(
                 yield Line(stage.facilitator, asked, task.id, is_read_out=True, to=turn.role)
             before = asked
         yield Line(turn.role, reply_text(given[turn.role]), task.id)
+
+
+def minutes(stage: GroupInterviewStage, view: StageView) -> Iterator[MinutesLine]:
+    """What everybody has heard; what was read out is said by the lab, in the words of a transcript."""
+    speakers = {flow.role_of(stage, member, view.draws): member.id for member in view.members}
+    for line in lines(stage, view.draws, view.state, EVERYBODY):
+        if line.is_read_out:
+            yield MinutesLine(f"put/{line.task_id}/{line.to or ''}", in_words(line), topic=line.task_id)
+        else:
+            key = f"said/{line.task_id}/{line.role}"
+            yield MinutesLine(key, line.text, speakers[line.role], author_name=line.role, topic=line.task_id)
 
 
 def reply_text(reply: Json) -> str:

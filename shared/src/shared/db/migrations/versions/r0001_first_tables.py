@@ -350,6 +350,7 @@ def upgrade() -> None:
         sa.Column("seq", sa.Integer(), nullable=False),
         sa.Column("member_id", sa.Uuid(), nullable=True),
         sa.Column("author_kind", sa.Text(), nullable=False),
+        sa.Column("author_name", sa.Text(), nullable=True),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("topic", sa.Text(), nullable=True),
         sa.Column("reply_to", sa.Uuid(), nullable=True),

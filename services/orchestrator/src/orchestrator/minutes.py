@@ -1,0 +1,75 @@
+"""The minutes of a stage: what everybody there has heard is written into its thread. Level-triggered."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from orchestrator.rules import place_of_thread, somebody_is_to_come
+from shared.contracts.experiment import StageConfig
+from shared.conversation import Scene, Turn, write_down
+from shared.db.changes import write
+from shared.db.conversation import open_thread
+from shared.db.session import Session
+from shared.db.settling import CohortState, OpenThread
+from shared.stage import StageView
+from shared.stages import kind_of
+
+GROUP: Final = "group"
+
+
+async def settle_minutes(
+    session: Session, cohort: CohortState, stage: StageConfig, view: StageView, now: datetime
+) -> None:
+    """Open the thread, and write down what does not stand there yet. Safe to repeat.
+
+    `view` is the stage with the lab's eyes. The caller holds the cohort's lock, under which alone minutes are written;
+    so nobody waits for the thread's lock, which is taken here.
+    """
+    found = next((one for one in cohort.threads if one.stage_id == stage.id), None)
+    scene = _scene(cohort, stage, view, found, now)
+    if found is None:
+        await open_thread(
+            session,
+            thread_id=scene.thread_id,
+            cohort_id=cohort.id,
+            stage_id=stage.id,
+            scope=GROUP,
+            path=scene.path,
+            now=now,
+            timer=None,
+        )
+    minutes = kind_of(stage).minutes(stage, view)
+    if somebody_is_to_come(cohort, stage.id):
+        minutes = replace(minutes, are_closed=False)
+    change = write_down(scene, minutes, frozenset() if found is None else found.known)
+    if change is not None:
+        await write(session, scene, change, "orchestrator")
+
+
+def _scene(cohort: CohortState, stage: StageConfig, view: StageView, thread: OpenThread | None, now: datetime) -> Scene:
+    """The thread as it is under the cohort's lock. Nobody takes turns in it."""
+    thread_id, path = place_of_thread(cohort, stage, GROUP)
+    return Scene(
+        experiment_id=cohort.experiment_id,
+        cohort_id=cohort.id,
+        thread_id=thread_id,
+        path=path,
+        stage=stage,
+        seed=cohort.seed,
+        pace="fast" if cohort.pace == "fast" else "live",
+        now=now,
+        opened_at=thread.opened_at if thread is not None else now,
+        ended=thread is not None and thread.ended,
+        held=False,
+        last_seq=thread.last_seq if thread is not None else 0,
+        last_spoken_id=None,
+        last_spoken_trigger=None,
+        last_author_id=None,
+        last_text="",
+        agent_run=0,
+        clock_ms=thread.clock_ms if thread is not None else 0,
+        turn=Turn(),
+        members=view.members,
+        providers={},
+        drafts=(),
+    )
