@@ -45,6 +45,7 @@ class DrainLab:
         rng: Random | None = None,
         together: int = 1,
         one_by_one: bool = False,
+        settings: WorkerSettings | None = None,
     ) -> None:
         self.database = database
         self.clock = FakeClock(datetime(2026, 1, 1, tzinfo=UTC))
@@ -63,7 +64,7 @@ class DrainLab:
             models=models or build_models({}),
             prompts=self.prompts,
             clock=self.clock,
-            settings=WorkerSettings(),
+            settings=settings or WorkerSettings(),
             later=lambda delay, work: self.later.append((delay, work)),
         )
 

@@ -3,6 +3,7 @@
 import io
 import zipfile
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -33,7 +34,7 @@ async def played(api: Api) -> str:
     experiment_id = str(created.json()["id"])
     started = await api.experimenter("POST", f"/v1/experiments/{experiment_id}/start")
     assert started.status_code == 200, started.text
-    await play_out(api.database, created.json()["id"], api.clock.now())
+    await play_out(api.database, UUID(experiment_id), api.clock.now())
     return experiment_id
 
 

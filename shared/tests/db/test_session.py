@@ -48,6 +48,13 @@ async def forgets_all_and_fails(database: Database) -> None:
         raise ZeroDivisionError
 
 
+async def somebody_sleeps(database: Database) -> None:
+    asleep = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
+    async with asyncio.timeout(10), database.looking() as session:
+        while await session.first(asleep) is None:
+            pass
+
+
 async def test_a_transaction_that_fails_leaves_nothing_and_its_connection_is_used_again(database: Database) -> None:
     pid = await pid_of(database)
 
@@ -69,16 +76,15 @@ async def test_a_statement_that_fails_does_the_same(database: Database) -> None:
 
 
 async def test_after_a_cancellation_nothing_is_locked_and_the_connection_is_not_used_again(database: Database) -> None:
-    pid, locked = await pid_of(database), asyncio.Event()
+    pid = await pid_of(database)
 
     async def hold() -> None:
         async with database.transaction() as session:
             await session.run(text("LOCK TABLE experimenters"))
-            locked.set()
             await session.run(text("SELECT pg_sleep(60)"))
 
     holder = asyncio.create_task(hold())
-    await locked.wait()
+    await somebody_sleeps(database)
     holder.cancel()
     with pytest.raises(asyncio.CancelledError):
         await holder

@@ -11,7 +11,7 @@ from agent_worker.steps import CAUSE, walk_on
 from shared.clock import Clock
 from shared.contracts.models import ModelReply
 from shared.db import asks, drafts
-from shared.db.members import Standing, end_member, lock_standing
+from shared.db.members import Standing, end_member, lock_standing, standing_of
 from shared.db.session import Database, Session
 from shared.errors import InvalidInput
 from shared.stage import Json, StageView
@@ -38,10 +38,29 @@ class Answering:
     async def store(self, lease: drafts.Lease, attempt: Attempt) -> None:
         """Check the answer, store it, close the ask and let the member act on it, all in one transaction.
 
+        An answer to a shared ask that comes with its view does not wait for the member's row to be read once more.
+
         Raises:
             Invalid: it is no answer; nothing is stored.
         """
-        await self._gathering.do(lease.member_id, (lease, attempt))
+        if attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
+            await self._gathering.do(lease.member_id, (lease, attempt))
+
+    async def look(self, lease: drafts.Lease) -> StageView:
+        """What an answer to this ask is checked against, as things stand now."""
+        async with self._database.looking() as session:
+            standing = await standing_of(session, lease.member_id)
+        return standing.view(lease.stage, self._clock.now())
+
+    async def _store_at_once(self, lease: drafts.Lease, attempt: Attempt, view: StageView) -> bool:
+        """What follows from an answer to a shared ask is the cohort's business: storing it is one statement.
+
+        False when it was not stored: the other way finds out why.
+        """
+        read, value = _read(lease, attempt, view)
+        async with self._database.deciding() as session:
+            call, now = call_row(lease, read), self._clock.now()
+            return await asks.answer_shared_ask(session, lease, call, value, now, cause=CAUSE)
 
     async def _store(self, replies: Sequence[Reply]) -> list[Exception | None]:
         """The answers of one member."""
@@ -53,10 +72,8 @@ class Answering:
             for lease, attempt in replies:
                 problem = None
                 if is_there(standing, lease):
-                    view = standing.view(lease.stage, now)
                     try:
-                        read = replace(attempt, reply=_with_fields(lease, attempt.reply, view))
-                        usable.append((lease, read, _answer_of(lease, read.reply, view)))
+                        usable.append((lease, *_read(lease, attempt, standing.view(lease.stage, now))))
                     except Invalid as invalid:
                         problem = invalid
                 else:
@@ -64,9 +81,6 @@ class Answering:
                     await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
                 results.append(problem)
             rows = [(lease, call_row(lease, attempt), value) for lease, attempt, value in usable]
-            if len(replies) == 1 and len(rows) == 1 and kind_of(rows[0][0].stage).has_shared_asks:
-                await asks.answer_shared_ask(session, standing, rows[0], now, cause=CAUSE)
-                return results
             stored = await asks.answer_by_replies(session, rows, now)
             await act_on(
                 session, standing, [(lease, value) for lease, _, value in rows if lease.draft_id in stored], now
@@ -111,6 +125,16 @@ async def do_without(
         value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage, now), last_reply)
     if await asks.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
         await act_on(session, standing, [(lease, value)], now)
+
+
+def _read(lease: drafts.Lease, attempt: Attempt, view: StageView) -> tuple[Attempt, Json]:
+    """The attempt with the fields of its reply, and the answer that this is.
+
+    Raises:
+        Invalid: it is none.
+    """
+    read = replace(attempt, reply=_with_fields(lease, attempt.reply, view))
+    return read, _answer_of(lease, read.reply, view)
 
 
 def is_text_to_read(lease: drafts.Lease, reply: ModelReply) -> bool:

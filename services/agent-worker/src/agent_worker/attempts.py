@@ -13,13 +13,15 @@ from shared import seeds
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import drafts
 from shared.db.session import as_json
+from shared.stage import StageView
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One call and what came of it; `reason` says why its reply cannot be used.
 
-    `left_out` is the number of messages that its prompt left out to stay within its budget.
+    `left_out` is the number of messages that its prompt left out to stay within its budget. `view` is what the answer
+    is checked against, where that was read while the model was thinking.
     """
 
     number: int
@@ -30,6 +32,7 @@ class Attempt:
     finished_at: datetime
     left_out: int = 0
     reason: str | None = None
+    view: StageView | None = None
 
 
 class Invalid(Exception):

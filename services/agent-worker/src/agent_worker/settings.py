@@ -21,6 +21,8 @@ class WorkerSettings(BaseSettings):
     """How many repetitions there may be in any case, per key and process."""
     retry_seconds: float = Field(default=900.0, gt=0)
     """A draft whose next attempt would come later than this after its first is given up."""
+    look_seconds: float = Field(default=0.02, ge=0)
+    """How long after a model was called what its answer will be checked against is read: the call goes out first."""
     presence_seconds: float = Field(default=30.0, gt=0)
     """For how long the lab believes that this process serves its providers after it last said so; it says so thrice."""
     poll_seconds: float = Field(default=1.0, gt=0)

@@ -106,13 +106,12 @@ class Thinker:
         """Leases for all of these drafts at once; the same draft twice is leased once."""
         now = self._clock.now()
         until = now + timedelta(seconds=self._settings.lease_seconds)
-        async with self._database.transaction() as session:
-            if len(draft_ids) == 1:
-                return [await drafts.lease(session, draft_ids[0], uuid4(), now, until)]
+        async with self._database.deciding() as session:
             leased, passed_over = await drafts.lease_many(session, set(draft_ids), uuid4(), now, until)
         found: dict[UUID, drafts.Lease | Exception | None] = {**leased}
         for draft_id in passed_over:
-            (found[draft_id],) = await self._lease_all([draft_id])
+            async with self._database.transaction() as session:
+                found[draft_id] = await drafts.lease(session, draft_id, uuid4(), now, until)
         return [found.pop(draft_id, None) for draft_id in draft_ids]
 
     def _check_room(self, lease: drafts.Lease) -> None:
@@ -206,14 +205,28 @@ class Thinker:
         started_at = self._clock.now()
         if number == 1:
             self._budget.note_call(account, started_at)
-        reply = None
+        reply, look = None, self._begin_to_look(lease)
         try:
             reply = await self._while_renewing(lease, model.reply(request))
         finally:
             permit.give_back(reply)
+            view = _seen(look)
         if reply is None:
             return None
-        return Attempt(number, path, request, storable(reply), started_at, self._clock.now(), prompt.left_out)
+        return Attempt(
+            number, path, request, storable(reply), started_at, self._clock.now(), prompt.left_out, view=view
+        )
+
+    def _begin_to_look(self, lease: drafts.Lease) -> asyncio.Task[StageView] | None:
+        """Read what an answer to a shared ask is checked against while its model is thinking, not after it."""
+
+        async def look() -> StageView:
+            await asyncio.sleep(self._settings.look_seconds)
+            view = await self._answering.look(lease)
+            await reached("ask.looked_at")
+            return view
+
+        return asyncio.create_task(look()) if kind_of(lease.stage).has_shared_asks else None
 
     async def _while_renewing(self, lease: drafts.Lease, call: Coroutine[Any, Any, ModelReply]) -> ModelReply | None:
         """The reply, with the lease kept for as long as it takes; a call whose lease was lost is broken off."""
@@ -369,6 +382,16 @@ def _with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[C
         ChatMessage(role="assistant", content=attempt.reply.raw or "(empty)"),
         ChatMessage(role="user", content=f"That reply cannot be used: {reason}. Reply again in the requested format."),
     )
+
+
+def _seen(look: asyncio.Task[StageView] | None) -> StageView | None:
+    """What was read; None when there was no time for it, or it failed."""
+    if look is None:
+        return None
+    if not look.done():
+        look.cancel()
+        return None
+    return None if look.cancelled() or look.exception() else look.result()
 
 
 def _account(lease: drafts.Lease) -> str:

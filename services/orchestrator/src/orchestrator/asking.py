@@ -37,10 +37,10 @@ async def settle_asks(
     )
     view = played_out(cohort, stage, view)
     if scripted := {at: value for at, value in view.answers.items() if at not in answered}:
-        await asks.write_scripted(session, cohort.id, stage.id, scripted, as_of=counted.as_of, now=now)
+        await asks.write_scripted(session, cohort.id, stage.id, scripted, as_of=cohort.as_of, now=now)
     wanted = kind.next_asks(stage, view)
     new = [ask for ask in wanted if (stage.id, ask.member_id, ask.key) not in counted.open]
-    await asks.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=counted.as_of, now=now)
+    await asks.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=cohort.as_of, now=now)
     return view, _done(stage, view, {ask.member_id for ask in wanted})
 
 

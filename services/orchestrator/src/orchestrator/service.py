@@ -83,16 +83,21 @@ class Orchestrator:
             self._again.discard(cohort_id)
 
     async def _settle_until_quiet(self, cohort_id: UUID) -> None:
-        while True:
-            await asyncio.sleep(self._settings.gather_seconds)
-            self._again.discard(cohort_id)
-            try:
+        try:
+            await self._settle_once(cohort_id)
+            while await self._has_more(cohort_id):
                 await self._settle_once(cohort_id)
-            except CohortBusy:
-                self._come_back(cohort_id)
-                return
-            if cohort_id not in self._again:
-                return
+        except CohortBusy:
+            self._come_back(cohort_id)
+
+    async def _has_more(self, cohort_id: UUID) -> bool:
+        """Whether anything was announced meanwhile that the last run has not seen already."""
+        while cohort_id in self._again:
+            self._again.discard(cohort_id)
+            async with self._database.looking() as session:
+                if await settling.is_unsettled(session, cohort_id):
+                    return True
+        return False
 
     async def _settle_once(self, cohort_id: UUID) -> None:
         try:

@@ -9,8 +9,6 @@ class OrchestratorSettings(BaseSettings):
 
     prefetch: int = Field(default=8, ge=1, le=1000)
     """How many cohorts this process settles at a time."""
-    gather_seconds: float = Field(default=0.001, ge=0, le=1)
-    """How long a cohort is left alone before it is settled: answers that come together are looked at together."""
     timer_seconds: float = Field(default=0.5, gt=0)
     """How often due timers are looked for; a time limit is late by at most about this."""
     watch_seconds: float = Field(default=5.0, gt=0)

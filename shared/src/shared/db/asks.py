@@ -210,13 +210,14 @@ _BY_REPLIES = """
         FROM reply
         ON CONFLICT DO NOTHING
     ), held AS (
-        SELECT d.id, d.ask_id, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
-        FROM reply g JOIN drafts d ON d.id = g.draft_id AND d.lease_owner = g.owner AND d.state = 'thinking'
+        SELECT d.id, d.ask_id, g.owner, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
+        FROM {here} reply g JOIN drafts d ON d.id = g.draft_id AND d.lease_owner = g.owner AND d.state = 'thinking'
             JOIN asks a ON a.id = d.ask_id
     ), closed AS (
         UPDATE drafts d SET state = CASE WHEN h.is_open THEN 'answered' ELSE 'cancelled' END,
             lease_owner = NULL, lease_until = NULL, closed_at = :now
-        FROM held h WHERE d.id = h.id AND d.state = 'thinking' RETURNING d.id, d.ask_id, h.value
+        FROM held h WHERE d.id = h.id AND d.state = 'thinking' AND d.lease_owner = h.owner
+        RETURNING d.id, d.ask_id, h.value
     ), answered AS (
         UPDATE asks k SET state = 'answered', closed_at = :now FROM closed c
         WHERE k.id = c.ask_id AND k.state = 'open'
@@ -230,11 +231,22 @@ _BY_HAND = """
     ), entry AS ({entry})
     SELECT EXISTS (SELECT FROM answered) AS passed
 """
-_STORED = _BY_REPLIES.format(entry=_ENTRY.format(value="a.value", valid="true"))
+_ANSWERED = _ENTRY.format(value="a.value", valid="true")
+_STORED = _BY_REPLIES.format(here="", entry=_ANSWERED)
 _ANSWER_BY_REPLIES = text(f"WITH {_STORED} SELECT id FROM answered")  # noqa: S608 - put together from constants
+# By somebody who does not hold the member's lock: it is taken first, and looks at the row again if it was waited for.
+_HERE = """
+    here AS (
+        SELECT m.id FROM members m
+        WHERE m.id = :member_id AND m.status = 'in_progress'
+            AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id)
+        FOR NO KEY UPDATE
+    )
+"""
+_STORED_IF_HERE = _BY_REPLIES.format(here="here CROSS JOIN", entry=_ANSWERED)
 # Events come after `written`: the stream's counter is locked last.
 _FLUSH_WHEN_ANSWERED = FLUSH.format(condition_or_from="FROM answered, written,", passed="EXISTS (SELECT FROM answered)")
-_ANSWER_AND_FLUSH = text(f"WITH {_STORED}, {_FLUSH_WHEN_ANSWERED}")
+_ANSWER_AND_FLUSH = text(f"WITH {_HERE}, {_STORED_IF_HERE}, {_FLUSH_WHEN_ANSWERED}")
 _ANSWER = text(_BY_HAND.format(entry=_ENTRY.format(value="CAST(:value AS jsonb)", valid=":valid")))
 
 
@@ -253,17 +265,17 @@ async def answer_by_replies(
 
 
 async def answer_shared_ask(
-    session: Session,
-    standing: Standing,
-    reply: tuple[Lease, Mapping[str, Any], Json],
-    now: datetime,
-    *,
-    cause: str,
-) -> None:
-    """The same for one reply to a shared ask, with all that follows from it: the caller writes nothing more."""
-    lease, _, value = reply
-    record_answer(session, standing, lease.stage.id, lease.ask, value, now, cause=cause)
-    await session.flush_with(_ANSWER_AND_FLUSH, {"replies": _as_rows([reply]), "now": now})
+    session: Session, lease: Lease, call: Mapping[str, Any], value: Json, now: datetime, *, cause: str
+) -> bool:
+    """The same for one reply to a shared ask, with all that follows from it, by one statement (`Database.deciding`).
+
+    False when nothing but the call was recorded: the lease is lost, the ask is closed or the member has left.
+    """
+    by_agent = lease.experiment_id, lease.cohort_id, lease.member_path, lease.member_id
+    _record_answer(session, *by_agent, lease.stage.id, lease.ask, value, now, cause=cause)
+    params = {"member_id": lease.member_id, "stage_id": lease.stage.id, "now": now}
+    row = await session.flush_with(_ANSWER_AND_FLUSH, {**params, "replies": _as_rows([(lease, call, value)])})
+    return bool(row.passed)
 
 
 def _as_rows(replies: Sequence[tuple[Lease, Mapping[str, Any], Json]]) -> str:
@@ -297,26 +309,44 @@ def record_answer(
     session: Session, standing: Standing, stage_id: str, ask: Ask, value: Json, now: datetime, *, cause: str
 ) -> None:
     """Have the cohort settled because of this answer. Nobody but the member is told, and they not what it was."""
+    member = standing.member
+    whose = standing.experiment_id, standing.cohort_id, member.path, member.id
+    _record_answer(session, *whose, stage_id, ask, value, now, cause=cause)
+    if member.player == "person":
+        session.announce(Hint(FACTS, "cohort.updated", str(standing.cohort_id)))
+
+
+def _record_answer(
+    session: Session,
+    experiment_id: UUID,
+    cohort_id: UUID,
+    member_path: str,
+    member_id: UUID,
+    stage_id: str,
+    ask: Ask,
+    value: Json,
+    now: datetime,
+    *,
+    cause: str,
+) -> None:
     public = {"stage_id": stage_id, "key": ask.key}
     session.record(
         Event(
-            experiment_id=standing.experiment_id,
-            cohort_id=standing.cohort_id,
+            experiment_id=experiment_id,
+            cohort_id=cohort_id,
             type="ask.answered",
-            actor=standing.member.path,
+            actor=member_path,
             cause=cause,
-            subject=standing.member.path,
-            subject_id=standing.member.id,
+            subject=member_path,
+            subject_id=member_id,
             payload={**public, "value": value},
             public=public,
-            audience=[standing.member.id],
+            audience=[member_id],
             at=now,
             unsettles=True,
         )
     )
-    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(standing.cohort_id)))
-    if standing.member.player == "person":
-        session.announce(Hint(FACTS, "cohort.updated", str(standing.cohort_id)))
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
 
 
 _CLOSE = text(

@@ -15,7 +15,7 @@ from shared.audience import may_read
 from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.db.designs import design
 from shared.db.scenes import as_member
-from shared.db.session import Database, Row, Session
+from shared.db.session import Database, Row, Session, as_uuid
 from shared.errors import NotFound
 from shared.stage import PAGE, TALK, Ask, Json, Member, Message, StageView
 from shared.stages import kind_of
@@ -245,7 +245,7 @@ def _as_of_the_ask(context: PromptContext, counted: Sequence[Sequence[Any]]) -> 
     view = StageView(
         members=context.members,
         draws=context.draws.get(stage.id, {}),
-        answers={(UUID(member_id), key): value for member_id, key, value in counted},
+        answers={(as_uuid(member_id), key): value for member_id, key, value in counted},
         variables=context.variables,
     )
     state = kind_of(stage).public_state(stage, view)
@@ -277,7 +277,7 @@ _NO_MARKS: Final = str.maketrans({":": " ", "[": "(", "]": ")"})
 
 def _answers(rows: Sequence[Sequence[Any]], reader: UUID) -> tuple[Answer, ...]:
     return tuple(
-        Answer(UUID(member_id), stage_id, key, value)
+        Answer(as_uuid(member_id), stage_id, key, value)
         for member_id, stage_id, key, value, audience in rows
         if may_read(str(reader), author=member_id, audience=audience)
     )

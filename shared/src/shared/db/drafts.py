@@ -69,7 +69,8 @@ _TAKE = """
             WHEN t.id IS NOT NULL AND d.purpose <> 'ready' AND d.trigger_key
                 <> coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start')
                 THEN CASE WHEN d.trigger_key LIKE 'turn:%' THEN 'cancelled' ELSE 'moved_on' END
-        END AS closing
+        END AS closing,
+        d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now AS is_free
         FROM drafts d JOIN members m ON m.id = d.member_id
             LEFT JOIN asks a ON a.id = d.ask_id LEFT JOIN threads t ON t.id = d.thread_id
         WHERE d.id {chosen}
@@ -82,7 +83,7 @@ _TAKE = """
             reason = NULL,
             closed_at = CASE WHEN v.closing IS NULL THEN NULL ELSE CAST(:now AS timestamptz) END
         FROM verdict v
-        WHERE d.id = v.id AND v.closing IS DISTINCT FROM 'held'
+        WHERE d.id = v.id AND v.closing IS DISTINCT FROM 'held' AND (v.closing IS NULL OR :may_close)
             AND (d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now)
         RETURNING d.*
     )
@@ -107,8 +108,8 @@ _LEASE_MANY = text(
     _TAKE.format(
         mine=_MINE,
         chosen="IN (SELECT id FROM mine)",
-        looked_at="x.id",
-        taken="mine x LEFT JOIN leased d ON d.id = x.id",
+        looked_at="v.is_free AND v.closing IS NOT NULL AND v.closing <> 'held' AS is_pointless, x.id",
+        taken="mine x JOIN verdict v ON v.id = x.id LEFT JOIN leased d ON d.id = x.id",
     )
 )
 
@@ -118,17 +119,24 @@ async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, un
 
     A draft that has become pointless is closed here instead, without a call.
     """
-    row = await session.first(_LEASE, {"draft_id": draft_id, "owner": owner, "now": now, "until": until})
+    params = {"draft_id": draft_id, "owner": owner, "now": now, "until": until, "may_close": True}
+    row = await session.first(_LEASE, params)
     return None if row is None else await _lease_or_closing(session, row, owner, now)
 
 
 async def lease_many(
     session: Session, draft_ids: Collection[UUID], owner: UUID, now: datetime, until: datetime
 ) -> tuple[dict[UUID, Lease | None], list[UUID]]:
-    """`lease` for each of these drafts, and the drafts that were passed over because somebody holds them."""
-    rows = await session.all(_LEASE_MANY, {"draft_ids": list(draft_ids), "owner": owner, "now": now, "until": until})
+    """`lease` for each of these drafts by one statement (`Database.deciding`).
+
+    The drafts that were passed over come second: somebody holds them, or they are pointless and to be closed.
+    """
+    params = {"draft_ids": list(draft_ids), "owner": owner, "now": now, "until": until, "may_close": False}
+    rows = await session.all(_LEASE_MANY, params)
     leased = {
-        row.looked_at: None if row.id is None else await _lease_or_closing(session, row, owner, now) for row in rows
+        row.looked_at: None if row.id is None else await _lease_or_closing(session, row, owner, now)
+        for row in rows
+        if not row.is_pointless
     }
     return leased, [draft_id for draft_id in draft_ids if draft_id not in leased]
 

@@ -68,6 +68,12 @@ class Event:
     unsettles: bool = False
 
 
+@lru_cache(maxsize=4096)
+def as_uuid(text: str) -> UUID:
+    """An id as it stands in JSON; the ids of members come again with each of their answers."""
+    return UUID(text)
+
+
 def as_json(value: Any) -> str:
     """JSON text for a `CAST(:name AS jsonb)` parameter."""
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
@@ -316,9 +322,7 @@ class Database:
             yield session
             committed = await session.flush()
             await driver.commit()
-        await reached("transaction.committed")
-        if committed:
-            self.on_commit(committed)
+        await self._tell(committed)
 
     @asynccontextmanager
     async def looking(self) -> AsyncIterator[Session]:
@@ -331,6 +335,25 @@ class Database:
             await driver.set_autocommit(True)
             yield Session(driver)
             await driver.set_autocommit(False)
+
+    @asynccontextmanager
+    async def deciding(self) -> AsyncIterator[Session]:
+        """A transaction of one statement, which begins and commits by itself; its events and hints go with it.
+
+        Raises:
+            Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
+        """
+        async with self.looking() as session:
+            yield session
+            if session.has_pending:
+                raise LookupError("what was recorded or announced must be written with the statement")
+            committed = await session.flush()
+        await self._tell(committed)
+
+    async def _tell(self, committed: Committed) -> None:
+        await reached("transaction.committed")
+        if committed:
+            self.on_commit(committed)
 
     @asynccontextmanager
     async def _driver(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
@@ -427,7 +450,7 @@ def connect(url: str, *, pool_size: int = 20, patience_seconds: float = 10) -> D
             connect_args={
                 "options": "-c timezone=UTC -c lock_timeout=10000 -c jit=off -c plan_cache_mode=force_generic_plan",
                 "connect_timeout": 5,
-                "prepare_threshold": 2,
+                "prepare_threshold": 0,
             },
             json_deserializer=orjson.loads,
             # What people and models say must not reach a log with an error message.

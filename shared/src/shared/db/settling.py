@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
-from shared.db.session import Event, Row, Session, as_json
+from shared.db.session import Event, Row, Session, as_json, as_uuid
 from shared.experiment import Resolved
 from shared.stage import Json
 from shared.stages import kind_of
@@ -70,9 +70,8 @@ class DueTimer:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Everything that members have answered, and up to which number of the cohort's events."""
+    """Everything that members have answered, and what they are asked."""
 
-    as_of: int
     answers: Mapping[str, Mapping[tuple[UUID, str], Json]]
     """By stage, then by member and key."""
     open: frozenset[tuple[str, UUID, str]]
@@ -103,17 +102,19 @@ class CohortState:
     """What was answered on the stages with shared asks on which somebody is; None in a design without such stages."""
 
 
-# The counter is read here, before the state: whatever comes later leaves the cohort unsettled.
 _LOCK = text(
     """
-    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, e.seed, e.pace, e.version, s.last AS as_of
-    FROM cohorts c JOIN experiments e ON e.id = c.experiment_id JOIN streams s ON s.cohort_id = c.id
+    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, e.seed, e.pace, e.version
+    FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
     WHERE c.id = :cohort_id
     FOR NO KEY UPDATE OF c NOWAIT
     """
 )
 
+# One snapshot for the counter and everything else: whatever comes later leaves the cohort unsettled, and an answer is
+# counted exactly if the number of its event is at most `as_of`.
 _PARTS = """
+        counter.last AS as_of,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
             'provider', m.provider, 'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
@@ -128,14 +129,12 @@ _PARTS = """
             ) ORDER BY t.path)
         FROM threads t WHERE t.cohort_id = :cohort_id) AS threads
 """
-_STATE = text(f"SELECT {_PARTS}")
-# One snapshot for the counter and all answers: an answer is counted exactly if the number of its event is at most
-# `counted_as_of`. Each is marked with the moment at which it was first counted: prompts look back to it.
+_COUNTER = "counter AS (SELECT last FROM streams WHERE cohort_id = :cohort_id)"
+_STATE = text(f"WITH {_COUNTER} SELECT {_PARTS} FROM counter")  # noqa: S608 - put together from constants
+# Each answer is marked with the moment at which it was first counted: prompts look back to it.
 _STATE_AND_ANSWERS = text(
     f"""
-    WITH counter AS (
-        SELECT last FROM streams WHERE cohort_id = :cohort_id
-    ), stage AS (
+    WITH {_COUNTER}, stage AS (
         SELECT DISTINCT m.stage_ids[m.position + 1] AS id FROM members m
         WHERE m.cohort_id = :cohort_id AND m.kind = 'participant'
             AND m.stage_ids[m.position + 1] = ANY(:shared_stages)
@@ -144,7 +143,7 @@ _STATE_AND_ANSWERS = text(
         WHERE a.cohort_id = :cohort_id AND a.stage_id = stage.id AND a.counted_at IS NULL
         RETURNING a.stage_id, a.member_id, a.key, a.value
     )
-    SELECT {_PARTS}, counter.last AS counted_as_of,
+    SELECT {_PARTS},
         (SELECT jsonb_agg(jsonb_build_array(one.stage_id, one.member_id, one.key, one.value)) FROM (
             SELECT stage_id, member_id, key, value FROM counted UNION ALL
             SELECT a.stage_id, a.member_id, a.key, a.value FROM answers a JOIN stage ON stage.id = a.stage_id
@@ -191,7 +190,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
         states={stage_id: kept for stage_id, (_, kept) in opened.items() if kept is not None},
         threads=tuple(_thread(thread) for thread in state.threads or ()),
-        as_of=row.as_of,
+        as_of=state.as_of,
         counted=_counted(state) if shared else None,
     )
 
@@ -199,11 +198,10 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
 def _counted(state: Row) -> Counted:
     answers: dict[str, dict[tuple[UUID, str], Json]] = {}
     for stage_id, member_id, key, value in state.answers or ():
-        answers.setdefault(stage_id, {})[UUID(member_id), key] = value
+        answers.setdefault(stage_id, {})[as_uuid(member_id), key] = value
     return Counted(
-        as_of=state.counted_as_of,
         answers=answers,
-        open=frozenset((stage_id, UUID(member_id), key) for stage_id, member_id, key in state.open_asks or ()),
+        open=frozenset((stage_id, as_uuid(member_id), key) for stage_id, member_id, key in state.open_asks or ()),
     )
 
 
@@ -293,6 +291,7 @@ def _record(
     session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
 
 
+_IS_UNSETTLED = text("SELECT settled < unsettled AS is_unsettled FROM streams WHERE cohort_id = :cohort_id")
 _UNSETTLED = text("SELECT cohort_id FROM streams WHERE settled < unsettled LIMIT :most")
 _UNSTEPPED = text(
     """
@@ -301,6 +300,11 @@ _UNSTEPPED = text(
     LIMIT :most
     """
 )
+
+
+async def is_unsettled(session: Session, cohort_id: UUID) -> bool:
+    """Whether something has happened in the cohort that nobody has looked at yet."""
+    return bool((await session.one(_IS_UNSETTLED, {"cohort_id": cohort_id})).is_unsettled)
 
 
 async def unsettled(session: Session, *, most: int = 20_000) -> list[Hint]:
