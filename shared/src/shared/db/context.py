@@ -113,9 +113,10 @@ _ABOUT = """
         FROM answers a
         WHERE a.cohort_id = d.cohort_id AND (a.member_id = m.id OR a.audience IS NOT NULL)
             AND (k.as_of IS NULL OR a.stage_id <> d.stage_id OR a.counted_at <= k.as_of)) AS answers,
-        (SELECT json_agg(json_build_array(a.member_id, a.key, a.value))
+        (SELECT json_agg(json_build_array(a.member_id, a.key, a.value)) FILTER (WHERE a.counted_at <= k.as_of)
         FROM answers a
-        WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at <= k.as_of) AS counted,
+        WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND has.moved_on) AS counted,
+        has.moved_on,
         (SELECT json_agg(json_build_array(
             t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience, x.topic,
             (SELECT q.seq FROM messages q WHERE q.id = x.reply_to AND q.thread_id = t.id)
@@ -136,6 +137,8 @@ _ABOUT = """
     FROM {drafts} d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
         LEFT JOIN threads here ON here.id = d.thread_id
+        CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM answers a
+            WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at > k.as_of) AS moved_on) has
     WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
 """
 _CONTEXT = text(_ABOUT.format(drafts="drafts"))
@@ -236,11 +239,11 @@ async def _as_context(session: Session, draft_id: UUID, row: Row) -> PromptConte
         partner_pages=row.partner_pages or {},
         states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
     )
-    return context if row.as_of is None else _as_of_the_ask(context, row.counted or ())
+    return _as_of_the_ask(context, row.counted or ()) if row.moved_on else context
 
 
 def _as_of_the_ask(context: PromptContext, counted: Sequence[Sequence[Any]]) -> PromptContext:
-    """With the state of the stage as it was when the ask was opened, whatever was answered since."""
+    """With the state of the stage as it was when the ask was opened, now that something was answered since."""
     stage = context.stage
     view = StageView(
         members=context.members,
