@@ -1,0 +1,55 @@
+"""What the data have of a stage: columns of the wide table, tables of a kind's own, and reports of them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.stage.view import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the wide table; `type` is one of text, integer, number, boolean."""
+
+    name: str
+    label: str
+    type: Literal["text", "integer", "number", "boolean"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A long table of a kind's own in the data: `<name>.csv`, with these columns after those that say where."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTable:
+    """What the rows of a kind's table come to, as one more table: `<name>.csv`."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Json], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What the data of a kind say together: tables, figures (SVG by file name), and lines for a terminal."""
+
+    tables: tuple[ReportTable, ...]
+    figures: Mapping[str, str]
+    lines: tuple[str, ...]
+
+
+class Reporter(ABC):
+    """Reads the rows of a kind's table, one stage of one cohort after another, and says what they come to."""
+
+    @abstractmethod
+    def add(self, rows: Sequence[Mapping[str, Json]]) -> None:
+        """The rows of one stage in one cohort, with the columns that say where."""
+
+    @abstractmethod
+    def report(self) -> Report | None:
+        """What all of them come to; None when there is nothing to say."""
