@@ -209,6 +209,22 @@ def test_resume_refuses_another_version_of_the_file(
     assert "was begun with another file or another version of it" in result.stderr
 
 
+def test_ctrl_c_while_the_lab_starts_begins_nothing_and_ends_quietly(
+    tmp_path: Path, begin_parley: BeginParley, data_dir: Path
+) -> None:
+    run = begin_parley("run", written(tmp_path, TINY), "--data-dir", data_dir)
+    line_with(run, "Starting the lab")
+
+    run.send_signal(signal.SIGINT)
+    rest, _ = run.communicate()
+
+    assert run.returncode == 130
+    assert "Finishing what is in hand" in rest
+    assert "Running" not in rest
+    assert "Warning" not in rest
+    assert [*(tmp_path / "results").iterdir()] == []
+
+
 def test_up_serves_until_ctrl_c_and_keeps_other_labs_out(
     tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
 ) -> None:
@@ -218,6 +234,7 @@ def test_up_serves_until_ctrl_c_and_keeps_other_labs_out(
     line_with(lab, "stays at")
 
     second = parley("run", file, "--data-dir", data_dir)
+    same = parley("up", "--data-dir", data_dir, "--port", port)
     busy = parley("up", "--data-dir", tmp_path / "elsewhere", "--port", port)
     with urlopen(f"http://127.0.0.1:{port}/readyz", timeout=10) as response:
         ready = response.status
@@ -225,6 +242,7 @@ def test_up_serves_until_ctrl_c_and_keeps_other_labs_out(
 
     assert second.returncode == 2
     assert f"Another lab (process {lab.pid}) is running in {data_dir}" in second.stderr
+    assert same.stderr == second.stderr, "another port would not help"
     assert busy.returncode == 2
     assert f"Port {port} of 127.0.0.1 cannot be used" in busy.stderr
     assert not (tmp_path / "elsewhere" / "postgres").exists()

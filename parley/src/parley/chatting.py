@@ -115,7 +115,7 @@ async def _execute(order: ChatOrder, persona: Persona | None, servers: ServerSet
         async with lab:
             conversation = _Conversation(order, lab, screen, persona)
             try:
-                return await interrupts.unless(while_ours(lab, conversation.to_its_end()))
+                return await interrupts.unless(lambda: while_ours(lab, conversation.to_its_end()))
             except Interrupted as interrupted:
                 return interrupted.exit_code
 

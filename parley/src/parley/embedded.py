@@ -88,8 +88,8 @@ class EmbeddedLab(LabDatabase):
         return ("mock",) if self._mock_only else ("mock", "real")
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        listener = stack.enter_context(listening(HOST, self._port)) if self._port is not None else None
         stack.enter_context(self.directory.held())
+        listener = stack.enter_context(listening(HOST, self._port)) if self._port is not None else None
         url = await self._database_url(stack)
         await self._migrate(url)
         claim = await _claimed(stack, url, self._servers.amqp_url)

@@ -46,16 +46,15 @@ class Interrupts:
         """Return when the user wants the command to end."""
         await self._wanted.wait()
 
-    async def unless(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-        """What `work` returns.
+    async def unless(self, work: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
+        """What `work` returns; it is not even called when the user wanted the command to end before.
 
         Raises:
             Interrupted: the user wanted the command to end first; `work` was cancelled.
         """
         if self._wanted.is_set():
-            work.close()
             raise Interrupted(self._exit_code)
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(work())
         wanted = asyncio.create_task(self._wanted.wait())
         try:
             await asyncio.wait({task, wanted}, return_when=asyncio.FIRST_COMPLETED)

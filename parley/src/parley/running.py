@@ -97,7 +97,7 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
             for plan in plans
         ]
         try:
-            code = await interrupts.unless(while_ours(lab, _all_to_their_end(runs, lab.clock.now())))
+            code = await interrupts.unless(lambda: while_ours(lab, _all_to_their_end(runs, lab.clock.now())))
         except Interrupted as interrupted:
             screen.end_progress()
             if any(one.has_begun for one in runs):
@@ -106,7 +106,7 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
     if order.keep_serving:
         screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
         try:
-            await interrupts.unless(while_ours(lab, asyncio.Event().wait()))
+            await interrupts.unless(lambda: while_ours(lab, asyncio.Event().wait()))
         except Interrupted:
             return code
     return code
