@@ -156,12 +156,30 @@ async def test_nothing_of_a_models_message_or_move_is_shown_to_a_person_before_t
         assert thought not in shown
         assert [one["round"] for one in (await rest.game())["rounds"]] == list(range(1, number))
         played = await rest.answer({"action": "C"})
-        assert played.json()["answer"] == {"action": "C", "cooperates": True}
+        assert played.json()["answer"] == {"action": "C"}
 
     assert "reasoncanary" not in await rest.shown()
     rounds = (await rest.game())["rounds"]
     assert [(one["you"], one["opponent"], one["opponent_points"]) for one in rounds] == [("C", "D", 5)] * 2
     assert (await rest.participant("GET", "/v1/me")).json()["asks"] == []
+
+
+async def test_a_person_in_a_neutral_game_is_never_told_which_letter_is_to_cooperate(rest: Rest) -> None:
+    game = {"id": "game", "kind": "matrix_game", "horizon": {"type": "fixed", "rounds": 1}, "framing": "neutral"}
+    stages = [game, TREE["stages"][2]]  # type: ignore[index]
+    cohorts = [{"seats": [{"open": True}, {"persona": "tft"}]}]
+    await rest.join(await rest.start({**TOURNAMENT, "stages": stages, "cohorts": cohorts}))
+
+    played = await rest.answer({"action": "A"})
+    during = await rest.shown()
+    moved = await rest.participant("POST", "/v1/me/stages/game/advance", json={})
+    after = await rest.shown()
+
+    assert played.json()["answer"] == {"action": "A"}
+    assert '"status":"over"' in during
+    assert moved.json()["page"]["stage_id"] == "after"
+    for shown in (played.text, during, moved.text, after):
+        assert not re.search("cooperat|defect|dilemma|exploit|retaliat", shown)
 
 
 async def test_a_move_is_final_and_the_same_again_is_what_stands(rest: Rest) -> None:

@@ -84,7 +84,7 @@ def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member]
         state=state,
         lock=_lock(standing, stage) if is_locked else None,
         view=None if is_locked else kind.public_view(stage, view),
-        answer=standing.answers.get((stage.id, PAGE)),
+        answer=kind.shown_answer(standing.answers.get((stage.id, PAGE))),
         blocked_by=kind.blocked_by(stage, standing.member, view) if state == "current" else [],
         thread=None if is_locked else _thread(standing, stage),
         asks=[_ask(ask) for ask in standing.asks if ask.stage_id == stage.id and standing.is_in_progress],

@@ -186,6 +186,10 @@ class StageKind(ABC, Generic[ConfigT]):
         """
         return None
 
+    def shown_answer(self, answer: Json) -> Json:
+        """What its author is shown of an answer that is stored: all of it, unless it says more than the author knew."""
+        return answer
+
     def default_answer(self, stage: ConfigT, ask: Ask, view: StageView, last_reply: str) -> Json:
         """What is stored for an ask without answer when `on_unanswered` says `default`.
 

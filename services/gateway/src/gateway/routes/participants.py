@@ -162,7 +162,8 @@ async def answer_ask(ask_id: UUID, body: AnswerRequest, context: InContext, toke
             value = await _answered(session, context, standing, found, body.answer)
         elif found.state != "answered" or not _is_same(standing, found, body.answer, context.clock.now()):
             raise Conflict("This is not asked any more; the page shows what is.", reason="ask_closed")
-        return AnsweredAsk(ask_id=ask_id, stage_id=found.stage_id, key=found.ask.key, answer=value)
+        shown = kind_of(standing.design.stage(found.stage_id)).shown_answer(value)
+        return AnsweredAsk(ask_id=ask_id, stage_id=found.stage_id, key=found.ask.key, answer=shown)
 
     return await context.decide(work)
 

@@ -1,6 +1,7 @@
 """A game as a page shows it to one player, and what it comes to for that player. Pure."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
@@ -28,6 +29,8 @@ SUMMARY_COLUMNS: Final = (
     Column("retaliation", "Rate of defection after a defection of the opponent", "number"),
 )
 
+_TOLD: Final = ("action", "reasoning", "message", "delivered", "violation", "status", "points", "opponent_points")
+
 
 def summary(game: Game, member_id: UUID | None) -> dict[str, Json] | None:
     """What the game comes to for this player; None while it is played, and for whoever does not play."""
@@ -48,6 +51,11 @@ def summary(game: Game, member_id: UUID | None) -> dict[str, Json] | None:
         **_outcomes(play),
         "retaliation": measures.retaliation(play),
     }
+
+
+def told(answer: Json) -> Json:
+    """What a player is told of an own answer: not which letter is to cooperate, which only one framing says."""
+    return {name: answer[name] for name in _TOLD if name in answer} if isinstance(answer, Mapping) else answer
 
 
 def _outcomes(play: Play) -> dict[str, Json]:

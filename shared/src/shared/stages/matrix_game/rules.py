@@ -230,6 +230,9 @@ class MatrixGame(StageKind[MatrixGameStage]):
     def page_answer(self, stage: MatrixGameStage, member: Member, view: StageView) -> Json | None:
         return display.summary(game_of(stage, view), member.id)
 
+    def shown_answer(self, answer: Json) -> Json:
+        return display.told(answer)
+
     def columns(self, stage: MatrixGameStage) -> list[Column]:
         return list(display.SUMMARY_COLUMNS)
 
