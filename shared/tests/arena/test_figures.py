@@ -79,7 +79,7 @@ def test_a_leaderboard_names_its_convention() -> None:
 def test_a_leaderboard_of_players_who_met_different_numbers_of_others_says_so() -> None:
     found = list(leaderboard_lines([Standing(1, "tft", 90.0, 3), Standing(2, "person", 60.0, 1)], "without self-play"))
 
-    assert [line.split()[-3:] for line in found[1:3]] == [["of", "3", "pairings"], ["of", "1", "pairings"]]
+    assert [line.split()[-3:] for line in found[1:3]] == [["of", "3", "pairings"], ["of", "1", "pairing"]]
     assert "compare these scores with care" in found[-1]
 
 

@@ -172,7 +172,7 @@ def test_replicates_that_repeat_each_other_are_told() -> None:
     (caution,) = cautions([*same, *different])
 
     assert caution.subject == "x"
-    assert "3 replicates, but all of its games are the same" in caution.text
+    assert "3 replicates, but all games of the pair are the same" in caution.text
 
 
 def test_a_player_that_is_often_unreadable_is_told() -> None:

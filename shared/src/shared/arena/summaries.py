@@ -79,7 +79,7 @@ def cautions(games: Iterable[Game]) -> Iterator[Caution]:
 def _repeated(pair: str, played: Sequence[Game]) -> Iterator[Caution]:
     distinct = len({game.play() for game in played})
     if distinct < len(played):
-        what = "all of its games are the same" if distinct == 1 else f"only {distinct} of its games differ"
+        what = "all games of the pair are the same" if distinct == 1 else f"only {distinct} games of the pair differ"
         yield Caution(
             pair,
             f"{len(played)} replicates, but {what}: a game that repeats itself adds no information, and intervals over "

@@ -14,7 +14,7 @@ def leaderboard_lines(found: Sequence[Standing], convention: Convention) -> Iter
     width = max((len(standing.player) for standing in found), default=0)
     is_even = len({standing.pairings for standing in found}) <= 1
     for standing in found:
-        weight = "" if is_even else f"  of {standing.pairings} pairings"
+        weight = "" if is_even else f"  of {standing.pairings} {'pairing' if standing.pairings == 1 else 'pairings'}"
         yield f"{standing.rank:>3}. {standing.player:<{width}}  {standing.score:>10.2f}{weight}"
     if not is_even:
         yield "     Not all met the same number of opponents: compare these scores with care."
