@@ -22,6 +22,7 @@ import uvloop
 # The folder is no installed package; the processes started from here find it by their working directory.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.floor import game as floor
 from benchmarks.processes import StartFailed, fake_model
 from benchmarks.servers import own_broker_corner, own_database
 from parley.embedded import EmbeddedLab
@@ -87,6 +88,11 @@ def measure(bus: str, latency_seconds: float, rounds: int, games: int) -> tuple[
         return uvloop.run(seconds(database_url, amqp if bus == "rabbitmq" else None, model_url, text))
 
 
+def by_hand(latency_seconds: float, rounds: int) -> float:
+    with fake_model(latency_seconds) as (model_url, _), own_database("games_by_hand") as database_url:
+        return uvloop.run(floor.seconds(model_url, database_url, rounds))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 0 whatever the numbers are: the bars are judged by a reader, not on a noisy machine."""
     parser = ArgumentParser(description="Measure games between models.")
@@ -98,10 +104,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for bus in options.bus:
             took, cpu = measure(bus, 0.2, options.rounds, 1)
-            least = 0.2 * options.rounds
+            least, hand = 0.2 * options.rounds, by_hand(0.2, options.rounds)
             print(
                 f"{bus}: one game of {options.rounds} rounds at 200 ms took {took:.2f} s, {took / least:.3f} times "
-                f"{least:g} s (bar: {BARS[bus]}); CPU per round {1000 * cpu / options.rounds:.1f} ms",
+                f"{least:g} s (bar: {BARS[bus]}) and {took / hand:.3f} times the {hand:.2f} s of the same by hand; "
+                f"CPU per round {1000 * cpu / options.rounds:.1f} ms",
                 flush=True,
             )
             one, _ = measure(bus, 1.0, options.rounds, 1)
