@@ -1,6 +1,7 @@
 """Connections: what goes back to the pool is clean, and what is broken does not."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
 from uuid import uuid4
 
@@ -8,12 +9,14 @@ import pytest
 from sqlalchemy import text
 
 from shared.db import tables
-from shared.db.session import Database, Session, connect
+from shared.db.session import Database, Row, Session, connect
 from shared.errors import Unavailable
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 PID = text("SELECT pg_backend_pid() AS pid")
 NAMES = text("SELECT count(*) AS n FROM experimenters WHERE name = 'Ada'")
+NUMBERS = text("SELECT n FROM generate_series(1, 1000) AS n")
+IS_CONNECTED = text("SELECT 1 FROM pg_stat_activity WHERE pid = :pid")
 
 
 async def add_ada(session: Session) -> None:
@@ -52,6 +55,13 @@ async def somebody_sleeps(database: Database) -> None:
     asleep = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
     async with asyncio.timeout(10), database.looking() as session:
         while await session.first(asleep) is None:
+            pass
+
+
+async def is_gone(elsewhere: Database, pid: int) -> None:
+    """Return when the server has no such connection any more."""
+    async with asyncio.timeout(10), elsewhere.looking() as session:
+        while await session.first(IS_CONNECTED, {"pid": pid}) is not None:
             pass
 
 
@@ -108,6 +118,74 @@ async def test_connections_to_a_server_that_went_away_are_given_up_together(data
         await pid_of(database)
 
     assert await pid_of(database) not in pids
+
+
+async def test_a_connection_in_use_while_others_broke_is_closed_after_its_transaction(database: Database) -> None:
+    elsewhere = connect(database.url, pool_size=1)
+    async with database.transaction() as going_on:
+        pid = (await going_on.one(PID)).pid
+        broken = await pid_of(database)
+        async with elsewhere.transaction() as session:
+            await session.all(text("SELECT pg_terminate_backend(:pid)"), {"pid": broken})
+        with pytest.raises(Unavailable):
+            await pid_of(database)
+        await add_ada(going_on)
+
+    await is_gone(elsewhere, pid)
+    assert await names(database) == 1
+    await elsewhere.close()
+
+
+async def test_when_the_server_has_closed_an_idle_connection_others_are_told_to_try_again(database: Database) -> None:
+    elsewhere = connect(database.url, pool_size=1)
+    async with database.transaction() as session:
+        pid = (await session.one(PID)).pid
+        await session.run(text("SET idle_session_timeout = 1"))
+    await is_gone(elsewhere, pid)
+
+    with pytest.raises(Unavailable):
+        await pid_of(database)
+
+    assert await pid_of(database) != pid
+    await elsewhere.close()
+
+
+async def test_a_cancellation_while_a_failure_is_undone_spoils_nothing_for_others(database: Database) -> None:
+    failing = asyncio.Event()
+
+    async def fail() -> None:
+        async with database.transaction() as session:
+            await add_ada(session)
+            failing.set()
+            raise ZeroDivisionError
+
+    task = asyncio.create_task(fail())
+    await failing.wait()
+    while not task.done():
+        task.cancel()
+        await asyncio.sleep(0)
+
+    assert task.cancelled()
+    assert await names(database) == 0
+
+
+async def test_a_stream_that_is_left_in_its_middle_ends_with_its_transaction(database: Database) -> None:
+    left: list[AsyncGenerator[Row, None]] = []
+
+    async def leave() -> None:
+        async with database.transaction() as session:
+            left.append(session.stream(NUMBERS, {}, at_once=10))
+            async for _ in left[0]:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await leave()
+
+    async with database.transaction() as session:
+        await session.one(PID)
+        # As the interpreter does, sooner or later, with a generator that nobody has any more.
+        await left[0].aclose()
+        assert len([row async for row in session.stream(NUMBERS, {}, at_once=10)]) == 1000
 
 
 async def test_whoever_looks_sees_each_moment_and_the_next_transaction_is_one_again(database: Database) -> None:

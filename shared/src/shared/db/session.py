@@ -5,7 +5,7 @@ Events and outbox rows are collected and written by one statement, the last befo
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +17,7 @@ from uuid import UUID
 import orjson
 import structlog
 from psycopg import AsyncConnection as AsyncDriverConnection
-from psycopg import AsyncCursor
+from psycopg import AsyncCursor, AsyncServerCursor
 from psycopg import Error as DriverError
 from psycopg import InterfaceError as DriverInterfaceError
 from psycopg import OperationalError as DriverOperationalError
@@ -100,6 +100,7 @@ class Session:
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
         self._settled: tuple[UUID, int] | None = None
+        self._stream: AsyncServerCursor[Row] | None = None
         self._committed: list[tuple[int | None, Hint]] = []
 
     async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row]:
@@ -125,13 +126,24 @@ class Session:
             batch = rows[first : first + _LINES_AT_ONCE]
             await self.run(_insert_into(table.name, tuple(batch[0])), {"rows": as_json(batch)})
 
-    async def stream(self, statement: TextClause, params: Params, *, at_once: int) -> AsyncIterator[Row]:
-        """The rows of a statement, so many at a time in memory; one after another, not two streams at once."""
-        async with self._driver.cursor("stream", row_factory=namedtuple_row) as cursor:
-            cursor.itersize = at_once
-            await cursor.execute(_as_driver_sql(statement), params)
-            async for row in cursor:
+    async def stream(self, statement: TextClause, params: Params, *, at_once: int) -> AsyncGenerator[Row, None]:
+        """The rows of a statement, so many at a time in memory; one after another, not two streams at once.
+
+        It ends with the transaction at the latest, whoever may still hold it.
+        """
+        async with self._driver.cursor("stream", row_factory=namedtuple_row) as self._stream:
+            self._stream.itersize = at_once
+            await self._stream.execute(_as_driver_sql(statement), params)
+            async for row in self._stream:
                 yield row
+
+    async def close_stream(self) -> None:
+        """Close a stream that was not read to its end; `Database.transaction` calls it.
+
+        Later, when the interpreter gets to it, the connection would be somebody else's.
+        """
+        if self._stream is not None:
+            await self._stream.close()
 
     async def copy(self, statement: str, lines: Iterable[CopyLine]) -> None:
         """Run a `COPY ... FROM STDIN`: the cheapest way to write many rows, all of them or none."""
@@ -319,9 +331,12 @@ class Database:
         """
         async with self._driver() as driver:
             session = Session(driver)
-            yield session
-            committed = await session.flush()
-            await driver.commit()
+            try:
+                yield session
+                committed = await session.flush()
+                await driver.commit()
+            finally:
+                await session.close_stream()
         await self._tell(committed)
 
     @asynccontextmanager
@@ -362,36 +377,36 @@ class Database:
         with _told_apart():
             borrowed = await self._engine.raw_connection()
             driver: AsyncDriverConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one
+            is_clean = False
             try:
                 yield driver
-            except BaseException as error:
-                if not await _is_clean(driver, error):
-                    borrowed.invalidate(soft=True)
+                is_clean = True
+            except Exception as error:
+                is_clean = await _is_undone(driver)
                 # Whatever was connected to a server that is gone is of no use any more.
                 if is_connection_problem(error) and self._engine.pool is pool:
                     await self._engine.dispose()
                 raise
             finally:
+                # After a cancellation nobody knows what the server has done; and a pool that was given up is not kept.
+                if not is_clean or self._engine.pool is not pool:
+                    await driver.close()
+                    borrowed.invalidate(soft=True)
                 borrowed.close()
 
     async def close(self) -> None:
         await self._engine.dispose()
 
 
-async def _is_clean(driver: AsyncDriverConnection[Any], error: BaseException) -> bool:
-    """Whether the connection is as new after this error; otherwise it is closed.
-
-    After a cancellation nobody knows what the server has done.
-    """
+async def _is_undone(driver: AsyncDriverConnection[Any]) -> bool:
+    """Whether the connection could be made as new after an error."""
     try:
-        if isinstance(error, Exception):
-            await driver.rollback()
-            await driver.set_autocommit(False)
-            return True
+        await driver.rollback()
+        await driver.set_autocommit(False)
     except DriverError as failure:
         log.debug("connection.not_rolled_back", reason=str(failure))
-    await driver.close()
-    return False
+        return False
+    return True
 
 
 @contextmanager
@@ -418,7 +433,7 @@ def is_connection_problem(error: BaseException) -> bool:
     return state in _SHUTDOWN_STATES or (state is None and isinstance(original, DriverOperationalError))
 
 
-_SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "53300", "08000", "08001", "08003", "08006")
+_SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "57P05", "53300", "08000", "08001", "08003", "08006")
 _LOCK_TIMEOUT = "55P03"
 _TRY_AGAIN_STATES = ("40P01", "40001")
 
