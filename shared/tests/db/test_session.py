@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from shared.db import tables
-from shared.db.session import Database, Row, Session, connect
+from shared.db import exports, tables
+from shared.db.session import Database, Row, Session, _as_driver_sql, connect
 from shared.errors import Unavailable
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -220,3 +220,13 @@ async def test_a_database_that_is_not_there_is_unavailable_at_once() -> None:
         await pid_of(nowhere)
 
     await nowhere.close()
+
+
+async def test_reading_data_again_adds_nothing_to_the_statements_that_are_kept(database: Database) -> None:
+    async def read() -> int:
+        async with exports.snapshot(database) as session:
+            for name in exports.SECTIONS:
+                assert not [row async for row in exports.section(session, name, uuid4())]
+        return _as_driver_sql.cache_info().currsize
+
+    assert await read() == await read()

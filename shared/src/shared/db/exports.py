@@ -6,6 +6,7 @@ Everything is sorted by path, numbers in it as numbers. Tokens, hashes of keys a
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -264,8 +265,12 @@ async def cohort_stages(
         yield row
 
 
+# What was compiled of a statement is kept for good, by its object and not by its text.
+_as_text = cache(text)
+
+
 async def _stream(
     session: Session, statement: str, experiment_id: UUID, **params: Any
 ) -> AsyncIterator[Mapping[str, Any]]:
-    async for row in session.stream(text(statement), {"experiment_id": experiment_id, **params}, at_once=BATCH):
+    async for row in session.stream(_as_text(statement), {"experiment_id": experiment_id, **params}, at_once=BATCH):
         yield row._asdict()
