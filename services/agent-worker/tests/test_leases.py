@@ -13,6 +13,7 @@ from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import drafts
 from shared.db.session import Database
+from shared.errors import Unavailable
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 
@@ -23,6 +24,8 @@ personas: [{id: ada}]
 stages: [{id: q, kind: survey, questions: [{id: why, kind: text, title: Why}]}]
 cohorts: [{seats: [{persona: ada}]}]
 """
+
+_WAITING = "FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 class Slow:
@@ -156,3 +159,22 @@ async def test_a_draft_that_somebody_holds_is_passed_over_and_one_that_is_done_i
     assert passed_over == [held]
     assert leased[done] is None
     assert {draft_id for draft_id, lease in leased.items() if lease is not None} == set(others)
+
+
+async def test_a_draft_that_cannot_be_taken_costs_others_no_lease(database: Database) -> None:
+    lab, (held, first, *others) = await wanted_drafts(database)
+    model = Slow()
+    model.answer.set()
+    work_on = a_thinker(lab, model, lease_seconds=30).work_on
+
+    async with asyncio.timeout(10), database.transaction() as holder:
+        await holder.run(text("SELECT FROM drafts WHERE id = :held FOR UPDATE"), {"held": held})
+        # The first is taken alone, and all that come meanwhile together.
+        working = asyncio.gather(*map(work_on, [first, held, *others]), return_exceptions=True)
+        while not await lab.rows(f"SELECT pg_terminate_backend(pid) {_WAITING}"):
+            pass
+        outcomes = await working
+
+    states = {row.id: row.state for row in await lab.rows("SELECT id, state FROM drafts")}
+    assert states == {held: "wanted", first: "answered", **dict.fromkeys(others, "answered")}
+    assert [type(outcome) for outcome in outcomes if outcome is not None] == [Unavailable]

@@ -6,7 +6,7 @@ No transaction is open and nothing sleeps while the model thinks. What is paid i
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -110,9 +110,16 @@ class Thinker:
             leased, passed_over = await drafts.lease_many(session, set(draft_ids), uuid4(), now, until)
         found: dict[UUID, drafts.Lease | Exception | None] = {**leased}
         for draft_id in passed_over:
-            async with self._database.transaction() as session:
-                found[draft_id] = await drafts.lease(session, draft_id, uuid4(), now, until)
+            found[draft_id] = await self._lease_alone(draft_id, now, until)
         return [found.pop(draft_id, None) for draft_id in draft_ids]
+
+    async def _lease_alone(self, draft_id: UUID, now: datetime, until: datetime) -> drafts.Lease | Exception | None:
+        """The lease, or what went wrong: that must not cost others the leases that they have by now."""
+        try:
+            async with self._database.transaction() as session:
+                return await drafts.lease(session, draft_id, uuid4(), now, until)
+        except Exception as error:  # noqa: BLE001 - handed to whoever waits for it
+            return error
 
     def _check_room(self, lease: drafts.Lease) -> None:
         """Raises:
