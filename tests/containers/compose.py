@@ -83,8 +83,21 @@ class ComposeLab:
         )
         assert created.status_code == 201, created.text
         experiment_id = str(created.json()["id"])
-        assert self.api.post(f"/v1/experiments/{experiment_id}/start").status_code == 200
+        self._start(experiment_id)
         return experiment_id
+
+    def start_workbook(self, workbook: Path) -> list[str]:
+        """Import a workbook and start every experiment in it; gives their ids."""
+        imported = self.api.post("/v1/experiments/import", files={"file": (workbook.name, workbook.read_bytes())})
+        assert imported.status_code == 201, imported.text
+        experiment_ids = [str(experiment["id"]) for experiment in imported.json()["experiments"]]
+        for experiment_id in experiment_ids:
+            self._start(experiment_id)
+        return experiment_ids
+
+    def _start(self, experiment_id: str) -> None:
+        started = self.api.post(f"/v1/experiments/{experiment_id}/start")
+        assert started.status_code == 200, started.text
 
     def progress(self, experiment_id: str) -> dict[str, Any]:
         """The experiment as the API shows it; a lab whose database restarts may ask to come back."""

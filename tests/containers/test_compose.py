@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from shared.exports import without_ids_and_clocks
-from tests.containers.compose import WORKER, ComposeLab, built_lab, compose_command, engine_answers
+from tests.containers.compose import ROOT, WORKER, ComposeLab, built_lab, compose_command, engine_answers
 
 # Building an image and starting Erlang take their time.
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -65,6 +65,14 @@ def test_no_service_runs_as_root(lab: ComposeLab) -> None:
 
 def test_nothing_is_answered_without_the_key(lab: ComposeLab) -> None:
     assert httpx2.get(f"{lab.url}/v1/experiments").status_code == 401
+
+
+def test_the_experiments_of_a_workbook_run_to_their_end(lab: ComposeLab) -> None:
+    experiment_ids = lab.start_workbook(ROOT / "demos" / "public_goods.xlsx")
+
+    for experiment_id in experiment_ids:
+        lab.wait_for_end(experiment_id, seconds=120)
+    assert len(experiment_ids) == 2
 
 
 @pytest.mark.fault
