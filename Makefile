@@ -34,7 +34,9 @@ else
 	@echo
 	@echo "SKIPPED: the tests of CrewAI. 'make test EXTRAS=crewai' makes .venv-crewai and runs them."
 endif
+ifeq (,$(findstring docker,$(ARGS)))
 	@echo "LEFT OUT: the tests of the containers, which need a Docker engine. 'make test ARGS=\"-m docker\"' runs them."
+endif
 
 check: setup ## Lint, format, types and import contracts
 	$(BIN)/ruff check .
