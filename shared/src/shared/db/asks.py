@@ -17,7 +17,7 @@ from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint, provider_queue
 from shared.db.drafts import Lease
 from shared.db.members import Standing
 from shared.db.session import FLUSH, Event, Session, as_json
-from shared.db.settling import Attendee, CohortState
+from shared.db.settling import Attendee, CohortState, record
 from shared.errors import NotFound
 from shared.stage import Ask, Json
 
@@ -142,45 +142,16 @@ async def _open(
 def _record_new_state(session: Session, cohort: CohortState, stage_id: str, now: datetime) -> None:
     """Tell people that there is something new to see."""
     people = [member.id for member in cohort.members if member.player == "person"]
-    if not people:
-        return
-    session.record(
-        Event(
-            experiment_id=cohort.experiment_id,
-            cohort_id=cohort.id,
-            type="stage.updated",
-            actor="lab",
-            cause="orchestrator",
-            subject=f"{cohort.path}/{stage_id}",
-            payload={"stage_id": stage_id},
-            public={"stage_id": stage_id},
-            audience=people,
-            at=now,
-        )
-    )
-    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+    if people:
+        subject = f"{cohort.path}/{stage_id}"
+        record(session, cohort, "stage.updated", subject, {"stage_id": stage_id}, now, audience=people)
 
 
 def _record_opening(
     session: Session, cohort: CohortState, member: Attendee, stage_id: str, ask: Ask, ask_id: UUID, now: datetime
 ) -> None:
     payload = {"ask_id": str(ask_id), "stage_id": stage_id, "key": ask.key, "purpose": ask.purpose}
-    session.record(
-        Event(
-            experiment_id=cohort.experiment_id,
-            cohort_id=cohort.id,
-            type="ask.opened",
-            actor="lab",
-            cause="orchestrator",
-            subject=member.path,
-            subject_id=member.id,
-            payload=payload,
-            public=payload,
-            audience=[member.id],
-            at=now,
-        )
-    )
-    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+    record(session, cohort, "ask.opened", member.path, payload, now, subject_id=member.id, audience=[member.id])
 
 
 _ENTRY = """

@@ -93,7 +93,7 @@ def _insert_into(table: str, columns: Sequence[str]) -> TextClause:
 
 
 class Session:
-    """An open transaction. Functions of `shared.db` take one; only `Database.transaction` commits it."""
+    """An open transaction. Functions of `shared.db` take one; only `Database` commits it."""
 
     def __init__(self, driver: AsyncDriverConnection[Any]) -> None:
         self._driver = driver

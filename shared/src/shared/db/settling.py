@@ -254,7 +254,7 @@ async def unlock(
         _UNLOCK, {"cohort_id": cohort.id, "stage_id": stage_id, "now": now, "draws": as_json(draws)}
     )
     if row.is_new:
-        _record(session, cohort, "stage.unlocked", f"{cohort.path}/{stage_id}", {"stage_id": stage_id}, now)
+        record(session, cohort, "stage.unlocked", f"{cohort.path}/{stage_id}", {"stage_id": stage_id}, now)
 
 
 _END = text("UPDATE cohorts SET status = 'ended', ended_at = :now WHERE id = :cohort_id AND status = 'running'")
@@ -269,12 +269,21 @@ _END_MEDIATORS = text(
 async def end_cohort(session: Session, cohort: CohortState, now: datetime) -> None:
     await session.run(_END, {"cohort_id": cohort.id, "now": now})
     await session.run(_END_MEDIATORS, {"cohort_id": cohort.id, "now": now})
-    _record(session, cohort, "cohort.ended", cohort.path, {}, now)
+    record(session, cohort, "cohort.ended", cohort.path, {}, now)
 
 
-def _record(
-    session: Session, cohort: CohortState, event_type: str, subject: str, payload: Mapping[str, Any], now: datetime
+def record(
+    session: Session,
+    cohort: CohortState,
+    event_type: str,
+    subject: str,
+    payload: Mapping[str, Any],
+    now: datetime,
+    *,
+    subject_id: UUID | None = None,
+    audience: Sequence[UUID] | None = None,
 ) -> None:
+    """Record what the lab has done in a cohort, and wake those who follow it; `audience` None means everybody."""
     session.record(
         Event(
             experiment_id=cohort.experiment_id,
@@ -283,8 +292,10 @@ def _record(
             actor="lab",
             cause="orchestrator",
             subject=subject,
+            subject_id=subject_id,
             payload=payload,
             public=payload,
+            audience=audience,
             at=now,
         )
     )
