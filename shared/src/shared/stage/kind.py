@@ -46,7 +46,7 @@ class StageKind(ABC, Generic[ConfigT]):
     Every view of the stage has the state; of others' answers a member's view has nothing else. So what must not be
     known yet, such as a move in an open round, stays out of the state; what only some may know is kept out of
     `public_view` and `describe` for the others. A prompt is made of the state and answers that stood when the ask was
-    opened.
+    opened; an agent's answer is checked against those that stood while its model was thinking.
 
     Threads (`thread`). In a `conversation` members say what they like, in turns that `next_wave` gives. `minutes` are
     written by the lab: every settling adds what `minutes` names and what does not stand there yet; nobody posts.
