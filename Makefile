@@ -14,8 +14,11 @@ COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --
 TEST_FOLDERS = $(wildcard $(MEMBERS:%=%/tests))
 ALONE = $(wildcard tests) $(wildcard benchmarks)
 
+# The test that calls a real model needs the address of one that is compatible with OpenAI's; any key will do there.
+WITHOUT_MODEL = $(if $(PARLEY_TEST_MODEL_URL),, and not real_model)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check unit bench migrate lock crewai-tests
+.PHONY: help setup run test check unit bench migrate lock crewai crewai-tests
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -27,7 +30,7 @@ run: setup ## Run EXPERIMENT (demos/deliberation.yaml) in the embedded lab; ARGS
 	@$(BIN)/parley up --experiment "$(EXPERIMENT)" $(ARGS)
 
 test: setup ## Run every test; EXTRAS=crewai runs those of CrewAI too, in .venv-crewai
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not crewai and not docker" $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not crewai and not docker$(WITHOUT_MODEL)" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
@@ -36,6 +39,9 @@ else
 endif
 ifeq (,$(findstring docker,$(ARGS)))
 	@echo "LEFT OUT: the tests of the containers, which need a Docker engine. 'make test ARGS=\"-m docker\"' runs them."
+endif
+ifneq (,$(WITHOUT_MODEL))
+	@echo "LEFT OUT: the test with a real model. 'make test PARLEY_TEST_MODEL_URL=http://127.0.0.1:11434/v1' runs it."
 endif
 
 check: setup ## Lint, format, types and import contracts
@@ -46,17 +52,21 @@ check: setup ## Lint, format, types and import contracts
 	$(BIN)/lint-imports
 
 unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
-	$(BIN)/python -m pytest -m "not services and not crewai and not docker" $(ARGS)
+	$(BIN)/python -m pytest -m "not services and not crewai and not docker and not real_model" $(ARGS)
 
 bench: setup ## Compare the speed of chat replies with a hand-written pipeline, measure surveys, discussions and workbooks
 	$(BIN)/python benchmarks/chat_pipeline.py $(ARGS)
 	$(BIN)/python benchmarks/survey_calls.py
 	$(BIN)/python benchmarks/group_discussion.py
+	$(BIN)/python benchmarks/people_typing.py
+	$(BIN)/python benchmarks/beside_a_big_run.py
 	$(BIN)/python benchmarks/workbook_run.py
 	$(BIN)/python benchmarks/workbook_memory.py
 
 migrate: setup ## Bring the database at PARLEY_DATABASE_URL to the newest schema
 	$(BIN)/python -m shared.db.migrate
+
+crewai: .venv-crewai/.installed ## Install CrewAI beside everything else in .venv-crewai (1 GB): .venv-crewai/bin/parley has it
 
 lock: setup ## Write the lock files anew; ARGS=--upgrade takes newer versions
 	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock

@@ -135,7 +135,7 @@ def _experiment(rooms: int) -> dict[str, Any]:
         "seed": 1,
         "pace": "live",
         "model_mode": "real",
-        "stages": [{"id": "talk", "kind": "group_chat", "max_agent_run": 1}],
+        "stages": [{"id": "talk", "kind": "group_chat", "max_agent_run": 1, "post_limit": None}],
         "personas": [
             {
                 "id": "alex",

@@ -3,19 +3,13 @@
 docs/benchmarks.md says what is measured and how to read it.
 """
 
-import asyncio
-import os
-import resource
 import signal
 import sys
-import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
-from uuid import UUID
 
 import orjson
 import psycopg
@@ -24,18 +18,14 @@ import uvloop
 # The folder is no installed package; the processes started from here find it by their working directory.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from benchmarks.processes import StartFailed, cpu_seconds, fake_model
+from benchmarks.lab_runs import run
+from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import write_samples
-from benchmarks.servers import backends, own_database
-from parley.embedded import EmbeddedLab
-from shared.db import experiments
-from shared.experiment import load
-from shared.settings import ServerSettings
+from benchmarks.servers import own_database
 
 LATENCY_SECONDS: Final = 0.2
 QUESTIONS: Final = 20
 BARS_SECONDS: Final = {50: 4.0, 500: 40.0}
-_LOOK_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -44,6 +34,7 @@ class Sample:
 
     agents: int
     calls: int
+    hints_per_draft: float
     seconds: float
     lab_cpu_seconds: float
     postgres_cpu_seconds: float
@@ -59,14 +50,14 @@ class Sample:
         return (
             f"{self.agents} agents x {QUESTIONS} questions: {self.seconds:.2f} s{verdict}, "
             f"{self.calls / self.seconds:.0f} calls/s, CPU per call {cpu_ms:.2f} ms + Postgres {postgres_ms:.2f} ms, "
-            f"peak memory {self.peak_memory_mb:.0f} MB"
+            f"{self.hints_per_draft:.2f} hints per draft, peak memory {self.peak_memory_mb:.0f} MB"
         )
 
 
-def document(agents: int) -> str:
+def document(agents: int, asked: int = QUESTIONS) -> str:
     questions = [
         {"id": f"q{number}", "kind": "scale", "title": f"How much do you agree with sentence {number}?", "upper": 10}
-        for number in range(1, QUESTIONS + 1)
+        for number in range(1, asked + 1)
     ]
     content = {
         "parley": 1,
@@ -79,54 +70,6 @@ def document(agents: int) -> str:
         "cohorts": [{"count": agents, "seats": [{"persona": "one"}]}],
     }
     return orjson.dumps(content).decode()
-
-
-async def run(database_url: str, model_url: str, model_pid: int, agents: int) -> Sample:
-    """From the start of the experiment to its end, in a lab that is up."""
-    servers = ServerSettings(database_url=database_url, amqp_url=None)
-    environ = {**os.environ, "OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "any", "LLM_USE_MOCK": "false"}
-    with TemporaryDirectory() as folder:
-        async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=None) as lab:
-            experiment = load(document(agents), "survey.json")
-            async with lab.database.transaction() as session:
-                experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
-            # What starting costs is no call; the clock starts with the work of the agents.
-            own, model = time.process_time(), cpu_seconds(model_pid)
-            postgres = _postgres_seconds(database_url)
-            began = time.perf_counter()
-            async with lab.database.transaction() as session:
-                await experiments.start(session, experiment_id, lab.clock.now())
-            await _ended(lab, experiment_id)
-            seconds = time.perf_counter() - began
-            return Sample(
-                agents=agents,
-                calls=await _calls(lab),
-                seconds=seconds,
-                lab_cpu_seconds=time.process_time() - own,
-                postgres_cpu_seconds=_postgres_seconds(database_url) - postgres,
-                model_cpu_seconds=cpu_seconds(model_pid) - model,
-                peak_memory_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-            )
-
-
-def _postgres_seconds(database_url: str) -> float:
-    return sum(map(cpu_seconds, backends(database_url)))
-
-
-async def _ended(lab: EmbeddedLab, experiment_id: UUID) -> None:
-    while True:
-        async with lab.database.transaction() as session:
-            if (await experiments.find(session, experiment_id)).status == "ended":
-                return
-        await asyncio.sleep(_LOOK_SECONDS)
-
-
-async def _calls(lab: EmbeddedLab) -> int:
-    from sqlalchemy import text
-
-    async with lab.database.transaction() as session:
-        row = await session.one(text("SELECT count(*) AS calls FROM model_calls WHERE status = 'ok'"))
-    return int(row.calls)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for _ in range(options.rounds):
                 for agents in options.agents:
                     with own_database("survey") as database_url:
-                        sample = uvloop.run(run(database_url, model_url, model_pid, agents))
+                        ran = uvloop.run(run(database_url, model_url, model_pid, document(agents)))
+                    sample = Sample(agents=agents, **asdict(ran))
                     print(sample.summary, flush=True)
                     samples.append(sample)
     except (StartFailed, psycopg.OperationalError) as error:

@@ -1,6 +1,7 @@
 """The arena among the demos, from its file to leaderboards, tables and figures."""
 
 import csv
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -16,7 +17,8 @@ PAIRS = 28
 REPLICATES = 3
 ROUNDS = 20
 FIGURES = {"cooperation.svg", "cooperation_over_time.svg", "payoffs.svg"}
-TABLES = {"cautions.csv", "games.csv", "leaderboard.csv", "measures.csv", "pairs.csv", "rounds.csv"}
+DRAWN_FROM = {"cooperation.csv", "cooperation_over_time.csv", "payoffs.csv"}
+TABLES = DRAWN_FROM | {"cautions.csv", "games.csv", "leaderboard.csv", "measures.csv", "pairs.csv", "rounds.csv"}
 
 
 def table(folder: Path, name: str) -> list[dict[str, str]]:
@@ -29,6 +31,14 @@ def scores(folder: Path) -> Iterator[tuple[str, str, float]]:
         yield row["player_a"], row["player_b"], float(row["points_a"])
 
 
+def cohorts_in(place: str) -> int:
+    """How many cohorts a line of the terminal is about: `c1`, `c1 to c5, c7` or `12 cohorts`."""
+    if counted := re.fullmatch(r"(\d+) cohorts", place):
+        return int(counted[1])
+    spans = [[int(path.removeprefix("c")) for path in span.split(" to ")] for span in place.split(", ")]
+    return sum(span[-1] - span[0] + 1 for span in spans)
+
+
 def test_the_demo_plays_its_tournament_and_tells_who_came_first_by_which_convention(
     parley: Callable[..., "CompletedProcess[str]"], tmp_path: Path, data_dir: Path
 ) -> None:
@@ -37,7 +47,8 @@ def test_the_demo_plays_its_tournament_and_tells_who_came_first_by_which_convent
     assert ran.returncode == 0, ran.stdout + ran.stderr
     for convention in ("without self-play", "self-play once", "self-play twice"):
         assert f"Leaderboard, {convention}: " in ran.stdout
-    assert len([line for line in ran.stdout.splitlines() if line.endswith(" after 20 rounds")]) == PAIRS * REPLICATES
+    told = [line.split("  ", 1)[0] for line in ran.stdout.splitlines() if line.endswith(" after 20 rounds")]
+    assert sum(map(cohorts_in, told)) == PAIRS * REPLICATES
     assert "has answered" not in ran.stdout
     assert "Cooperation of the player in the row with the opponent in the column" in ran.stdout
     [folder] = (tmp_path / "results" / "arena").iterdir()
@@ -56,3 +67,6 @@ def test_the_demo_plays_its_tournament_and_tells_who_came_first_by_which_convent
     assert {row["player"] for row in board if row["convention"] == "self-play once"} == set(PLAYERS)
     calls = table(folder, "model_calls")
     assert {row["model_returned"] for row in calls} == {"mock"}
+    for name in TABLES:
+        shown = {(row["model_mode"], row["endpoint"], row["model"]) for row in table(folder, name.removesuffix(".csv"))}
+        assert shown <= {("mock", "", "mock")}, name

@@ -19,6 +19,7 @@ Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 FILE = """
 parley: 1
 name: A talk
+seed: 0
 stages: [{id: talk, kind: group_chat}]
 personas: [{id: ada, profile: {name: Ada}, text: You drive a taxi.}, {id: ben}]
 cohorts: [{seats: [{persona: ada}]}]

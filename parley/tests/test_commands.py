@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from parley.experiment_run import failed_lines
+from shared.db.following import Failed
 from shared.testing.workbooks import base_values, with_setting, xlsx_of
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -15,6 +17,7 @@ Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 GOOD = """
 parley: 1
 name: A talk
+seed: 0
 model_mode: real
 stages:
   - {id: talk, kind: group_chat}
@@ -229,6 +232,7 @@ def test_options_of_workbooks_are_refused_for_experiment_files(
 TALK = """
 parley: 1
 name: A talk
+seed: 0
 stages:
   - {id: welcome, kind: info, lines: [Welcome]}
   - {id: talk, kind: group_chat, description: "Talk about {{what}}."}
@@ -253,5 +257,45 @@ def test_a_prompt_is_shown_without_a_lab(parley: Parley, tmp_path: Path) -> None
     assert same.stdout == with_one_cohort.stdout
     assert other.returncode == nothing.returncode == 2
     assert "No cohort of the treatment" in other.stderr
-    assert nothing.stderr == "Nothing is asked of a model here.\n"
+    assert nothing.stderr == "Nothing is asked of a model here. 'ada' is asked on: talk.\n"
     assert not (tmp_path / ".parley").exists()
+
+
+def test_a_prompt_of_a_file_without_a_seed_says_which_one_it_drew(parley: Parley, tmp_path: Path) -> None:
+    (tmp_path / "talk.yaml").write_text(TALK.replace("seed: 0\n", ""))
+    asked = ("prompt", "talk.yaml", "--persona", "ada", "--stage", "talk")
+
+    drawn = parley(*asked)
+    seed = drawn.stderr.partition("--seed ")[2].split()[0]
+    again = parley(*asked, "--seed", seed)
+    arms = {"the bus." in parley(*asked, "--seed", str(number)).stdout for number in range(5)}
+
+    assert (again.stdout, again.stderr) == (drawn.stdout, "")
+    assert arms == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("persona", "stage", "more", "told"),
+    [
+        ("adda", "talk", (), "has a seat with the persona 'adda'; expected ada (did you mean that?)"),
+        ("ada", "tlak", (), "There is no stage 'tlak' here; expected talk (did you mean that?)"),
+        ("ada", "talk", ("--treatment", "buss"), "There is no treatment 'buss' in this experiment; expected bus (did"),
+    ],
+)
+def test_what_there_is_is_said_when_a_prompt_cannot_be_shown(
+    parley: Parley, tmp_path: Path, persona: str, stage: str, more: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "talk.yaml").write_text(TALK)
+
+    result = parley("prompt", "talk.yaml", "--persona", persona, "--stage", stage, *more)
+
+    assert result.returncode == 2
+    assert told in result.stderr
+
+
+def test_what_many_have_in_common_is_told_once() -> None:
+    failed = [Failed(f"c{number}/m1", "talk", "auth_error", f"c{number}") for number in range(1, 10)]
+
+    lines = failed_lines([*failed, Failed("c1/m2", "after", "timeout", "c1")])
+
+    assert lines == ["  c1/m1, c2/m1, c3/m1, c4/m1, c5/m1 and 4 more on talk: auth_error", "  c1/m2 on after: timeout"]

@@ -18,6 +18,7 @@ personas:
 TALK = """
 parley: 1
 name: A talk with Lia
+seed: 0
 stages: [{id: talk, kind: group_chat}]
 personas: [{id: ada, profile: {name: Ada}, chat: {max_responses: 1}}]
 cohorts: [{seats: [{persona: ada}], mediators: [lia]}]
@@ -35,8 +36,8 @@ def talk(tmp_path: Path) -> Path:
 def test_without_a_lab_a_valid_file_says_which_personas_it_expects(parley: Parley, talk: Path, tmp_path: Path) -> None:
     result = parley("validate", talk)
 
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[1] == "It needs these personas of the library: lia."
+    assert (result.returncode, result.stderr) == (3, "")
+    assert f"{talk} is valid, if the library has: lia." in result.stdout
     assert not (tmp_path / ".parley").exists()
 
 
@@ -48,7 +49,33 @@ def test_what_is_wrong_whatever_the_library_has_is_told_before_anything_starts(
     result = parley("run", talk)
 
     assert result.returncode == 2
-    assert "stages[0].kind" in result.stderr
+    assert "line 5, stages[0] (talk).kind" in result.stderr
+    assert not (tmp_path / ".parley").exists()
+
+
+def test_a_name_that_is_nearly_one_of_the_file_is_an_error(parley: Parley, talk: Path) -> None:
+    talk.write_text(TALK.replace("lia", "adda"))
+
+    result = parley("validate", talk)
+
+    assert result.returncode == 2
+    assert "found 'adda'; expected ada (did you mean that?)" in result.stderr
+
+
+def test_a_directory_without_a_lab_has_no_library(parley: Parley, talk: Path, tmp_path: Path) -> None:
+    result = parley("validate", talk, "--data-dir", "nowhere")
+
+    assert result.returncode == 2
+    assert "There is no lab in nowhere, so no library that could have: lia." in result.stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_an_experiment_is_no_persona_file(parley: Parley, talk: Path, tmp_path: Path) -> None:
+    refused, absent = parley("personas", "import", talk), parley("personas", "import", "tlak.yaml")
+
+    assert (refused.returncode, absent.returncode) == (2, 2)
+    assert "It is an experiment file; a persona file has `parley` and `personas` only." in refused.stderr
+    assert "Did you mean talk.yaml?" in absent.stderr
     assert not (tmp_path / ".parley").exists()
 
 
@@ -58,7 +85,7 @@ def test_a_persona_file_with_a_problem_is_refused_before_anything_starts(parley:
     result = parley("personas", "import", "bad.yaml")
 
     assert result.returncode == 2
-    assert "personas[0].txt: found an unknown field" in result.stderr
+    assert "line 2, personas[0] (ada).txt: found an unknown field" in result.stderr
     assert not (tmp_path / ".parley").exists()
 
 

@@ -41,8 +41,18 @@ def test_the_latest_unfinished_run_is_resumed(tmp_path: Path) -> None:
 def test_a_finished_run_is_not_resumed(tmp_path: Path) -> None:
     run_folder.finish(a_run(tmp_path))
 
-    with pytest.raises(InvalidInput, match=r"nothing to resume.*only a new run"):
+    with pytest.raises(InvalidInput, match=r"nothing to resume.*--retry-failed"):
         run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE)
+
+
+def test_a_finished_run_is_gone_on_with_when_it_is_wanted(tmp_path: Path) -> None:
+    finished = a_run(tmp_path)
+    run_folder.finish(finished)
+
+    found = run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE, or_finished=True)["A talk"]
+
+    assert found.folder == finished.folder
+    assert run_folder.go_on(found) == finished
 
 
 def test_a_run_of_another_file_is_refused(tmp_path: Path) -> None:

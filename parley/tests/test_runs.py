@@ -29,6 +29,7 @@ DATA_FILES = {
 TINY = """
 parley: 1
 name: A tiny talk
+seed: 0
 pace: fast
 stages:
   - {id: welcome, kind: info, lines: [Welcome]}
@@ -43,6 +44,7 @@ cohorts:
 WITH_A_PERSON = """
 parley: 1
 name: One of us
+seed: 0
 stages:
   - {id: welcome, kind: info, lines: [Welcome]}
 cohorts:
@@ -54,6 +56,7 @@ personas:
 STUCK = """
 parley: 1
 name: Stuck
+seed: 0
 stages:
   - {id: welcome, kind: info, lines: [Welcome]}
   - {id: later, kind: info, lines: [Later], progress: {min_participants: 3}}
@@ -66,6 +69,7 @@ cohorts:
 SLOW = """
 parley: 1
 name: A slow talk
+seed: 0
 pace: live
 stages:
   - {id: talk, kind: group_chat}
@@ -125,7 +129,8 @@ def test_a_run_ends_with_its_data_and_another_run_gets_a_folder_of_its_own(
         assert json.loads((folder / "run.json").read_text())["status"] == "finished"
     assert "c1 talk  Ada: " in first.stdout
     assert re.search(
-        r"talk \(race\): 4 messages of agents · \d+ calls to speak · [\d.]+ calls per message", first.stdout
+        r"talk \(race\): 4 messages of agents · \d+ calls to speak, \d+ to ask who is ready · [\d.]+ calls per message",
+        first.stdout,
     )
     assert "\x1b" not in first.stdout
 
@@ -140,9 +145,78 @@ def test_a_stuck_run_names_who_is_stuck_and_why(tmp_path: Path, parley: Parley, 
     assert list((tmp_path / "results" / "stuck").glob("*/participants.csv"))
 
 
+PAGE = TINY.replace("kind: group_chat", "kind: survey, questions: [{id: why, kind: text, title: Why}]")
+
+
+async def test_a_run_with_missing_answers_counts_them_and_keeps_everybody(
+    tmp_path: Path, parley: Parley, data_dir: Path
+) -> None:
+    file = written(tmp_path, PAGE)
+    async with FakeEndpoint(Behaviour(garbage_rate=1.0)) as endpoint:
+        result = await asyncio.to_thread(
+            lambda: parley(
+                "run", file, "--data-dir", data_dir, "--models", "real",
+                OPENAI_API_KEY="any", OPENAI_BASE_URL=endpoint.base_url,
+            )
+        )  # fmt: skip
+
+    assert result.returncode == 1, result.stdout + result.stderr
+    said = " ".join(result.stdout.split())
+    assert "2 answers are missing, because no usable reply came: talk.why (2 members)" in said
+    assert "c1/m1 gave no usable answer on talk to why (expected was text" in said
+    assert "2 completed" in said
+    (folder,) = (tmp_path / "results" / "a-tiny-talk").iterdir()
+    with (folder / "answers.csv").open(newline="", encoding="utf-8-sig") as file_of_answers:
+        rows = list(csv.DictReader(file_of_answers))
+    assert [(row["field"], row["value"], row["status"]) for row in rows] == [("why", "", "invalid")] * 2
+    assert all(row["reason"].startswith("expected was text") for row in rows)
+
+
+GAME = """
+parley: 1
+name: A game
+model_mode: real
+stages: [{id: game, kind: matrix_game, horizon: {type: fixed, rounds: 2}, on_invalid: ON_INVALID}]
+personas: [{id: ada}, {id: tft, player: script, script: {matrix_game: {policy: TFT}}}]
+cohorts: [{seats: [{persona: ada}, {persona: tft}]}]
+"""
+SILENT = """
+parley: 1
+name: A silent talk
+model_mode: real
+stages: [{id: talk, kind: group_chat, turn_taking: round, max_agent_run: 4}]
+personas: [{id: ada}, {id: bob}]
+cohorts: [{seats: [{persona: ada}, {persona: bob}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (GAME.replace("ON_INVALID", "fail_game"), "1 reply of a model was given up after all attempts: game (1)"),
+        (GAME.replace("ON_INVALID", "exclude_round"), "2 replies of models were given up after all attempts: game (2)"),
+        (SILENT, "given up after all attempts: talk ("),
+    ],
+    ids=["a failed game", "rounds that do not count", "a silent talk"],
+)
+async def test_a_run_in_which_models_cannot_be_read_says_so_and_is_no_success(
+    tmp_path: Path, parley: Parley, data_dir: Path, document: str, said: str
+) -> None:
+    file = written(tmp_path, document)
+    async with FakeEndpoint(Behaviour(garbage_rate=1.0)) as endpoint:
+        result = await asyncio.to_thread(
+            lambda: parley(
+                "run", file, "--data-dir", data_dir, "--models", "real",
+                OPENAI_API_KEY="any", OPENAI_BASE_URL=endpoint.base_url,
+            )
+        )  # fmt: skip
+
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert said in " ".join(result.stdout.split())
+
+
 async def test_a_run_in_which_participants_fail_names_them(tmp_path: Path, parley: Parley, data_dir: Path) -> None:
-    questions = "questions: [{id: why, kind: text, title: Why}]"
-    file = written(tmp_path, TINY.replace("kind: group_chat", f"kind: survey, {questions}"))
+    file = written(tmp_path, PAGE.replace("kind: survey,", "kind: survey, on_invalid: fail,"))
     async with FakeEndpoint(Behaviour(garbage_rate=1.0)) as endpoint:
         result = await asyncio.to_thread(
             lambda: parley(
@@ -153,8 +227,120 @@ async def test_a_run_in_which_participants_fail_names_them(tmp_path: Path, parle
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert "2 of the members failed, in c1:" in result.stdout
-    assert "c1/m1 on talk: " in result.stdout
-    assert "start a new run" in result.stdout
+    assert "c1/m1, c1/m2 on talk: " in result.stdout
+    assert "--resume --retry-failed" in result.stdout
+
+
+MANY = """
+parley: 1
+name: Many answers
+seed: 0
+model_mode: real
+stages:
+  - {id: q, kind: survey, ask: sequential, questions: [
+      {id: view, kind: scale, title: Your view, lower: 1, upper: 7}, {id: yes, kind: check, title: Yes}]}
+personas: [{id: ada, profile: {name: Ada}}]
+cohorts: [{seats: [{persona: ada, count: 12}]}]
+"""
+
+
+async def test_a_refused_first_call_stops_the_run_which_goes_on_when_the_key_works(
+    tmp_path: Path, parley: Parley, data_dir: Path
+) -> None:
+    file = written(tmp_path, MANY)
+
+    async def run(endpoint: FakeEndpoint, *options: str) -> "subprocess.CompletedProcess[str]":
+        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
+        return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
+
+    async with FakeEndpoint(Behaviour(fault="key")) as endpoint:
+        refused = await run(endpoint)
+        assert endpoint.statistics["calls"] == 1
+    async with FakeEndpoint() as endpoint:
+        resumed = await run(endpoint, "--resume")
+        assert endpoint.statistics["calls"] == 24
+
+    assert refused.returncode == 1, refused.stdout + refused.stderr
+    assert re.search(r"c1/m\d+ was asked; what came back: HTTP 401: .*Incorrect API key", refused.stdout)
+    assert "into OPENAI_API_KEY" in refused.stdout
+    assert "--resume" in refused.stdout
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    (folder,) = (tmp_path / "results" / "many-answers").iterdir()
+    calls = list(csv.DictReader((folder / "model_calls.csv").read_text().splitlines()))
+    assert [call["status"] for call in calls].count("auth_error") == 1
+    assert len(calls) == 25
+
+
+async def test_who_failed_is_asked_again_by_a_run_that_had_ended(
+    tmp_path: Path, parley: Parley, data_dir: Path
+) -> None:
+    file = written(tmp_path, MANY)
+
+    async def run(endpoint: FakeEndpoint, *options: str) -> "subprocess.CompletedProcess[str]":
+        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
+        return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
+
+    async with FakeEndpoint() as endpoint:
+        asked: list[int] = []
+
+        def some_fail(_request: dict[str, Any]) -> FakeReply | None:
+            asked.append(len(asked))
+            return FakeReply(422, {"error": {"message": "no"}}) if asked[-1] in (3, 5) else None
+
+        endpoint.replies = some_fail
+        first = await run(endpoint)
+        endpoint.replies = None
+        again = await run(endpoint, "--resume", "--retry-failed")
+
+    assert (first.returncode, again.returncode) == (1, 0), first.stdout + again.stdout + again.stderr
+    assert "2 of the members failed" in first.stdout
+    assert "2 members who had failed go on where they were." in again.stdout
+    (folder,) = (tmp_path / "results" / "many-answers").iterdir()
+    people = list(csv.DictReader((folder / "participants.csv").read_text().splitlines()))
+    assert [person["status"] for person in people] == ["completed"] * 12
+
+
+async def test_a_run_pauses_when_its_calls_are_spent_and_goes_on_with_more(
+    tmp_path: Path, parley: Parley, data_dir: Path
+) -> None:
+    file = written(tmp_path, MANY)
+
+    async with FakeEndpoint() as endpoint:
+        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
+
+        async def run(*options: str) -> "subprocess.CompletedProcess[str]":
+            return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
+
+        paused = await run("--max-calls", "7")
+        assert endpoint.statistics["calls"] == 7
+        too_few = await run("--resume", "--max-calls", "7")
+        finished = await run("--resume", "--max-calls", "100")
+        assert endpoint.statistics["calls"] == 24
+
+    assert (paused.returncode, too_few.returncode, finished.returncode) == (1, 2, 0), paused.stdout + finished.stdout
+    assert "It asks models for at most 24 replies: 24 calls, or up to 96" in paused.stdout
+    assert "It is paused after 7 calls." in paused.stdout
+    assert "has made 7 calls of models, as many as it may" in paused.stdout
+    assert "has made 7 calls of models already" in too_few.stderr
+
+
+async def test_a_run_waits_for_a_key_that_is_refused_later_and_stops_when_its_patience_is_over(
+    tmp_path: Path, parley: Parley, data_dir: Path
+) -> None:
+    file = written(tmp_path, MANY)
+    async with FakeEndpoint(Behaviour(fault="quota", fault_after=5)) as endpoint:
+        result = await asyncio.to_thread(
+            lambda: parley(
+                "run", file, "--data-dir", data_dir, "--patience", "0.02",
+                OPENAI_API_KEY="any", OPENAI_BASE_URL=endpoint.base_url,
+            )
+        )  # fmt: skip
+
+    assert result.returncode == 1, result.stdout + result.stderr
+    assert "The key of openai is paused since" in result.stdout
+    assert "The run has stopped: the key of openai is refused since" in result.stdout
+    assert "nobody has failed" in result.stdout
+    assert "--resume" in result.stdout
 
 
 @pytest.mark.slow
@@ -177,6 +363,40 @@ def test_ctrl_c_keeps_what_was_said_and_resume_goes_on_with_it(
     assert messages.count(first_words) == 1
     assert messages.count("c1/talk/group") == 4
     assert first_words not in resumed.stdout
+
+
+@pytest.mark.slow
+def test_a_file_without_a_seed_gets_one_that_is_shown_and_stored_and_that_resume_keeps(
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, data_dir: Path
+) -> None:
+    file = written(tmp_path, SLOW.replace("seed: 0\n", ""))
+    stopped = begin_parley("run", file, "--data-dir", data_dir)
+    seed = re.search(r"seed (\d+)", line_with(stopped, "Running"))
+    line_with(stopped, "Ada: ")
+    stopped.send_signal(signal.SIGINT)
+    assert stopped.wait() == 130
+
+    resumed = parley("run", file, "--data-dir", data_dir, "--resume")
+
+    assert seed is not None
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
+    assert f"seed {seed[1]}." in resumed.stdout
+    (folder,) = (tmp_path / "results" / "a-slow-talk").iterdir()
+    assert str(json.loads((folder / "manifest.json").read_text())["seed"]) == seed[1]
+    assert str(json.loads((folder / "data.json").read_text())["experiment"]["document"]["seed"]) == seed[1]
+
+
+def test_the_seed_that_a_run_drew_gives_the_same_data_again(tmp_path: Path, parley: Parley, data_dir: Path) -> None:
+    """And a run without a seed draws another one."""
+    file = written(tmp_path, TINY.replace("seed: 0\n", ""))
+    first, second = (parley("run", file, "--data-dir", data_dir).stdout for _ in range(2))
+    seeds = [int(said[1]) for said in map(re.compile(r"seed (\d+)").search, (first, second)) if said is not None]
+    again = parley("run", written(tmp_path, TINY.replace("seed: 0", f"seed: {seeds[0]}")), "--data-dir", data_dir)
+
+    assert len(set(seeds)) == 2
+    assert again.returncode == 0, again.stdout + again.stderr
+    talks = [re.findall(r"talk +(?:Ada|Ben): .*", text) for text in (first, again.stdout, second)]
+    assert talks[0] == talks[1] != talks[2]
 
 
 def test_a_person_joins_over_http_while_the_run_waits(
@@ -292,11 +512,13 @@ async def test_a_session_that_fails_keeps_no_other_from_its_data_and_no_file_has
     async with FakeEndpoint(Behaviour(api_key=key), replies=replies) as endpoint:
         values = with_setting(base_values(), model_info="hf-inference", api_endpoint=endpoint.base_url)
         (tmp_path / "demo.xlsx").write_bytes(xlsx_of(values))
+        kept = {"PARLEY_ENDPOINT_KEYS": json.dumps({endpoint.base_url: "TGI_KEY"}), "TGI_KEY": key}
         result = await asyncio.to_thread(
-            lambda: parley("run", "demo.xlsx", "--data-dir", data_dir, "--models", "real", HF_API_KEY=key)
+            lambda: parley("run", "demo.xlsx", "--data-dir", data_dir, "--models", "real", HF_API_KEY="hf_own", **kept)
         )
 
     assert result.returncode == 1, result.stdout + result.stderr
+    assert {headers["authorization"] for headers in endpoint.headers} == {f"Bearer {key}"}
     assert "c1/m1 on interview: " in result.stdout
     (folder,) = (tmp_path / "results" / "demo").iterdir()
     with (folder / "workbook" / "demo.csv").open(newline="", encoding="utf-8") as file:
@@ -307,6 +529,13 @@ async def test_a_session_that_fails_keeps_no_other_from_its_data_and_no_file_has
         if path.suffix == ".json":
             json.loads(path.read_text("utf-8"), parse_constant=pytest.fail)
     assert key not in result.stdout + result.stderr
+    for path in folder.rglob("*.csv"):
+        if path.name == "codebook.csv":
+            continue
+        assert {"endpoint", "model"} <= set(path.read_text("utf-8").partition("\n")[0].split(",")), path
+    with (folder / "workbook" / "demo.csv").open(newline="", encoding="utf-8") as file:
+        called = {(row["endpoint"], row["model"]) for row in csv.DictReader(file) if row["give"]}
+    assert called == {(endpoint.base_url.removesuffix("/v1"), "tgi")}
 
 
 def test_a_finished_workbook_has_nothing_to_resume(parley: Parley, tmp_path: Path, data_dir: Path) -> None:

@@ -1,6 +1,5 @@
 """Turn-taking and publishing as pure functions: whatever happens in a thread, its invariants hold."""
 
-from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared import conversation
 from shared.contracts.experiment import ChatSettings
-from shared.conversation import typing_seconds
+from shared.conversation import Draft, typing_seconds
 from shared.stage import Member
 from shared.testing.thread_world import World, a_member, a_scene
 
@@ -35,9 +34,13 @@ STAGES = st.fixed_dictionaries(
         "wake_up_after_seconds": st.sampled_from([None, 4.0]),
         "topics": st.sampled_from([(), ({"id": "a", "name": "A"}, {"id": "b", "name": "B"})]),
         "max_agent_run": st.just(6),
+        "late_replies": st.sampled_from(["said", "said", "dropped"]),
+        "max_behind": st.sampled_from([0, 2, 10]),
+        "quiet_seconds": st.sampled_from([0, 1.5]),
     }
 )
-HAPPENINGS = ["reply"] * 4 + ["post", "leave", "later", "again", "fail", "go on", "wake", "time"]
+HAPPENINGS = ["reply"] * 4 + ["begin"] * 3 + ["post"] * 2
+HAPPENINGS += ["leave", "later", "again", "fail", "go on", "wake", "time"]
 
 
 @settings(max_examples=500, deadline=None)
@@ -54,7 +57,7 @@ def test_whatever_happens_one_reply_per_trigger_no_gaps_and_silence_after_the_en
     world.advance()
     for _ in range(data.draw(st.integers(0, 25))):
         scene = world.scene
-        thinking = [draft for draft in scene.drafts if draft.state == "wanted"]
+        thinking = [draft for draft in scene.drafts if draft.state in ("wanted", "thinking")]
         present_people = [m for m in scene.members if m.player == "person" and m.present]
         happening = data.draw(st.sampled_from(HAPPENINGS))
         if happening == "reply" and thinking:
@@ -68,6 +71,8 @@ def test_whatever_happens_one_reply_per_trigger_no_gaps_and_silence_after_the_en
             )
         elif happening == "post" and present_people and world.may_speak(present_people[0]):
             world.write(conversation.say(scene, present_people[0], "What do you think?"))
+        elif happening == "begin":
+            world.begin_all()
         elif happening == "leave":
             member = data.draw(st.sampled_from(scene.members))
             world.set_present(member, False)
@@ -83,8 +88,10 @@ def test_whatever_happens_one_reply_per_trigger_no_gaps_and_silence_after_the_en
         elif happening == "time" and not scene.ended:
             world.write(conversation.time_is_up(scene))
         elif happening == "later":
-            world.scene = replace(scene, now=scene.now + timedelta(seconds=data.draw(st.integers(0, 30))))
+            world.later(data.draw(st.integers(0, 30)))
         world.advance()
+        at_work = [draft.member_id for draft in world.scene.drafts if is_about_messages(world, draft)]
+        assert stage["late_replies"] == "dropped" or len(at_work) == len(set(at_work)), "asked again before it replied"
 
     assert [message.seq for message in world.messages] == list(range(1, len(world.messages) + 1))
     assert world.scene.last_seq == len(world.messages)
@@ -92,7 +99,26 @@ def test_whatever_happens_one_reply_per_trigger_no_gaps_and_silence_after_the_en
     assert len(answered) == len(set(answered))
     assert list(world.outcomes.values()).count("published") == len(answered)
     if world.scene.ended:
+        for draft in world.scene.drafts:
+            assert draft.state == "thinking", "what nobody works on is closed at once"
+            world.save(draft, text="Too late.", due_at=world.scene.now)
+        world.advance()
         assert world.scene.drafts == ()
+    for place, message in enumerate(world.messages):
+        assert behind(world, place) <= (stage["max_behind"] if stage["late_replies"] == "said" else 0), message.text
+
+
+def is_about_messages(world: World, draft: Draft) -> bool:
+    """Whether this reply is about the current trigger, or about one that nothing but messages has overtaken."""
+    is_speech = not draft.is_opening and not draft.is_check
+    return is_speech and (draft.trigger_key == world.scene.trigger_key or draft.trigger_key in world.scene.turn.late)
+
+
+def behind(world: World, place: int) -> int:
+    """How many messages of members came between this message and the one that it answers."""
+    key = world.messages[place].trigger_key or ""
+    answered = next((n for n, one in enumerate(world.messages) if key == f"message:{one.id}"), None)
+    return 0 if answered is None else sum(one.author is not None for one in world.messages[answered + 1 : place])
 
 
 def test_a_message_of_a_person_makes_mediators_think_first() -> None:
@@ -117,12 +143,28 @@ def test_participants_are_asked_when_no_mediator_speaks() -> None:
     assert [draft.member_id for draft in world.scene.drafts] == [ada.id]
 
 
-def test_a_reply_to_an_older_message_is_dropped() -> None:
+def test_two_talkative_mediators_do_not_shut_out_the_participants() -> None:
+    ada, med, zoe = a_member("ada"), a_member("med", kind="mediator"), a_member("zoe", kind="mediator")
+    world = World(a_scene(ada, med, zoe, pace="fast", max_agent_run=12))
+    world.advance()
+
+    while not world.scene.ended:
+        for draft in world.scene.drafts:
+            world.save(draft, text="I have something to say.", finish_ms=world.scene.clock_ms + 10)
+        world.advance()
+
+    speakers = [message.author.name for message in world.messages if message.author]
+    assert speakers[1::2] == ["Ada"] * 6
+
+
+def test_where_late_replies_are_dropped_a_reply_to_an_older_message_is_and_everybody_is_asked_anew() -> None:
     pia, ada = a_member("pia", player="person"), a_member("ada")
-    world = World(a_scene(pia, ada))
+    world = World(a_scene(pia, ada, late_replies="dropped"))
     world.write(conversation.say(world.scene, pia, "First."))
-    (late,) = world.scene.drafts
-    world.write(conversation.say(world.scene, pia, "Second."))
+    late = world.begin(world.scene.drafts[0])
+    change = conversation.say(world.scene, pia, "Second.")
+    assert [draft.member_id for draft in change.wanted] == [ada.id]
+    world.write(change)
     world.save(late, text="About the first.", due_at=world.scene.now)
 
     world.advance()

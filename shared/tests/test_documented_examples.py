@@ -52,7 +52,9 @@ def test_an_example_of_the_documentation_is_valid(example: str) -> None:
     if value is None:
         assert example.startswith("# yaml-language-server: $schema=../docs/schema/experiment-1.json")
     elif "parley" not in value:
-        validate(with_table(_completed(value), lambda _: TABLE))
+        whole, problems = with_table(_completed(value), lambda _: TABLE)
+        assert not problems
+        validate(whole)
     elif "stages" in value:
         load(example)
     else:

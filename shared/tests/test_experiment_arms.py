@@ -99,7 +99,7 @@ def test_seats_and_cohorts_are_written_out_with_their_paths() -> None:
         {"seats": [{"persona": "ben"}]},
     ]
 
-    first, second, third = allocate(experiment(cohorts=cohorts))
+    first, second, third = allocate(experiment(cohorts=cohorts), 0)
 
     assert [(seat.path, seat.persona_id) for seat in second.seats] == [
         ("c2/m1", "ana"),
@@ -125,9 +125,9 @@ def test_arms_are_as_equal_as_can_be_and_named_treatments_stay(arms: int, free: 
         cohorts=[*({"seats": seats, "treatment": "t0"} for _ in range(fixed)), {"seats": seats, "count": free}],
     )
 
-    drawn = [cohort.treatment_id for cohort in allocate(built)]
+    drawn = [cohort.treatment_id for cohort in allocate(built, seed)]
 
-    assert drawn == [cohort.treatment_id for cohort in allocate(built)]
+    assert drawn == [cohort.treatment_id for cohort in allocate(built, seed)]
     assert drawn[:fixed] == ["t0"] * fixed
     counts = Counter({f"t{number}": 0 for number in range(arms)})
     counts.update(str(arm) for arm in drawn[fixed:])
@@ -138,6 +138,6 @@ def test_seeds_draw_differently() -> None:
     def draw(seed: int) -> list[str | None]:
         cohorts = [{"seats": [{"open": True}], "count": 8}]
         built = experiment(seed=seed, treatments=[{"id": "t"}, {"id": "u"}], cohorts=cohorts)
-        return [cohort.treatment_id for cohort in allocate(built)]
+        return [cohort.treatment_id for cohort in allocate(built, seed)]
 
     assert len({tuple(draw(seed)) for seed in range(20)}) > 5

@@ -78,7 +78,7 @@ def test_personas_of_the_file_stay() -> None:
         ("id\nAna B\n", "people.csv line 2, id"),
         ("id\nana\nana\n", "people.csv line 3, id"),
         ('id\n"ana\n', "people.csv line 2"),
-        (b"id\n\xff\n", "people.csv byte 3"),
+        (b"id\n\xff\n", "people.csv line 2"),
     ],
 )
 def test_what_is_wrong_in_a_table_is_told_with_its_line(table: str | bytes, where: str) -> None:
@@ -88,19 +88,82 @@ def test_what_is_wrong_in_a_table_is_told_with_its_line(table: str | bytes, wher
 def test_what_is_wrong_with_the_personas_is_told_as_ever() -> None:
     assert complaints(TABLE, personas=[{"id": "ana"}]) == ["personas[1].id"]
     assert complaints(TABLE, personas_from={"file": "people.csv", "eech": {}}) == ["personas_from.eech"]
-    assert complaints(TABLE, personas_from={"file": "people.csv", "each": {"txt": 1}}) == [
-        "personas[0].txt",
-        "personas[1].txt",
-    ]
     assert "cohorts[0].seats[0].each_row" in complaints(
         TABLE, cohorts=[{"seats": [{"each_row": True, "persona": "ana"}]}]
     )
 
 
 def test_a_table_has_its_bounds() -> None:
-    for table in ("id\n" + "x" * 1024 * 1024, "id\n" + "\n".join(f"p{number}" for number in range(2001))):
+    for table in ("id\n" + "x" * 64 * 1024 * 1024, "id\n" + "\n".join(f"p{number}" for number in range(100_001))):
         with pytest.raises(TooLarge):
             read(table)
+
+
+def test_a_survey_of_three_thousand_and_an_interview_in_a_cell_are_read() -> None:
+    interview = "I was born in Altmere. " * 10_000
+    rows = "\n".join(f'p{number},{number % 90},"{interview if number < 20 else ""}"' for number in range(3000))
+
+    experiment = read(f"id,age,text\n{rows}\n")
+
+    assert len(experiment.personas) == sum(plan.members for plan in experiment.cohorts) == 3000
+    assert experiment.personas[19].text == interview
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "id;name;age\nana;Müller, Ana;41\n",
+        '"id";"name";"age, in years"\r\nana;"Müller, Ana";41\r\n;;\r\n',
+        "id\tname\tage\nana\tMüller, Ana\t41\n",
+        "\ufeffid;name;age\nana;Müller, Ana;41\n",
+    ],
+)
+def test_semicolons_tabs_and_a_byte_order_mark_are_read(table: str) -> None:
+    (ana,) = read(table).personas
+
+    assert (ana.id, ana.profile.name, [*ana.attributes.values()]) == ("ana", "Müller, Ana", ["41"])
+
+
+@pytest.mark.parametrize(
+    ("encoding", "found", "cure"),
+    [
+        ("cp1252", "(in Windows-1252 it is 'ü')", "iconv -f WINDOWS-1252 -t UTF-8 people.csv > utf8.csv"),
+        ("utf-16", "a text in UTF-16", "iconv -f UTF-16 -t UTF-8 people.csv > utf8.csv"),
+    ],
+)
+def test_another_encoding_is_refused_with_the_cure(encoding: str, found: str, cure: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read("id;name\nana;Müller\n".encode(encoding))
+
+    (problem,) = refused.value.problems
+    assert found in problem.found
+    assert "save it in Excel as `CSV UTF-8`" in problem.expected
+    assert cure in problem.expected
+
+
+@pytest.mark.parametrize(
+    ("each", "where", "expected"),
+    [
+        ({"text": "You are {{ag}}."}, "personas_from.each.text", "one of the columns id, name, age, text, or one of"),
+        ({"txt": "You are {{age}}."}, "personas_from.each.txt", "text"),
+        ({"model": {"temperature": 9}}, "personas_from.each.model.temperature", "2"),
+    ],
+)
+def test_what_is_wrong_in_each_is_told_once_with_the_columns_there_are(
+    each: dict[str, Any], where: str, expected: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(personas_from={"file": "people.csv", "each": each}, variables={"town": "Altmere"})
+
+    (problem,) = refused.value.problems
+    assert problem.where == where
+    assert expected in problem.expected
+
+
+def test_rows_that_are_all_wrong_are_not_all_told() -> None:
+    told = complaints("id\n" + "\n".join(f"P {number}" for number in range(5000)))
+
+    assert len(told) == 21
 
 
 def test_where_nobody_reads_tables_a_file_that_names_one_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Pairings: who meets whom, written out as treatments and cohorts, with every problem at its place."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from uuid import NAMESPACE_OID
 
 import pytest
@@ -13,7 +14,7 @@ from shared.errors import InvalidInput
 from shared.experiment import Experiment, load, resolve
 from shared.experiment.allocation import allocate
 from shared.experiment.library import named_personas
-from shared.experiment.reading import read_values
+from shared.experiment.reading import read
 from shared.stage import Json, Member
 from shared.stages import kind_of
 
@@ -47,13 +48,14 @@ def paired(*pairs: tuple[str, str], rest: str = "") -> Experiment:
 def problems_of(pairings: str, cohorts: str = "") -> list[str]:
     with pytest.raises(InvalidInput) as refused:
         load(document(pairings, cohorts))
-    return [str(problem) for problem in refused.value.problems]
+    return [str(replace(problem, at="")) for problem in refused.value.problems]
 
 
 def draws_of(experiment: Experiment) -> dict[str, dict[str, Json]]:
     """What is drawn when each game opens, by cohort."""
+    assert experiment.seed is not None
     found = {}
-    for cohort in allocate(experiment):
+    for cohort in allocate(experiment, experiment.seed):
         stage = resolve(experiment, cohort.treatment_id).stage("game")
         members = [
             Member(seeds.row_id(NAMESPACE_OID, seat.path), seat.path, "participant", "script", Profile())
@@ -114,7 +116,7 @@ def test_pairings_stand_beside_cohorts_that_name_their_treatment() -> None:
 
 def test_players_of_the_library_may_be_paired() -> None:
     text = document("  round_robin: [tft, stranger]")
-    assert named_personas(read_values(text, "x.yaml")) == ["stranger"]
+    assert named_personas(read(text, "x.yaml").value) == ["stranger"]
 
 
 def test_all_problems_of_a_file_are_told_at_once_with_their_place() -> None:

@@ -133,8 +133,10 @@ def test_what_is_filled_is_valid(schema: dict[str, Any], seed: int) -> None:
     assert violations(schema, fill(schema, Random(seed))) == []
 
 
-@given(schema=SCHEMAS, seed=SEEDS, suggestion=st.one_of(st.text(), st.booleans(), st.none()))
-def test_no_suggestion_makes_it_invalid(schema: dict[str, Any], seed: int, suggestion: str | bool | None) -> None:
+@given(schema=SCHEMAS, seed=SEEDS, suggestion=st.one_of(st.text(), st.booleans(), st.floats(0, 1), st.none()))
+def test_no_suggestion_makes_it_invalid(
+    schema: dict[str, Any], seed: int, suggestion: str | bool | float | None
+) -> None:
     filled = fill(schema, Random(seed), suggest=lambda _name, _rng: suggestion)
 
     assert violations(schema, filled) == []

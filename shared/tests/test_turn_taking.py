@@ -255,11 +255,32 @@ class TestReadiness:
         assert change is not None
         assert sorted(wanted.purpose for wanted in change.wanted) in ([SPEAK], [READY, SPEAK])
 
-    def test_in_race_nobody_is_asked_for_readiness_alone(self) -> None:
+    def test_in_race_only_the_author_of_the_last_message_is_asked_for_readiness_alone(self) -> None:
         world = a_world(ADA, BOB, PIA, ready_check_every=1)
+        reply(world, ADA, None)
+        reply(world, BOB, None)
         world.write(conversation.say(world.scene, PIA, "Hello."))
-
         assert not any(draft.is_check for draft in world.scene.drafts)
+
+        reply(world, ADA)
+
+        assert [draft.member_id for draft in world.scene.drafts if draft.is_check] == [ADA.id]
+
+    @pytest.mark.parametrize("turn_taking", ["race", "select", "round"])
+    def test_nobody_is_called_before_the_thread_has_as_many_messages_as_they_wait_for(self, turn_taking: str) -> None:
+        patient = a_member("patient", min_messages_before_responding=4)
+        world = a_world(ADA, BOB, patient, turn_taking=turn_taking, ready_check_every=1, max_agent_run=50)
+        called: set[int] = set()
+
+        for _ in range(8):
+            called |= {world.scene.last_seq for draft in world.scene.drafts if draft.member_id == patient.id}
+            for check in [draft for draft in world.scene.drafts if draft.is_check]:
+                world.save(check, text=None, due_at=world.scene.now)
+            draft = next(draft for draft in world.scene.drafts if not draft.is_check)
+            reply(world, world.scene.member(draft.member_id))
+
+        assert called
+        assert min(called) >= 4
 
 
 class TestTopics:
@@ -319,6 +340,16 @@ class TestTopics:
         world.write_if(conversation.go_on(world.scene, PIA))
 
         assert world.scene.turn.topic == 1
+
+    def test_an_agent_that_may_not_be_called_yet_keeps_nobody_from_going_on(self) -> None:
+        patient = a_member("patient", min_messages_before_responding=9)
+        world = a_world(patient, PIA, topics=TOPICS)
+        assert world.scene.turn.topic == 0
+
+        world.write_if(conversation.go_on(world.scene, PIA))
+
+        assert world.scene.turn.topic == 1
+        assert not world.scene.drafts
 
     def test_a_reply_about_the_old_topic_is_dropped(self) -> None:
         world = a_world(ADA, PIA, topics=TOPICS)

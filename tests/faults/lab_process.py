@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import text
+
 from parley.embedded import EmbeddedLab
 from shared.checkpoints import on_checkpoint
-from shared.db import experiments
-from shared.db.session import Session
+from shared.db import experiments, pausing
+from shared.db.session import Session, connect
 from shared.logs import set_up_logs
 from shared.settings import ServerSettings
 from tests.faults.lab_tools import start
@@ -35,6 +37,16 @@ def kill_at(name: str, hits: int) -> None:
     on_checkpoint(handler)
 
 
+async def go_on(url: str, lab: EmbeddedLab, experiment_id: UUID) -> None:
+    """Resume the experiment, as a lab does that is told to. All hints about it are lost: its rows must be enough."""
+    database = connect(url)
+    async with database.transaction() as session:
+        assert await pausing.resume(session, experiment_id, lab.clock.now())
+    async with database.transaction() as session:
+        await session.run(text("DELETE FROM outbox"))
+    await database.close()
+
+
 async def status(session: Session, experiment_id: UUID) -> str:
     return str((await experiments.find(session, experiment_id)).status)
 
@@ -45,7 +57,11 @@ async def main(task: dict[str, Any]) -> None:
     )
     environ = {**os.environ, **task.get("environ", {})}
     async with EmbeddedLab(Path(task["data_dir"]), servers=servers, environ=environ, port=None) as lab:
-        experiment_id = await start(lab, task["document"]) if "document" in task else UUID(task["experiment_id"])
+        if "document" in task:
+            experiment_id = await start(lab, task["document"])
+        else:
+            experiment_id = UUID(task["experiment_id"])
+            await go_on(task["database_url"], lab, experiment_id)
         print("started", experiment_id, flush=True)
         if "kill_at" in task:
             kill_at(task["kill_at"], task["hits"])

@@ -96,6 +96,7 @@ async def expected_data(_kept: dict[str, dict[str, list[Any]]], shared_database:
 TYPING = """
 parley: 1
 name: Typing
+seed: 0
 model_mode: real
 pace: live
 personas: [{id: ada, chat: {words_per_minute: 200, max_responses: 1}}, {id: bob, chat: {max_responses: 0}}]

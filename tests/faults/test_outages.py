@@ -19,15 +19,16 @@ from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.db import embedded
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
-from shared.testing.tcp_proxy import TcpProxy
+from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.faults.lab_tools import start
 
 ROOM = """
 parley: 1
 name: A room under fire
+seed: 0
 pace: live
 personas: [{id: ada}, {id: bob}]
-stages: [{id: talk, kind: group_chat, max_agent_run: 1}]
+stages: [{id: talk, kind: group_chat, max_agent_run: 1, post_limit: null}]
 cohorts: [{seats: [{open: true}, {persona: ada}, {persona: bob}]}]
 """
 OUTAGE_SECONDS = 10.0
@@ -181,3 +182,55 @@ async def _say_until_heard(person: Person, words: str) -> None:
         assert response.status_code == 503, response.text
         await asyncio.sleep(0.05)
     raise AssertionError(f"{words} was never heard")
+
+
+@pytest.mark.fault
+@pytest.mark.slow
+async def test_a_database_that_fails_over_without_a_word_is_used_again_within_15_seconds(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with before_postgres(database_url) as proxy:
+        servers = ServerSettings(database_url=through(proxy, database_url))
+        async with EmbeddedLab(tmp_path, servers=servers, environ=os.environ, port=0) as lab:
+            experiment_id = await start(lab, ROOM)
+            async with person_in(lab, experiment_id) as person:
+                await person.say("before")
+
+                proxy.swallow()
+                begun = perf_counter()
+                await _say_until_heard(person, "after")
+                away_seconds = perf_counter() - begun
+                await eventually(lambda: last_was_answered(lab), "everything is published and answered")
+
+            assert await counts(lab) == (2, 2, 0)
+            assert await one_reply_per_trigger(lab)
+            assert away_seconds < 15.0
+
+
+@pytest.mark.fault
+@pytest.mark.slow
+async def test_a_broker_that_fails_over_without_a_word_is_used_again_within_15_seconds(
+    database_url: str, amqp_url: str, tmp_path: Path
+) -> None:
+    broker = urlsplit(amqp_url)
+    queues = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")])
+    async with AsyncExitStack() as stack, TcpProxy(broker.hostname or "", broker.port or 5672) as proxy:
+        stack.push_async_callback(queues.close)
+        servers = ServerSettings(
+            database_url=database_url, amqp_url=through(proxy, amqp_url), amqp_prefix=queues.prefix
+        )
+        async with EmbeddedLab(tmp_path, servers=servers, environ=os.environ, port=0) as lab:
+            experiment_id = await start(lab, ROOM)
+            async with person_in(lab, experiment_id) as person:
+                await person.say("before")
+                await eventually(lambda: last_was_answered(lab), "the first message is answered")
+
+                proxy.swallow()
+                begun = perf_counter()
+                await person.say("after")
+                await eventually(lambda: last_was_answered(lab), "everything is published and answered")
+                away_seconds = perf_counter() - begun
+
+            assert await counts(lab) == (2, 2, 0)
+            assert await one_reply_per_trigger(lab)
+            assert away_seconds < 15.0

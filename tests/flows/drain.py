@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -18,11 +19,13 @@ from agent_worker.thinking import Thinker
 from orchestrator.playing_out import play_out
 from orchestrator.settling import fire_due_timers, settle
 from prompt_builder.app import create_app
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
-from shared.db import experiments, tables
-from shared.db.members import join
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
+from shared.db import experiments, settling, tables
+from shared.db.drafts import overdue
+from shared.db.joining import join
 from shared.db.session import Database
 from shared.db.settling import CohortBusy
+from shared.errors import NotFound
 from shared.experiment import load
 from shared.testing.fake_clock import FakeClock
 
@@ -112,7 +115,10 @@ class DrainLab:
         await asyncio.gather(*(self._handle(hint) for hint in hints))
         busy, self._busy = self._busy, set()
         for cohort_id in busy:
-            await settle(self.database, cohort_id, self.clock.now())
+            await self._handle(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
+        # Whoever ends an experiment may hold a cohort for longer.
+        self.hints += [Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)) for cohort_id in self._busy]
+        self._busy.clear()
 
     async def _handle(self, hint: Hint) -> None:
         if hint.type == SCRIPTED_COHORTS:
@@ -120,20 +126,39 @@ class DrainLab:
                 await self._announce_cohorts(UUID(hint.id))
             else:
                 await play_out(self.database, UUID(hint.id), self.clock.now())
+        elif hint.type == TIMER_ARMED:
+            (timer,) = await self.rows("SELECT due_at FROM timers WHERE id = :id", id=UUID(hint.id))
+            self.later.append((max(0.0, (timer.due_at - self.clock.now()).total_seconds()), self.fire_timers))
         elif hint.queue == ORCHESTRATOR:
             try:
                 await settle(self.database, UUID(hint.id), self.clock.now())
             except CohortBusy:
                 self._busy.add(UUID(hint.id))
         elif hint.queue == AGENT_STEPS:
-            async with self.database.transaction() as session:
-                await take_step(session, UUID(hint.id), self.clock.now())
+            with suppress(NotFound):
+                async with self.database.transaction() as session:
+                    await take_step(session, UUID(hint.id), self.clock.now())
         elif hint.queue != FACTS:
             await self.thinker.work_on(UUID(hint.id))
 
     async def _announce_cohorts(self, experiment_id: UUID) -> None:
         found = await self.rows("SELECT id FROM cohorts WHERE experiment_id = :id", id=experiment_id)
         self.hints += [Hint(ORCHESTRATOR, "cohort.unsettled", str(row.id)) for row in found]
+
+    async def overlooked(self) -> list[Hint]:
+        """What a watchdog would announce now; ends what has ended, as it does."""
+        now = self.clock.now()
+        async with self.database.transaction() as session:
+            hints = [
+                *await overdue(session, now, now),
+                *await settling.unsettled(session),
+                *await settling.unstepped(session),
+            ]
+            finished = await settling.finished_experiments(session)
+        for experiment_id in finished:
+            async with self.database.transaction() as session:
+                await experiments.end_when_done(session, experiment_id, now)
+        return hints
 
     async def fire_timers(self) -> None:
         await fire_due_timers(self.database, self.clock.now())

@@ -13,7 +13,8 @@ from sqlalchemy import text
 from parley.embedded import EmbeddedLab
 from shared.clock import Clock
 from shared.db.conversation import post_message
-from shared.db.members import end_member, join, lock_standing, move_on
+from shared.db.joining import join
+from shared.db.members import end_member, lock_standing, move_on
 from shared.db.session import Row
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint, Replies

@@ -25,6 +25,7 @@ from tests.flows.test_statements import only_steps
 SURVEY = """
 parley: 1
 name: A survey
+seed: 0
 personas: [{id: ada}]
 stages: [{id: q, kind: survey, questions: [{id: why, kind: text, title: Why}]}]
 cohorts: [{seats: [{persona: ada}]}]
@@ -33,6 +34,7 @@ cohorts: [{seats: [{persona: ada}]}]
 ROOM = """
 parley: 1
 name: A room
+seed: 0
 personas: [{id: ada}, {id: bob}]
 stages: [{id: talk, kind: group_chat, max_agent_run: 1}]
 cohorts: [{seats: [{persona: ada}, {persona: bob}]}]
@@ -41,6 +43,7 @@ cohorts: [{seats: [{persona: ada}, {persona: bob}]}]
 PEOPLE = """
 parley: 1
 name: Two people
+seed: 0
 pace: live
 stages: [{id: talk, kind: group_chat, time_limit_seconds: 60, progress: {wait_for_all: false}}]
 cohorts: [{seats: [{open: true}, {open: true}]}]
@@ -51,6 +54,7 @@ PEOPLE_WHO_ARRIVE = PEOPLE.replace("stages: [", "stages: [{id: first, kind: info
 TOO_FEW = """
 parley: 1
 name: Too few
+seed: 0
 pace: live
 stages:
   - {id: first, kind: info, lines: [One.]}
@@ -291,6 +295,8 @@ async def test_the_watchdog_sees_past_drafts_of_a_provider_that_nobody_serves(da
     await lab.start(SURVEY)
     await only_steps(lab)
     (mine,) = await lab.rows("SELECT id FROM drafts WHERE provider = 'mock'")
+    async with database.transaction() as session:
+        await session.run(_EMPTY_OUTBOX)
     lab.clock.advance(60)
     bus, inbox = InProcessBus(), Inbox()
     await bus.consume("agent-worker.mock", inbox.handle, prefetch=1)

@@ -53,7 +53,7 @@ class Fox:
     """Always defects, and says something to itself and to its opponent that nobody may see too early."""
 
     async def reply(self, request: ModelRequest) -> ModelReply:
-        found = re.search(r"This is round (\d+)", request.messages[-1].content)
+        found = re.search(r"round (\d+) of", request.messages[-1].content)
         number = found[1] if found else "0"
         said = {"action": "D", "reasoning": f"reasoncanary{number}", "message": f"messagecanary{number}", "q": "To win"}
         parsed = {name: said[name] for name in request.reply_schema["required"]}

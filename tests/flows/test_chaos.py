@@ -15,9 +15,8 @@ from agent_worker.steps import take_step
 from orchestrator.settling import settle
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import experiments, settling
 from shared.db.conversation import call_off_in_thread, go_on_in_thread, post_message
-from shared.db.drafts import due_threads, overdue
+from shared.db.drafts import due_threads
 from shared.db.members import end_member, lock_standing, move_on
 from shared.db.session import Database, Session
 from shared.db.settling import CohortBusy
@@ -125,8 +124,8 @@ class Chaos:
         self._members = [row.id for row in await self._lab.rows("SELECT id FROM members ORDER BY path")]
         self._cohorts = [row.id for row in await self._lab.rows("SELECT id FROM cohorts ORDER BY path")]
 
-    async def rage(self) -> None:
-        for number in range(ROUNDS):
+    async def rage(self, *, rounds: int = ROUNDS) -> None:
+        for number in range(rounds):
             hints = self._some_hints() * self._rng.choice((1, 2))
             await asyncio.gather(*map(self._handle, hints), *(self._act() for _ in range(3)))
             if number % 20 == 0:
@@ -240,19 +239,7 @@ class Chaos:
             await self._lab.thinker.publish_due(thread_id)
 
     async def _overlooked(self) -> list[Hint]:
-        """What a watchdog would announce now; ends what has ended, as it does."""
-        now = self._lab.clock.now()
-        async with self._lab.database.transaction() as session:
-            hints = [
-                *await overdue(session, now, now),
-                *await settling.unsettled(session),
-                *await settling.unstepped(session),
-            ]
-            finished = await settling.finished_experiments(session)
-        for experiment_id in finished:
-            async with self._lab.database.transaction() as session:
-                await experiments.end_when_done(session, experiment_id, now)
-        return hints
+        return await self._lab.overlooked()
 
 
 async def _nothing() -> None:

@@ -70,8 +70,8 @@ class ChaosOfAsks(Chaos):
         self._members = [row.id for row in await self._lab.rows("SELECT id FROM members ORDER BY path")]
         self._cohorts = [row.id for row in await self._lab.rows("SELECT id FROM cohorts ORDER BY path")]
 
-    async def rage(self) -> None:
-        for number in range(ROUNDS):
+    async def rage(self, *, rounds: int = ROUNDS) -> None:
+        for number in range(rounds):
             hints = self._some_hints() * self._rng.choice((1, 2))
             working = [asyncio.create_task(work) for work in (*map(self._handle, hints), self._act(), self._act())]
             await self._break_off(working)

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.postgres
 SURVEY = """
 parley: 1
 name: A survey
+seed: 0
 model_mode: real
 personas:
   - {id: ada, role: Farmer, goal: Sell the barn, backstory: Born in it., model: {provider: crewai, model: openai/some}}

@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.steps import take_step
+from shared.contracts.model_keys import NO_KEYS
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.conversation import post_message
 from shared.db.members import end_member, lock_standing, move_on
@@ -40,6 +41,7 @@ cohorts:
 REAL_ROOM = """
 parley: 1
 name: A real room
+seed: 0
 model_mode: real
 pace: live
 personas: [{id: a}, {id: b}, {id: c}, {id: d}, {id: e}]
@@ -50,6 +52,7 @@ cohorts: [{seats: [{open: true}, {persona: a}, {persona: b}, {persona: c}, {pers
 WAITING = """
 parley: 1
 name: Waiting
+seed: 0
 stages:
   - {id: talk, kind: group_chat}
 cohorts: [{seats: [{open: true}, {open: true}]}]
@@ -58,6 +61,7 @@ cohorts: [{seats: [{open: true}, {open: true}]}]
 LEAVING = """
 parley: 1
 name: Leaving
+seed: 0
 stages:
   - {id: first, kind: info, lines: [One.]}
   - {id: second, kind: info, lines: [Two.], progress: {wait_for_all: true}}
@@ -157,7 +161,7 @@ async def a_room_with_a_person(lab: DrainLab) -> tuple[UUID, UUID]:
 async def test_each_model_is_called_once_however_often_it_is_announced(database: Database) -> None:
     behaviour = Behaviour(silence_rate=0, ready_rate=0, latency_seconds=0.05)
     async with FakeEndpoint(behaviour) as endpoint:
-        model = OpenAIModel("test", base_url=endpoint.base_url)
+        model = OpenAIModel(NO_KEYS, base_url=endpoint.base_url)
         lab = DrainLab(database, models={"openai": model}, deliveries=3, together=50, rng=Random(1))
         thread_id, person_id = await a_room_with_a_person(lab)
         async with database.transaction() as session:
@@ -175,7 +179,7 @@ async def test_each_model_is_called_once_however_often_it_is_announced(database:
 async def test_five_agents_think_about_a_message_at_the_same_time(database: Database) -> None:
     behaviour = Behaviour(silence_rate=0, ready_rate=0, latency_seconds=0.2)
     async with FakeEndpoint(behaviour) as endpoint:
-        model = OpenAIModel("test", base_url=endpoint.base_url)
+        model = OpenAIModel(NO_KEYS, base_url=endpoint.base_url)
         lab = DrainLab(database, models={"openai": model}, together=5)
         thread_id, person_id = await a_room_with_a_person(lab)
         async with database.transaction() as session:

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from shared.checkpoints import on_checkpoint
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.conversation import end_thread, post_message
 from shared.db.members import end_member, lock_standing
@@ -38,6 +39,7 @@ cohorts: [{{count: 2, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid
 ROOM = """
 parley: 1
 name: A room
+seed: 0
 pace: live
 personas:
   - {id: a, model: {max_attempts: 1}}
@@ -45,7 +47,7 @@ personas:
   - {id: c, model: {max_attempts: 1}}
   - {id: d, model: {max_attempts: 1}}
   - {id: e, model: {max_attempts: 1}}
-stages: [{id: talk, kind: group_chat, max_agent_run: 1}]
+stages: [{id: talk, kind: group_chat, max_agent_run: 1, late_replies: dropped}]
 cohorts: [{seats: [{open: true}, {persona: a}, {persona: b}, {persona: c}, {persona: d}, {persona: e}]}]
 """
 
@@ -116,6 +118,18 @@ class Cast:
         pass
 
 
+class Polite:
+    """A model that always speaks once somebody has."""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        speaks = bool(request.hints["message_count"])
+        parsed = {"explanation": "", "shouldRespond": speaks, "response": "Well.", "readyToEndChat": False}
+        return ModelReply(status="ok", parsed=parsed, raw="{}", model_returned="polite")
+
+    async def aclose(self) -> None:
+        pass
+
+
 async def post(lab: DrainLab, thread_id: UUID, person_id: UUID, words: str) -> None:
     async with lab.database.transaction() as session:
         await post_message(session, thread_id, person_id, words, lab.clock.now(), client_key=words)
@@ -166,3 +180,36 @@ async def test_the_data_say_of_every_reply_why_it_was_published_or_not(database:
     assert data["conversations"][0]["calls_speaking"] == 5
     async with database.transaction() as session:
         assert not await session.all(text("SELECT 1 FROM drafts WHERE state IN ('wanted', 'thinking', 'ready')"))
+
+
+async def test_the_data_say_which_message_a_late_reply_answers(database: Database, tmp_path: Path) -> None:
+    lab = DrainLab(database, models={"mock": Polite()})
+    room = ROOM.replace("late_replies: dropped", "late_replies: said")
+    experiment_id = await lab.start(
+        room.replace("{persona: b}, {persona: c}, {persona: d}, {persona: e}", "{open: true}")
+    )
+    person_id, _ = await lab.join(experiment_id)
+    await lab.join(experiment_id)
+    await lab.drain()
+    ((thread_id,),) = await lab.rows("SELECT id FROM threads")
+    await post(lab, thread_id, person_id, "First?")
+    (about_first,) = await only_settle(lab)
+
+    async def overtaken(name: str) -> None:
+        if name == "draft.leased":
+            on_checkpoint(None)
+            for words in ("Second?", "Third?"):
+                await post(lab, thread_id, person_id, words)
+
+    on_checkpoint(overtaken)
+    await lab.thinker.work_on(about_first)
+    await lab.drain()
+
+    said = (await data_of(lab, experiment_id, tmp_path))["messages"]
+    assert [(row["text"], row["trigger_seq"]) for row in said[-5:]] == [
+        ("First?", None),
+        ("Second?", None),
+        ("Third?", None),
+        ("Well.", said[-5]["seq"]),
+        ("Well.", said[-2]["seq"]),
+    ]

@@ -107,7 +107,9 @@ async def test_the_end_of_a_run_is_noticed_however_long_the_last_look_took(datab
 
     await lab.drain()
 
-    assert (await following).progress.status == "ended"
+    progress = (await following).progress
+    assert progress is not None
+    assert progress.status == "ended"
 
 
 async def test_what_came_before_a_game_is_told_before_it(database: Database) -> None:
@@ -120,5 +122,5 @@ async def test_what_came_before_a_game_is_told_before_it(database: Database) -> 
 
     told = await Told(database, experiment_id).lines()
 
-    assert told[:2] == ["c1  before is open", "c1  game: Flo 1, Al 11 after 3 rounds"]
-    assert len(told) == 4
+    assert told[:2] == ["c1, c2  before is open", "c1  game: Flo 1, Al 11 after 3 rounds"]
+    assert len(told) == 3

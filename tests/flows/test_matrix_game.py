@@ -130,7 +130,7 @@ async def test_a_prompt_shows_the_round_as_the_template_does(database: Database)
     action, points = ("C", "3") if "You=C" in user else ("D", "5")
     assert system.startswith("You are a player.\n\nYour goal: to win.\n\nYour reply is read by a program.")
     assert user.partition("\n\n# Your reply\n\n")[0].splitlines() == [
-        "This is round 2 of a Prisoner's Dilemma that you play again and again with the same opponent.",
+        "You are playing round 2 of an iterated Prisoner's Dilemma game.",
         "",
         "PAYOFF MATRIX:",
         "- Both Cooperate (C,C): You get 3, opponent gets 3",
@@ -143,8 +143,8 @@ async def test_a_prompt_shows_the_round_as_the_template_does(database: Database)
         "",
         f"SCORES: You: {points} | Opponent: {'3' if action == 'C' else '0'}",
         "",
-        "Choose your action: give EXACTLY one character, either C or D, in the field `action`.",
-        "Say briefly in the field `reasoning` why.",
+        "Choose your action: respond with EXACTLY one character, either C or D.",
+        "Then briefly explain your reasoning.",
     ]
 
 

@@ -64,9 +64,7 @@ async def test_the_thread_of_an_interview_has_what_was_read_out_and_every_reply(
     assert await minutes(lab) == [
         put("talk", "", "Let us talk."),
         *(said("talk", role) for role in [*order, "Summarizer"]),
-        put("open", "B", "open?"),
-        said("open", "B"),
-        said("open", "A"),
+        *(line for role in "BA" for line in (put("open", role, "open?"), said("open", role))),
         *(line for role in "CA" for line in (put("closed", role, f"{role.lower()}?"), said("closed", role))),
         put("closed", "Summarizer", "sum?"),
         said("closed", "Summarizer"),

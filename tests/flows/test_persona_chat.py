@@ -20,7 +20,7 @@ from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db import keys
 from shared.db.persona_chats import find
 from shared.db.session import Database, Session
-from shared.importers.arena import first_agents
+from shared.importers.arena import first_agents, read_agent
 from shared.settings import ServerSettings
 from shared.stages import manner_of
 from shared.testing.buses import RabbitBroker
@@ -203,8 +203,28 @@ async def test_everything_that_is_said_of_a_persona_is_in_its_prompt(make: Make)
     await talk.lab.drain()
 
     who = "You are Taxi driver. Twenty years of nights.\n\nYour goal: keep the fares up."
-    assert model.prompts[0].startswith(f"{who}\n\nYou are in a test conversation")
+    assert model.prompts[0].startswith(
+        f"{who}\n\nYou are in a test conversation. Respond naturally and in character.\n\n"
+    )
+    assert "mediat" not in model.prompts[0].lower()
     assert model.prompts[0].index("You fear") < model.prompts[0].index("Who are you?")
+
+
+async def test_a_system_prompt_takes_the_place_of_role_goal_and_backstory(make: Make) -> None:
+    model = FailingModel(None)
+    talk = await make(model)
+    file = "role: a trader\ngoal: to win\nbackstory: You sell apples.\nsystem_prompt: You are a machine.\n"
+    await talk.put({**read_agent(file, "agent.yaml", "ada").model_dump(mode="json", exclude_unset=True), "id": "ada"})
+
+    await talk.say("Who are you?", "m1")
+    await talk.lab.drain()
+
+    (prompt,) = model.prompts
+    assert prompt.startswith(
+        "You are a machine.\n\nYou are in a test conversation. Respond naturally and in character."
+    )
+    assert not any(text in prompt for text in ("trader", "apples", "to win"))
+    assert "Who are you?" in prompt
 
 
 @pytest.mark.parametrize("agent", [one for one in first_agents() if one.player == "agent"], ids=lambda one: one.id)
@@ -284,7 +304,7 @@ async def test_no_list_of_experiments_shows_a_test_chat(make: Make) -> None:
 
     await talk.say("Who are you?", "m1")
 
-    assert (await talk.client.get("/v1/experiments")).json() == {"experiments": []}
+    assert (await talk.client.get("/v1/experiments")).json()["experiments"] == []
     experiment_id = (await talk.chat())["experiment_id"]
     assert (await talk.client.get(f"/v1/experiments/{experiment_id}")).json()["is_test"] is True
 

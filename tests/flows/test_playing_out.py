@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from orchestrator.playing_out import play_out
 from orchestrator.settling import settle
+from shared.contracts.hints import AGENT_STEPS
 from shared.db import courses
 from shared.db.session import CopyLine, Database
 from shared.db.settling import CohortBusy
@@ -104,6 +105,20 @@ async def test_scripts_are_played_out_without_a_message_per_member(database: Dat
     lab = DrainLab(database)
     await lab.start(games())
     assert len([hint for hint in lab.hints if hint.queue != "facts"]) == 1
+
+
+async def test_a_scripted_cohort_that_is_settled_instead_wakes_its_members_and_owes_no_step_before(
+    database: Database,
+) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(games(replicates=1))
+    assert not [hint for hint in await lab.overlooked() if hint.queue == AGENT_STEPS]
+
+    (cohort, *_) = await lab.rows("SELECT id FROM cohorts WHERE experiment_id = :id", id=experiment_id)
+    members = await lab.rows("SELECT id FROM members WHERE cohort_id = :id", id=cohort.id)
+    lab.hints.clear()
+    await settle(database, cohort.id, lab.clock.now())
+    assert sorted(hint.id for hint in lab.hints if hint.queue == AGENT_STEPS) == sorted(str(row.id) for row in members)
 
 
 async def test_cohorts_that_need_somebody_else_are_not_played_out(database: Database) -> None:

@@ -166,11 +166,164 @@ async def test_a_preview_before_the_start_is_what_is_sent_first(
         sent = [messages for at, messages in model.sent if path in at]
         assert sent, [at for at, _ in model.sent]
         if stage == "draw":
-            # Whoever is drawn speaks first: some are shown the same words, about themselves.
-            assert _task(shown["messages"]) == _task(sent[0])
+            # Whoever is drawn speaks first, the mediator too: participants are shown the same words, about themselves.
+            assert _task(shown["messages"]) in map(_task, sent)
         else:
             assert shown["messages"] == sent[0]
         assert same_arm.json()["messages"] == shown["messages"]
+
+
+NAMED = """
+parley: 1
+name: A cohort with a name
+seed: {seed}
+stages:
+  - id: interview
+    kind: group_interview
+    roles: [{{label: Ann}}, {{label: Bob}}]
+    tasks:
+      - id: first
+        type: private_question
+        variable: first
+        randomize_options: true
+        questions:
+          - {{role: Ann, text: "Which letter?", options: {{type: list, values: [a, b, c, d, e, f, g, h]}}}}
+  - {{id: game, kind: matrix_game, framing: neutral, counterbalance: true, horizon: {{type: fixed, rounds: 1}}}}
+personas: [{{id: ann, profile: {{name: Ann}}}}, {{id: bob, profile: {{name: Bob}}}}]
+cohorts: [{{id: fair-pair, seats: [{{persona: ann}}, {{persona: bob}}]}}]
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_a_preview_draws_for_a_named_cohort_what_the_run_draws(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], seed: int
+) -> None:
+    lab, model, client = looking
+
+    async def look(*_: Any) -> None:
+        return None
+
+    model.look = look
+    experiment_id = await created(client, NAMED.format(seed=seed))
+    shown = {
+        stage: (await client.get(f"/v1/experiments/{experiment_id}/prompt", params={"persona": "ann", "stage": stage}))
+        for stage in ("interview", "game")
+    }
+    await client.post(f"/v1/experiments/{experiment_id}/start")
+    await lab.drain()
+    sent = {stage: next(messages for at, messages in model.sent if f"c1/m1/{stage}" in at) for stage in shown}
+
+    assert {stage: answer.json()["messages"] for stage, answer in shown.items()} == sent
+
+
+async def test_a_group_chat_keeps_its_people_when_a_private_one_looks_back_at_it(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    lab, model, client = looking
+
+    async def look(*_: Any) -> None:
+        return None
+
+    model.look = look
+    document = yaml.safe_load(FILE)
+    stages = {stage["id"]: stage for stage in document["stages"]}
+    document |= {"stages": [stages["race"], stages["alone"]], "treatments": []}
+    document["personas"] = [{"id": one, "profile": {"name": one.title()}} for one in ("ann", "bob", "mo")]
+    experiment_id = await created(client, yaml.safe_dump(document))
+    before = await client.get(f"/v1/experiments/{experiment_id}/prompt", params={"persona": "ann", "stage": "alone"})
+    await client.post(f"/v1/experiments/{experiment_id}/start")
+    await lab.drain()
+    ids = {row.path: row.id for row in await lab.rows("SELECT id, path FROM members")}
+    later = await client.get(f"/v1/members/{ids['c1/med1']}/prompt", params={"stage": "alone"})
+
+    sent = [messages for at, messages in model.sent if at.startswith("c1/alone/")]
+    prompts = [*sent, before.json()["messages"], later.json()["messages"]]
+    assert len(sent) > 2
+    for prompt in prompts:
+        group, _, private = prompt[1]["content"].partition("[Stage: alone]")
+        assert "[system]" not in group
+        listed = [line.removesuffix(" (you)") for line in group.splitlines() if line.startswith("- ")]
+        assert listed == ["- Ann", "- Bob", "- Mo"]
+        assert private.strip().startswith("This is a private conversation with the ")
+
+
+INTERVIEW = """
+parley: 1
+name: An interview
+seed: 5
+variables: {what: tokens}
+stages:
+  - id: interview
+    kind: group_interview
+    description: The description.
+    context: "Each of you has 10 {{what}}."
+    treatment: What you keep is doubled.
+    roles: [{label: Giver, description: You go first.}, {label: Taker, description: You wait.}]
+    special_roles: [{label: Judge, description: You judge.}]
+    tasks:
+      - id: give
+        type: public_question
+        variable: give
+        questions: [{role: Giver, text: "Give?"}, {role: Taker, text: "Take?"}]
+      - {id: news, type: context, variable: news, text: The pot is full.}
+      - {id: fair, type: private_question, variable: fair, questions: [{role: Judge, text: "Was it fair?"}]}
+personas: [{id: ann}, {id: bob}, {id: judge, profile: {name: Judge}}]
+cohorts: [{seats: [SEATS], mediators: [judge]}]
+"""
+
+
+async def test_agents_of_an_interview_are_told_what_people_see_and_previews_show_it(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    lab, model, client = looking
+
+    async def look(*_: Any) -> None:
+        return None
+
+    model.look = look
+    experiment_id = await created(client, INTERVIEW.replace("SEATS", "{persona: ann}, {persona: bob}"))
+    asked = {"ann": ("c1/m1", "Give?"), "bob": ("c1/m2", "Take?"), "judge": ("c1/med1", "Was it fair?")}
+    shown = {
+        one: await client.get(f"/v1/experiments/{experiment_id}/prompt", params={"persona": one, "stage": "interview"})
+        for one in asked
+    }
+    await client.post(f"/v1/experiments/{experiment_id}/start")
+    await lab.drain()
+
+    roles = {"ann": "Giver", "bob": "Taker", "judge": "Judge"}
+    own = {"ann": "You go first.", "bob": "You wait.", "judge": "You judge."}
+    for one, (path, question) in asked.items():
+        sent = next(messages for at, messages in model.sent if at.startswith(f"{path}/interview/"))
+        for messages in (sent, shown[one].json()["messages"]):
+            told = messages[1]["content"]
+            assert "Each of you has 10 tokens.\n\nWhat you keep is doubled.\n\n" in told
+            assert f"Your role here is {roles[one]}, and so the others call you. {own[one]}" in told
+            assert not [others for others in own.values() if others != own[one] and others in told]
+            assert _task(messages).startswith(f"\n\nFacilitator asks you: {question}")
+    assert "The pot is full." in shown["judge"].json()["messages"][1]["content"]
+    assert "The pot is full." not in shown["bob"].json()["messages"][1]["content"]
+
+
+async def test_an_interview_waits_for_everybody_by_default(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
+) -> None:
+    lab, model, client = looking
+
+    async def look(*_: Any) -> None:
+        return None
+
+    model.look = look
+    at_once = INTERVIEW.replace("SEATS", "{open: true}, {persona: bob}").replace("public_question", "private_question")
+    experiment_id = UUID(await created(client, at_once))
+    await client.post(f"/v1/experiments/{experiment_id}/start")
+    await lab.drain()
+    before = await lab.rows("SELECT key FROM asks")
+    await lab.join(experiment_id)
+    await lab.drain()
+
+    after = await lab.rows("SELECT m.path, k.key FROM asks k JOIN members m ON m.id = k.member_id ORDER BY m.path")
+    assert before == []
+    assert [(ask.path, ask.key) for ask in after] == [("c1/m1", "task:give"), ("c1/m2", "task:give")]
 
 
 def _task(messages: Messages) -> str:

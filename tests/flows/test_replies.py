@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agent_worker.models.openai_model import OpenAIModel
+from shared.contracts.model_keys import NO_KEYS
 from shared.db.session import Database
 from shared.testing.fake_endpoint import FakeEndpoint, Replies
 from tests.flows.drain import DrainLab
@@ -15,6 +16,7 @@ pytestmark = pytest.mark.postgres
 ROOM = """
 parley: 1
 name: A room
+seed: 0
 model_mode: real
 personas: [{id: ada, model: {provider: openai, model: gpt-4.1-mini, max_attempts: 2}}]
 stages: [{id: talk, kind: group_chat}]
@@ -26,7 +28,7 @@ async def said(database: Database, written: Replies | str) -> tuple[list[str], l
     """The texts of all messages, and the calls, when the model always writes this."""
     replies = written if callable(written) else lambda _body: written
     async with FakeEndpoint(replies=replies) as endpoint:
-        model = OpenAIModel("any text", base_url=endpoint.base_url)
+        model = OpenAIModel(NO_KEYS, base_url=endpoint.base_url)
         lab = DrainLab(database, models={"openai": model})
         await lab.start(ROOM)
         await lab.drain()

@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import yaml
 
 from parley.embedded import EmbeddedLab
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
@@ -150,3 +151,9 @@ async def test_another_seed_gives_other_data(database_url: str, tmp_path: Path) 
 
     assert second["messages.csv"] != first["messages.csv"]
     assert second["answers.csv"] != first["answers.csv"]
+
+
+def test_nobody_in_the_demo_is_first_for_want_of_a_typing_speed() -> None:
+    personas = yaml.safe_load(DEMO.read_text())["personas"]
+
+    assert [persona["id"] for persona in personas if not persona["chat"].get("words_per_minute")] == []

@@ -30,6 +30,7 @@ cohorts: [{count: 2, seats: [{persona: ada}, {persona: bob}, {persona: cid}]}]
 WITH_A_PERSON = """
 parley: 1
 name: A game with a person
+seed: 0
 personas: [{id: ada}]
 stages: [{id: game, kind: info, lines: ["2"], progress: {wait_for_all: true}}]
 cohorts: [{seats: [{persona: ada}, {open: true}]}]

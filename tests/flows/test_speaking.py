@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ def a_room(
         for number, chat in enumerate(agents)
     ]
     seats = [f"{{open: true, count: {people}}}", *(f"{{persona: a{number}}}" for number in range(len(agents)))]
-    talk = f"{{id: talk, kind: group_chat, max_agent_run: 1, {stages or 'progress: {wait_for_all: true}'}}}"
+    fields = f"max_agent_run: 1, post_limit: null, {stages or 'progress: {wait_for_all: true}'}"
+    talk = f"{{id: talk, kind: group_chat, {fields}}}"
     mediating = [f"med{number}" for number in range(int(mediators or 0))]
     personas += [f"{{id: {one}, profile: {{name: {one.title()}}}}}" for one in mediating]
     return f"""
 parley: 1
 name: A room
+seed: 0
 pace: live
 model_mode: {mode}
 personas: [{", ".join(personas)}]
@@ -141,8 +144,9 @@ async def test_mediators_and_agents_give_one_reply_to_a_message_together(
     assert Counter(row.kind for row in speakers) == {"mediator": 10}
 
 
-async def test_a_reply_to_a_message_that_was_overtaken_is_recorded_and_the_newer_one_is_answered(
-    servers: ServerSettings, tmp_path: Path
+@pytest.mark.parametrize("late_replies", ["said", "dropped"])
+async def test_a_reply_to_a_message_that_was_overtaken_is_said_or_recorded_and_the_newer_one_is_answered(
+    servers: ServerSettings, tmp_path: Path, late_replies: str
 ) -> None:
     thinking, overtaken = asyncio.Event(), asyncio.Event()
 
@@ -154,17 +158,71 @@ async def test_a_reply_to_a_message_that_was_overtaken_is_recorded_and_the_newer
         return reply("To the first.")
 
     async with room_in(servers, tmp_path / "lab", slow_at_first) as room:
-        await room.open_silently(a_room(""))
+        await room.open_silently(a_room("", stages=f"late_replies: {late_replies}"))
         first = await room.say("First?")
         await thinking.wait()
         second = await room.say("Second?")
         overtaken.set()
         await room.at_rest()
 
-        (dropped,) = await room.drafts_about(first)
-        assert (dropped.state, dropped.reply["text"]) == ("moved_on", "To the first.")
-        assert await room.replies_to(first) == []
-        assert await room.replies_to(second) == ["To the second."]
+        (late,) = await room.drafts_about(first)
+        assert late.reply["text"] == "To the first."
+        if late_replies == "dropped":
+            assert late.state == "moved_on"
+            assert await room.replies_to(first) == []
+            assert await room.replies_to(second) == ["To the second."]
+        else:
+            assert late.state == "published"
+            assert await room.replies_to(first) == ["To the first."]
+            assert [text for _, text in await room.transcript()][-2:] == ["To the first.", "To the second."]
+            assert len(room.endpoint.calls) == 2
+
+
+async def test_somebody_who_types_all_the_time_is_answered_all_the_time_and_no_call_is_made_twice(
+    servers: ServerSettings, tmp_path: Path
+) -> None:
+    async def takes_a_while(request: Data) -> Data:
+        await asyncio.sleep(0.2)
+        return reply()
+
+    async with room_in(servers, tmp_path / "lab", takes_a_while) as room:
+        await room.open_silently(a_room("", "", "", "", stages="quiet_seconds: 0.1, ready_check_every: 999"))
+        for number in range(20):
+            await room.say(f"Thing {number}?")
+            await asyncio.sleep(0.1)
+        before_the_end = len(await room.transcript()) - 20
+        await room.at_rest()
+
+        calls = await room.rows(
+            "SELECT d.member_id, k.started_at, k.finished_at FROM model_calls k JOIN drafts d ON d.id = k.draft_id"
+            " WHERE d.trigger_key LIKE 'message:%' ORDER BY d.member_id, k.started_at"
+        )
+        answered = await room.rows("SELECT trigger_key FROM messages WHERE trigger_key IS NOT NULL")
+    assert before_the_end >= 3
+    assert len(calls) <= 4 * len(answered)
+    for one, other in pairwise(calls):
+        assert one.member_id != other.member_id or one.finished_at <= other.started_at
+    assert len(answered) == len({row.trigger_key for row in answered})
+
+
+async def test_what_is_typed_in_quick_succession_is_asked_about_once_at_the_end_of_the_quiet_time(
+    servers: ServerSettings, tmp_path: Path
+) -> None:
+    async with room_in(servers, tmp_path / "lab", lambda request: reply(speaks=False)) as room:
+        await room.open_silently(a_room("", stages="quiet_seconds: 1.5"))
+        said = [await room.say(f"Thing {number}?") for number in range(4)]
+
+        async def are_asked() -> bool:
+            return bool(await room.drafts_about(said[-1]))
+
+        assert not await are_asked()
+        await eventually(are_asked)
+        await room.at_rest()
+
+        assert [len(await room.drafts_about(message_id)) for message_id in said] == [1, 0, 0, 1]
+        (timer,) = await room.rows("SELECT purpose, state, fired_at - due_at AS late FROM timers")
+        assert (timer.purpose, timer.state) == ("quiet", "fired")
+        assert len(room.endpoint.calls) == 2
 
 
 async def test_who_has_said_as_much_as_they_may_is_not_called(servers: ServerSettings, tmp_path: Path) -> None:

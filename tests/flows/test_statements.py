@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from agent_worker.keys import Pass
 from agent_worker.steps import take_step
 from shared.db.conversation import post_message
 from shared.db.session import Database
@@ -17,6 +18,7 @@ TRANSITION = 8
 ROOM = """
 parley: 1
 name: A room
+seed: 0
 pace: live
 personas: [{id: ada}, {id: bob}]
 stages: [{id: talk, kind: group_chat, max_agent_run: 1}]
@@ -26,6 +28,7 @@ cohorts: [{seats: [{open: true}, {persona: ada}, {persona: bob}]}]
 PAGES = """
 parley: 1
 name: Pages
+seed: 0
 personas: [{id: ada}]
 stages:
   - {id: one, kind: info, lines: [One.]}
@@ -106,7 +109,7 @@ async def test_an_agents_page_and_its_move_take_few_statements(database: Databas
         assert lease is not None
         prompt = await lab.prompts.build(UUID(page.id))
     with counted() as answer:
-        await lab.thinker._think(lease, prompt)
+        await lab.thinker._think(lease, prompt, Pass())
 
     assert await lab.rows("SELECT 1 FROM members WHERE status = 'completed'")
     assert len(lease_and_prompt) + len(answer) <= AGENT_PAGE, answer

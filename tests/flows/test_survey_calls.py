@@ -1,8 +1,10 @@
 """A page of questions asked by one call per question: in a sequence, or all at the same time."""
 
 import asyncio
+import csv
 import json
 from collections import defaultdict
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,6 +13,7 @@ from sqlalchemy import text
 
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
+from shared.exports import export
 from tests.flows.drain import DrainLab
 from tests.flows.test_deliberation import the_data
 
@@ -59,6 +62,18 @@ class Answering:
 
     async def aclose(self) -> None:
         """Nothing is open."""
+
+
+class WholePages(Answering):
+    """The same, of questions and of whole pages."""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        if len(request.reply_schema["properties"]) == 1:
+            return await super().reply(request)
+        self.prompts.append((request.path, ""))
+        is_wrong = int(request.path.rpartition(":")[2]) <= self._wrong
+        page = {"rides": "yes", "why": "It is late.", "walks": None, "age": 7 if is_wrong else 40}
+        return ModelReply(status="ok", parsed=page, raw=json.dumps(page))
 
 
 @pytest.mark.parametrize("ask", MODES)
@@ -118,11 +133,26 @@ async def test_an_answer_that_does_not_fit_is_asked_again_with_the_reason(databa
 
 
 @pytest.mark.parametrize("ask", MODES)
-async def test_a_question_without_a_usable_answer_takes_the_agent_out_and_cancels_the_others(
+async def test_a_question_without_a_usable_answer_is_missing_on_the_page(database: Database, ask: str) -> None:
+    lab = DrainLab(database, models={"mock": Answering(wrong=99)}, together=20)
+    await lab.start(PAGE.format(ask=ask))
+
+    await lab.drain()
+
+    pages = await lab.rows("SELECT value, valid, invalid FROM answers WHERE stage_id = 'page' AND key = ''")
+    assert [page.value for page in pages] == [{"rides": "yes", "why": "It is late.", "age": None}] * 2
+    assert all(page.valid and set(page.invalid) == {"age"} for page in pages)
+    entries = await lab.rows("SELECT value, valid FROM answers WHERE key = 'question:age'")
+    assert [(entry.value, entry.valid) for entry in entries] == [(None, False)] * 2
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"completed"}
+
+
+@pytest.mark.parametrize("ask", MODES)
+async def test_with_on_invalid_fail_a_missing_answer_takes_the_agent_out_and_cancels_the_others(
     database: Database, ask: str
 ) -> None:
     lab = DrainLab(database, models={"mock": Answering(wrong=99)}, together=20)
-    await lab.start(PAGE.format(ask=ask))
+    await lab.start(PAGE.replace("kind: survey\n", "kind: survey\n    on_invalid: fail\n").format(ask=ask))
 
     await lab.drain()
 
@@ -149,3 +179,41 @@ async def test_shuffled_and_doubled_hints_change_nothing_in_the_data(database: D
     assert await the_data(wild) == expected
     calls = await wild.rows("SELECT draft_id FROM model_calls")
     assert len(calls) == len({call.draft_id for call in calls})
+
+
+@pytest.mark.parametrize("ask", [*MODES, "all_at_once"])
+async def test_the_long_table_has_a_line_for_each_question_and_member_with_its_attempts(
+    database: Database, tmp_path: Path, ask: str
+) -> None:
+    lab = DrainLab(database, models={"mock": WholePages(wrong=1)}, together=20)
+    experiment_id = await lab.start(PAGE.format(ask=ask))
+    await lab.drain()
+
+    await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
+
+    with (tmp_path / "answers.csv").open(newline="", encoding="utf-8-sig") as file:
+        rows = [row for row in csv.DictReader(file) if row["stage"] == "page" and row["path"] == "c1/m1"]
+    once = "2" if ask == "all_at_once" else "1"
+    assert [(row["field"], row["value"], row["text"], row["type"], row["attempts"]) for row in rows] == [
+        ("rides", "yes", "A", "text", once),
+        ("why", "It is late.", "", "text", once),
+        ("age", "40", "", "integer", "2"),
+    ]
+    assert {(row["key"], row["status"]) for row in rows} == {("", "valid")}
+
+
+async def test_questions_of_a_page_that_never_came_to_its_end_have_a_line_each(
+    database: Database, tmp_path: Path
+) -> None:
+    lab = DrainLab(database, models={"mock": Answering(wrong=9)}, together=20)
+    experiment_id = await lab.start(PAGE.format(ask="sequential").replace("ask: seq", "on_invalid: fail\n    ask: seq"))
+    await lab.drain()
+
+    await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
+
+    with (tmp_path / "answers.csv").open(newline="", encoding="utf-8-sig") as file:
+        rows = [row for row in csv.DictReader(file) if row["path"] == "c1/m1"]
+    assert [(row["key"], row["field"], row["value"], row["attempts"]) for row in rows] == [
+        ("question:rides", "rides", "yes", "1"),
+        ("question:why", "why", "It is late.", "1"),
+    ]

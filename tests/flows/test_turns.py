@@ -380,13 +380,17 @@ class TestTopics:
 SURVEY_FIRST: Final = """
 parley: 1
 name: A survey first
+seed: 0
 pace: live
 model_mode: real
 personas:
   - {id: p0, text: I am Agent 0., profile: {name: Agent 0}, model: {max_attempts: 2}}
   - {id: p1, text: I am Agent 1., profile: {name: Agent 1}, model: {max_attempts: 2}}
 stages:
-  - {id: before, kind: survey, questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]}
+  - id: before
+    kind: survey
+    on_invalid: fail
+    questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]
   - {id: talk, kind: group_chat, turn_taking: round, max_agent_run: 3}
 cohorts: [{seats: [{persona: p0}, {persona: p1}]}]
 """

@@ -20,6 +20,7 @@ from tests.flows.test_same_data import TALK, TALKS
 SILENT_ROOM = """
 parley: 1
 name: Silence
+seed: 0
 pace: live
 personas: [{id: ada, mock: {silence: 1}}, {id: bob, mock: {silence: 1}}]
 stages: [{id: talk, kind: group_chat, wake_up_after_seconds: 10, minimum_seconds: 100000}]
@@ -28,9 +29,10 @@ cohorts: [{seats: [{open: true}, {persona: ada}, {persona: bob}]}]
 TURNS = """
 parley: 1
 name: Turns
+seed: 0
 pace: live
 personas: [{id: ada}, {id: bob}, {id: med}]
-stages: [{id: talk, kind: group_chat, turn_taking: round, ready_check_every: 1000}]
+stages: [{id: talk, kind: group_chat, turn_taking: round, ready_check_every: 1000, post_limit: null}]
 cohorts: [{seats: [{open: true, count: 3}, {persona: ada}, {persona: bob}], mediators: [med]}]
 """
 REPETITIONS = 40
@@ -142,3 +144,21 @@ async def test_shuffled_and_doubled_hints_change_nothing_whoever_speaks_when(
     assert len(expected["messages"]) > 5
     paid = await wild.rows("SELECT path FROM model_calls")
     assert len(paid) == len({call.path for call in paid})
+
+
+@pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
+async def test_late_replies_and_quiet_time_change_nothing_among_agents_in_pace_fast(
+    database: Database, talk: str
+) -> None:
+    lab = DrainLab(database)
+    await lab.start(TALK.format(talk=talk))
+    await lab.drain()
+    expected = await the_data(lab)
+    async with database.transaction() as session:
+        await session.run(text("TRUNCATE experiments, experimenters CASCADE"))
+    as_before = DrainLab(database, deliveries=2, together=6, rng=Random(3))
+    await as_before.start(TALK.format(talk=f"{talk}, late_replies: dropped, quiet_seconds: 0"))
+
+    await as_before.drain()
+
+    assert await the_data(as_before) == expected

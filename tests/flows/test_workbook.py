@@ -273,11 +273,51 @@ async def test_an_inference_endpoint_may_say_its_answer_in_an_object_or_in_plain
     assert [tuple(value[name] for name in names) for value in entries] == [entry] * 3
 
 
+@pytest.mark.parametrize("score", [0, 1])
+@pytest.mark.parametrize("said", ["I give 3.", '{"offer": 3}', 'Say {"offer": 3}, and {mind} the rest.'])
+async def test_where_responses_are_not_formatted_a_plain_text_is_asked_for_and_kept_as_it_is(
+    database: Database, said: str, score: int
+) -> None:
+    async with FakeEndpoint(replies=lambda _: said + "\nSpeculation Score: 30" * score) as endpoint:
+        text = at_endpoint(endpoint.base_url, generate_speculation_score=score, validate_response=0)
+        models = build_models({"HF_API_KEY": "hf_any_text"})
+        lab = DrainLab(database, models=models)
+        await lab.start(text)
+
+        await lab.drain()
+        await models["hf-inference"].aclose()
+
+        assert len(endpoint.calls) == 3
+        for call in endpoint.calls:
+            told = call["messages"][-1]["content"].partition("# Your reply")[2]
+            assert "plain text" in told
+            assert "JSON object" not in told
+            assert ("Speculation Score" in told) == bool(score)
+    entries = [value for _, key, value, _ in await kept(lab) if key == "task:n"]
+    assert [(one["response"], one["speculation_score"]) for one in entries] == [(said, 30 if score else None)] * 3
+
+
+async def test_a_plain_text_that_was_cut_off_is_no_answer(database: Database) -> None:
+    cut = ModelReply(status="invalid", raw="I would give thr", finish_reason="length", error="the reply was cut off")
+    model = Telling()
+    model.reply = lambda request: _given(cut if request.path.endswith("call:1") else None, request)  # type: ignore[method-assign]
+
+    lab = await run(database, one_question(), model)
+
+    entries = [value for _, key, value, _ in await kept(lab) if key == "task:n"]
+    assert [one["response"] for one in entries] == ["Three."] * 3
+
+
+async def _given(reply: ModelReply | None, request: ModelRequest) -> ModelReply:
+    assert request.is_text
+    return reply or ModelReply(status="invalid", raw="Three.", finish_reason="stop", error="not a JSON object")
+
+
 def at_endpoint(address: str, **fields: Any) -> str:
     """One session of three who are asked one question by real models at this address."""
     values = with_setting(base_values(), max_conversation_length=1000, model_info="hf-inference", api_endpoint=address)
     values["interview_prompts"][2:] = [
-        task_row("n", llm_text="How many? {response_options}", validate_response=1, **fields)
+        task_row("n", llm_text="How many? {response_options}", **{"validate_response": 1, **fields})
     ]
     (experiment,) = compile_workbook(read(sheets_of(values)), sessions=1)
     return experiment.model_copy(update={"model_mode": "real"}).model_dump_json()

@@ -151,3 +151,21 @@ async def test_an_experiment_that_names_an_address_of_its_own_is_refused_with_th
     assert "'bob'" not in said
     assert "'cleo'" not in said
     assert rehearsed.status_code == 200
+
+
+async def test_an_address_is_refused_while_the_key_that_is_kept_for_it_is_not_there(paid: Api) -> None:
+    environ = {"PARLEY_ENDPOINT_KEYS": '{"https://models.example.org": "TEAM_KEY"}', "OPENAI_API_KEY": "any text"}
+    endpoints = read_endpoints(environ, is_open=False)
+    state = paid.app.state
+    state.context = replace(state.context, endpoints=endpoints, environ=environ, served_providers=["openai"])
+    ann = {"id": "ann", "model": {"base_url": "https://models.example.org/v1"}}
+    document = {**REAL, "personas": [ann], "cohorts": [{"seats": [{"persona": "ann"}]}]}
+    created = await paid.experimenter("POST", "/v1/experiments", json=document)
+
+    refused = await paid.experimenter("POST", f"/v1/experiments/{created.json()['id']}/start")
+    state.context = replace(state.context, environ={**environ, "TEAM_KEY": "any text"})
+    started = await paid.experimenter("POST", f"/v1/experiments/{created.json()['id']}/start")
+
+    assert refused.status_code == 409
+    assert "TEAM_KEY is not set" in refused.json()["detail"]
+    assert started.status_code == 200

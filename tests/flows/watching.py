@@ -57,6 +57,7 @@ WHY: Final = [{"id": "why", "kind": "text", "title": "Why?"}]
 STUDY: Final[Data] = {
     "parley": 1,
     "name": "A watched study",
+    "seed": 0,
     "pace": "live",
     "model_mode": "real",
     "personas": [persona(name) for name in AGENTS],
@@ -77,6 +78,7 @@ STUDY: Final[Data] = {
 OTHER_STUDY: Final[Data] = {
     "parley": 1,
     "name": "Of somebody else",
+    "seed": 0,
     "pace": "live",
     "stages": STUDY["stages"][1:2],
     "cohorts": [{"seats": [{"open": True}]}],

@@ -20,6 +20,7 @@ SHARES = ((0, 3), (3, 5))
 DOCUMENT = """
 parley: 1
 name: A race
+seed: 0
 pace: live
 personas: [{{id: a}}, {{id: b}}, {{id: c}}, {{id: d}}, {{id: e}}]
 stages: [{{id: talk, kind: group_chat, max_agent_run: 1}}]

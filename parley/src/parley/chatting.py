@@ -11,21 +11,19 @@ from uuid import uuid4
 
 import uvloop
 
-from agent_worker.models import served_providers
 from parley.embedded import EmbeddedLab
-from parley.experiment_file import Models, content_of, read_file, refuse
+from parley.experiment_file import Models, content_of, problems_of, read_file, refuse
 from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
 from parley.running import errors_to, while_ours
 from parley.screen import Screen
 from parley.typed_lines import TypedLines
 from shared.contracts.experiment import Persona
-from shared.contracts.providers import model_mode_problems
 from shared.db import persona_chats, personas
 from shared.db.persona_chats import Chat, Line
 from shared.db.session import Session, is_deadlock
 from shared.errors import InvalidInput, NotFound, Problem
-from shared.experiment import providers_used, read_personas
+from shared.experiment import read_personas
 from shared.experiment.complaints import one_of
 from shared.experiment.persona_chat import chat_with, why_no_reply
 from shared.settings import ServerSettings, read_settings
@@ -95,14 +93,8 @@ def _let_through(order: ChatOrder, persona: Persona) -> Persona:
     Raises:
         InvalidInput: it may not.
     """
-    problems = model_mode_problems(
-        order.models,
-        providers_used(chat_with(persona, order.models)),
-        os.environ,
-        requested_real=order.models == "real",
-        served=served_providers(os.environ),
-    )
-    refuse(problems)
+    chat = chat_with(persona, order.models)
+    refuse(problems_of(order.models, chat, os.environ, requested_real=order.models == "real"))
     return persona
 
 
@@ -133,6 +125,7 @@ class _Conversation:
     async def to_its_end(self) -> int:
         persona = self._persona or _let_through(self._order, await self._from_library())
         self._name = persona.profile.name or persona.id
+        await self._in_transaction(self._go_on)
         await self._greet()
         lines = TypedLines(sys.stdin.fileno())
         while (line := await self._typed(lines)) is not None and line != "/quit":
@@ -190,6 +183,10 @@ class _Conversation:
             self._show(line)
         if not chat or not chat.lines:
             self._screen.notice("Nothing was said yet.")
+
+    async def _go_on(self, session: Session) -> None:
+        """A reply that is still awaited from last time is waited for."""
+        await persona_chats.go_on(session, self._lab.operator_id, self._order.name, self._lab.clock.now())
 
     async def _clear(self, session: Session) -> None:
         await persona_chats.clear(session, self._lab.operator_id, self._order.name, self._lab.clock.now())

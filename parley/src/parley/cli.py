@@ -2,6 +2,7 @@
 
 import io
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -11,6 +12,7 @@ from shared.errors import InvalidInput, NotFound, ParleyError, SettingsInvalid, 
 
 BAD_INPUT: Final = 2
 FAILED: Final = 1
+NEEDS_LIBRARY: Final = 3
 INTERRUPTED: Final = 130
 
 _BAD_INPUT_ERRORS = (InvalidInput, TooLarge, SettingsInvalid, NotFound)
@@ -48,6 +50,21 @@ DrawsOption = Annotated[
     Literal["reference", "parley"],
     typer.Option("--draws", help="How a workbook's draws are made: as the reference does, or each with its own seed."),
 ]
+PatienceOption = Annotated[
+    float,
+    typer.Option(
+        "--patience", min=0, metavar="MINUTES", help="How long to wait for a key that a provider refuses, then stop."
+    ),
+]
+MaxCallsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-calls",
+        min=1,
+        metavar="N",
+        help="Pause each experiment when it has made N calls of real models in all. [the file's limits.calls]",
+    ),
+]
 StepsOption = Annotated[
     bool, typer.Option("--steps", help="Show every step of a game and the like, not only what it came to.")
 ]
@@ -82,6 +99,11 @@ def up(
     sessions: Sessions = None,
     draws: DrawsOption = "reference",
     steps: StepsOption = False,
+    max_calls: MaxCallsOption = None,
+    patience: PatienceOption = 5,
+    continue_all: Annotated[
+        bool, typer.Option("--continue-all", help="Go on with everything that ran when a lab here was stopped.")
+    ] = False,
 ) -> None:
     """Start the lab, run an experiment if one is named, and serve the REST API until Ctrl-C."""
     from parley.plans import Order
@@ -94,10 +116,13 @@ def up(
         data_dir=data_dir,
         port=port,
         keep_serving=True,
+        continue_all=continue_all,
         people=tuple(people or ()),
         sessions=sessions,
         draws=draws,
         steps=steps,
+        max_calls=max_calls,
+        patience=timedelta(minutes=patience),
     )
     raise typer.Exit(execute(order))
 
@@ -113,6 +138,9 @@ def run(
         typer.Option(min=0, max=65535, help="Serve the REST API meanwhile; 0: not, or on 8000 if people have to join."),
     ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the latest unfinished run.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="With --resume: ask those again who failed, also in an ended run.")
+    ] = False,
     people: People = None,
     sessions: Sessions = None,
     draws: DrawsOption = "reference",
@@ -120,11 +148,16 @@ def run(
         bool, typer.Option("--dry-run", help="Only show what a workbook would run: sessions, calls, tokens.")
     ] = False,
     steps: StepsOption = False,
+    max_calls: MaxCallsOption = None,
+    patience: PatienceOption = 5,
 ) -> None:
     """Run an experiment to its end and write its data; a workbook is an experiment for each permutation of constants.
 
-    Exit codes: 0 finished; 1 stuck, or participants failed; 2 bad input; 130 stopped by Ctrl-C.
+    Exit codes: 0 finished; 1 stuck, participants failed, answers are missing, a key was refused or no call is left;
+    2 bad input; 130 stopped by Ctrl-C.
     """
+    if retry_failed and not resume:
+        raise InvalidInput("--retry-failed goes on with a run: give --resume as well.")
     if dry_run:
         from parley.dry_run import show
 
@@ -140,12 +173,80 @@ def run(
         data_dir=data_dir,
         port=port or None,
         resume=resume,
+        retry_failed=retry_failed,
         people=tuple(people or ()),
         sessions=sessions,
         draws=draws,
         steps=steps,
+        max_calls=max_calls,
+        patience=timedelta(minutes=patience),
     )
     raise typer.Exit(execute(order))
+
+
+RunId = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, or its beginning; `parley runs` shows it.")]
+
+
+@app.command("runs")
+def list_runs(data_dir: DataDir = Path(".parley")) -> None:
+    """List the runs of the lab, finished or not, with what they have cost."""
+    from parley.lifecycle import runs
+
+    for line in runs(data_dir):
+        typer.echo(line)
+
+
+@app.command()
+def stop(run: RunId, data_dir: DataDir = Path(".parley")) -> None:
+    """Pause a run. Nothing is published, asked, timed or paid in it until it is resumed."""
+    from parley import lifecycle
+
+    typer.echo(lifecycle.stop(data_dir, run))
+
+
+@app.command()
+def resume(run: RunId, data_dir: DataDir = Path(".parley")) -> None:
+    """Go on with a paused run in a lab that runs. Elsewhere: parley run FILE --resume."""
+    from parley import lifecycle
+
+    typer.echo(lifecycle.resume(data_dir, run))
+
+
+@app.command()
+def end(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".parley")) -> None:
+    """End a run with the data that there are."""
+    from parley import lifecycle
+
+    typer.echo(lifecycle.end(data_dir, run, out))
+
+
+@app.command()
+def discard(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".parley")) -> None:
+    """Delete a run and all that the lab has stored of it."""
+    from parley import lifecycle
+
+    typer.echo(lifecycle.discard(data_dir, run, out))
+
+
+@app.command()
+def export(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".parley")) -> None:
+    """Write the data of a run as far as they are there; it goes on meanwhile."""
+    from parley import lifecycle
+
+    typer.echo(lifecycle.take_home(data_dir, run, out))
+
+
+@app.command()
+def remove(
+    run: RunId,
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="The path of the seat, such as c1/m2.")],
+    reason: Annotated[str, typer.Option("--reason", help="Kept with the data.")] = "",
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Take a seat out of a run for good, so that a group need not wait for somebody who never comes."""
+    from parley import lifecycle
+
+    typer.echo(lifecycle.remove(data_dir, run, seat, reason))
 
 
 @app.command()
@@ -161,7 +262,10 @@ def validate(
         typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
     ] = None,
 ) -> None:
-    """Check an experiment file or a workbook and tell every problem in it at once."""
+    """Check an experiment file or a workbook and tell every problem in it at once.
+
+    Exit codes: 0 valid; 2 not; 3 valid if the persona library has what the file names and does not define.
+    """
     from parley.workbook_file import is_workbook
 
     if is_workbook(file):
@@ -172,10 +276,13 @@ def validate(
 
 def _validate_workbook(file: Path) -> None:
     from parley.workbook_file import read_workbook
+    from shared.importers.workbook import compile_workbook
 
     workbook = read_workbook(file)
     for warning in workbook.warnings:
         typer.echo(f"Warning: {warning}", err=True)
+    # What is drawn may fit or not: the draws are made now, and not when somebody waits.
+    compile_workbook(workbook)
     design = workbook.designs[0]
     typer.echo(
         f"{file} is valid: {workbook.experiment_id!r}, experiments: {len(workbook.designs)}, "
@@ -189,17 +296,20 @@ def _validate_experiment(file: Path, data_dir: Path | None) -> None:
     from parley.library import look_up
 
     experiment_file = read_file(file)
-    experiment = experiment_file.sketch()
-    if data_dir is not None and experiment_file.named:
+    if data_dir is None or not experiment_file.named:
+        experiment = experiment_file.careful_sketch()
+    else:
         experiment = experiment_file.experiment(look_up(data_dir, experiment_file.named))
+    named = experiment_file.named if data_dir is None else []
+    if named:
+        typer.echo(f"{file} is valid, if the library has: {', '.join(named)}. --data-dir DIR looks them up.")
+        raise typer.Exit(NEEDS_LIBRARY)
     cohorts = sum(plan.count for plan in experiment.cohorts)
     participants = sum(plan.count * sum(seat.count for seat in plan.seats) for plan in experiment.cohorts)
     typer.echo(
         f"{file} is valid: {experiment.name!r}, stages: {len(experiment.stages)}, "
         f"treatments: {len(experiment.treatments)}, cohorts: {cohorts}, participants: {participants}."
     )
-    if data_dir is None and experiment_file.named:
-        typer.echo(f"It needs these personas of the library: {', '.join(experiment_file.named)}.")
 
 
 workbook_commands = typer.Typer(no_args_is_help=True)
@@ -252,12 +362,19 @@ def prompt(
     treatment: Annotated[
         str | None, typer.Option("--treatment", metavar="ID", help="In which arm. [that of the persona's first cohort]")
     ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=2**63 - 1, metavar="N", help="What is drawn is drawn with N. [the file's]"),
+    ] = None,
     data_dir: DataDir = Path(".parley"),
 ) -> None:
     """Show what a persona would be shown on a stage that has just opened, and the shape of its reply."""
     from parley.prompting import shown
 
-    typer.echo(shown(file, persona_id=persona, stage_id=stage, treatment_id=treatment, data_dir=data_dir))
+    prompt = shown(file, persona_id=persona, stage_id=stage, treatment_id=treatment, seed=seed, data_dir=data_dir)
+    if prompt.drawn_seed is not None:
+        typer.echo(f"The file has no seed. This preview drew one: --seed {prompt.drawn_seed} shows it again.", err=True)
+    typer.echo(prompt.text)
 
 
 @app.command()

@@ -59,6 +59,17 @@ class DataDirectory:
             lock.flush()
             yield
 
+    def is_held(self) -> bool:
+        """Whether a lab holds it now."""
+        if not self._lock.exists():
+            return False
+        with self._lock.open("a+", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
     def stamp(self, postgres_major: int, schema_revision: str) -> None:
         """Record what has written these data, for people and later versions; what does not fit is refused elsewhere."""
         fields = {"postgresql": postgres_major, "schema": schema_revision}

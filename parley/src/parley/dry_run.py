@@ -38,7 +38,7 @@ def show(file: Path, *, people: Collection[str], sessions: int | None, draws: Dr
             f"--dry-run is for workbooks. How long the conversations of {file} are, nobody knows beforehand; "
             "run it with --models mock, which costs nothing."
         )
-    workbook = read_workbook(file)
+    workbook = read_workbook(file, draws)
     console = Console(highlight=False, emoji=False, markup=False)
     if not console.is_terminal:
         console.width = _WIDTH

@@ -5,8 +5,9 @@ With servers of one's own in the settings the same lab runs on those instead.
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 from uuid import UUID
@@ -15,12 +16,14 @@ import httpx2
 import structlog
 
 from agent_worker.models import Model, build_models, served_providers
+from agent_worker.settings import WorkerSettings
 from agent_worker.worker import Worker
 from gateway.app import create_app
 from gateway.previews import PreviewClient
 from gateway.server import listening, serving
 from gateway.settings import GatewaySettings
 from orchestrator.service import Orchestrator
+from parley.experiment_file import problems_of
 from parley.lab_database import OPERATOR, LabDatabase
 from prompt_builder.app import build_prompt
 from prompt_builder.app import create_app as create_prompt_builder
@@ -33,11 +36,13 @@ from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode
 from shared.contracts.prompts import Prompt
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
-from shared.db import drafts, keys
+from shared.db import called_keys, drafts, experiments, keys, pausing
 from shared.db.lab import LabClaim, claim_lab
 from shared.db.outbox import Outbox
-from shared.db.session import Database
-from shared.errors import SettingsInvalid
+from shared.db.runs import left_by_labs
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database
+from shared.errors import SettingsInvalid, Unavailable
+from shared.experiment import Experiment
 from shared.limits import read_limits
 from shared.memory import collect_garbage_rarely
 from shared.settings import ServerSettings, read_settings
@@ -52,10 +57,19 @@ _ALONE_AGE_SECONDS: Final = 1.0
 """Where no other process publishes, what lies in the outbox for longer was left by one that is gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """How many runs go on, and why others may not, by their ids and names."""
+
+    runs: int
+    refused: Mapping[str, Sequence[str]]
+
+
 class EmbeddedLab(LabDatabase):
     """A whole lab for as long as the block lasts.
 
     `port` None: without the REST API; 0: on any free port. `mock_only`: no real model can be called, whoever asks.
+    `first_calls_alone`: the first call with each key and model is waited for before others go out.
 
     Raises on entering:
         SettingsInvalid: a busy port, another lab on the directory or database, data of another version.
@@ -70,6 +84,7 @@ class EmbeddedLab(LabDatabase):
         environ: Mapping[str, str],
         port: int | None,
         mock_only: bool = False,
+        first_calls_alone: bool = False,
         clock: Clock | None = None,
     ) -> None:
         super().__init__(data_dir, servers=servers, clock=clock)
@@ -78,6 +93,8 @@ class EmbeddedLab(LabDatabase):
         self._limits = read_limits(environ)
         self._port = port
         self._mock_only = mock_only
+        self._first_calls_alone = first_calls_alone
+        self._at_work = AsyncExitStack()
         self.url: str | None = None
         self.is_lost = asyncio.Event()
         """Set when another lab has taken the database over: this one must stop."""
@@ -95,22 +112,64 @@ class EmbeddedLab(LabDatabase):
         claim = await _claimed(stack, url, self._servers.amqp_url)
         database = await self._connected(stack, url)
         await self._prepare(database)
-        bus = await _bus(stack, self._servers)
-        await stack.enter_async_context(_publishing(database, bus, is_alone=self._servers.amqp_url is None))
-        await self._start_services(stack, database, bus)
-        await stack.enter_async_context(_in_background(self._keep_claim(claim)))
+        self._at_work = at_work = await stack.enter_async_context(AsyncExitStack())
+        at_work.push_async_callback(self._leave, database)
+        bus = await _bus(at_work, self._servers)
+        await at_work.enter_async_context(_publishing(database, bus, is_alone=self._servers.amqp_url is None))
+        await self._start_services(at_work, database, bus)
+        await at_work.enter_async_context(_in_background(self._keep_claim(claim)))
         if listener is not None:
-            await self._serve(stack, listener, database, bus)
+            await self._serve(at_work, listener, database, bus)
         collect_garbage_rarely()
+
+    async def come_to_rest(self) -> None:
+        """Finish what is in hand and stop all services; the database stays open. Repeats safely."""
+        await self._at_work.aclose()
+
+    async def continue_all(self) -> Continued:
+        """Go on with everything that was running when a lab on this database was stopped, except runs of real models
+        that this environment does not let through: they stay as they are."""
+        refused = dict[str, Sequence[str]]()
+        continued = 0
+        async with self.database.transaction() as session:
+            left = await left_by_labs(session, self.served_modes)
+        for experiment_id in left:
+            async with self.database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
+                row = await experiments.find(session, experiment_id)
+                experiment = Experiment.model_validate(row.document)
+                problems = problems_of(row.model_mode, experiment, self._environ, requested_real=False, is_draft=False)
+                if problems:
+                    refused[f"{experiment_id.hex[:8]} {row.name}"] = problems
+                    continue
+                await pausing.resume(session, experiment_id, self.clock.now(), cause="lab")
+                continued += 1
+        return Continued(continued, refused)
+
+    async def _leave(self, database: Database) -> None:
+        """What nobody is at work on any more is paused: it does not go on by itself when the next lab starts.
+
+        On RabbitMQ others go on with it; and what another lab has taken over is that lab's.
+        """
+        if self._servers.amqp_url is not None or self.is_lost.is_set():
+            return
+        try:
+            await pausing.pause_left_behind(database, self.clock.now())
+        except Unavailable as error:
+            # The next lab does it when it starts.
+            log.warning("lab.left_running", reason=error.message)
 
     async def _prepare(self, database: Database) -> None:
         now = self.clock.now()
         async with database.transaction() as session:
             self._operator_id = await keys.store_key(session, self.directory.local_key(), OPERATOR, now)
-            # On a bus in this process nobody else can be at work: what is leased was leased by a process that is gone.
-            if self._servers.amqp_url is None:
+        # On a bus in this process nobody else can be at work: what is leased was leased by a process that is gone, and
+        # what is running was left behind by it.
+        if self._servers.amqp_url is None:
+            async with database.transaction() as session:
+                await called_keys.forget(session, now)
                 voided = await drafts.void_leases(session, now)
-                log.info("lab.leases_voided", leases=voided)
+            left = await pausing.pause_left_behind(database, now)
+            log.info("lab.took_over", leases=voided, experiments=left)
 
     async def _start_services(self, stack: AsyncExitStack, database: Database, bus: Bus) -> None:
         orchestrator = Orchestrator(database=database, bus=bus, clock=self.clock)
@@ -121,6 +180,7 @@ class EmbeddedLab(LabDatabase):
             prompts=_PromptsHere(database),
             clock=self.clock,
             limits=self._limits,
+            settings=WorkerSettings(first_calls_alone=self._first_calls_alone),
         )
         for service in (orchestrator, worker):
             await stack.enter_async_context(_running(service))
@@ -167,8 +227,8 @@ class _PromptsHere:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def build(self, draft_id: UUID) -> Prompt:
-        return await build_prompt(self._database, draft_id)
+    async def build(self, draft_id: UUID, token_budget: int | None = None) -> Prompt:
+        return await build_prompt(self._database, draft_id, token_budget)
 
 
 def _prompt_builder(database: Database) -> httpx2.AsyncClient:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -9,15 +10,16 @@ from typing import Any, Literal
 from agent_worker.models import served_providers
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode, Persona
-from shared.contracts.providers import effective_model_mode, model_mode_problems
+from shared.contracts.providers import effective_model_mode
+from shared.contracts.real_models import model_mode_problems
 from shared.errors import InvalidInput, Problem
 from shared.experiment import (
     Experiment,
-    endpoint_problems,
+    Reading,
+    misspelt_personas,
+    models_used,
     named_personas,
-    providers_used,
-    read_values,
-    validate,
+    read,
 )
 
 Models = Literal["mock", "real"]
@@ -29,9 +31,14 @@ class ExperimentFile:
     """What a file says, before the personas that it names without defining them are looked up."""
 
     path: Path
-    values: Any
+    reading: Reading | None
+    """None: a workbook, which says itself who takes part."""
     warnings: tuple[str, ...] = ()
     """What was forgiven in it."""
+
+    @property
+    def values(self) -> Any:
+        return None if self.reading is None else self.reading.value
 
     @property
     def named(self) -> list[str]:
@@ -44,7 +51,8 @@ class ExperimentFile:
         Raises:
             InvalidInput: with everything that is wrong in it.
         """
-        return validate(self.values, str(self.path), library=library)
+        reading = self.reading or Reading(str(self.path), None)
+        return reading.experiment(library)
 
     def sketch(self) -> Experiment:
         """The experiment as far as the file says it: personas of a library are there by name only.
@@ -54,6 +62,15 @@ class ExperimentFile:
         """
         return self.experiment({name: Persona(id=name) for name in self.named})
 
+    def careful_sketch(self) -> Experiment:
+        """A sketch in which a name that is nearly one of the file's own counts as misspelt, not as one of a library.
+
+        Raises:
+            InvalidInput: with everything that is wrong, those names included.
+        """
+        misspelt = misspelt_personas(self.values)
+        return self.experiment({name: Persona(id=name) for name in self.named if name not in misspelt})
+
 
 def read_file(path: Path) -> ExperimentFile:
     """An experiment file, its table of personas included.
@@ -62,7 +79,7 @@ def read_file(path: Path) -> ExperimentFile:
         InvalidInput: the file cannot be read.
         TooLarge: nobody writes such a file by hand.
     """
-    return ExperimentFile(path, read_values(content_of(path), str(path), read_table=partial(_table, path.parent)))
+    return ExperimentFile(path, read(content_of(path), str(path), read_table=partial(_table, path.parent)))
 
 
 def _table(folder: Path, name: str) -> bytes:
@@ -82,7 +99,14 @@ def content_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise InvalidInput(f"{path} cannot be read: {error.strerror or error}.{_meant(path)}") from error
+
+
+def _meant(path: Path) -> str:
+    """The file beside it whose name is nearly the same, in words."""
+    beside = [one.name for one in path.parent.iterdir() if one.is_file()] if path.parent.is_dir() else []
+    close = [] if path.name in beside else get_close_matches(path.name, beside, n=1)
+    return f" Did you mean {path.parent / close[0]}?" if close else ""
 
 
 def has_open_seats(experiment: Experiment) -> bool:
@@ -103,18 +127,28 @@ def chosen_mode(experiment: Experiment, models: Models | None, environ: Mapping[
         InvalidInput: it would call real models and may not, with every reason.
     """
     mode: ModelMode = "mock" if models == "mock" else experiment.model_mode
-    requested_real = models == "real"
-    problems = model_mode_problems(
+    refuse(problems_of(mode, experiment, environ, requested_real=models == "real"))
+    return mode_asked_for(experiment, models)
+
+
+def problems_of(
+    mode: ModelMode,
+    experiment: Experiment,
+    environ: Mapping[str, str],
+    *,
+    requested_real: bool,
+    is_draft: bool = True,
+) -> list[str]:
+    """Why an embedded lab with this environment may not run the experiment in this mode; empty when it may."""
+    return model_mode_problems(
         mode,
-        providers_used(experiment),
+        models_used(experiment),
         environ,
+        endpoints=read_endpoints(environ, is_open=True),
         requested_real=requested_real,
+        is_draft=is_draft,
         served=served_providers(environ),
     )
-    if mode_asked_for(experiment, models) == "real":
-        problems += endpoint_problems(experiment, read_endpoints(environ, is_open=True))
-    refuse(problems)
-    return mode_asked_for(experiment, models)
 
 
 def kept_mode(
@@ -129,16 +163,7 @@ def kept_mode(
         refuse(
             ["This run was begun with real models and cannot change to the mock. Start a new run with --models mock."]
         )
-    requested_real = models == "real"
-    problems = model_mode_problems(
-        stored,
-        providers_used(experiment),
-        environ,
-        requested_real=requested_real,
-        is_draft=False,
-        served=served_providers(environ),
-    )
-    refuse(problems)
+    refuse(problems_of(stored, experiment, environ, requested_real=models == "real", is_draft=False))
     return stored
 
 

@@ -2,27 +2,58 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from time import monotonic
 from typing import Final
 from uuid import UUID
 
 from parley import run_folder
+from parley.costing import costs_line
 from parley.embedded import EmbeddedLab
 from parley.following import Ending, Follower
+from parley.key_trouble import refused_lines
 from parley.overview import Overview
 from parley.plans import Order, Plan, begun_experiment
 from parley.run_folder import Run
-from parley.screen import Screen, conversation_line, progress_line
-from shared.db import experiments
-from shared.db.following import Failed, failed_members, open_seats, others_running
-from shared.errors import InvalidInput
+from parley.screen import (
+    Screen,
+    called_lines,
+    conversation_line,
+    given_up_line,
+    missing_line,
+    progress_line,
+    spent_line,
+)
+from parley.talk_costs import talk_costs
+from shared.db import experiments, pausing
+from shared.db.call_limits import call_limit, set_most_calls
+from shared.db.following import Failed, failed_members, given_up, missing_answers, open_seats
+from shared.db.reviving import Revived, retry_failed
+from shared.db.runs import spent
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
+from shared.errors import Conflict, InvalidInput, NotFound
+from shared.experiment import Experiment
 from shared.exports import conversations, export
 from shared.stages import kind_of
 
 FINISHED: Final = 0
+_MOST_NAMED: Final = 5
 INCOMPLETE: Final = 1
-"""The run is stuck, or participants failed in it."""
+"""The run is stuck, participants failed in it, answers are missing, or replies were given up."""
+
+
+def failed_lines(failed: Sequence[Failed]) -> list[str]:
+    """Who failed, by where and why: a reason that many have in common is told once."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for member in failed:
+        found.setdefault((member.stage_id or "no stage", member.reason), []).append(member.member_path)
+    return [f"  {_shortened(paths)} on {stage}: {reason}" for (stage, reason), paths in found.items()]
+
+
+def _shortened(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    return f"{', '.join(paths[:_MOST_NAMED])}{more}"
 
 
 class ExperimentRun:
@@ -40,10 +71,15 @@ class ExperimentRun:
         self._label = label
         self._database = lab.database
         self.has_begun = plan.run is not None
+        self._run: Run | None = None
+        self._is_written = False
+        self.is_left = False
+        """Whether it has stopped before its end and can be gone on with."""
 
     @property
-    def name(self) -> str:
-        return self._plan.experiment.name
+    def experiment_id(self) -> UUID | None:
+        """The experiment, once the run has begun."""
+        return None if self._run is None else self._run.experiment_id
 
     @property
     def begun_at(self) -> datetime | None:
@@ -52,10 +88,11 @@ class ExperimentRun:
 
     async def begin(self, now: datetime) -> Run:
         """The run that is gone on with, or a new one, recorded and not started yet."""
-        return await self._resumed(self._plan.run) if self._plan.run is not None else await self._begun(now)
+        self._run = await self._resumed(self._plan.run) if self._plan.run is not None else await self._begun(now)
+        return self._run
 
-    async def to_its_end(self, run: Run, together_with: Sequence[str]) -> int:
-        """Start or go on with the run; `together_with` names the experiments of the same file."""
+    async def to_its_end(self, run: Run) -> int:
+        """Start or go on with the run."""
         began = monotonic()
         self._overview.expect(run.experiment_id, self._plan.replies, self._label)
         stages = self._plan.experiment.stages
@@ -66,13 +103,17 @@ class ExperimentRun:
             show_progress=self._overview.show,
             label=self._label,
             step_by_step=self._order.steps,
+            patience=self._order.patience,
+            waits_in_pauses=self._order.keep_serving,
             with_minutes={stage.id for stage in stages if kind_of(stage).thread == "minutes"},
         )
         if self._plan.run is not None:
             await follower.skip_what_was()
-        await self._start(run.experiment_id, together_with)
+        await self._start(run.experiment_id)
         await self._say_who_is_awaited(run.experiment_id)
         ending = await follower.until_over()
+        if ending.refused:
+            await self._stop(run.experiment_id)
         self._screen.end_progress()
         return await self._concluded(run, ending, monotonic() - began)
 
@@ -82,6 +123,7 @@ class ExperimentRun:
             experiment_id = await experiments.create(session, self._lab.operator_id, plan.experiment, now)
             if plan.model_mode != plan.experiment.model_mode:
                 await experiments.set_model_mode(session, experiment_id, plan.model_mode)
+            row = await experiments.find(session, experiment_id)
         # The record stands before anything happens, so that whatever has begun can be resumed.
         run = run_folder.begin(
             self._order.out,
@@ -93,7 +135,7 @@ class ExperimentRun:
             now=now,
         )
         self.has_begun = True
-        self._say_what(f"Running {plan.experiment.name!r} from {plan.file.path}")
+        self._say_what(f"Running {plan.experiment.name!r} from {plan.file.path}", row.seed)
         return run
 
     async def _resumed(self, run: Run) -> Run:
@@ -101,31 +143,68 @@ class ExperimentRun:
             row = await begun_experiment(session, run)
         if row.model_mode != self._plan.model_mode:
             raise InvalidInput(f"{run.folder / run_folder.RECORD} was changed: the run uses {row.model_mode} models.")
-        self._say_what(f"Going on with the run {run.folder}")
-        return run
+        self._say_what(f"Going on with the run {run.folder}", row.seed)
+        return run_folder.go_on(run)
 
-    def _say_what(self, text: str) -> None:
+    def _say_what(self, text: str, seed: int) -> None:
         mode = self._plan.model_mode
         says_other = mode != self._plan.experiment.model_mode and self._plan.file.values is not None
         models = f"{mode} models" + (f" (the file says {self._plan.experiment.model_mode})" if says_other else "")
-        self._screen.notice(f"{text}, with {models}, pace {self._plan.experiment.pace}.", style="bold")
+        self._screen.notice(f"{text}, with {models}, pace {self._plan.experiment.pace}, seed {seed}.", style="bold")
+        for line in talk_costs(self._plan.experiment):
+            self._screen.notice(line, style="dim")
         told = [stage.id for stage in self._plan.experiment.stages if kind_of(stage).tells_itself]
         if told and not self._order.steps:
             self._screen.notice(f"Of {', '.join(told)} only the outcome is shown; --steps shows all.", style="dim")
 
-    async def _start(self, experiment_id: UUID, together_with: Sequence[str]) -> None:
-        async with self._database.transaction() as session:
+    async def _start(self, experiment_id: UUID) -> None:
+        now = self._lab.clock.now()
+        async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
             row = await experiments.find(session, experiment_id)
+            if row.status != "ended" or self._order.retry_failed:
+                await self._limit_calls(session, experiment_id)
+            if self._plan.model_mode == "real" and row.status == "draft":
+                experiment = Experiment.model_validate(row.document)
+                self._screen.notice(costs_line(experiment, self._order.max_calls))
             if row.status == "draft":
-                await experiments.start(session, experiment_id, self._lab.clock.now())
-            running = await others_running(session, experiment_id, self._lab.served_modes)
-        others = [name for name in running if name not in together_with]
-        if others and self.name == together_with[0]:
-            self._screen.notice(
-                f"Unfinished experiments in this lab go on as well: {', '.join(map(repr, others[:5]))}"
-                + (f" and {len(others) - 5} more." if len(others) > 5 else "."),
-                style="yellow",
+                await experiments.start(session, experiment_id, now)
+            elif self._order.retry_failed:
+                self._say_who_is_revived(await retry_failed(session, experiment_id, now, cause="command line"))
+            if row.status == "paused":
+                await pausing.resume(session, experiment_id, now, cause="command line")
+
+    async def write_what_there_is(self) -> None:
+        """Write the data of a run that is left before its end."""
+        if self._run is None or self._is_written:
+            return
+        with suppress(NotFound):
+            await export(self._database, self._run.experiment_id, self._run.folder, self._lab.clock.now())
+            self._screen.notice(f"The data that there are are in {self._run.folder}{os.sep}", style="bold")
+
+    async def _stop(self, experiment_id: UUID) -> None:
+        """Nothing more is asked in the run, with other keys neither, until somebody goes on with it."""
+        async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
+            with suppress(Conflict):
+                now = self._lab.clock.now()
+                await pausing.pause(session, experiment_id, now, reason="key_refused", cause="command line")
+
+    async def _limit_calls(self, session: Session, experiment_id: UUID) -> None:
+        """Raises:
+        InvalidInput: it has made as many calls as it may, and is not to make more.
+        """
+        limit, most = await call_limit(session, experiment_id), self._order.max_calls
+        if limit is not None and limit.taken >= (most or limit.most):
+            raise InvalidInput(
+                f"The run has made {limit.taken} calls of models already. Name more than that with --max-calls."
             )
+        if most is not None:
+            await set_most_calls(session, experiment_id, most)
+
+    def _say_who_is_revived(self, revived: Revived) -> None:
+        members = "1 member" if revived.members == 1 else f"{revived.members} members"
+        verb = "goes on where it was" if revived.members == 1 else "go on where they were"
+        told = f"{members} who had failed {verb}." if revived.members else "Nobody had failed."
+        self._screen.notice(f"{self._label}: {told}" if self._label else told)
 
     async def _say_who_is_awaited(self, experiment_id: UUID) -> None:
         async with self._database.transaction() as session:
@@ -138,34 +217,60 @@ class ExperimentRun:
             )
 
     async def _concluded(self, run: Run, ending: Ending, seconds: float) -> int:
+        if ending.progress is None:
+            self._screen.problem("The experiment was deleted while it ran. Nothing of it is kept.")
+            return INCOMPLETE
         written = await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
-        async with self._database.transaction() as session:
+        async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
             failed = await failed_members(session, run.experiment_id)
+            missing = await missing_answers(session, run.experiment_id)
+            silent = await given_up(session, run.experiment_id)
+            calls, cost = await spent(session, run.experiment_id)
             talks = [row async for row in conversations(session, run.experiment_id)]
+        self.is_left = ending.can_go_on
         self._say_how_it_ended(ending, failed, seconds)
+        self._screen.notice(f"Called: {spent_line(self._plan.model_mode, calls, cost)}.")
+        if missing:
+            self._screen.problem(missing_line(missing))
+        if silent:
+            self._screen.problem(given_up_line(silent))
         for talk in talks:
             self._screen.notice(conversation_line(talk))
         for report in written.reports:
             self._screen.notice("\n".join(report.lines))
+        for line in called_lines(written.manifest["models_called"]):
+            self._screen.notice(line)
         self._screen.notice(f"The data are in {run.folder}{os.sep}", style="bold")
-        if ending.stuck:
+        if ending.stuck or self.is_left:
             return INCOMPLETE
+        self._is_written = True
         run_folder.finish(run)
-        return INCOMPLETE if failed else FINISHED
+        return INCOMPLETE if failed or missing or silent else FINISHED
 
     def _say_how_it_ended(self, ending: Ending, failed: Sequence[Failed], seconds: float) -> None:
+        assert ending.progress is not None
         line = progress_line(ending.progress)
         self._screen.notice(f"{self._label}: {line}" if self._label else line)
+        if ending.is_paused:
+            self._screen.problem("The run was paused: nothing more happens in it until it is resumed.")
         if ending.stuck:
             self._screen.problem("The run is stuck: nothing more will happen in it.")
         for stuck in ending.stuck:
             self._screen.problem(f"  {stuck.member_path} on {stuck.stage_id or 'no stage'}: {stuck.reason}")
+        for waiting in ending.refused:
+            for told in refused_lines(waiting):
+                self._screen.problem(told)
+        if ending.spent is not None:
+            self._screen.problem(
+                f"The run is paused: it has made {ending.spent.taken} calls of models, as many as it may. "
+                "Go on with --resume and a higher --max-calls."
+            )
         if failed:
             cohorts = list(dict.fromkeys(member.cohort for member in failed))
             self._screen.problem(f"{len(failed)} of the members failed, in {', '.join(cohorts)}:")
-        for member in failed:
-            self._screen.problem(f"  {member.member_path} on {member.stage_id or 'no stage'}: {member.reason}")
-        if failed and not ending.stuck:
-            self._screen.notice("They are not asked again, nor by --resume: mend the reason, then start a new run.")
-        if not ending.stuck and not failed:
+        for told in failed_lines(failed):
+            self._screen.problem(told)
+        if failed and not ending.stuck and not self.is_left:
+            self._screen.notice("Mend the reason, then have them asked again with --resume --retry-failed.")
+        if not ending.stuck and not self.is_left and not failed:
             self._screen.notice(f"Finished in {seconds:.1f} s.", style="bold green")

@@ -3,14 +3,20 @@
 import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from time import monotonic
 from typing import Final
 from uuid import UUID
 
 import orjson
 
+from parley.folding import Line, cohorts_text, folded
+from parley.openings import Openings
 from parley.screen import Screen
 from parley.telling import Teller
+from shared.clock import Clock, SystemClock
+from shared.db.call_limits import CallLimit, call_limit
+from shared.db.called_keys import Waiting, waiting_for_keys
 from shared.db.experiments import Progress, progress
 from shared.db.following import (
     CohortProgress,
@@ -24,7 +30,7 @@ from shared.db.following import (
 from shared.db.session import Database, Row
 from shared.db.streams import cohorts_of, last_of
 from shared.db.watch import Stuck, find_stuck
-from shared.errors import Unavailable
+from shared.errors import NotFound, Unavailable
 
 LOOK_SECONDS: Final = 0.25
 """How often new events are looked for."""
@@ -36,6 +42,8 @@ MOST_OF_THE_TIME: Final = 10
 LONGEST_REST_SECONDS: Final = 2.0
 """A look takes long in a busy lab, too, where it costs little."""
 STUCK_LOOK_SECONDS: Final = 1.0
+PATIENCE: Final = timedelta(minutes=5)
+"""How long a run waits for a key that is refused."""
 STUCK_LOOKS: Final = 3
 """A run in which nothing happens is stuck when that many looks in a row, so far apart, find the same."""
 
@@ -47,10 +55,22 @@ ShowProgress = Callable[[UUID, Progress, Sequence[CohortProgress]], None]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How following ended: the run has ended, or these members will never get any further."""
+    """How following ended: the run has ended, these members will never get any further, or it has stopped.
 
-    progress: Progress
+    `is_paused`: somebody has paused it. `progress` None: it was deleted.
+    """
+
+    progress: Progress | None
     stuck: Sequence[Stuck] = ()
+    refused: Sequence[Waiting] = ()
+    spent: CallLimit | None = None
+    """The limit of calls that the run has used up."""
+    is_paused: bool = False
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the run has stopped before its end, and can be gone on with."""
+        return bool(self.refused) or self.spent is not None or self.is_paused
 
 
 class Follower:
@@ -66,11 +86,16 @@ class Follower:
         label: str = "",
         step_by_step: bool = False,
         with_minutes: Container[str] = (),
+        patience: timedelta = PATIENCE,
+        waits_in_pauses: bool = False,
+        clock: Clock | None = None,
         monotonic: Callable[[], float] = monotonic,
     ) -> None:
         """step_by_step: of stages that tell what happens, every step is shown, not only what they came to.
 
         with_minutes: the stages where what is answered is said in a thread as well, and so is not told twice.
+        waits_in_pauses: whether a run that somebody has paused is followed on until it is resumed.
+        patience: how long a key may be paused; one whose very first call was refused is not waited for.
         """
         self._database = database
         self._experiment_id = experiment_id
@@ -79,9 +104,17 @@ class Follower:
         self._label = f"{label} " if label else ""
         self._teller = Teller(step_by_step=step_by_step)
         self._held: dict[tuple[UUID, str], Sequence[str]] = {}
+        self._openings = Openings()
+        self._participants: dict[UUID, int] = {}
+        self._lines: list[Line] = []
         self._with_minutes = with_minutes
         self._seen: dict[UUID, int] = {}
+        self._patience = patience
+        self._waits_in_pauses = waits_in_pauses
+        self._says_pause = True
+        self._clock = clock or SystemClock()
         self._alerts_seen: set[UUID] = set()
+        self._alerts_over: set[UUID] = set()
         self._cohort_ids: list[UUID] = []
         self._progress: Progress | None = None
         self._cohorts: Sequence[CohortProgress] = ()
@@ -98,6 +131,7 @@ class Follower:
             self._seen = await last_of(session, await cohorts_of(session, self._experiment_id))
             for opened in await opened_stages(session, [*self._seen]):
                 self._teller.new_lines(opened)
+                self._openings.skip((opened.cohort_id, opened.stage.id))
             self._alerts_seen = {alert.id for alert in await alerts_of(session, self._experiment_id)}
 
     async def until_over(self) -> Ending:
@@ -109,6 +143,8 @@ class Follower:
                 if ending is not None:
                     return ending
                 await self._rest(MOST_OF_THE_TIME * (self._monotonic() - began))
+            except NotFound:
+                return Ending(None)
             except Unavailable as error:
                 self._screen.problem(error.message)
                 await asyncio.sleep(PLAIN_PROGRESS_SECONDS)
@@ -133,7 +169,37 @@ class Follower:
         if now.status == "ended":
             return Ending(now)
         self._show_progress(now)
+        if now.status == "paused" and (spent := await self._spent_limit()) is not None:
+            return Ending(now, spent=spent)
+        if now.status == "paused":
+            return self._in_pause(now)
+        self._says_pause = True
+        refused = await self._refused_keys()
+        if refused:
+            return Ending(now, refused=refused)
         return Ending(now, self._stuck) if await self._is_stuck(has_news) else None
+
+    async def _spent_limit(self) -> CallLimit | None:
+        async with self._database.transaction() as session:
+            limit = await call_limit(session, self._experiment_id)
+        return limit if limit is not None and limit.is_reached else None
+
+    def _in_pause(self, now: Progress) -> Ending | None:
+        if not self._waits_in_pauses:
+            return Ending(now, is_paused=True)
+        if self._says_pause:
+            self._says_pause = False
+            self._screen.notice(f"{self._label}The experiment is paused.", style="bold yellow")
+        return None
+
+    async def _refused_keys(self) -> Sequence[Waiting]:
+        """The keys that are not waited for any longer."""
+        async with self._database.transaction() as session:
+            waiting = await waiting_for_keys(session, self._experiment_id)
+        latest = self._clock.now() - self._patience
+        return [
+            one for one in waiting if not one.gate.is_tried or (one.gate.paused_at and one.gate.paused_at <= latest)
+        ]
 
     async def _current_progress(self) -> Progress:
         """Counting takes a while in large runs, so it is not done at every look."""
@@ -160,6 +226,8 @@ class Follower:
             for event in events:
                 self._show(event)
                 self._seen[event.cohort_id] = event.stream_seq
+            self._show_lines()
+        self._show_lines()
         return bool(unseen)
 
     def _unseen(self, last: Mapping[UUID, int]) -> dict[UUID, tuple[int, int]]:
@@ -170,6 +238,7 @@ class Follower:
     def _take_note(self, opened: OpenedStage) -> None:
         """Tell what is new on a stage; of one that has just been opened, when its opening is told."""
         where = (opened.cohort_id, opened.stage.id)
+        self._participants[opened.cohort_id] = sum(one.kind == "participant" for one in opened.view.members)
         is_known = self._teller.tells(*where)
         lines = [f"{opened.stage.id}: {line}" for line in self._teller.new_lines(opened)]
         if is_known:
@@ -179,19 +248,30 @@ class Follower:
 
     def _tell(self, cohort_path: str, lines: Sequence[str]) -> None:
         for line in lines:
-            self._screen.happened(self._label + cohort_path, line)
+            self._lines.append(Line(cohort_path, line))
+
+    def _show_lines(self) -> None:
+        for cohorts, line in folded(self._lines):
+            place = self._label + cohorts_text(cohorts)
+            if line.author is None:
+                self._screen.happened(place, line.text)
+            else:
+                self._screen.said(place, line.stage_id, line.author, line.text)
+        self._lines.clear()
 
     def _show(self, event: Row) -> None:
         event_type, subject, payload = event.type, event.subject, orjson.loads(event.payload or "{}")
-        cohort = self._label + subject.split("/", 1)[0]
+        cohort = subject.split("/", 1)[0]
+        participants = self._participants.get(event.cohort_id, 0)
         match event_type:
             case "message.created" if payload["author"] is None:
-                self._screen.happened(cohort, f"{payload['stage_id']}  {payload['text']}")
+                self._tell(cohort, [f"{payload['stage_id']}  {payload['text']}"])
             case "message.created":
                 author = payload["author"]["profile"].get("name") or _LAB
-                self._screen.said(cohort, payload["stage_id"], author, payload["text"])
+                self._lines.append(Line(cohort, payload["text"], payload["stage_id"], author))
             case "stage.unlocked" if (where := (event.cohort_id, payload["stage_id"])) in self._held:
-                self._tell(subject.split("/", 1)[0], self._held.pop(where))
+                self._openings.skip(where)
+                self._tell(cohort, self._held.pop(where))
             case "ask.answered" if payload["stage_id"] in self._with_minutes:
                 pass
             case "ask.answered" if self._teller.tells(event.cohort_id, payload["stage_id"]):
@@ -199,16 +279,20 @@ class Follower:
             case "cohort.ended" if self._teller.tells_outcome(event.cohort_id):
                 pass
             case "ask.answered":
-                self._screen.happened(cohort, f"{subject} has answered {payload['key']}")
+                self._tell(cohort, [f"{subject} has answered {payload['key']}"])
             case "stage.unlocked":
-                self._screen.happened(cohort, f"{payload['stage_id']} is open")
+                line = self._openings.opened((event.cohort_id, payload["stage_id"]), participants=participants)
+                self._tell(cohort, [line] if line else [])
+            case "member.moved" if (stage_id := payload["to_stage_id"]) is not None:
+                line = self._openings.arrived((event.cohort_id, stage_id), subject, participants=participants)
+                self._tell(cohort, [line] if line else [])
             case "member.joined":
-                self._screen.happened(cohort, f"{subject} has joined")
+                self._tell(cohort, [f"{subject} has joined"])
             case "member.left" | "member.removed" | "member.failed":
                 word = event_type.removeprefix("member.")
-                self._screen.happened(cohort, f"{subject} {word}: {payload.get('reason', '')}")
+                self._tell(cohort, [f"{subject} {word}: {payload.get('reason', '')}"])
             case "cohort.ended":
-                self._screen.happened(cohort, "has ended")
+                self._tell(cohort, ["has ended"])
             case _:
                 pass
 
@@ -219,6 +303,9 @@ class Follower:
             if alert.id not in self._alerts_seen:
                 self._alerts_seen.add(alert.id)
                 self._screen.alert(self._label + (alert.cohort_path or _LAB), alert.text)
+            elif alert.is_over and alert.id not in self._alerts_over:
+                self._alerts_over.add(alert.id)
+                self._screen.happened(self._label + (alert.cohort_path or _LAB), f"is over: {alert.text}")
 
     def _show_progress(self, now: Progress) -> None:
         every = PROGRESS_SECONDS if self._screen.is_terminal else PLAIN_PROGRESS_SECONDS

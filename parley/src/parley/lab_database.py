@@ -9,7 +9,8 @@ from uuid import UUID
 
 from parley.directory import DataDirectory
 from shared.clock import Clock, SystemClock
-from shared.db import embedded, keys, migrate
+from shared.db import drafts, embedded, keys, migrate, pausing
+from shared.db.lab import is_running
 from shared.db.session import Database, connect
 from shared.errors import SettingsInvalid, Unavailable
 from shared.settings import ServerSettings
@@ -99,3 +100,29 @@ class LabDatabase:
         self._database = database = connect(url, pool_size=_POOL_SIZE)
         stack.push_async_callback(database.close)
         return database
+
+
+class LabAtHand(LabDatabase):
+    """The database of a lab whether it runs or not: of one that runs, that of its own server.
+
+    `is_running` says which. What a lab that does not run left in motion is paused, so that it is as it will be found.
+    """
+
+    def __init__(self, data_dir: Path, *, servers: ServerSettings, clock: Clock | None = None) -> None:
+        super().__init__(data_dir, servers=servers, clock=clock)
+        self.is_running = False
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        if self._servers.database_url is None and self.directory.is_held():
+            database = await self._connected(stack, embedded.url_of(self.directory.postgres))
+            async with database.transaction() as session:
+                self._operator_id = await keys.experimenter_named(session, OPERATOR, self.clock.now())
+        else:
+            await super()._start(stack)
+        async with self.database.transaction() as session:
+            self.is_running = await is_running(session)
+        if not self.is_running:
+            now = self.clock.now()
+            async with self.database.transaction() as session:
+                await drafts.void_leases(session, now)
+            await pausing.pause_left_behind(self.database, now)

@@ -27,8 +27,19 @@ _LONGEST_TEXT: Final = 60
 
 
 def look_up(data_dir: Path, ids: Iterable[str]) -> dict[str, Persona]:
-    """Those of the named personas that the library has, by id."""
-    return _in_library(data_dir, lambda session, owner_id: personas.find_some(session, owner_id, ids))
+    """Those of the named personas that the library has, by id.
+
+    Raises:
+        InvalidInput: there is no lab in this directory, and none is named by the environment.
+    """
+    wanted = sorted(ids)
+    if read_settings(ServerSettings).database_url is None and not data_dir.is_dir():
+        names = ", ".join(wanted)
+        raise InvalidInput(
+            f"There is no lab in {data_dir}, so no library that could have: {names}. Name the directory of a lab with "
+            f"--data-dir, or put the personas there first: parley personas import FILE --data-dir {data_dir}"
+        )
+    return _in_library(data_dir, lambda session, owner_id: personas.find_some(session, owner_id, wanted))
 
 
 def lines(data_dir: Path) -> list[str]:

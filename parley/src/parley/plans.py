@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 
 from parley import run_folder
 from parley.experiment_file import ExperimentFile, Models, chosen_mode, kept_mode, mode_asked_for, read_file
+from parley.following import PATIENCE
 from parley.lab_database import LabDatabase
 from parley.run_folder import Run
 from parley.workbook_file import is_workbook, read_workbook
@@ -14,7 +16,7 @@ from shared.contracts.experiment import ModelMode
 from shared.db import experiments, personas
 from shared.db.session import Row, Session
 from shared.errors import InvalidInput, NotFound
-from shared.experiment import Experiment
+from shared.experiment import Experiment, document_hash
 from shared.importers.workbook import Draws, compile_designs, estimates
 
 
@@ -28,13 +30,21 @@ class Order:
     data_dir: Path
     port: int | None
     resume: bool = False
+    retry_failed: bool = False
+    """Whether what failed for good in the run that is gone on with is tried again."""
     keep_serving: bool = False
+    continue_all: bool = False
+    """Whether everything goes on that was running when a lab here was stopped."""
     people: tuple[str, ...] = ()
     """Seats of a workbook that people take."""
     sessions: int | None = None
     """How many sessions of a workbook are run; None: all."""
     draws: Draws = "reference"
     """How a workbook's draws are made."""
+    max_calls: int | None = None
+    """How many calls of models each experiment may make in all; None: as the file says."""
+    patience: timedelta = PATIENCE
+    """How long a run waits for a key that is refused."""
     steps: bool = False
     """Whether every step is shown of stages that tell what happens in them, such as the rounds of games."""
 
@@ -65,7 +75,7 @@ def plans_of(order: Order, path: Path) -> list[Plan]:
     run_folder.require_writable(order.out)
     if order.resume:
         hashes = {plan.experiment.name: plan.file_hash for plan in plans}
-        runs = run_folder.latest_unfinished(order.out, hashes, path)
+        runs = run_folder.latest_unfinished(order.out, hashes, path, or_finished=order.retry_failed)
         plans = [_going_on(plan, runs.get(plan.experiment.name)) for plan in plans]
     return [plan if plan.file.named else _let_through(order, plan) for plan in plans]
 
@@ -81,7 +91,7 @@ def _plans(order: Order, path: Path) -> list[Plan]:
 
 
 def _plans_of_workbook(order: Order, path: Path) -> list[Plan]:
-    workbook = read_workbook(path)
+    workbook = read_workbook(path, order.draws)
     file = ExperimentFile(path, None, tuple(map(str, workbook.warnings)))
     return [
         _plan(
@@ -92,7 +102,7 @@ def _plans_of_workbook(order: Order, path: Path) -> list[Plan]:
 
 
 def _plan(order: Order, file: ExperimentFile, sketch: Experiment, replies: Mapping[str, int]) -> Plan:
-    file_hash = experiments.document_hash(sketch)
+    file_hash = document_hash(sketch)
     return Plan(file, sketch, file_hash, mode_asked_for(sketch, order.models), None, replies)
 
 
@@ -143,6 +153,7 @@ async def begun_experiment(session: Session, run: Run) -> Row:
         return await experiments.find(session, run.experiment_id)
     except NotFound as error:
         raise InvalidInput(
-            f"The run {run.folder} was begun in another lab: its experiment is not in this one's database. "
-            "Name the data directory (--data-dir) or PARLEY_DATABASE_URL with which it was begun."
+            f"The run {run.folder} was begun in another lab, or deleted: its experiment is not in this database. "
+            "Name the data directory (--data-dir) or PARLEY_DATABASE_URL with which it was begun; if it was deleted, "
+            "delete that folder, too."
         ) from error

@@ -1,6 +1,8 @@
 """`parley prompt`: what a persona of a file would be shown, without a lab."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
@@ -9,13 +11,25 @@ from parley.library import look_up
 from prompt_builder.examples import example_context
 from prompt_builder.previews import as_asked
 from prompt_builder.rendering import render
+from shared import seeds
 from shared.contracts.prompts import Prompt
+from shared.errors import NotFound
 
 _NO_EXPERIMENT = UUID(int=0)
 """Ids are in no prompt; paths, which decide what is drawn, are those of the experiment."""
 
 
-def shown(file: Path, *, persona_id: str, stage_id: str, treatment_id: str | None, data_dir: Path) -> str:
+@dataclass(frozen=True, slots=True)
+class ShownPrompt:
+    """A prompt in words; `drawn_seed` is the seed that was drawn for it, None when it was given one."""
+
+    text: str
+    drawn_seed: int | None
+
+
+def shown(
+    file: Path, *, persona_id: str, stage_id: str, treatment_id: str | None, seed: int | None, data_dir: Path
+) -> ShownPrompt:
     """The messages and the schema of the reply, as text; the library of `data_dir` is looked at if the file needs it.
 
     Raises:
@@ -26,13 +40,36 @@ def shown(file: Path, *, persona_id: str, stage_id: str, treatment_id: str | Non
     experiment = experiment_file.sketch()
     if experiment_file.named:
         experiment = experiment_file.experiment(look_up(data_dir, experiment_file.named))
-    context = example_context(
-        experiment, _NO_EXPERIMENT, persona_id=persona_id, stage_id=stage_id, treatment_id=treatment_id
-    )
-    return _as_text(render(as_asked(context)))
+    given = experiment.seed if seed is None else seed
+    used = seeds.fresh() if given is None else given
+
+    def prompt_of(stage: str) -> Prompt:
+        context = example_context(
+            experiment, _NO_EXPERIMENT, seed=used, persona_id=persona_id, stage_id=stage, treatment_id=treatment_id
+        )
+        return render(as_asked(context))
+
+    try:
+        prompt = prompt_of(stage_id)
+    except NotFound as error:
+        others = [stage.id for stage in experiment.stages if _is_asked(prompt_of, stage.id)]
+        if not others or stage_id not in [stage.id for stage in experiment.stages]:
+            raise
+        raise NotFound(f"{error.message} {persona_id!r} is asked on: {', '.join(others)}.") from error
+    return ShownPrompt(_as_text(prompt), used if given is None else None)
+
+
+def _is_asked(prompt_of: Callable[[str], Prompt], stage_id: str) -> bool:
+    try:
+        prompt_of(stage_id)
+    except NotFound:
+        return False
+    return True
 
 
 def _as_text(prompt: Prompt) -> str:
     parts = [f"=== {message.role} ===\n\n{message.content}\n" for message in prompt.messages]
+    if prompt.is_text:
+        return "\n".join(parts)
     schema = json.dumps(prompt.reply_schema, ensure_ascii=False, indent=2)
     return "\n".join([*parts, f"=== schema of the reply ({prompt.reply_name}) ===\n\n{schema}"])

@@ -15,6 +15,7 @@ from shared.errors import InvalidInput
 
 RECORD = "run.json"
 FINISHED = "finished"
+DISCARDED = "discarded"
 UNFINISHED = "unfinished"
 
 
@@ -56,16 +57,37 @@ def begin(
     out: Path, name: str, *, experiment_id: UUID, file_hash: str, file: Path, model_mode: str, now: datetime
 ) -> Run:
     """Make the folder of a new run and record it there; an existing folder is never used."""
-    folder = out / slug(name) / f"{now:%Y%m%dT%H%M%SZ}-{experiment_id.hex[:8]}"
+    folder = place(out, name, experiment_id, now)
     folder.mkdir(parents=True)
     run = Run(folder, experiment_id, file_hash, str(file), model_mode, now.isoformat())
     write(run)
     return run
 
 
-def finish(run: Run) -> None:
+def go_on(run: Run) -> Run:
+    """Record that something is left to do after all."""
+    left = replace(run, status=UNFINISHED)
+    write(left)
+    return left
+
+
+def finish(run: Run, *, status: str = FINISHED) -> None:
     """Record that nothing of this run is left to do."""
-    write(replace(run, status=FINISHED))
+    write(replace(run, status=status))
+
+
+def find(out: Path, experiment_id: UUID) -> Run | None:
+    """The run of this experiment that is recorded below `out`."""
+    for record in out.glob(f"*/*-{experiment_id.hex[:8]}/{RECORD}"):
+        run = _read(record)
+        if run is not None and run.experiment_id == experiment_id:
+            return run
+    return None
+
+
+def place(out: Path, name: str, experiment_id: UUID, started_at: datetime) -> Path:
+    """Where the data of an experiment go that was not run from here."""
+    return out / slug(name) / f"{started_at:%Y%m%dT%H%M%SZ}-{experiment_id.hex[:8]}"
 
 
 def write(run: Run) -> None:
@@ -83,28 +105,31 @@ def write(run: Run) -> None:
     os.replace(partial, run.folder / RECORD)
 
 
-def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path) -> dict[str, Run]:
+def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path, *, or_finished: bool = False) -> dict[str, Run]:
     """The runs that `--resume` goes on with, by the names of their experiments: the newest that was left, and those
     that were begun together with it, which may be finished or may never have got as far as their record.
 
     wanted: the hashes of what the file says, by the names of its experiments.
+    or_finished: runs that have ended count as well.
 
     Raises:
         InvalidInput: none was left, or the newest one was made from something else than the file says now.
     """
     folders = sorted({out / slug(name) for name in wanted})
     runs = [run for folder in folders for run in _runs(folder)]
-    newest = max((run for run in runs if run.status != FINISHED), key=lambda run: run.started_at, default=None)
+    kind = "run" if or_finished else "unfinished run"
+    candidates = [run for run in runs if run.status == UNFINISHED or (or_finished and run.status == FINISHED)]
+    newest = max(candidates, key=lambda run: run.started_at, default=None)
     if newest is None:
         where = " or ".join(map(str, folders[:3]))
         raise InvalidInput(
-            f"There is nothing to resume: no unfinished run of {file} is in {where}. "
-            "Where somebody failed, only a new run, without --resume, asks again."
+            f"There is nothing to resume: no {kind} of {file} is in {where}."
+            + ("" if or_finished else " Where somebody failed, --resume --retry-failed asks again.")
         )
     together = {run.file_hash: run for run in runs if run.started_at == newest.started_at}
     if newest.file_hash not in wanted.values():
         raise InvalidInput(
-            f"The latest unfinished run, {newest.folder}, was begun with another file or another version of it: "
+            f"The latest {kind}, {newest.folder}, was begun with another file or another version of it: "
             f"{newest.file} said something else than {file} says now. Restore that file to resume the run, "
             "or start a new run without --resume."
         )

@@ -19,11 +19,16 @@ from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
 from parley.overview import Overview
 from parley.plans import Order, Plan, plans_of, with_library
-from parley.screen import Screen
+from parley.screen import Screen, run_line
+from shared.contracts.real_models import insists_on_mock, keyless_addresses
+from shared.db.runs import known_runs
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS
 from shared.errors import Unavailable
+from shared.experiment import models_used
 from shared.settings import ServerSettings, read_settings
 
 DEFAULT_PORT: Final = 8000
+_MOST_LISTED: Final = 5
 
 ResultT = TypeVar("ResultT")
 
@@ -47,8 +52,8 @@ def _port(order: Order, plans: Sequence[Plan]) -> int | None:
 
 
 def _mock_only(order: Order, plans: Sequence[Plan]) -> bool:
-    """What was left unfinished in the data directory goes on too: without a word for real models, none is called."""
-    if order.models == "mock":
+    """Without a word for real models none can be called, whoever asks, over REST too."""
+    if order.models == "mock" or insists_on_mock(os.environ):
         return True
     return not order.keep_serving and bool(plans) and all(plan.model_mode == "mock" for plan in plans)
 
@@ -60,6 +65,7 @@ async def _execute(order: Order, plans: Sequence[Plan], servers: ServerSettings)
         environ=os.environ,
         port=_port(order, plans),
         mock_only=_mock_only(order, plans),
+        first_calls_alone=bool(plans),
     )
     lab.directory.make()
     with Screen() as screen, logging_to(lab.directory.log, errors_to(screen, lab.directory.log)):
@@ -87,9 +93,16 @@ def errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
 
 async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen, interrupts: Interrupts) -> int:
     _say_where(lab, screen)
-    code = FINISHED
+    if order.continue_all:
+        continued = await lab.continue_all()
+        runs_word = "run" if continued.runs == 1 else "runs"
+        screen.notice(f"Going on with {continued.runs} unfinished {runs_word}.", style="bold")
+        for name, problems in continued.refused.items():
+            screen.problem(f"{name} stays as it is: {' '.join(problems)}")
+    await _say_what_is_unfinished(order, plans, lab, screen)
+    code, runs = FINISHED, list[ExperimentRun]()
     if plans:
-        for warning in plans[0].file.warnings:
+        for warning in [*plans[0].file.warnings, *_keyless(plans)]:
             screen.notice(f"Warning: {warning}", style="yellow")
         overview = Overview(screen)
         runs = [
@@ -100,16 +113,26 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
             code = await interrupts.unless(lambda: while_ours(lab, _all_to_their_end(runs, lab.clock.now())))
         except Interrupted as interrupted:
             screen.end_progress()
+            await _leave(runs, lab)
             if any(one.has_begun for one in runs):
                 _say_how_to_go_on(order, plans[0], screen)
             return interrupted.exit_code
+        if any(one.is_left for one in runs):
+            _say_how_to_go_on(order, plans[0], screen)
     if order.keep_serving:
         screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
         try:
             await interrupts.unless(lambda: while_ours(lab, asyncio.Event().wait()))
         except Interrupted:
+            await _leave(runs, lab)
             return code
     return code
+
+
+def _keyless(plans: Sequence[Plan]) -> list[str]:
+    """What to say of addresses that are called without a key, once for all runs."""
+    uses = [use for plan in plans if plan.model_mode == "real" for use in models_used(plan.experiment)]
+    return keyless_addresses(uses, os.environ)
 
 
 async def _all_to_their_end(runs: Sequence[ExperimentRun], now: datetime) -> int:
@@ -117,8 +140,35 @@ async def _all_to_their_end(runs: Sequence[ExperimentRun], now: datetime) -> int
     # All are recorded before any is started, so that all can be resumed; their time says that they belong together.
     begun_at = next((one.begun_at for one in runs if one.begun_at), None)
     begun = [(one, await one.begin(begun_at or now)) for one in runs]
-    names = [one.name for one in runs]
-    return max(await asyncio.gather(*(one.to_its_end(run, names) for one, run in begun)))
+    return max(await asyncio.gather(*(one.to_its_end(run) for one, run in begun)))
+
+
+async def _leave(runs: Sequence[ExperimentRun], lab: EmbeddedLab) -> None:
+    """Finish what is in hand, so that it is among the data, and write them."""
+    await lab.come_to_rest()
+    for one in runs:
+        await one.write_what_there_is()
+
+
+async def _say_what_is_unfinished(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen) -> None:
+    """List what does not go on by itself, with what it has cost; what is resumed now is not among it."""
+    resumed = {plan.run.experiment_id for plan in plans if plan.run is not None}
+    async with lab.database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
+        found = await known_runs(session, with_ended=False)
+    paused = [one for one in found if one.status == "paused" and one.id not in resumed]
+    if not paused:
+        return
+    screen.notice("Unfinished in this lab, and not gone on with:", style="yellow")
+    for one in paused[:_MOST_LISTED]:
+        screen.notice(f"  {run_line(one, is_running=True)}")
+    if len(paused) > _MOST_LISTED:
+        screen.notice(f"  and {len(paused) - _MOST_LISTED} more: parley runs")
+    where = "" if str(order.data_dir) == ".parley" else f" --data-dir {shlex.quote(str(order.data_dir))}"
+    screen.notice(
+        f"Go on with one by parley run FILE --resume, with all by parley up --continue-all{where}; end one with its "
+        f"data by parley end ID{where}, delete one by parley discard ID{where}.",
+        style="dim",
+    )
 
 
 async def while_ours(lab: EmbeddedLab, work: Coroutine[Any, Any, ResultT]) -> ResultT:

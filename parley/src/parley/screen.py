@@ -1,6 +1,7 @@
 """What a person at the terminal sees of a run: lines as they come and, on a real terminal, one line that moves."""
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -10,7 +11,9 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from parley.safe_text import one_line
+from shared.contracts.addresses import is_local
 from shared.db.experiments import Progress
+from shared.db.runs import KnownRun
 
 COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_red", "bright_green", "bright_magenta")
 _STATUS_WORDS: Final = {"in_progress": "in progress", "expected": "not joined yet"}
@@ -126,6 +129,64 @@ def conversation_line(conversation: Mapping[str, Any]) -> str:
             "no message of a model" if ratio is None else f"{ratio:g} {'call' if ratio == 1 else 'calls'} per message",
         )
     )
+
+
+def missing_line(missing: Mapping[str, int]) -> str:
+    """`3 answers are missing, because no usable reply came: before.reason (2 members), after.drop (1 member)`."""
+    where = ", ".join(f"{question} ({_count(members, 'member')})" for question, members in missing.items())
+    total = sum(missing.values())
+    return f"{_count(total, 'answer')} {'is' if total == 1 else 'are'} missing, because no usable reply came: {where}"
+
+
+def given_up_line(given_up: Mapping[str, int]) -> str:
+    """`3 replies of models were given up after all attempts: game (2), talk (1).`, and where to look."""
+    where = ", ".join(f"{stage} ({replies})" for stage, replies in given_up.items())
+    total = sum(given_up.values())
+    said = f"{total} {'reply of a model was' if total == 1 else 'replies of models were'} given up after all attempts"
+    return f"{said}: {where}. What the models wrote stands in model_calls.csv."
+
+
+def called_lines(called: Sequence[Mapping[str, Any]]) -> list[str]:
+    """`Models: gpt-4.1-mini at https://api.openai.com (46 calls)`, and a line more where that is nobody's service."""
+    real = [row for row in called if row["endpoint"]]
+    if not real:
+        return []
+    each = (f"{row['model'] or 'no answer'} at {row['endpoint']} ({_count(row['calls'], 'call')})" for row in real)
+    local = list(dict.fromkeys(row["endpoint"] for row in real if is_local(row["endpoint"])))
+    warning = f"A local host answered for models in this run, and no model vendor: {', '.join(local)}."
+    return [f"Models: {', '.join(each)}", *([warning] if local else [])]
+
+
+_NOT_RUNNING: Final = "stopped"
+_RUN_STATES: Final = {("paused", "lab_stopped"): _NOT_RUNNING, ("paused", "requested"): "paused"}
+
+
+def run_line(run: KnownRun, *, is_running: bool) -> str:
+    """`8f14e45f  stopped  Night buses  real models, 143 calls, 0.42 USD  2 of 8 cohorts ended  begun 2026-01-31 09:30`
+
+    is_running: whether a lab is there in which it can run.
+    """
+    state = _RUN_STATES.get((run.status, run.pause_reason or ""), run.status)
+    if state == "running" and not is_running:
+        state = _NOT_RUNNING
+    parts = [
+        run.id.hex[:8],
+        state.ljust(7),
+        one_line(run.name),
+        spent_line(run.model_mode, run.calls, run.cost),
+        f"{run.cohorts_ended} of {_count(run.cohorts, 'cohort')} ended",
+        *([f"{_count(run.open_seats, 'seat')} not taken"] if run.open_seats and run.status != "ended" else []),
+        f"begun {run.started_at:%Y-%m-%d %H:%M}",
+    ]
+    return "  ".join(parts)
+
+
+def spent_line(model_mode: str, calls: int, cost: Decimal | None) -> str:
+    """`real models, 143 calls, 0.42 USD`; the mock costs nothing."""
+    told = f"{model_mode} models, {_count(calls, 'call')}"
+    if model_mode != "real":
+        return told
+    return f"{told}, cost unknown" if cost is None and calls else f"{told}, {cost or 0:.2f} USD"
 
 
 def _by_status(members_by_status: Mapping[str, int]) -> str:

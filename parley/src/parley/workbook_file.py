@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from shared.errors import InvalidInput, TooLarge
-from shared.importers.workbook import Workbook, read, read_csv_tables, read_xlsx, template
+from shared.importers.workbook import Draws, Workbook, read, read_csv_tables, read_xlsx, template
 from shared.importers.workbook.data import write_data
 from shared.importers.workbook.xlsx import MAX_BYTES
 
@@ -16,17 +16,17 @@ def is_workbook(path: Path) -> bool:
     return path.suffix.lower() in _SUFFIXES or path.is_dir()
 
 
-def read_workbook(path: Path) -> Workbook:
-    """The workbook in this file or folder.
+def read_workbook(path: Path, draws: Draws = "reference") -> Workbook:
+    """The workbook in this file or folder, read for draws that are made in this way.
 
     Raises:
         InvalidInput: it cannot be read, or with everything that is wrong in it.
         TooLarge: nobody fills in such a workbook by hand.
     """
     if not path.is_dir():
-        return read(read_xlsx(_content(path), path.name), str(path))
+        return read(read_xlsx(_content(path), path.name), str(path), draws=draws)
     tables = {table.stem: _content(table) for table in sorted(path.glob("*.csv"))}
-    return read(read_csv_tables(tables, path.name), str(path))
+    return read(read_csv_tables(tables, path.name), str(path), draws=draws)
 
 
 def write_template(path: Path) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 from agent_worker.models import build_models
 from agent_worker.models.crewai_model import CrewAIModel, agent_arguments, is_installed, llm_arguments, task_text
+from shared.contracts.model_keys import NO_KEYS, read_model_keys
 from shared.contracts.models import ChatMessage, ModelRequest, ModelSettings
+from shared.contracts.providers import CREWAI_KEY_VARIABLES
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 KEY = "sk-very-secret-0123456789"
@@ -38,7 +40,7 @@ async def endpoint() -> AsyncIterator[FakeEndpoint]:
 
 @pytest.fixture
 async def model() -> AsyncIterator[CrewAIModel]:
-    model = CrewAIModel({"openai": KEY})
+    model = CrewAIModel(read_model_keys({"OPENAI_API_KEY": KEY}))
     # Deprecations of CrewAI and of what it brings, which its users cannot mend.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -70,7 +72,7 @@ def test_only_what_is_set_is_passed_on() -> None:
     bare = llm_arguments(a_request(settings={"model": "some"}), KEY)
     full = llm_arguments(a_request(settings={"temperature": 0.0, "top_p": 0.5, "max_tokens": 9, "stop": ["END"]}), KEY)
 
-    assert bare == {"model": "openai/some", "api_key": KEY, "timeout": 60.0, "max_retries": 0}
+    assert bare == {"model": "openai/some", "api_key": KEY, "timeout": 120.0, "max_retries": 0}
     assert {name: full[name] for name in ("temperature", "top_p", "max_tokens", "stop")} == {
         "temperature": 0.0,
         "top_p": 0.5,
@@ -80,7 +82,7 @@ def test_only_what_is_set_is_passed_on() -> None:
 
 
 async def test_a_vendor_without_a_key_is_not_called() -> None:
-    reply = await CrewAIModel({}).reply(a_request())
+    reply = await CrewAIModel(NO_KEYS).reply(a_request())
 
     assert (reply.status, reply.error) == ("auth_error", "there is no key for the models of 'openai'")
 
@@ -108,6 +110,50 @@ async def test_the_reply_is_what_the_model_wrote(
     assert system.startswith("You are Ann. You are Ann.")
     assert "Say {this}." in user
     assert "".join(capfd.readouterr()) == ""
+
+
+@with_crewai
+@pytest.mark.parametrize(
+    "name",
+    ["openai/gpt-4.1-mini", "anthropic/claude-sonnet-4-5", "openrouter/a/b", "deepseek/deepseek-chat", "ollama/llama"],
+)
+async def test_an_address_that_only_a_file_names_gets_the_key_that_is_kept_for_it_or_none(
+    endpoint: FakeEndpoint, name: str
+) -> None:
+    kept = {"PARLEY_ENDPOINT_KEYS": f'{{"{endpoint.base_url}": "TEAM_KEY"}}', "TEAM_KEY": "key-of-the-team-0123"}
+    own = {variable: KEY for variable in CREWAI_KEY_VARIABLES.values() if variable}
+    for environ, sent in (({}, "not-needed"), (kept, "key-of-the-team-0123")):
+        endpoint.reset()
+        model = CrewAIModel(read_model_keys({**own, **environ}))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await model.reply(at(endpoint, model=name))
+        await model.aclose()
+
+        assert endpoint.headers
+        assert all(KEY not in str(headers) for headers in endpoint.headers)
+        assert all(sent in str(headers) for headers in endpoint.headers)
+
+
+async def test_a_vendor_that_is_called_at_home_only_is_not_called_elsewhere(
+    endpoint: FakeEndpoint, model: CrewAIModel
+) -> None:
+    reply = await model.reply(at(endpoint, model="gemini/gemini-2.5-flash"))
+
+    assert reply.status == "bad_request"
+    assert "at its vendor's address" in (reply.error or "")
+
+
+@with_crewai
+async def test_nothing_goes_there_while_a_library_would_add_what_the_environment_has(
+    endpoint: FakeEndpoint, model: CrewAIModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "a-token")
+
+    reply = await model.reply(at(endpoint))
+
+    assert (reply.status, endpoint.headers) == ("bad_request", [])
+    assert "ANTHROPIC_AUTH_TOKEN" in (reply.error or "")
 
 
 @with_crewai
@@ -146,7 +192,7 @@ async def test_no_endpoint_and_no_reply_are_statuses(endpoint: FakeEndpoint, mod
     async with FakeEndpoint(replies=wait_for_ever) as silent:
         late = await model.reply(at(silent, timeout_seconds=0.5))
 
-    assert away.status == "unavailable"
+    assert away.status == "unreachable"
     assert late.status == "timeout"
 
 

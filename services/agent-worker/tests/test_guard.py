@@ -7,6 +7,7 @@ import pytest
 
 from agent_worker.models.openai_model import OpenAIModel
 from shared.contracts.endpoints import read_endpoints
+from shared.contracts.model_keys import NO_KEYS
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
 
@@ -31,7 +32,7 @@ class Names:
 
 async def call(base_url: str, allowed: str, names: Names) -> ModelReply:
     endpoints = read_endpoints({"PARLEY_ALLOWED_BASE_URLS": allowed}, is_open=False)
-    model = OpenAIModel("any text", endpoints=endpoints, resolver=names)
+    model = OpenAIModel(NO_KEYS, endpoints=endpoints, resolver=names)
     try:
         return await model.reply(
             ModelRequest(
@@ -132,4 +133,4 @@ async def test_a_name_that_nobody_knows_may_be_known_later() -> None:
 
     reply = await call("http://models.example.org/v1", "http://models.example.org", Unknown([]))
 
-    assert (reply.status, reply.can_retry) == ("unavailable", True)
+    assert (reply.status, reply.can_retry) == ("unreachable", True)

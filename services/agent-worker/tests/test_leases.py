@@ -20,6 +20,7 @@ from tests.flows.test_statements import only_steps
 ROOM = """
 parley: 1
 name: A room
+seed: 0
 personas: [{id: ada}]
 stages: [{id: q, kind: survey, questions: [{id: why, kind: text, title: Why}]}]
 cohorts: [{seats: [{persona: ada}]}]
@@ -117,6 +118,7 @@ async def test_a_call_whose_lease_was_taken_over_is_broken_off(database: Databas
 MANY = """
 parley: 1
 name: Many
+seed: 0
 personas: [{id: ada}]
 stages: [{id: q, kind: survey, questions: [{id: why, kind: text, title: Why}]}]
 cohorts: [{count: 12, seats: [{persona: ada}]}]

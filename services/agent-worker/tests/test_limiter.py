@@ -14,9 +14,10 @@ from agent_worker.thinking import Thinker
 from shared.clock import Clock, SystemClock
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from shared.db import limits as rows
-from shared.db.session import Database
-from shared.limits import LEASE_SECONDS, Limit
+from shared.db.session import Database, Session
+from shared.limits import LEASE_SECONDS, Grant, Limit, Wish
 from shared.testing.fake_clock import FakeClock
+from shared.urgency import Urgency, urgency
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 
@@ -186,13 +187,65 @@ async def test_a_call_that_was_broken_off_while_it_waited_leaves_no_trace(limite
     assert (await limiter.admit("openai", a_request(), patience_seconds=60)) is not None
 
 
+async def test_those_who_can_wait_keep_their_place_while_the_line_moves(limiters: MakeLimiters) -> None:
+    clock = FakeClock(SystemClock().now())
+    (limiter,) = limiters(1, clock, concurrent_calls=1)
+    permit = await limiter.admit("openai", a_request(), patience_seconds=0)
+    patient = [
+        asyncio.create_task(limiter.admit("openai", a_request(), patience_seconds=0, longest_seconds=300))
+        for _ in range(3)
+    ]
+    impatient = await asyncio.gather(limiter.admit("openai", a_request(), patience_seconds=0), return_exceptions=True)
+
+    for each in patient:
+        permit.give_back(None)
+        permit = await each
+
+    assert isinstance(impatient[0], Closed)
+
+
+async def test_what_is_taken_under_a_limit_stands_behind_no_work_in_the_background(
+    limiters: MakeLimiters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Urgency] = []
+    take = rows.take
+
+    async def noting(session: Session, name: str, limit: Limit, wish: Wish, now: float) -> Grant:
+        found.append(urgency.get())
+        return await take(session, name, limit, wish, now)
+
+    monkeypatch.setattr(rows, "take", noting)
+    (limiter,) = limiters(1, SystemClock(), concurrent_calls=1)
+
+    await limiter.admit("openai", a_request(), patience_seconds=0)
+
+    assert set(found) == {Urgency.PERSON}
+    assert urgency.get() is Urgency.BACKGROUND
+
+
+async def test_nobody_waits_for_room_when_the_process_stops(limiters: MakeLimiters) -> None:
+    (limiter,) = limiters(1, SystemClock(), concurrent_calls=1)
+    held = await limiter.admit("openai", a_request(), patience_seconds=0)
+    waiting = asyncio.create_task(limiter.admit("openai", a_request(), patience_seconds=60, longest_seconds=300))
+    await asyncio.sleep(0)
+
+    limiter.let_nobody_wait()
+
+    with pytest.raises(Closed):
+        await waiting
+    with pytest.raises(Closed):
+        await limiter.admit("openai", a_request(), patience_seconds=60)
+    held.give_back(None)
+
+
 SURVEY = """
 parley: 1
 name: Questions
+seed: 0
 model_mode: real
 personas:
   - {id: ada, model: {provider: openai, model: gpt-4.1-mini}}
-  - {id: bob, model: {provider: other, model: free}}
+  - {id: bob, model: {provider: hf-inference, model: free}}
 stages:
   - {id: q, kind: survey, questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]}
 cohorts: [{seats: [{persona: ada}, {persona: bob}]}]
@@ -220,7 +273,7 @@ async def test_a_draft_without_room_is_put_back_uncounted_and_others_go_on(datab
     ours, theirs = Limiter(database, lab.clock, limits), Limiter(database, lab.clock, limits)
     lab.thinker = Thinker(
         database=database,
-        models={"openai": model, "other": model},
+        models={"openai": model, "hf-inference": model},
         prompts=lab.prompts,
         clock=lab.clock,
         settings=WorkerSettings(limit_patience_seconds=0),
@@ -239,9 +292,9 @@ async def test_a_draft_without_room_is_put_back_uncounted_and_others_go_on(datab
     await theirs.aclose()
     await lab.drain()
 
-    assert [(draft.provider, draft.state) for draft in waiting] == [("openai", "wanted"), ("other", "answered")]
-    assert (waiting[0].attempts, waiting[0].lease_owner, calls_before) == (0, None, 1)
-    assert "limit 'openai'" in waiting[0].reason
+    assert [(draft.provider, draft.state) for draft in waiting] == [("hf-inference", "answered"), ("openai", "wanted")]
+    assert (waiting[1].attempts, waiting[1].lease_owner, calls_before) == (0, None, 1)
+    assert "limit 'openai'" in waiting[1].reason
     assert [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["answered", "answered"]
     assert [row.attempt for row in await lab.rows("SELECT attempt FROM model_calls")] == [1, 1]
     await ours.aclose()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_worker.models import phrases
 from agent_worker.models.mock import MockModel, mock_reply, ready_probability, silence_probability
 from shared.contracts.models import ChatMessage, Hint, ModelRequest, ModelSettings
 
@@ -61,7 +62,7 @@ def parsed(request: ModelRequest) -> dict[str, Any]:
 @pytest.mark.parametrize("reply", [ChatReply, SurveyReply])
 @given(seed=st.integers(), path=st.text(min_size=1), count=st.integers(0, 100))
 def test_replies_are_valid(reply: type[BaseModel], seed: int, path: str, count: int) -> None:
-    hints: dict[str, Hint] = {"message_count": count, "stage_name": "The {budget}", "last_speaker_name": "Ann {0}"}
+    hints: dict[str, Hint] = {"message_count": count, "question:trust": "attitude/trust", "question:hobbies": "hobbies"}
 
     made = mock_reply(a_request(seed=seed, path=path, reply=reply, hints=hints))
 
@@ -97,19 +98,88 @@ def test_usage_is_told_as_a_provider_would() -> None:
     assert reply.model_returned == "mock"
 
 
-def test_messages_are_varied_and_mention_stage_and_last_speaker() -> None:
-    hints: dict[str, Hint] = {"message_count": 3, "stage_name": "City budget", "last_speaker_name": "Ann"}
-
-    texts = [parsed(a_request(path=f"m{number}", hints=hints))["response"] for number in range(200)]
-
-    assert len(set(texts)) > 120
-    assert any("Ann" in text for text in texts)
-    assert any("City budget" in text for text in texts)
+GREETINGS = ("Hello", "Good day", "Hi")
+GOODBYES = ("nothing to add", "said what I wanted", "all from me", "I am done")
 
 
+def said(reply: type[BaseModel] = ChatReply, **hints: Hint) -> list[str]:
+    """What 200 speakers say who are given these hints."""
+    return [parsed(a_request(path=f"m{number}", reply=reply, hints=dict(hints)))["response"] for number in range(200)]
+
+
+def test_messages_are_varied_and_name_neither_the_stage_nor_who_spoke() -> None:
+    texts = said(
+        message_count=3,
+        last_text="I am Ann.",
+        stage_name="City budget",
+        last_speaker_name="Ann",
+        persona_text="You are Ann.",
+    )
+
+    assert len(set(texts)) > 80
+    assert not [text for text in texts if "Ann" in text or "City budget" in text]
+
+
+def test_nobody_reacts_to_a_question_or_to_nothing() -> None:
+    reacting = ("I see", "I agree", "I had not", "I am not so sure", "I can follow", "Part of that", "There may be")
+
+    assert [text for text in said(message_count=3, last_text="It is fair.") if text.startswith(reacting)]
+    for last in ("Who begins?", None):
+        assert not [text for text in said(message_count=3, last_text=last) if text.startswith(reacting)]
+
+
+def test_greetings_come_first_and_goodbyes_last() -> None:
+    assert all(text.startswith(GREETINGS) for text in said(message_count=0))
+    late = said(message_count=15, own_message_count=3)
+    assert not [text for text in late if text.startswith(GREETINGS)]
+    assert [text for text in late if any(words in text for words in GOODBYES)]
+    first_words = said(message_count=15, own_message_count=0)
+    assert not [text for text in first_words if any(words in text for words in GOODBYES)]
+
+
+class InterviewReply(BaseModel):
+    response: str
+    reasoning: str
+
+
+@pytest.mark.parametrize("count", [0, 20])
+def test_who_is_asked_for_a_summary_neither_greets_nor_takes_leave(count: int) -> None:
+    texts = said(InterviewReply, message_count=count, own_message_count=1, is_mediator=True)
+
+    assert all(text.startswith(("In sum", "In short", "To sum up")) for text in texts)
+
+
+@pytest.mark.parametrize("count", [0, 20])
+def test_what_is_said_in_turn_outside_a_chat_is_no_greeting(count: int) -> None:
+    texts = said(InterviewReply, message_count=count)
+
+    assert not [text for text in texts if text.startswith(GREETINGS) or any(words in text for words in GOODBYES)]
+
+
+class ReasonReply(BaseModel):
+    reason: str
+    explanation: str
+
+
+@pytest.mark.parametrize("hints", [{}, {"question:reason": "reason", "question:explanation": "explanation"}])
+def test_a_question_about_reasons_gets_no_reasons_for_speaking(hints: dict[str, Hint]) -> None:
+    replies = [parsed(a_request(path=f"m{number}", reply=ReasonReply, hints=hints)) for number in range(200)]
+
+    texts = {text for reply in replies for text in reply.values()}
+    assert len(texts) > 5
+    assert not texts & {
+        phrases.reason(Random(seed), speaks=speaks, ready=ready)
+        for seed in range(50)
+        for speaks in (True, False)
+        for ready in (True, False)
+    }
+
+
+@pytest.mark.parametrize("is_mediator", [False, True])
 @pytest.mark.parametrize("count", [0, 3])
-def test_whoever_has_a_manner_of_speaking_speaks_in_it(count: int) -> None:
-    hints: dict[str, Hint] = {"message_count": count, "manner": "One thing.\nAnother thing."}
+def test_whoever_has_a_manner_of_speaking_speaks_in_it(count: int, is_mediator: bool) -> None:
+    manner = "One thing.\nAnother thing."
+    hints: dict[str, Hint] = {"message_count": count, "manner": manner, "is_mediator": is_mediator}
 
     texts = [parsed(a_request(path=f"m{number}", hints=hints))["response"] for number in range(40)]
 

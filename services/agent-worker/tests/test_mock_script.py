@@ -158,6 +158,7 @@ def test_whatever_a_script_says_the_reply_is_valid(script: MockScript, said: int
 REHEARSAL = """
 parley: 1
 name: A rehearsal
+seed: 0
 personas:
   - id: ada
     mock: {lines: [Good morning., I agree.], after_lines: leave, latency_seconds: 2}

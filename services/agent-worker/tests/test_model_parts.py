@@ -13,7 +13,7 @@ from agent_worker.models.openai_schema import to_strict
 from agent_worker.models.parsing import parse_object
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from shared.testing.fake_endpoint import FakeEndpoint
 
 
 def a_request(model: str = "some-model") -> ModelRequest:
@@ -192,33 +192,24 @@ def test_an_invalid_reply_is_asked_again_at_once_and_a_hopeless_call_never() -> 
 
 
 def test_a_provider_without_a_key_is_not_served_and_the_mock_always_is() -> None:
-    assert set(build_models({})) == {"mock"}
-    assert set(build_models({"OPENAI_API_KEY": "  "})) == {"mock"}
-    assert set(build_models({"OPENAI_API_KEY": "any text"})) == {"mock", "openai"}
-    assert set(build_models({"HF_API_KEY": "any text"})) == {"mock", "hf-inference"}
+    def served(**environ: str) -> set[str]:
+        return set(build_models(environ, endpoints=read_endpoints(environ, is_open=False))) - {"crewai"}
+
+    assert served() == {"mock"}
+    assert served(OPENAI_API_KEY="  ") == {"mock"}
+    assert served(OPENAI_API_KEY="any text") == {"mock", "openai"}
+    assert served(HF_API_KEY="any text") == {"mock", "hf-inference"}
 
 
-async def test_an_inference_endpoint_gets_its_own_key_and_no_other_endpoint_gets_it() -> None:
-    own, other = Behaviour(api_key="hf_of_the_endpoint"), Behaviour(api_key="key-of-openai")
-    async with FakeEndpoint(own) as endpoint, FakeEndpoint(other) as elsewhere:
-        models = build_models(
-            {
-                "HF_API_KEY": "hf_of_the_endpoint",
-                "OPENAI_API_KEY": "key-of-openai",
-                "OPENAI_BASE_URL": elsewhere.base_url,
-            }
-        )
-        settings = ModelSettings(provider="hf-inference", model="tgi", base_url=endpoint.base_url)
+async def test_an_inference_endpoint_has_no_usual_address() -> None:
+    models = build_models({"HF_API_KEY": "any text"})
 
-        replied = await models["hf-inference"].reply(a_request().model_copy(update={"settings": settings}))
-        homeless = await models["hf-inference"].reply(a_request())
-        for model in models.values():
-            await model.aclose()
+    homeless = await models["hf-inference"].reply(a_request())
+    for model in models.values():
+        await model.aclose()
 
-        assert (replied.status, replied.has_list_price) == ("ok", False)
-        assert (homeless.status, homeless.can_retry) == ("bad_request", False)
-        assert "base_url" in str(homeless.error)
-        assert (len(endpoint.calls), len(elsewhere.calls)) == (1, 0)
+    assert (homeless.status, homeless.can_retry) == ("bad_request", False)
+    assert "base_url" in str(homeless.error)
 
 
 async def test_an_inference_endpoint_is_called_only_where_the_lab_allows_it() -> None:

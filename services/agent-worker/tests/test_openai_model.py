@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent_worker.models.openai_model import OpenAIModel, redact, request_body, retry_after_seconds
+from shared.contracts.model_keys import NO_KEYS, ModelKeys, read_model_keys
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
 
@@ -33,6 +34,10 @@ def a_request(text: str = "Hello", **settings: Any) -> ModelRequest:
     )
 
 
+def keys_for(base_url: str) -> ModelKeys:
+    return read_model_keys({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": base_url})
+
+
 @pytest.fixture
 async def endpoint() -> AsyncIterator[FakeEndpoint]:
     async with FakeEndpoint() as endpoint:
@@ -41,7 +46,7 @@ async def endpoint() -> AsyncIterator[FakeEndpoint]:
 
 @pytest.fixture
 async def model(endpoint: FakeEndpoint) -> AsyncIterator[OpenAIModel]:
-    model = OpenAIModel(KEY, base_url=endpoint.base_url)
+    model = OpenAIModel(keys_for(endpoint.base_url), base_url=endpoint.base_url)
     yield model
     await model.aclose()
 
@@ -76,7 +81,8 @@ async def test_a_reply_is_parsed_with_its_usage(model: OpenAIModel) -> None:
         (failure(401, "invalid_api_key"), "auth_error", False),
         (failure(403), "auth_error", False),
         (failure(429), "rate_limited", True),
-        (failure(429, "insufficient_quota"), "rate_limited", False),
+        (failure(429, "insufficient_quota"), "no_quota", False),
+        (failure(402), "no_quota", False),
         (failure(408), "unavailable", True),
         (failure(500), "unavailable", True),
         (failure(503), "unavailable", True),
@@ -123,21 +129,51 @@ async def test_a_refusal_is_no_reply(endpoint: FakeEndpoint, model: OpenAIModel)
     assert "sorry" in reply.raw
 
 
-async def test_a_reply_that_was_cut_off_is_no_reply(model: OpenAIModel) -> None:
+async def test_a_reply_that_was_cut_off_is_asked_again_for_a_shorter_one(model: OpenAIModel) -> None:
     reply = await model.reply(a_request(max_tokens=1))
 
-    assert (reply.status, reply.parsed, reply.finish_reason) == ("too_long", None, "length")
+    assert (reply.status, reply.parsed, reply.finish_reason) == ("invalid", None, "length")
+    assert reply.can_retry
+    assert "fewer words" in (reply.error or "")
 
 
-async def test_nobody_listening_is_unavailable() -> None:
+async def test_a_reply_that_was_cut_off_before_it_had_all_its_tokens_had_too_long_a_prompt(
+    endpoint: FakeEndpoint, model: OpenAIModel
+) -> None:
+    choice = {"message": {"content": "{"}, "finish_reason": "length"}
+    endpoint.replies = lambda _request: FakeReply(body={"choices": [choice], "usage": {"completion_tokens": 7}})
+
+    reply = await model.reply(a_request(max_tokens=100))
+
+    assert (reply.status, reply.error) == ("too_long", "the prompt left room for 7 tokens of the reply only")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": 400, "type": "exceed_context_size_error", "message": "the request exceeds the available context size"},
+        {"message": "This model's maximum context length is 4096 tokens."},
+        {"message": "prompt is too long: 210000 tokens > 200000 maximum"},
+        {"message": "Please reduce the length of the messages or completion."},
+    ],
+)
+async def test_servers_say_in_their_own_words_that_a_prompt_is_too_long(
+    endpoint: FakeEndpoint, model: OpenAIModel, error: dict[str, Any]
+) -> None:
+    endpoint.replies = lambda _request: FakeReply(400, {"error": error})
+
+    assert (await model.reply(a_request())).status == "too_long"
+
+
+async def test_nobody_listening_is_unreachable() -> None:
     async with FakeEndpoint() as gone:
         base_url = gone.base_url
-    model = OpenAIModel(KEY, base_url=base_url)
+    model = OpenAIModel(keys_for(base_url), base_url=base_url)
 
     reply = await model.reply(a_request())
     await model.aclose()
 
-    assert reply.status == "unavailable"
+    assert (reply.status, reply.can_retry) == ("unreachable", True)
 
 
 async def test_the_whole_call_has_one_time_out(endpoint: FakeEndpoint, model: OpenAIModel) -> None:
@@ -198,6 +234,15 @@ async def test_an_endpoint_that_knows_no_schemas_is_sent_none_and_its_text_is_re
     assert reply.parsed == {"response": "Hi", "shouldRespond": True}
 
 
+async def test_where_a_plain_text_is_asked_for_no_form_is_sent(endpoint: FakeEndpoint, model: OpenAIModel) -> None:
+    endpoint.replies = lambda body: "Hi."
+
+    reply = await model.reply(a_request().model_copy(update={"is_text": True}))
+
+    assert "response_format" not in endpoint.calls[0]
+    assert (reply.raw, reply.parsed) == ("Hi.", None)
+
+
 async def test_every_setting_is_sent(endpoint: FakeEndpoint, model: OpenAIModel) -> None:
     settings: dict[str, Any] = {"temperature": 0.0, "top_p": 0.5, "stop": ("END",), "reasoning_effort": "low"}
 
@@ -250,16 +295,21 @@ async def test_an_endpoint_that_shows_what_it_was_sent_does_not_bring_the_key_in
     assert KEY not in reply.model_dump_json()
 
 
-def test_a_key_is_needed() -> None:
-    with pytest.raises(ValueError, match="key"):
-        OpenAIModel("")
+async def test_the_usual_address_is_not_called_without_its_key() -> None:
+    model = OpenAIModel(NO_KEYS)
+
+    reply = await model.reply(a_request())
+    await model.aclose()
+
+    assert (reply.status, reply.can_retry) == ("auth_error", False)
+    assert "OPENAI_API_KEY is not set" in (reply.error or "")
 
 
 @pytest.mark.parametrize(
     "text", [f"key {KEY}!", "provided: sk-abc***wxyz.", "Authorization: Bearer abc.def", "sk-proj-Ab_9-xyz"]
 )
 def test_whatever_looks_like_a_key_is_redacted(text: str) -> None:
-    redacted = redact(text, KEY)
+    redacted = redact(text, keys_for("http://127.0.0.1/v1"))
 
     assert "[redacted]" in redacted
     assert not any(part in redacted for part in (KEY, "abc", "Ab_9"))

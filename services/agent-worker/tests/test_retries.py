@@ -12,6 +12,7 @@ from agent_worker.models import RetryBudget
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
+from shared.contracts.model_keys import NO_KEYS
 from shared.db.session import Database
 from shared.testing.fake_clock import START
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
@@ -23,6 +24,7 @@ pytestmark = pytest.mark.postgres
 SURVEY = """
 parley: 1
 name: A question
+seed: 0
 model_mode: real
 personas: [{{id: ada, model: {{provider: openai, model: gpt-4.1-mini, max_attempts: 4}}}}]
 stages:
@@ -38,7 +40,7 @@ class Rehearsed:
     def __init__(self, database: Database, endpoint: FakeEndpoint, **settings: Any) -> None:
         self.lab = DrainLab(database)
         self.endpoint = endpoint
-        self.model = OpenAIModel("any text", base_url=endpoint.base_url)
+        self.model = OpenAIModel(NO_KEYS, base_url=endpoint.base_url)
         self.asked_at: list[datetime] = []
         self.lab.thinker = Thinker(
             database=database,
@@ -115,6 +117,24 @@ async def test_too_many_requests_are_repeated_with_back_off(rehearsed: Rehearsed
     assert await rehearsed.statuses() == [(1, "rate_limited"), (2, "rate_limited"), (3, "ok")]
 
 
+async def test_a_run_of_too_many_requests_costs_a_page_time_and_no_attempts(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(*[refused(429)] * 8, refused(503), refused(503), refused(503), ANSWER)
+
+    assert [status for _, status in await rehearsed.statuses()] == ["rate_limited"] * 8 + ["unavailable"] * 3 + ["ok"]
+    draft = await rehearsed.draft()
+    assert (draft.state, draft.free_calls) == ("answered", 8)
+
+
+async def test_too_many_requests_for_a_quarter_of_an_hour_are_given_up(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(refused(429), for_ever=True)
+
+    assert len(rehearsed.asked_at) > 10
+    assert sum(rehearsed.delays) <= 900
+    draft = await rehearsed.draft()
+    assert draft.state == "failed"
+    assert "429" in draft.reason
+
+
 async def test_too_many_requests_are_repeated_no_earlier_than_the_provider_asks(rehearsed: Rehearsed) -> None:
     await rehearsed.run(refused(429, retry_after="20"), ANSWER)
 
@@ -137,11 +157,11 @@ async def test_a_reply_that_came_in_the_end_does_not_say_what_had_failed_before(
     assert (draft.state, draft.reason) == ("answered", None)
 
 
-async def test_a_wrong_key_is_one_call_and_an_alert(rehearsed: Rehearsed) -> None:
+async def test_a_wrong_key_is_three_calls_and_an_alert(rehearsed: Rehearsed) -> None:
     await rehearsed.run(refused(401), for_ever=True)
 
-    assert len(rehearsed.asked_at) == 1
-    assert await rehearsed.statuses() == [(1, "auth_error")]
+    assert await rehearsed.statuses() == [(1, "auth_error"), (2, "auth_error"), (3, "auth_error")]
+    assert (await rehearsed.draft()).state == "wanted"
     ((alert,),) = await rehearsed.lab.rows("SELECT text FROM alerts")
     assert "401" in alert
 

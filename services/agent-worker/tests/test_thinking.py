@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
@@ -14,6 +15,7 @@ from tests.flows.test_statements import only_steps
 SURVEY = """
 parley: 1
 name: A question
+seed: 0
 personas: [{id: ada}, {id: bob}]
 stages:
   - {id: q, kind: survey, questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]}
@@ -40,9 +42,9 @@ def said(**parsed: Any) -> ModelReply:
     return ModelReply(status="ok", parsed=parsed, raw=str(parsed), model_returned="scripted")
 
 
-async def a_lab(database: Database, model: Scripted) -> tuple[DrainLab, UUID]:
+async def a_lab(database: Database, model: Scripted, survey: str = SURVEY) -> tuple[DrainLab, UUID]:
     lab = DrainLab(database, models={"mock": model})
-    await lab.start(SURVEY)
+    await lab.start(survey)
     await only_steps(lab)
     (draft,) = await lab.rows("SELECT id FROM drafts")
     return lab, draft.id
@@ -71,8 +73,25 @@ async def test_an_answer_out_of_range_is_asked_again_with_the_reason(database: D
     assert [row.value for row in await lab.rows("SELECT value FROM answers")] == [{"view": 4}]
 
 
-async def test_an_agent_whose_model_never_answers_as_asked_fails_aloud(database: Database) -> None:
+async def test_an_answer_that_stays_invalid_is_missing_and_told_and_the_agent_goes_on(database: Database) -> None:
     lab, draft_id = await a_lab(database, Scripted(*[said(view=9)] * 4))
+
+    await lab.thinker.work_on(draft_id)
+
+    assert await calls(lab) == [(number, "invalid") for number in (1, 2, 3, 4)]
+    assert await state_of_draft(lab) == "invalid"
+    assert [row.status for row in await lab.rows("SELECT status FROM members")] == ["completed"]
+    ((value, invalid, valid),) = await lab.rows("SELECT value, invalid, valid FROM answers")
+    assert (value, valid) == ({"view": None}, True)
+    assert invalid == {"view": "expected was a whole number from 1 to 7; the last reply said 9"}
+    ((alert,),) = await lab.rows("SELECT text FROM alerts")
+    assert "view" in alert
+    assert "the last reply said 9" in alert
+
+
+async def test_with_on_invalid_fail_such_an_agent_leaves(database: Database) -> None:
+    failing = SURVEY.replace("kind: survey,", "kind: survey, on_invalid: fail,")
+    lab, draft_id = await a_lab(database, Scripted(*[said(view=9)] * 4), failing)
 
     await lab.thinker.work_on(draft_id)
 
@@ -81,6 +100,29 @@ async def test_an_agent_whose_model_never_answers_as_asked_fails_aloud(database:
     assert [row.status for row in await lab.rows("SELECT status FROM members")] == ["failed"]
     assert len(await lab.rows("SELECT 1 FROM alerts")) == 1
     assert not await lab.rows("SELECT 1 FROM answers")
+
+
+AWAY = ModelReply(status="unavailable", error="HTTP 503", can_retry=False)
+
+
+@pytest.mark.parametrize(
+    ("replies", "status"),
+    [
+        ((AWAY,), "failed"),
+        ((said(view=9), AWAY), "completed"),
+        ((ModelReply(status="refused", raw="No.", error="the model refused to answer"),), "completed"),
+    ],
+    ids=["no reply came", "a reply came before", "a refusal is a reply"],
+)
+async def test_only_an_agent_of_whom_no_reply_came_at_all_fails(
+    database: Database, replies: tuple[ModelReply, ...], status: str
+) -> None:
+    lab, draft_id = await a_lab(database, Scripted(*replies))
+
+    await lab.thinker.work_on(draft_id)
+
+    assert [row.status for row in await lab.rows("SELECT status FROM members")] == [status]
+    assert len(await lab.rows("SELECT 1 FROM alerts")) == 1
 
 
 async def test_a_refusal_for_too_many_requests_is_tried_again_when_the_provider_says(database: Database) -> None:
@@ -127,9 +169,93 @@ async def test_a_provider_that_is_away_is_tried_as_often_as_allowed_and_then_giv
     assert await state_of_draft(lab) == "failed"
 
 
+LONG_TALK = """
+parley: 1
+name: A long talk
+seed: 0
+model_mode: real
+personas: [{id: ada, model: {max_attempts: 1}, chat: {max_responses: 1}}]
+stages:
+  - {id: talk, kind: group_chat}
+  - {id: after, kind: survey, questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]}
+cohorts: [{seats: [{persona: ada}]}]
+"""
+
+
+class Forgetful(Scripted):
+    """A model that reads so many characters; in the talk it has one thing to say."""
+
+    def __init__(self, longest: int) -> None:
+        super().__init__()
+        self._longest = longest
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.requests.append(request)
+        length = sum(len(message.content) for message in request.messages)
+        if length > self._longest:
+            return ModelReply(
+                status="too_long",
+                error=f"This model's maximum context length is {self._longest} tokens, {length} were requested.",
+            )
+        if "view" in request.reply_schema["properties"]:
+            return said(view=4)
+        return said(explanation="", shouldRespond=True, response="Good evening.", readyToEndChat=True)
+
+
+async def long_talk(database: Database, model: Scripted, *, messages: int) -> DrainLab:
+    """A talk that has so many messages when its agent is asked."""
+    lab = DrainLab(database, models={"openai": model})
+    await lab.start(LONG_TALK)
+    await only_steps(lab)
+    async with database.transaction() as session:
+        await session.run(
+            text(
+                "INSERT INTO messages (id, thread_id, seq, author_kind, text, elapsed_ms, created_at)"
+                " SELECT gen_random_uuid(), t.id, t.last_seq + n, 'system', repeat('so ', 40), n, '2026-01-01'"
+                " FROM threads t, generate_series(1, :messages) n"
+            ),
+            {"messages": messages},
+        )
+        await session.run(text("UPDATE threads SET last_seq = last_seq + :messages"), {"messages": messages})
+        await session.run(text("UPDATE drafts SET as_of_seq = as_of_seq + :messages"), {"messages": messages})
+    await lab.drain()
+    return lab
+
+
+async def test_a_prompt_that_is_too_long_is_shortened_and_tried_again_without_losing_an_attempt(
+    database: Database,
+) -> None:
+    lab = await long_talk(database, Forgetful(20_000), messages=500)
+
+    calls = await lab.rows(
+        "SELECT d.stage_id, c.status, c.settings, c.prompt FROM model_calls c JOIN drafts d ON d.id = c.draft_id"
+        " ORDER BY c.started_at, c.path"
+    )
+    by_stage = {name: [call.status for call in calls if call.stage_id == name] for name in ("talk", "after")}
+    assert by_stage == {"talk": ["too_long", "ok"], "after": ["too_long", "ok"]}
+    for call in calls:
+        if call.status == "ok":
+            assert call.settings["left_out"] > 300
+            assert f"... {call.settings['left_out']} earlier messages left out" in str(call.prompt)
+    assert [row.status for row in await lab.rows("SELECT status FROM members")] == ["completed"]
+    assert not await lab.rows("SELECT 1 FROM alerts")
+
+
+async def test_a_prompt_that_nothing_can_shorten_is_given_up(database: Database) -> None:
+    lab = await long_talk(database, Forgetful(10), messages=20)
+
+    calls = await lab.rows("SELECT status FROM model_calls")
+    assert {call.status for call in calls} == {"too_long"}
+    assert len(calls) < 15
+    assert await state_of_draft(lab) == "failed"
+    ((alert,),) = await lab.rows("SELECT text FROM alerts")
+    assert "maximum context length" in alert
+
+
 TALK = """
 parley: 1
 name: A talk
+seed: 0
 personas: [{id: ada, prompt_token_budget: 1}, {id: bob}]
 stages:
   - {id: talk, kind: group_chat, max_agent_run: 6}

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -81,3 +82,21 @@ async def test_an_answer_that_cannot_be_stored_is_refused(api: Api, answer: Any)
 
     assert refused.status_code == 422, refused.text
     assert refused.json()["problems"]
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        ("/v1/experiments", "GET, POST"),
+        ("/v1/experiments/validate", "POST"),
+        ("/v1/experiments/import", "POST"),
+        (f"/v1/experiments/{UUID(int=1)}", "DELETE, GET, PATCH"),
+        ("/v1/personas/ann", "DELETE, GET, PUT"),
+        ("/v1/me", "GET"),
+    ],
+)
+async def test_another_method_is_refused_with_all_that_there_are(api: Api, path: str, allowed: str) -> None:
+    for method in {"GET", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} - set(allowed.split(", ")):
+        refused = await api.experimenter(method, path)
+
+        assert (method, refused.status_code, refused.headers.get("allow")) == (method, 405, allowed)

@@ -111,7 +111,7 @@ async def test_a_wrong_file_is_refused_with_its_problems(api: Api, change: dict[
 
         assert refused.status_code == 422
         assert refused.headers["content-type"] == "application/problem+json"
-        assert all(problem.keys() == {"where", "found", "expected"} for problem in refused.json()["problems"])
+        assert all(problem.keys() - {"at"} == {"where", "found", "expected"} for problem in refused.json()["problems"])
         assert refused.json()["problems"]
     assert await _count(api.database, "experiments") == 0
 
@@ -313,7 +313,7 @@ async def test_the_log_of_a_request_holds_neither_body_nor_query_nor_key(api: Ap
     await api.client.get(f"/v1/me?token={token}", headers={"X-Correlation-ID": "abc-2"})
 
     entry = logged[-1]
-    assert (entry["event"], entry["method"], entry["path"], entry["status"]) == ("http.request", "GET", "/v1/me", 401)
+    assert (entry["event"], entry["method"], entry["path"], entry["status"]) == ("http.request", "GET", "/v1/me", 422)
     assert not any(secret in str(logged) for secret in (token, api.key, "A secret name"))
 
 
@@ -367,14 +367,24 @@ async def test_the_api_documents_itself_without_other_hosts(api: Api) -> None:
 
     assert "http" not in page.text.replace("http-equiv", "")
     advance = schema["paths"]["/v1/me/stages/{stage_id}/advance"]["post"]
-    assert "application/problem+json" in advance["responses"]["default"]["content"]
+    assert "application/problem+json" in advance["responses"]["422"]["content"]
     assert advance["security"] == [{"ParticipantToken": []}]
-    assert "422" not in advance["responses"]
     for operations in schema["paths"].values():
         assert all("summary" in operation for operation in operations.values())
     names = set(schema["components"]["schemas"])
     used = {ref.removeprefix("#/components/schemas/") for ref in _references(schema)}
     assert used <= names
+
+
+async def test_the_bare_address_leads_to_the_documentation(api: Api) -> None:
+    bare = await api.client.get("/")
+    schema = (await api.client.get("/openapi.json")).json()
+
+    assert (bare.status_code, bare.headers["location"]) == (307, "docs")
+    assert "/" not in schema["paths"]
+    for address in ("/", "/docs", "/openapi.json"):
+        refused = await api.client.post(address)
+        assert (refused.status_code, "GET" in refused.headers["allow"]) == (405, True), address
 
 
 def _references(value: Any) -> list[str]:
@@ -508,3 +518,34 @@ async def test_a_draft_can_be_exported(api: Api) -> None:
 
     assert json.loads(files["data.json"])["members"] == []
     assert json.loads(files["manifest.json"])["status"] == "draft"
+
+
+async def test_tables_have_texts_marks_scores_attributes_and_levels(api: Api) -> None:
+    options = [{"id": "a", "text": "Bonn"}, {"id": "b", "text": "Berlin"}]
+    questions = [
+        {"id": "capital", "kind": "choice", "title": "Capital?", "options": options, "correct": "b"},
+        {"id": "former", "kind": "choice", "title": "Former capital?", "options": options, "correct": "a"},
+        {"id": "nicer", "kind": "choice", "title": "The nicer one?", "options": options},
+    ]
+    experiment_id = await api.running(
+        stages=[{"id": "quiz", "kind": "survey", "questions": questions}],
+        personas=[{"id": "ben", "attributes": {"age": 41}}],
+        cohorts=[{"seats": [{"open": True}, {"persona": "ben"}]}],
+        treatments=[{"id": "loss-short", "levels": {"framing": "loss", "length": "short"}}],
+    )
+    token = await api.join(experiment_id)
+    await api.advance(token, "quiz", {"capital": "b", "former": "b", "nicer": "a"})
+
+    files = await _exported(api, experiment_id, format="csv")
+
+    (ada, ben), answers = _table(files["participants.csv"]), _table(files["answers.csv"])
+    wanted = ("quiz.capital", "quiz.capital.text", "quiz.capital.correct", "quiz.former.correct", "quiz.score")
+    assert [ada[name] for name in wanted] == ["b", "Berlin", "true", "false", "1"]
+    assert "quiz.nicer.correct" not in ada
+    assert (ada["attribute.age"], ben["attribute.age"], ben["quiz.score"]) == ("", "41", "")
+    assert {(row["factor.framing"], row["factor.length"]) for row in (ada, ben, *answers)} == {("loss", "short")}
+    assert [(row["field"], row["value"], row["text"], row["correct"]) for row in answers] == [
+        ("capital", "b", "Berlin", "true"),
+        ("former", "b", "Berlin", "false"),
+        ("nicer", "a", "Bonn", ""),
+    ]

@@ -3,15 +3,13 @@
 import asyncio
 import csv
 import io
-import sys
 import zipfile
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from gateway import imports
-from gateway.imports import import_apart
+from gateway.reading import Reader
 from gateway.testing import Api
 from shared.errors import TooLarge
 from shared.importers.formats import XLSX, ZIP, Choice
@@ -224,22 +222,10 @@ async def test_a_zip_that_unpacks_to_more_than_tables_may_have_is_refused(api: A
 
 async def test_a_file_that_is_never_done_with_is_given_up_and_blocks_nobody(api: Api) -> None:
     with pytest.raises(TooLarge, match="too long"):
-        await import_apart(xlsx_of(base_values()), XLSX, Choice(), slots=asyncio.Semaphore(1), patience_seconds=0.0)
+        await Reader(at_once=1, patience_seconds=0.001).imported(xlsx_of(base_values()), XLSX, Choice())
 
     shown = await api.experimenter("GET", "/v1/experiments")
     assert shown.status_code == 200
-
-
-async def test_a_file_that_wants_all_memory_ends_its_own_process_only(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    greedy = (sys.executable, "-I", "-c", "import sys; sys.stdin.buffer.read(); raise MemoryError")
-    monkeypatch.setattr(imports, "_COMMAND", greedy)
-
-    refused = await _sent(api, xlsx_of(base_values()))
-
-    assert refused.status_code == 413
-    assert "more memory or time" in refused.json()["detail"]
 
 
 async def test_others_are_served_while_a_file_is_read(api: Api) -> None:

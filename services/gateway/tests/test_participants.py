@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from uuid import UUID, uuid4
 
+import httpx2
 import pytest
 from sqlalchemy import text
 
@@ -185,6 +186,43 @@ async def test_saying_the_same_twice_at_once_says_it_once(api: Api) -> None:
     assert len({answer.json()["id"] for answer in answers}) == 1
 
 
+async def test_another_text_under_a_used_id_is_refused(api: Api) -> None:
+    experiment_id = await api.running()
+    ada, _ = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
+    address = f"/v1/me/threads/{await api.thread(ada)}/messages"
+
+    async def say(text: str) -> httpx2.Response:
+        return await api.participant(ada, "POST", address, json={"text": text, "client_message_id": "m-1"})
+
+    first = await say("Hello")
+    other = await say("Hello again")
+    again = await say("Hello")
+    listed = await api.participant(ada, "GET", address)
+
+    assert (other.status_code, other.json()["reason"]) == (409, "id_used")
+    assert "client_message_id" in other.json()["detail"]
+    assert (again.status_code, again.json()) == (201, first.json())
+    assert [one["text"] for one in listed.json()["messages"]] == ["Hello"]
+
+
+async def test_of_two_texts_under_one_id_at_once_one_stands(api: Api) -> None:
+    experiment_id = await api.running()
+    ada, _ = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
+    address = f"/v1/me/threads/{await api.thread(ada)}/messages"
+
+    answers = await asyncio.gather(
+        *(
+            api.participant(ada, "POST", address, json={"text": text, "client_message_id": "m-1"})
+            for text in ("Yes", "No") * 3
+        )
+    )
+    listed = await api.participant(ada, "GET", address)
+
+    (stands,) = [one["text"] for one in listed.json()["messages"]]
+    assert Counter(answer.status_code for answer in answers) == {201: 3, 409: 3}
+    assert {answer.json()["text"] for answer in answers if answer.status_code == 201} == {stands}
+
+
 @pytest.mark.parametrize("said", ["", "   \n", "x" * 10_001, "a\u0000b"])
 async def test_a_message_is_neither_blank_nor_endless(api: Api, said: str) -> None:
     experiment_id = await api.running()
@@ -321,3 +359,28 @@ async def test_the_cursor_of_a_page_belongs_to_the_cohort(api: Api) -> None:
     cohort, _, number = shown.json()["cursor"].partition(":")
     assert UUID(cohort) == UUID(shown.json()["cohort_id"])
     assert int(number) >= 2
+
+
+async def test_how_somebody_came_to_an_arm_is_told_to_the_experimenter_only(api: Api) -> None:
+    stages = [{"id": "welcome", "kind": "info", "lines": ["Hello"]}]
+    arms = {"treatments": [{"id": "a"}, {"id": "b"}], "cohorts": [{"seats": [{"open": True}], "count": 4}]}
+    experiment_id = await api.running(stages=stages, **arms)
+    first, second, third = [await api.join(experiment_id, name) for name in ("Ada", "Bo", "Cy")]
+    cohorts = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]
+    free = next(cohort["id"] for cohort in cohorts if cohort["open_seats"])
+    body = {"cohort_id": free}
+    await api.client.post(f"/v1/experiments/{experiment_id}/join", json=body)
+
+    members = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/members")).json()["members"]
+    shown = await api.participant(first, "GET", "/v1/me")
+
+    drawn = sorted((one for one in members if one["joining"]["draw"]), key=lambda one: one["joining"]["draw"])
+    assert [one["joining"] for one in drawn] == [
+        {"rule": "drawn", "draw": 1, "block": 1, "probability": 0.5},
+        {"rule": "drawn", "draw": 2, "block": 1, "probability": 1.0},
+        {"rule": "drawn", "draw": 3, "block": 2, "probability": 0.5},
+    ]
+    assert {drawn[0]["treatment_id"], drawn[1]["treatment_id"]} == {"a", "b"}
+    assert [one["joining"]["rule"] for one in members].count("named") == 1
+    assert "joining" not in shown.text
+    assert len({first, second, third}) == 3

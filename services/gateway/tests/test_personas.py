@@ -52,7 +52,7 @@ async def test_a_persona_is_stored_replaced_and_deleted(api: Api) -> None:
     [
         ("ada", {"txt": "A slip"}, "txt"),
         ("ada", {"id": "ben"}, "id"),
-        ("Not an id", {}, "id"),
+        ("Not an id", {}, "persona_id"),
         ("ada", {"text": "NUL \x00"}, "text"),
         ("ada", {"model": {"temperature": 3}}, "model.temperature"),
     ],
@@ -173,7 +173,7 @@ async def test_what_is_no_agent_is_refused_with_its_place(api: Api) -> None:
     assert refused.status_code == 422
     assert [problem["where"] for problem in refused.json()["problems"]] == ["goal"]
     await _put(api, "ada", ADA)
-    assert (await api.experimenter("GET", "/v1/personas/ada/agent")).status_code == 422
+    assert (await api.experimenter("GET", "/v1/personas/ada/agent")).status_code == 409
 
 
 async def test_the_first_agents_of_an_arena_are_put_into_ones_own_library_once(api: Api) -> None:

@@ -78,7 +78,7 @@ def test_a_gateway_serves_with_the_key_it_was_given_and_stops(tmp_path: Path, da
         process.kill()
         process.wait()
 
-    assert listed.json() == {"experiments": []}
+    assert listed.json() == {"experiments": [], "next_after": None}
     assert process.returncode in (0, -signal.SIGTERM)
     assert KEY.encode() not in errors
     assert b"Traceback" not in errors

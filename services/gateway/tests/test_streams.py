@@ -10,6 +10,7 @@ from uuid import UUID
 
 import httpx2
 import pytest
+from sqlalchemy import text
 
 from gateway.live import Live
 from gateway.testing import Api, served
@@ -158,6 +159,7 @@ async def test_an_experimenter_follows_from_the_draft_on_and_over_all_cohorts(ap
     document = {
         "parley": 1,
         "name": "Two cohorts",
+        "seed": 0,
         "pace": "live",
         "stages": [{"id": "welcome", "kind": "info", "lines": ["Hello"]}],
         "cohorts": [{"seats": [{"open": True}], "count": 2}],
@@ -285,6 +287,48 @@ async def test_a_hint_wakes_a_reader_at_once(database: Database, bus: InProcessB
     await live.close()
 
     assert b"Hello" in chunk
+
+
+async def test_a_stored_message_wakes_a_reader_though_the_bus_says_nothing(
+    database: Database, bus: InProcessBus, api: Api
+) -> None:
+    _, ada, _ = await _talkers(api)
+    live = Live(database, bus, ping_seconds=60, look_seconds=60, backlog=10)
+    await live.start()
+    me = (await api.participant(ada, "GET", "/v1/me")).json()
+    cohort_id = UUID(me["cohort_id"])
+    stream = live.follow({cohort_id: int(me["cursor"].rpartition(":")[2])}, lambda frame: frame.for_members)
+    waiting = asyncio.ensure_future(anext(stream))
+    while cohort_id not in live._readers:
+        await api.participant(ada, "GET", "/v1/me")
+
+    await _say(api, ada, "Hello")
+    async with asyncio.timeout(10):
+        chunk = await waiting
+    await stream.aclose()
+    await live.close()
+
+    assert b"Hello" in chunk
+
+
+async def test_what_follows_from_a_participants_request_is_urgent_and_from_an_experimenters_not(
+    database: Database, api: Api
+) -> None:
+    experiment_id = await api.running()
+    begun = await _urgency_of_hints(database)
+
+    await api.to_the_talk(experiment_id, "Ada")
+    joined = await _urgency_of_hints(database)
+
+    assert begun
+    assert not any(begun)
+    assert all(joined[len(begun) :])
+    assert len(joined) > len(begun)
+
+
+async def _urgency_of_hints(database: Database) -> list[bool]:
+    async with database.transaction() as session:
+        return [row.urgent for row in await session.all(text("SELECT urgent FROM outbox ORDER BY id"))]
 
 
 async def test_a_gateway_that_stops_ends_its_streams(api: Api) -> None:

@@ -6,11 +6,12 @@ from typing import Any
 from uuid import UUID
 
 import httpx2
+import pytest
 from sqlalchemy import text
 
 from gateway.testing import Api, following
 
-ROUNDS: list[dict[str, Any]] = [{"id": "talk", "kind": "group_chat", "turn_taking": "round"}]
+ROUNDS: list[dict[str, Any]] = [{"id": "talk", "kind": "group_chat", "turn_taking": "round", "post_limit": None}]
 TOPICS: list[dict[str, Any]] = [
     {
         "id": "talk",
@@ -207,3 +208,40 @@ async def test_nobody_is_done_with_a_topic_of_others(api: Api) -> None:
 
     assert refused.status_code == 404
     assert (await view(api, token))["topic"] == "cost"
+
+
+async def test_posts_beyond_the_limit_are_refused_with_the_seconds_to_wait_and_only_stored_ones_count(
+    api: Api, address: str
+) -> None:
+    free: list[dict[str, Any]] = [{"id": "talk", "kind": "group_chat", "post_limit": {"posts": 3, "seconds": 5}}]
+    _, tokens = await people_talking(api, free, count=2)
+    ada, bo = tokens.values()
+
+    stored = [await say(api, ada, f"Post {number}") for number in range(3)]
+    api.clock.advance(1.5)
+    refused = [await say(api, ada, f"Too much {number}") for number in range(5)]
+    again = await say(api, ada, "Post 0")
+    of_another = await say(api, bo, "Me, too")
+    api.clock.advance(3.5)
+    later = await say(api, ada, "Too much 0")
+
+    assert [one.status_code for one in stored] == [201] * 3
+    assert {(one.status_code, one.headers["Retry-After"]) for one in refused} == {(429, "4")}
+    assert {(one.json()["code"], one.json()["can_retry"]) for one in refused} == {("too_soon", True)}
+    assert "in 4 s" in refused[0].json()["detail"]
+    assert (again.status_code, again.json()["id"]) == (201, stored[0].json()["id"])
+    assert of_another.status_code == 201
+    assert later.status_code == 201
+    assert [one["text"] for one in await said(api, ada)] == ["Post 0", "Post 1", "Post 2", "Me, too", "Too much 0"]
+
+
+@pytest.mark.parametrize(("limit", "accepted"), [({}, 10), ({"post_limit": None}, 12)])
+async def test_ten_posts_in_five_seconds_are_the_limit_unless_the_file_has_none(
+    api: Api, address: str, limit: dict[str, Any], accepted: int
+) -> None:
+    _, tokens = await people_talking(api, [{"id": "talk", "kind": "group_chat", **limit}], count=1)
+    (ada,) = tokens.values()
+
+    posts = await asyncio.gather(*(say(api, ada, f"Post {number}") for number in range(12)))
+
+    assert Counter(one.status_code for one in posts) == Counter({201: accepted, 429: 12 - accepted})

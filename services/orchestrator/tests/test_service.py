@@ -25,6 +25,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = """
 parley: 1
 name: A page
+seed: 0
 stages: [{id: page, kind: info, lines: [Hello.]}]
 cohorts: [{seats: [{open: true}]}]
 """

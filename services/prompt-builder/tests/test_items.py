@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from prompt_builder.items import Page, shuffled
-from prompt_builder.rendering import render, tokens_of
+from prompt_builder.rendering import render
 from shared.contracts.experiment import AgentConfig, ChatSettings, Profile
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PromptItems, Shuffle
+from shared.contracts.prompt_sizes import default_budget, tokens_of
 from shared.contracts.prompts import Prompt
 from shared.db.context import Answer, PromptContext
 from shared.stage import PAGE, TALK, Ask, Member, Message
@@ -368,6 +369,26 @@ def test_the_newest_message_and_the_rest_of_the_prompt_always_stay() -> None:
     assert render(with_budget(said[:1], 1)).left_out == 0
 
 
+def test_without_a_word_of_the_persona_the_model_decides_how_much_is_shown() -> None:
+    said = talk(*[f"{number} {'so ' * 40}" for number in range(5_000)])
+    small = with_budget(said, None)
+    small = replace(small, agent=small.agent.model_copy(update={"model": ModelSettings(model="smollm2-135m")}))
+
+    prompt = render(small)
+
+    assert prompt.left_out > 4_000
+    assert f"... {prompt.left_out} earlier messages left out" in prompt.messages[1].content
+    assert default_budget("smollm2-135m") - 100 < tokens_of(prompt.messages) <= default_budget("smollm2-135m")
+
+
+def test_a_prompt_that_was_too_long_is_made_shorter_than_its_persona_says_and_never_longer() -> None:
+    said = talk(*["x" * 100] * 50)
+    asked = with_budget(said, 1_000)
+
+    assert render(asked, 700).left_out > render(asked).left_out > 0
+    assert render(asked, 5_000) == render(asked)
+
+
 def test_what_is_not_shown_is_not_left_out() -> None:
     said = talk(*["x" * 100] * 5)
     hidden = context([{"type": "task"}], said=said)
@@ -399,6 +420,10 @@ def test_a_budget_leaves_out_no_more_than_it_must(texts: list[str], budget: int)
         assert prompt == whole
     elif prompt.left_out < len(said) - 1:
         assert tokens_of(prompt.messages) <= budget
+    if prompt.left_out > 1:
+        # As few as can be: the last one that is gone would not have fitted, nor the line that says so.
+        gone = len(turns(whole)[prompt.left_out - 1]) + 1
+        assert sum(len(message.content) for message in prompt.messages) + gone > 4 * budget
 
 
 def test_nobody_can_write_the_line_that_says_what_is_left_out() -> None:

@@ -30,6 +30,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EXPERIMENT: dict[str, Any] = {
     "parley": 1,
     "name": "The night bus",
+    "seed": 0,
     "stages": [
         {"kind": "info", "id": "welcome", "name": "Welcome", "lines": ["The bus in {{town}}."]},
         {

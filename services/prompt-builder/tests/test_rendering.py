@@ -174,10 +174,10 @@ def test_hints_name_what_the_mock_needs() -> None:
 
     assert hints["message_count"] == 2
     assert hints["own_message_count"] == 1
-    assert hints["last_speaker_name"] == "Bob"
     assert hints["last_text"] == "Yes."
     assert hints["speaker_name"] == "Ann"
-    assert (hints["stage_name"], hints["stage_kind"]) == ("Your talk", "group_chat")
+    assert hints["stage_kind"] == "group_chat"
+    assert (hints["member"], hints["is_mediator"]) == ("c1/ann", False)
 
 
 def test_fingerprint_follows_the_messages() -> None:

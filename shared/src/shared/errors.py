@@ -6,14 +6,16 @@ ParleyError
 ├── NotAllowed        403
 ├── NotFound          404
 ├── Conflict          409  right in itself, but not now: a locked stage, a full cohort, an ended thread
+│   └── Paused             by its reason: the experiment is paused
 ├── TooLarge          413
+├── TooSoon           429  right in itself, and again in so many seconds
 ├── Unavailable       503  a part of the lab is away; try again
 └── SettingsInvalid   500  the process cannot start with these settings
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,8 @@ class Problem:
     """One thing that is wrong with some input.
 
     `where` is the path into the input (`stages[2].questions[0].id`), or a cell of a sheet (`treatments!A2`). `wrong`
-    says in words what is wrong where found and expected do not say it all, `hint` what would mend it.
+    says in words what is wrong where found and expected do not say it all, `hint` what would mend it. `at` is the same
+    place for people, with its line and the ids of the parts.
     """
 
     where: str
@@ -29,12 +32,14 @@ class Problem:
     expected: str
     wrong: str = ""
     hint: str = ""
+    at: str = ""
 
     def __str__(self) -> str:
+        place = self.at or self.where
         if not self.wrong:
-            return f"{self.where}: found {self.found}; expected {self.expected}"
+            return f"{place}: found {self.found}; expected {self.expected}"
         hint = f" Hint: {self.hint}." if self.hint else ""
-        return f"{self.where}: {self.wrong}; expected {self.expected}; found {self.found}.{hint}"
+        return f"{place}: {self.wrong}; expected {self.expected}; found {self.found}.{hint}"
 
 
 class ParleyError(Exception):
@@ -49,13 +54,18 @@ class ParleyError(Exception):
         self.message = message
 
 
+MOST_PROBLEMS: Final = 500
+"""Nobody reads more, and no answer becomes megabytes."""
+
+
 class InvalidInput(ParleyError):
     code = "invalid_input"
     status = 422
 
     def __init__(self, message: str, problems: Sequence[Problem] = ()) -> None:
-        super().__init__(message)
-        self.problems = tuple(problems)
+        more = len(problems) - MOST_PROBLEMS
+        super().__init__(f"{message} {more} of them are not listed." if more > 0 else message)
+        self.problems = tuple(problems[:MOST_PROBLEMS])
 
     def __str__(self) -> str:
         return "\n".join([self.message, *(f"  {problem}" for problem in self.problems)])
@@ -87,9 +97,26 @@ class Conflict(ParleyError):
         self.reason = reason
 
 
+class Paused(Conflict):
+    """Nothing happens in the experiment now; what was sent was not taken."""
+
+    def __init__(self) -> None:
+        super().__init__("The experiment is paused. Nothing was stored; try again when it goes on.", reason="paused")
+
+
 class TooLarge(ParleyError):
     code = "too_large"
     status = 413
+
+
+class TooSoon(ParleyError):
+    code = "too_soon"
+    status = 429
+    can_retry = True
+
+    def __init__(self, message: str, *, wait_seconds: int) -> None:
+        super().__init__(message)
+        self.wait_seconds = wait_seconds
 
 
 class Unavailable(ParleyError):

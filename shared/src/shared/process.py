@@ -24,11 +24,11 @@ from shared.errors import ParleyError, SettingsInvalid, Unavailable
 from shared.health import answering_health
 from shared.logs import set_up_logs
 from shared.memory import collect_garbage_rarely
-from shared.settings import LabSettings, ProcessSettings, read_settings
+from shared.settings import LabSettings, LogSettings, ProcessSettings, read_settings
 
 log = structlog.get_logger(__name__)
 
-SettingsT = TypeVar("SettingsT", bound=LabSettings)
+SettingsT = TypeVar("SettingsT", bound=LogSettings)
 
 _CHECK_SECONDS: Final = 2.0
 _RETRY_SECONDS: Final = 1.0

@@ -43,6 +43,12 @@ Text = Annotated[str, Strict(), BeforeValidator(_storable)]
 Truth = Annotated[bool, Strict(), BeforeValidator(_truth)]
 
 
+def text(bounds: Any) -> Any:
+    """The type of a text with these bounds, a pydantic Field."""
+    # The bounds stand before the reader, or what a model is told of them would speak of items.
+    return Annotated[str, Strict(), bounds, BeforeValidator(_storable)]
+
+
 def whole_number(bounds: Any) -> Any:
     """The type of a whole number with these bounds, a pydantic Field."""
     # The bounds stand before the reader, or they would not reach the JSON Schema.

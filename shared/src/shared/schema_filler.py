@@ -12,8 +12,9 @@ from typing import Any, Final
 from shared.schema_numbers import bounds, first_and_last, fraction, integer_step, lies_within
 
 Schema = Mapping[str, Any]
-# What a property of this name should hold, or None for "no opinion"; taken where type and length allow.
-Suggest = Callable[[str, Random], "str | bool | None"]
+# What a property of this name should hold, or None for "no opinion"; taken where type and length allow. A float says
+# where it lies among what is allowed, from 0, the first or smallest, to 1.
+Suggest = Callable[[str, Random], "str | bool | float | None"]
 
 # Beyond this depth optional parts are left out, so that recursive schemas end.
 _SHALLOW: Final = 6
@@ -28,12 +29,12 @@ _NUMBER_KEYWORDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveM
 _SENTENCES: Final = (
     "That seems reasonable to me.",
     "I would like to think about it a little more.",
-    "It depends on what the others have in mind.",
-    "This matches what I have seen so far.",
-    "There is something to be said for both sides.",
+    "It depends on the details.",
+    "It is what I think at the moment.",
+    "There is something to be said for more than one answer.",
     "I am fairly sure about this one.",
-    "My first impression was different.",
-    "It is a close call, but I lean that way.",
+    "It is hard to say in one sentence.",
+    "It is a close call for me.",
 )
 
 _FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
@@ -106,12 +107,12 @@ class _Filler:
             case "string":
                 return self._fill_string(schema, name)
             case "integer":
-                return self._fill_multiple(schema, integer_step(schema))
+                return self._fill_multiple(schema, name, integer_step(schema))
             case "number":
-                return self._fill_number(schema)
+                return self._fill_number(schema, name)
             case "boolean":
                 suggested = self._suggest(name, self._rng)
-                return suggested if isinstance(suggested, bool) else self._rng.random() < 0.5
+                return suggested if isinstance(suggested, bool) else self._pick((False, True), suggested)
             case "null":
                 return None
         raise UnfillableSchemaError(f"the type {type_name!r} is unknown")
@@ -156,7 +157,14 @@ class _Filler:
         if not values:
             raise UnfillableSchemaError("an empty enum allows nothing")
         suggested = self._suggest(name, self._rng)
-        return suggested if isinstance(suggested, str) and suggested in values else self._rng.choice(values)
+        if isinstance(suggested, str) and suggested in values:
+            return suggested
+        return self._pick(values, suggested)
+
+    def _pick(self, values: Sequence[Any], suggested: str | bool | float | None) -> Any:
+        if not isinstance(suggested, float):
+            return self._rng.choice(values)
+        return values[_at(suggested, 0, len(values) - 1)]
 
     def _alternative(self, schema: Schema, keyword: str, depth: int) -> Schema:
         beside = {key: value for key, value in schema.items() if key not in (keyword, "discriminator", "default")}
@@ -207,16 +215,22 @@ class _Filler:
         length = least if depth >= _SHALLOW else self._rng.randint(least, most)
         finite = self._finite_values(rest)
         if finite is not None and not first:
-            return self._sample(finite, least, length, unique=schema.get("uniqueItems", False))
+            return self._sample(finite, name, least, length, unique=schema.get("uniqueItems", False))
         if schema.get("uniqueItems"):
             return self._add_distinct(items, rest, name, depth, least=least, length=length)
         while len(items) < length:
             items.append(self.fill(rest, name=name, depth=depth + 1))
         return items
 
-    def _sample(self, values: list[Any], least: int, length: int, *, unique: bool) -> list[Any]:
+    def _sample(self, values: list[Any], name: str, least: int, length: int, *, unique: bool) -> list[Any]:
         if unique and least > len(values):
             raise UnfillableSchemaError(f"{least} different items are wanted, but there are only {len(values)}")
+        suggested = self._suggest(name, self._rng)
+        if isinstance(suggested, float) and values:
+            # Neighbours, and no more than half of them where that is allowed, so that no value is in most answers.
+            first = _at(suggested, 0, len(values) - 1)
+            length = max(least, min(length, len(values) // 2))
+            return [values[(first + number) % len(values)] for number in range(length)]
         distinct = self._rng.sample(values, min(length, len(values)))
         return distinct + [self._rng.choice(values) for _ in range(least - len(distinct))]
 
@@ -266,23 +280,25 @@ class _Filler:
         if schema.get("format") in _FORMATS:
             return _FORMATS[schema["format"]](self._rng)
         suggested = self._suggest(name, self._rng)
-        text = suggested if isinstance(suggested, str) else self._rng.choice(_SENTENCES)
+        text = suggested if isinstance(suggested, str) else self._pick(_SENTENCES, suggested)
         return fit_text(text, min_length=schema.get("minLength", 0), max_length=schema.get("maxLength"))
 
-    def _fill_multiple(self, schema: Schema, step: Fraction) -> int | float:
+    def _fill_multiple(self, schema: Schema, name: str, step: Fraction) -> int | float:
         first, last = first_and_last(schema, step)
         if first > last:
             raise UnfillableSchemaError("no number lies within the bounds")
-        value = self._rng.randint(first, last) * step
+        suggested = self._suggest(name, self._rng)
+        factor = _at(suggested, first, last) if isinstance(suggested, float) else self._rng.randint(first, last)
+        value = factor * step
         return int(value) if schema.get("type") == "integer" else float(value)
 
-    def _fill_number(self, schema: Schema) -> int | float:
+    def _fill_number(self, schema: Schema, name: str) -> int | float:
         if "multipleOf" in schema:
-            return self._fill_multiple(schema, fraction(schema["multipleOf"]))
+            return self._fill_multiple(schema, name, fraction(schema["multipleOf"]))
         hundredth = Fraction(1, 100)
         first, last = first_and_last(schema, hundredth)
         if first <= last:
-            return self._fill_multiple(schema, hundredth)
+            return self._fill_multiple(schema, name, hundredth)
         low, high = bounds(schema)
         assert low is not None, "only two bounds can leave no hundredth between them"
         assert high is not None, "as above"
@@ -290,6 +306,11 @@ class _Filler:
         if not lies_within(value, schema):
             raise UnfillableSchemaError("no number lies within the bounds")
         return value
+
+
+def _at(position: float, first: int, last: int) -> int:
+    """The integer that lies at this position; each from first to last has the same share of the way from 0 to 1."""
+    return first + min(last - first, max(0, int(position * (last - first + 1))))
 
 
 def _weight(schema: Schema) -> int:

@@ -2,7 +2,17 @@
 
 import hashlib
 import random
+import secrets
+from typing import Final
 from uuid import UUID, uuid5
+
+_FRESH: Final = 2**31
+"""Seeds that are made up stay below: people copy them into files, and every program can hold them."""
+
+
+def fresh() -> int:
+    """A seed for what has none; another one every time."""
+    return secrets.randbelow(_FRESH)
 
 
 def rng(seed: int, path: str) -> random.Random:

@@ -12,7 +12,13 @@ LARGEST_INTEGER: Final = 2**63 - 1
 
 def is_storable_text(text: str) -> bool:
     """Whether Postgres can hold the text: no NUL, no half of a surrogate pair."""
-    return "\x00" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+    if "\x00" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_storable_number(number: int | float) -> bool:
@@ -20,23 +26,56 @@ def is_storable_number(number: int | float) -> bool:
     return isfinite(number) if isinstance(number, float) else abs(number) <= LARGEST_INTEGER
 
 
-def unstorable(value: Any, *, deepest: int, where: str = "", depth: int = 0) -> Iterator[Problem]:
-    """Everything in a JSON value that cannot be stored; `where` is the path to it.
+def unstorable(value: Any, *, deepest: int) -> Iterator[Problem]:
+    """Everything in a JSON value that cannot be stored, with its path.
 
     deepest: how many levels of objects and lists may stand in each other; what is deeper is not looked at.
     """
+    if not _is_storable(value, deepest):
+        yield from _unstorable(value, deepest=deepest, where="", depth=0)
+
+
+def _is_storable(value: Any, deepest: int) -> bool:
+    """Whether nothing in the value is unstorable: the usual case, decided without a path for each part."""
+    level, depth = [value], 0
+    while level:
+        parts: list[Any] = []
+        for one in level:
+            if isinstance(one, str):
+                if not is_storable_text(one):
+                    return False
+            elif isinstance(one, int | float):
+                if not is_storable_number(one):
+                    return False
+            elif isinstance(one, dict):
+                parts += one.values()
+                if not all(map(_is_storable_key, one)):
+                    return False
+            elif isinstance(one, list | tuple):
+                parts += one
+        level, depth = parts, depth + 1
+        if level and depth > deepest:
+            return False
+    return True
+
+
+def _is_storable_key(key: Any) -> bool:
+    return not isinstance(key, str) or is_storable_text(key)
+
+
+def _unstorable(value: Any, *, deepest: int, where: str, depth: int) -> Iterator[Problem]:
     if depth > deepest:
         yield Problem(
             _printable(where[:60]), "values nested too deeply", f"at most {deepest} levels of objects and lists"
         )
     elif isinstance(value, dict):
         for key, part in value.items():
-            yield from unstorable(key, deepest=deepest, where=where, depth=depth)
+            yield from _unstorable(key, deepest=deepest, where=where, depth=depth)
             place = f"{where}.{key}" if where else str(key)
-            yield from unstorable(part, deepest=deepest, where=place, depth=depth + 1)
+            yield from _unstorable(part, deepest=deepest, where=place, depth=depth + 1)
     elif isinstance(value, list | tuple):
         for index, part in enumerate(value):
-            yield from unstorable(part, deepest=deepest, where=f"{where}[{index}]", depth=depth + 1)
+            yield from _unstorable(part, deepest=deepest, where=f"{where}[{index}]", depth=depth + 1)
     elif isinstance(value, str) and not is_storable_text(value):
         yield Problem(_printable(where), "a text with NUL or broken characters", "text that can be stored")
     elif isinstance(value, float) and not is_storable_number(value):

@@ -6,9 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.contracts.endpoints import OPEN
 from shared.contracts.experiment import Persona
-from shared.errors import InvalidInput
-from shared.experiment import read_personas, validate, write_personas
+from shared.contracts.providers import account_of
+from shared.contracts.real_models import model_mode_problems
+from shared.errors import Conflict, InvalidInput
+from shared.experiment import models_used, read_personas, validate, write_personas
 from shared.importers.arena import first_agents, read_agent, write_agent
 from shared.importers.arena.agents import AgentFile, persona_of
 
@@ -73,6 +76,49 @@ def test_what_is_left_out_of_an_agent_has_the_defaults_of_the_format() -> None:
     assert persona.script == {"matrix_game": {"persona": "custom"}}
 
 
+@pytest.mark.parametrize(
+    ("llm", "provider", "model"),
+    [
+        ("gpt-4o", "openai", "gpt-4o"),
+        ("o3-mini", "openai", "o3-mini"),
+        ("openai/gpt-4o", "openai", "gpt-4o"),
+        ("openai/llama-3", "openai", "llama-3"),
+        ("anthropic/claude-sonnet-4-5", "crewai", "anthropic/claude-sonnet-4-5"),
+        ("claude-sonnet-4-5", "crewai", "anthropic/claude-sonnet-4-5"),
+        ("gemini-2.5-flash", "crewai", "gemini/gemini-2.5-flash"),
+        ("openrouter/openai/gpt-4o", "crewai", "openrouter/openai/gpt-4o"),
+        ("acme/large", "crewai", "acme/large"),
+    ],
+)
+def test_a_model_is_called_at_the_vendor_that_its_name_says(llm: str, provider: str, model: str) -> None:
+    persona = read_agent(f"{THREE}llm: {llm}\n", "agent.yaml", "trader")
+
+    assert (persona.model.provider, persona.model.model) == (provider, model)
+    assert (account_of(provider, model) == "openai") is (provider == "openai")
+
+
+def test_a_model_whose_name_says_no_vendor_is_refused_with_what_to_write() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read_agent(f"{THREE}llm: mixtral\n", "agent.yaml", "trader")
+
+    (problem,) = refused.value.problems
+    assert problem.where == "llm"
+    assert "openai/mixtral" in str(refused.value)
+
+
+def test_an_agent_whose_vendor_nobody_serves_does_not_start_and_is_named() -> None:
+    agent = read_agent(f"{THREE}llm: anthropic/claude-x\n", "agent.yaml", "trader")
+    experiment = validate(tournament("trader", "tft"), library={"trader": agent, "tft": TFT})
+    environ = {"OPENAI_API_KEY": "any text", "ANTHROPIC_API_KEY": "any text"}
+
+    (problem,) = model_mode_problems(
+        "real", models_used(experiment), environ, endpoints=OPEN, requested_real=True, served=["mock", "openai"]
+    )
+
+    assert "'trader'" in problem
+    assert "make crewai" in problem
+
+
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40)
 
 
@@ -82,7 +128,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), m
         role=WORDS,
         goal=WORDS,
         backstory=WORDS,
-        llm=st.sampled_from(["gpt-4.1-mini", "gpt-4o", "claude-x"]),
+        llm=st.sampled_from(["gpt-4.1-mini", "openai/gpt-4o", "openai/a/b", "claude-x", "anthropic/x", "acme/x"]),
         temperature=st.floats(0, 2),
         persona_type=st.sampled_from(["cooperative", "tit_for_tat", "selfish", "forgiving", "random", "custom"]),
         name=st.just("") | WORDS,
@@ -102,5 +148,5 @@ def test_texts_that_look_like_something_else_survive_export_and_import(text: str
 
 
 def test_a_persona_that_is_more_than_an_agent_is_not_exported_as_one() -> None:
-    with pytest.raises(InvalidInput, match="more than an agent file can say"):
+    with pytest.raises(Conflict, match="more than an agent file can say"):
         write_agent(Persona(id="ana", text="You drive a taxi."))

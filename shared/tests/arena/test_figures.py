@@ -5,12 +5,13 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.arena.figures import bars, heat_map, lines
+from shared.arena.figures import Heading, Panel, Scored, dots, heat_map, panels
+from shared.arena.intervals import Estimate
 from shared.arena.standings import Standing
 from shared.arena.terminal import heat_map_lines, leaderboard_lines
 
 NAMES = st.text(max_size=30)
-RATES = st.none() | st.floats(min_value=0, max_value=1)
+HEADING = Heading("Title", "note")
 
 
 def parsed(figure: str) -> ElementTree.Element:
@@ -25,48 +26,74 @@ def of(figure: str, tag: str) -> list[ElementTree.Element]:
     return [element for element in parsed(figure).iter() if element.tag.endswith(f"}}{tag}")]
 
 
-def test_a_curve_runs_from_the_first_round_to_the_last() -> None:
-    figure = lines("Cooperation", {"tft vs alld": [1.0, 0.5, 0.0]})
-    points = of(figure, "polyline")[0].attrib["points"].split()
-    assert [float(point.split(",")[1]) for point in points] == [40.0, 170.0, 300.0]
-    assert [float(point.split(",")[0]) for point in points] == [44.0, 324.0, 604.0]
-    assert "tft vs alld" in texts(figure)
+def sure(*means: float | None, count: int = 2) -> list[Estimate]:
+    return [Estimate(0 if mean is None else count, 0, mean, 0.0, mean, mean) for mean in means]
+
+
+def test_a_curve_ends_at_its_own_last_round_on_an_axis_that_all_panels_share() -> None:
+    figure = panels(HEADING, [Panel("long", sure(1.0, 0.5, 0.0)), Panel("short", sure(0.0, 0.5))], y_title="rate")
+    long, short = (one.attrib["points"].split() for one in of(figure, "polyline"))
+    assert [float(point.split(",")[0]) - 64 for point in long] == [0.0, 95.0, 190.0]
+    assert [float(point.split(",")[0]) - 64 - 220 for point in short] == [0.0, 95.0]
+    assert {"long, n = 2", "short, n = 2", "round", "rate", "1", "3", "100%"} <= set(texts(figure))
+
+
+def test_labels_of_wide_letters_and_long_notes_have_room() -> None:
+    note = " ".join(["words"] * 40)
+    figure = heat_map(Heading("Title", note), {"a": "夜行バス" * 9, "b": "x" * 60}, {("a", "b"): 1.0})
+    left = float(of(figure, "rect")[1].attrib["x"])
+    assert {"夜行バス夜行バス夜…夜行バス", f"{'x' * 19}…{'x' * 8}"} <= set(texts(figure))
+    assert left > 28 * 7
+    assert sum(line.startswith("words") for line in texts(figure)) == 2
+    assert float(parsed(figure).attrib["width"]) > 7 * max(map(len, texts(figure)))
 
 
 def test_a_missing_value_interrupts_the_curve() -> None:
-    assert len(of(lines("Cooperation", {"a": [1.0, None, 0.5, 0.5]}), "polyline")) == 2
+    figure = panels(HEADING, [Panel("a", sure(1.0, 0.0, None, 0.5, 0.5))], y_title="rate")
+    assert len(of(figure, "polyline")) == 2
 
 
-def test_bars_are_as_long_as_their_values_and_negative_ones_go_the_other_way() -> None:
-    figure = bars("Points", {"pair": [("a", 10.0), ("b", -5.0), ("c", None)]})
-    drawn = [(float(one.attrib["x"]), float(one.attrib["width"])) for one in of(figure, "rect")[1:]]
-    assert drawn[0][1] == 2 * drawn[1][1]
-    assert drawn[1][0] + drawn[1][1] == drawn[0][0]
-    assert {"a: 10", "b: -5", "c: none"} <= set(texts(figure))
+def test_scores_have_error_bars_and_totals_and_every_series_its_colour() -> None:
+    score = [Estimate(3, 0, 2.0, 0.5, 1.0, 3.0), Estimate(1, 0, 4.0)]
+    figure = dots(HEADING, [Scored("Ana", score, "n = 3, 1; 40.0")], ["loss", "gain"], x_title="points", totals="total")
+    means = [one for one in of(figure, "circle") if float(one.attrib["cy"]) < 122]
+    assert [one.attrib["fill"] for one in means] == ["#4477aa", "#ee6677"]
+    assert len([one for one in of(figure, "line") if one.attrib.get("stroke") == "#4477aa"]) == 3
+    assert {"Ana", "n = 3, 1; 40.0", "points", "total", "loss", "gain"} <= set(texts(figure))
 
 
 def test_a_heat_map_has_a_square_for_every_two_and_is_darker_where_the_rate_is_higher() -> None:
-    figure = heat_map("Cooperation", {("a", "b"): 1.0, ("b", "a"): 0.0, ("a", "a"): 0.5})
+    names = {"a": "Ana", "b": "Ben"}
+    figure = heat_map(HEADING, names, {("a", "b"): 1.0, ("b", "a"): 0.0, ("a", "a"): 0.5})
     squares = [one.attrib["fill"] for one in of(figure, "rect")[1:]]
     assert len(squares) == 4
     assert squares[1] < squares[0] < squares[2]
     assert squares[3] == "#eeeeee"
-    assert {"100%", "0%", "50%"} <= set(texts(figure))
+    assert {"100%", "0%", "50%", "Ana", "Ben", "player", "opponent"} <= set(texts(figure))
+
+
+ESTIMATES = st.builds(
+    lambda count, mean, half: Estimate(count, 0, mean, half, mean - half, mean + half),
+    st.integers(1, 9), st.floats(0, 1), st.floats(0, 1),
+) | st.just(Estimate(0, 0))  # fmt: skip
 
 
 @given(
-    curves=st.dictionaries(NAMES, st.lists(RATES, max_size=5), max_size=4),
-    groups=st.dictionaries(NAMES, st.lists(st.tuples(NAMES, st.none() | st.floats(-1e6, 1e6)), max_size=3), max_size=4),
-    rates=st.dictionaries(st.tuples(NAMES, NAMES), st.floats(0, 1), max_size=5),
+    curves=st.lists(st.builds(Panel, NAMES, st.lists(ESTIMATES, max_size=5)), max_size=6),
+    rows=st.lists(st.builds(Scored, NAMES, st.lists(ESTIMATES, min_size=2, max_size=2), NAMES), max_size=4),
+    names=st.dictionaries(NAMES, NAMES, max_size=5),
     title=NAMES,
 )
 def test_whatever_is_in_them_figures_are_valid(
-    curves: dict[str, list[float | None]],
-    groups: dict[str, list[tuple[str, float | None]]],
-    rates: dict[tuple[str, str], float],
-    title: str,
+    curves: list[Panel], rows: list[Scored], names: dict[str, str], title: str
 ) -> None:
-    for figure in (lines(title, curves), bars(title, groups), heat_map(title, rates)):
+    heading = Heading(title, title)
+    rates = {(one, other): 0.5 for one in names for other in names}
+    for figure in (
+        panels(heading, curves, y_title=title),
+        dots(heading, rows, [title, title], x_title=title, totals=title),
+        heat_map(heading, names, rates),
+    ):
         assert parsed(figure).tag == "{http://www.w3.org/2000/svg}svg"
 
 

@@ -1,12 +1,14 @@
 """What both buses promise, on both."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from shared.bus import BusUnavailable, NotNow
 from shared.contracts.hints import FACTS, Hint
 from shared.testing.buses import Broker, Inbox, ManualPause, a_hint
+from shared.urgency import is_urgent
 
 pytestmark = pytest.mark.timeout(30)
 
@@ -375,3 +377,36 @@ async def test_a_closed_bus_refuses_to_publish(broker: Broker) -> None:
     assert not await bus.ping()
     with pytest.raises(BusUnavailable):
         await bus.publish([a_hint()])
+
+
+async def test_an_urgent_hint_is_handled_though_all_hands_are_full(broker: Broker) -> None:
+    bus, inbox, done = broker.bus(), Inbox(), asyncio.Event()
+    urgent = replace(a_hint(), urgent=True)
+
+    async def handle(hint: Hint) -> None:
+        if not hint.urgent:
+            await done.wait()
+        await inbox.handle(hint)
+
+    await bus.consume("work", handle, prefetch=2)
+    await bus.publish([a_hint() for _ in range(6)])
+    await bus.publish([urgent])
+
+    assert await inbox.next() == urgent
+    assert await bus.waiting("work") == 4
+    done.set()
+    await inbox.take(6)
+
+
+async def test_what_follows_from_an_urgent_hint_is_urgent(broker: Broker) -> None:
+    bus, seen = broker.bus(), asyncio.Queue[bool]()
+
+    async def handle(hint: Hint) -> None:
+        seen.put_nowait(is_urgent())
+
+    await bus.consume("work", handle, prefetch=1)
+    await bus.publish([replace(a_hint(), urgent=True)])
+    first = await seen.get()
+    await bus.publish([a_hint()])
+
+    assert (first, await seen.get()) == (True, False)

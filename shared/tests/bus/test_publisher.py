@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from shared.bus import Bus
+from shared.bus.in_process import InProcessBus
 from shared.bus.publisher import OutboxPublisher
 from shared.contracts.hints import Hint
 from shared.testing.buses import Broker, Inbox, RabbitBroker, a_hint
@@ -238,3 +240,42 @@ async def test_rows_stay_while_the_broker_is_away_and_go_when_it_is_back(rabbit:
         await outbox.emptied.wait()
         assert set(await inbox.take(25)) == set(hints)
         await publisher.stop()
+
+
+async def test_an_urgent_row_is_published_before_the_rows_that_were_offered_earlier() -> None:
+    outbox, bus = Outbox(), Counting()
+    publisher = a_publisher(bus, outbox, capacity=1_000, batch_size=10)
+    urgent = replace(a_hint(), urgent=True)
+    publisher.offer(outbox.commit(*(a_hint() for _ in range(500))))
+    publisher.offer(outbox.commit(urgent))
+
+    publisher.start()
+    bus.is_slow.clear()
+    await asyncio.wait_for(bus.begun(urgent), 10)
+    begun_before = bus.published.index(urgent)
+    bus.is_slow.set()
+    await outbox.emptied.wait()
+    await publisher.stop()
+
+    assert begun_before <= 4 * 10, "at most the batches that were on their way"
+
+
+class Counting(InProcessBus):
+    """A bus that takes its time, and tells in which order hints were begun with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.published: list[Hint] = []
+        self.is_slow = asyncio.Event()
+        self._begun = asyncio.Condition()
+
+    async def publish(self, hints: Sequence[Hint]) -> None:
+        async with self._begun:
+            self.published += hints
+            self._begun.notify_all()
+        await self.is_slow.wait()
+        await super().publish(hints)
+
+    async def begun(self, hint: Hint) -> None:
+        async with self._begun:
+            await self._begun.wait_for(lambda: hint in self.published)

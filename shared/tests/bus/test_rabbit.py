@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from shared.bus import BusMisconfigured, BusUnavailable
+from shared.bus.rabbit_link import Patience
 from shared.contracts.hints import FACTS, Hint
 from shared.testing.buses import Inbox, RabbitBroker, a_hint
 from shared.testing.tcp_proxy import TcpProxy
@@ -197,3 +198,14 @@ async def test_a_prefix_keeps_labs_apart(rabbit: RabbitBroker) -> None:
     assert await ours.next() == hint
     assert theirs.is_empty
     await neighbour.close()
+
+
+def test_a_broker_that_goes_on_confirming_is_not_given_up_however_long_it_takes_in_all() -> None:
+    patience = Patience(1.0)
+
+    heard = [patience.is_over(confirmations // 5) for confirmations in range(100)]
+    silent = [patience.is_over(19) for _ in range(20)]
+
+    assert not any(heard)
+    assert any(silent)
+    assert silent.index(True) >= 4

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.contracts.endpoints import OPEN, Endpoints, is_internal, literal_address, read_endpoints
+from shared.contracts.addresses import is_internal, literal_address
+from shared.contracts.endpoints import OPEN, Endpoints, read_endpoints
 from shared.errors import SettingsInvalid
 
 

@@ -4,15 +4,12 @@ import itertools
 
 import pytest
 
-from shared.contracts.providers import (
-    ModelMode,
-    effective_model_mode,
-    model_mode_problems,
-    needed_provider,
-    serving_provider,
-)
+from shared.contracts.endpoints import OPEN, read_endpoints
+from shared.contracts.providers import ModelMode, effective_model_mode, needed_provider, serving_provider
+from shared.contracts.real_models import ModelUse, keyless_addresses, model_mode_problems
 
 KEY = "sk-secret-0123456789"
+OPENAI = ModelUse("openai")
 
 SWITCHES = {None: False, "": False, "false": False, "0": False, "No": False, "true": True, "1": True, "flase": True}
 
@@ -34,7 +31,9 @@ def test_the_gate_names_exactly_what_is_missing(
         "OPENAI_API_KEY": wants_real and key != KEY,
     }
 
-    problems = model_mode_problems(mode, ["openai"], environ, requested_real=requested_real, is_draft=is_draft)
+    problems = model_mode_problems(
+        mode, [OPENAI], environ, endpoints=OPEN, requested_real=requested_real, is_draft=is_draft
+    )
 
     assert len(problems) == sum(expected.values())
     for named, is_missing in expected.items():
@@ -57,9 +56,9 @@ def test_the_gate_names_exactly_what_is_missing(
     ],
 )
 def test_an_unknown_provider_is_told_what_a_persona_may_say_instead(provider: str, model: str, said: str) -> None:
-    needed = needed_provider(provider, model)
+    use = ModelUse(provider, model)
 
-    (problem,) = model_mode_problems("real", [needed], {"OPENAI_API_KEY": KEY}, requested_real=True, is_draft=True)
+    (problem,) = model_mode_problems("real", [use], {"OPENAI_API_KEY": KEY}, endpoints=OPEN, requested_real=True)
 
     assert problem.startswith(said)
 
@@ -67,29 +66,56 @@ def test_an_unknown_provider_is_told_what_a_persona_may_say_instead(provider: st
 def test_no_message_contains_a_secret() -> None:
     environ = {"LLM_USE_MOCK": KEY, "OPENAI_BASE_URL": KEY, "OTHER_API_KEY": KEY}
 
-    problems = model_mode_problems("real", ["openai", "spam"], environ)
+    problems = model_mode_problems("real", [OPENAI, ModelUse("spam")], environ, endpoints=OPEN)
 
     assert len(problems) == 3
     assert KEY not in "".join(problems)
 
 
 def test_every_provider_needs_its_own_key_once() -> None:
-    assert len(model_mode_problems("real", ["openai", "openai", "mock"], {})) == 1
+    uses = [OPENAI, ModelUse("openai", "other"), ModelUse("mock")]
+
+    assert len(model_mode_problems("real", uses, {}, endpoints=OPEN)) == 1
 
 
 def test_a_local_endpoint_does_not_replace_the_key() -> None:
-    assert len(model_mode_problems("real", ["openai"], {"OPENAI_BASE_URL": "http://127.0.0.1:8900/v1"})) == 1
+    environ = {"OPENAI_BASE_URL": "http://127.0.0.1:8900/v1"}
+
+    assert len(model_mode_problems("real", [OPENAI], environ, endpoints=OPEN)) == 1
+
+
+def test_an_address_that_only_a_file_names_needs_no_key_and_is_said_to_get_none() -> None:
+    local = ModelUse("openai", base_url="http://127.0.0.1:8900/v1", persona_id="ann")
+
+    assert model_mode_problems("real", [local], {}, endpoints=OPEN) == []
+    (told,) = keyless_addresses([local, OPENAI, ModelUse("mock", base_url="http://127.0.0.1:1/v1")], {})
+    assert "No key goes to http://127.0.0.1:8900/v1" in told
+    assert 'PARLEY_ENDPOINT_KEYS=\'{"http://127.0.0.1:8900/v1": ' in told
+    assert told.endswith("(persona 'ann')")
+
+
+def test_an_address_whose_key_is_kept_elsewhere_is_refused_naming_that_variable_and_the_personas() -> None:
+    environ = {"PARLEY_ENDPOINT_KEYS": '{"https://models.example.org": "TEAM_KEY"}', "OPENAI_API_KEY": KEY}
+    uses = [ModelUse("openai", "m", "https://models.example.org/v1", name) for name in ("bob", "ann")]
+
+    (problem,) = model_mode_problems("real", uses, environ, endpoints=read_endpoints(environ, is_open=False))
+
+    assert "TEAM_KEY is not set" in problem
+    assert "https://models.example.org/v1" in problem
+    assert problem.endswith("(personas 'ann' and 'bob')")
+    assert model_mode_problems("real", uses, {**environ, "TEAM_KEY": "x"}, endpoints=OPEN) == []
+    assert keyless_addresses(uses, environ) == []
 
 
 def test_an_unknown_provider_is_refused_by_name() -> None:
-    (problem,) = model_mode_problems("real", ["opnai"], {"OPENAI_API_KEY": KEY})
+    (problem,) = model_mode_problems("real", [ModelUse("opnai")], {"OPENAI_API_KEY": KEY}, endpoints=OPEN)
 
     assert "'opnai'" in problem
     assert "openai" in problem
 
 
 def test_agents_without_a_provider_need_no_key() -> None:
-    assert model_mode_problems("real", [], {}) == []
+    assert model_mode_problems("real", [], {}, endpoints=OPEN) == []
 
 
 def test_only_mode_mock_is_served_by_the_mock() -> None:
@@ -103,13 +129,11 @@ def test_a_request_makes_a_draft_real() -> None:
 
 
 def test_a_model_behind_crewai_needs_the_key_of_its_vendor() -> None:
-    needed = [
-        needed_provider("crewai", model) for model in ("anthropic/claude", "gpt-4.1-mini", "spam/eggs", "ollama/x")
-    ]
+    uses = [ModelUse("crewai", model) for model in ("anthropic/claude", "gpt-4.1-mini", "spam/eggs", "ollama/x")]
 
-    problems = model_mode_problems("real", needed, {})
+    problems = model_mode_problems("real", uses, {}, endpoints=OPEN)
 
-    assert needed == ["crewai/anthropic", "crewai/openai", "crewai/spam", "crewai/ollama"]
+    assert [use.needed for use in uses] == ["crewai/anthropic", "crewai/openai", "crewai/spam", "crewai/ollama"]
     assert [
         name in problem for name, problem in zip(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "spam"), problems, strict=True)
     ]
@@ -117,9 +141,20 @@ def test_a_model_behind_crewai_needs_the_key_of_its_vendor() -> None:
 
 
 def test_a_provider_that_nobody_serves_is_refused_by_name() -> None:
-    (problem,) = model_mode_problems("real", ["crewai/openai"], {"OPENAI_API_KEY": KEY}, served=["mock", "openai"])
+    uses, environ = [ModelUse("crewai", "openai/gpt-4.1", persona_id="ann")], {"OPENAI_API_KEY": KEY}
+
+    (problem,) = model_mode_problems("real", uses, environ, endpoints=OPEN, served=["mock", "openai"])
 
     assert "'crewai/openai'" in problem
-    assert "parley-agent-worker[crewai]" in problem
-    assert model_mode_problems("real", ["crewai/openai"], {"OPENAI_API_KEY": KEY}, served=["mock", "crewai"]) == []
-    assert model_mode_problems("mock", ["crewai/openai"], {}, served=["mock"]) == []
+    assert "make crewai" in problem
+    assert "'ann'" in problem
+    assert model_mode_problems("real", uses, environ, endpoints=OPEN, served=["mock", "crewai"]) == []
+    assert model_mode_problems("mock", uses, {}, endpoints=OPEN, served=["mock"]) == []
+
+
+def test_of_many_personas_some_are_named() -> None:
+    uses = [ModelUse("openai", persona_id=f"p{number}") for number in range(1000)]
+
+    (problem,) = model_mode_problems("real", uses, {}, endpoints=OPEN)
+
+    assert problem.endswith("(personas 'p0', 'p1', 'p10', 'p100', 'p101' and 995 more)")

@@ -3,14 +3,20 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime
+from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
+from psycopg import AsyncCursor, DataError
+from psycopg.pq import PipelineStatus
 from sqlalchemy import text
 
+from shared.contracts.hints import Hint
 from shared.db import exports, tables
-from shared.db.session import Database, Row, Session, _as_driver_sql, connect
+from shared.db.session import Database, Event, Row, Session, _as_driver_sql, connect
 from shared.errors import Unavailable
+from shared.urgency import Urgency, urgency
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 PID = text("SELECT pg_backend_pid() AS pid")
@@ -43,6 +49,12 @@ async def adds_ada_and_fails(database: Database) -> None:
     async with database.transaction() as session:
         await add_ada(session)
         raise ZeroDivisionError
+
+
+async def adds_ada_and_records_nowhere(database: Database) -> None:
+    async with database.transaction() as session:
+        await add_ada(session)
+        session.record(Event(uuid4(), uuid4(), "member.joined", "c1/m1", "request", "c1/m1", NOW))
 
 
 async def forgets_all_and_fails(database: Database) -> None:
@@ -205,10 +217,33 @@ async def test_whoever_looks_sees_each_moment_and_the_next_transaction_is_one_ag
 async def test_when_all_connections_are_in_use_others_wait_and_are_told_to_try_again(database: Database) -> None:
     narrow = connect(database.url, pool_size=1, patience_seconds=0.05)
 
+    urgency.set(Urgency.REQUEST)
     async with narrow.transaction():
         with pytest.raises(Unavailable, match="busy"):
             await pid_of(narrow)
 
+    assert await pid_of(narrow)
+    await narrow.close()
+
+
+async def test_a_connection_goes_first_to_what_a_participant_waits_for_and_the_background_is_not_turned_away(
+    database: Database,
+) -> None:
+    narrow = connect(database.url, pool_size=1, patience_seconds=10)
+    order: list[Urgency] = []
+
+    async def use(how_urgent: Urgency) -> None:
+        urgency.set(how_urgent)
+        async with narrow.transaction():
+            order.append(how_urgent)
+
+    async with narrow.transaction():
+        users = [asyncio.create_task(use(each)) for each in (Urgency.BACKGROUND, Urgency.REQUEST, Urgency.PERSON) * 2]
+        await asyncio.sleep(0)
+        users[0].cancel()
+    await asyncio.gather(*users, return_exceptions=True)
+
+    assert order == [Urgency.PERSON] * 2 + [Urgency.REQUEST] * 2 + [Urgency.BACKGROUND]
     assert await pid_of(narrow)
     await narrow.close()
 
@@ -230,3 +265,32 @@ async def test_reading_data_again_adds_nothing_to_the_statements_that_are_kept(d
         return _as_driver_sql.cache_info().currsize
 
     assert await read() == await read()
+
+
+async def test_what_was_recorded_travels_together_with_the_commit(database: Database) -> None:
+    sent: list[tuple[str, bool]] = []
+    execute = AsyncCursor.execute
+
+    async def watching(cursor: AsyncCursor[Any], query: Any, *arguments: Any, **options: Any) -> AsyncCursor[Any]:
+        sent.append((str(query), cursor.connection.pgconn.pipeline_status == PipelineStatus.ON))
+        return await execute(cursor, query, *arguments, **options)
+
+    with patch.object(AsyncCursor, "execute", watching):
+        async with database.transaction() as session:
+            await add_ada(session)
+            session.announce(Hint("orchestrator", "cohort.unsettled", str(uuid4())))
+
+    (_, flush), (query, commit) = sent[-2:]
+    assert (flush, query, commit) == (True, "COMMIT", True)
+    async with database.looking() as session:
+        assert (await session.one(text("SELECT count(*) AS n FROM outbox"))).n == 1
+
+
+async def test_an_event_of_a_cohort_that_is_not_there_leaves_nothing(database: Database) -> None:
+    pid = await pid_of(database)
+
+    with pytest.raises(DataError, match="no stream"):
+        await adds_ada_and_records_nowhere(database)
+
+    assert await names(database) == 0
+    assert await pid_of(database) == pid

@@ -83,6 +83,14 @@ async def test_rates_decide_what_goes_wrong(client: httpx2.AsyncClient) -> None:
     assert endpoint.statistics["outcomes"] == {"error": 1, "rate_limited": 1, "refused": 1, "garbage": 1}
 
 
+async def test_a_fault_comes_and_goes_with_the_number_of_calls(client: httpx2.AsyncClient) -> None:
+    async with FakeEndpoint(Behaviour(fault="quota", fault_after=1, fault_calls=2)) as endpoint:
+        replies = [await post(client, endpoint, a_call(str(number))) for number in range(4)]
+
+    assert [reply.status_code for reply in replies] == [200, 429, 429, 200]
+    assert replies[1].json()["error"]["code"] == "insufficient_quota"
+
+
 async def test_a_script_decides_the_reply(client: httpx2.AsyncClient) -> None:
     def script(request: dict[str, Any]) -> str | dict[str, Any] | FakeReply | None:
         scripted: dict[str, str | dict[str, Any] | FakeReply] = {

@@ -75,3 +75,18 @@ async def test_latency_delays_both_ways(proxy: TcpProxy) -> None:
     assert await said(proxy, b"hello\n") == b"hello\n"
 
     assert loop.time() - begun_at >= 0.1
+
+
+async def test_what_is_swallowed_never_arrives_while_new_connections_pass(proxy: TcpProxy) -> None:
+    reader, writer = await asyncio.open_connection(proxy.host, proxy.port)
+    writer.write(b"hello\n")
+    await reader.readline()
+
+    proxy.swallow()
+    writer.write(b"lost\n")
+
+    assert await said(proxy, b"again\n") == b"again\n"
+    await proxy.restore()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(reader.readline(), timeout=0.05)
+    writer.close()

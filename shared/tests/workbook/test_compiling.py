@@ -3,9 +3,11 @@
 import pytest
 
 from shared.contracts.endpoints import OPEN
-from shared.contracts.providers import model_mode_problems
-from shared.experiment import endpoint_problems, providers_used
+from shared.contracts.real_models import keyless_addresses, model_mode_problems
+from shared.errors import InvalidInput
+from shared.experiment import models_used
 from shared.importers.workbook import compile_workbook
+from shared.importers.workbook.compiling import compile_designs
 from shared.importers.workbook.facts import WorkbookFacts
 from shared.stages.group_interview.config import GroupInterviewStage
 from shared.testing.workbooks import Values, base_values, problems_of, task_row, with_setting, with_tasks, workbook_of
@@ -75,9 +77,20 @@ def test_an_inference_endpoint_never_gets_the_key_of_openai() -> None:
     model = experiment.personas[0].model
     assert (model.provider, model.base_url) == ("hf-inference", "https://models.example/v1")
     assert model.structured_output == "text"
-    environ = {"OPENAI_API_KEY": "any text"}
-    (problem,) = model_mode_problems("real", providers_used(experiment), environ, served=["openai", "hf-inference"])
+    environ = {"OPENAI_API_KEY": "sk-of-openai", "HF_API_KEY": "hf_of_hugging_face"}
+    assert model_mode_problems("real", models_used(experiment), environ, endpoints=OPEN) == []
+    assert "No key goes to https://models.example/v1" in "".join(keyless_addresses(models_used(experiment), environ))
+
+
+def test_an_endpoint_of_hugging_face_needs_its_key() -> None:
+    address = "https://abc.eu-west-1.aws.endpoints.huggingface.cloud/v1"
+    values = with_setting(base_values(), model_info="hf-inference", api_endpoint=address)
+    (experiment,) = compile_workbook(workbook_of(values), sessions=1)
+
+    (problem,) = model_mode_problems("real", models_used(experiment), {"OPENAI_API_KEY": "any text"}, endpoints=OPEN)
+
     assert "HF_API_KEY is not set" in problem
+    assert keyless_addresses(models_used(experiment), {}) == []
 
 
 def test_a_persona_at_an_inference_endpoint_must_say_where_it_is() -> None:
@@ -89,11 +102,12 @@ def test_a_persona_at_an_inference_endpoint_must_say_where_it_is() -> None:
     ]
     changed = experiment.model_copy(update={"personas": (*nowhere, *experiment.personas[2:])})
 
-    problems = endpoint_problems(changed, OPEN)
+    environ = {"HF_API_KEY": "any text"}
+    (problem,) = model_mode_problems("real", models_used(changed), environ, endpoints=OPEN)
 
-    assert len(problems) == 2
-    assert all("needs a `model.base_url`" in problem for problem in problems)
-    assert endpoint_problems(experiment, OPEN) == []
+    assert "`model.base_url`" in problem
+    assert all(repr(persona.id) in problem for persona in nowhere)
+    assert model_mode_problems("real", models_used(experiment), environ, endpoints=OPEN) == []
 
 
 def test_fewer_sessions_change_nothing_of_those_that_are_left() -> None:
@@ -173,3 +187,86 @@ def test_a_variable_that_is_called_like_another_column_of_the_results_is_a_probl
     (problem,) = problems_of(with_tasks(task_row("t1", var_name=name)))
 
     assert (problem.where, problem.found) == ("interview_prompts!G3", repr(name))
+
+
+def with_roles_by_hand(roles: dict[str, str], seed: int = 42) -> Values:
+    """The base workbook with a column of roles, and sessions that are drawn."""
+    values = with_setting(base_values(), role_assignment_strategy="manual", role_column="role", random_seed=seed)
+    values["agent_profiles"][0].append("role")
+    values["agent_profiles"][1].append("role")
+    for row in values["agent_profiles"][2:]:
+        row.append(roles[str(row[0])])
+    return values
+
+
+def drawn_roles() -> dict[str, str]:
+    """Roles that go together as sessions are drawn with seed 42: each once in every session."""
+    (compiled,) = compile_designs(workbook_of(base_values()))
+    return {
+        seat.profile.id: label
+        for session in compiled.sessions
+        for seat, label in zip(session.seats, "ABC", strict=True)
+    }
+
+
+def test_roles_by_hand_go_with_sessions_that_are_drawn_when_each_role_is_there_once() -> None:
+    (compiled,) = compile_designs(workbook_of(with_roles_by_hand(drawn_roles())))
+
+    assert all(sorted(seat.role.label for seat in session.seats) == ["A", "B", "C"] for session in compiled.sessions)
+    assert {seat.profile.id: seat.role.label for one in compiled.sessions for seat in one.seats} == drawn_roles()
+
+
+def test_a_draw_in_which_a_role_is_double_is_an_error_that_names_the_cells() -> None:
+    roles = drawn_roles()
+    (compiled,) = compile_designs(workbook_of(base_values()))
+    first, second, _ = (seat.profile for seat in compiled.sessions[0].seats)
+
+    with pytest.raises(InvalidInput) as refused:
+        compile_workbook(workbook_of(with_roles_by_hand({**roles, second.id: "A"})))
+
+    (problem,) = refused.value.problems
+    assert problem.where == f"agent_profiles!D{second.row}"
+    assert f"agent_profiles!D{first.row}" in problem.wrong
+    assert problem.wrong.index("B") < problem.wrong.index("is missing")
+
+
+def test_options_of_a_discussion_reach_those_who_talk() -> None:
+    values = with_tasks(
+        task_row("filled", type="discussion", llm_text="Choose: {response_options} Talk.", response_options="[1, 2]"),
+        task_row("below", type="discussion", llm_text="Talk.", response_options="['x', 'y']"),
+    )
+
+    (experiment,) = compile_workbook(workbook_of(values))
+
+    stage = experiment.stages[0]
+    assert isinstance(stage, GroupInterviewStage)
+    filled, below = (task.text for task in stage.tasks)
+    assert filled == "Choose: Answer with one of these: 1, 2. Talk."
+    assert below == "Talk.\nAnswer with one of these: x, y."
+
+
+def test_a_discussion_by_role_puts_its_texts_to_those_whom_it_names() -> None:
+    values = with_tasks(task_row("talk", type="discussion", llm_text="{'C': 'Begin.', 'A': 'Go on.'}"))
+
+    (experiment,) = compile_workbook(workbook_of(values, "parley"), draws="parley")
+
+    stage = experiment.stages[0]
+    assert isinstance(stage, GroupInterviewStage)
+    (task,) = stage.tasks
+    assert (task.type, task.text) == ("discussion", "")
+    assert [(question.role, question.text) for question in task.questions] == [("C", "Begin."), ("A", "Go on.")]
+
+
+@pytest.mark.parametrize("kind", ["context", "discussion", "public_question", "private_question"])
+def test_options_that_cannot_be_read_are_reported_in_every_row(kind: str) -> None:
+    problems = problems_of(with_tasks(task_row("t1", type=kind, response_options="[1, 2")))
+
+    assert [problem.where for problem in problems] == ["interview_prompts!I3"]
+
+
+@pytest.mark.parametrize("sheet", ["experimental_setting", "treatments", "agent_roles", "interview_prompts"])
+def test_columns_may_stand_in_any_order(sheet: str) -> None:
+    values = base_values()
+    values[sheet] = [row[::-1] for row in values[sheet]]
+
+    assert compile_workbook(workbook_of(values)) == compile_workbook(workbook_of(base_values()))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.errors import Problem
+from shared.errors import InvalidInput, Problem
 from shared.stages.group_interview.options import ListOptions, RangeOptions, TextOptions
 from shared.testing.workbooks import (
     Values,
@@ -102,11 +102,13 @@ def test_a_further_column_is_refused_with_the_header_that_is_right(sheet: str, h
     assert problem.found == header.replace("]", ", extra]")
 
 
-def test_columns_in_another_order_are_refused() -> None:
+def test_a_column_that_stands_there_twice_is_refused_where_it_does() -> None:
     values = base_values()
-    values["interview_prompts"] = [[row[1], row[0], *row[2:]] for row in values["interview_prompts"]]
+    values["agent_roles"] = [[*row, row[0]] for row in values["agent_roles"]]
 
-    assert only_problem(values).where == "interview_prompts!A1"
+    (problem,) = problems_of(values)
+
+    assert problem.where == "agent_roles!C1"
 
 
 def test_a_value_beside_the_table_is_a_problem() -> None:
@@ -567,10 +569,38 @@ def test_a_text_that_only_begins_with_an_object_is_a_text() -> None:
     assert question.text == text
 
 
-def test_a_dict_in_a_discussion_is_a_text_for_all() -> None:
-    (task,) = design_of(with_tasks(task_row("t1", type="discussion", llm_text="{'A': 'a?'}"))).tasks
+def test_with_the_references_draws_a_dict_in_a_discussion_is_a_text_for_all_and_warned_of() -> None:
+    workbook = workbook_of(with_tasks(task_row("t1", type="discussion", llm_text="{'A': 'a?'}")))
 
+    (task,) = workbook.designs[0].tasks
     assert (task.text, task.questions) == ("{'A': 'a?'}", ())
+    (warning,) = workbook.warnings
+    assert warning.where == "interview_prompts!F3"
+
+
+def test_a_dict_in_a_discussion_decides_who_takes_part_in_which_order_with_which_text() -> None:
+    row = task_row(
+        "t1", type="discussion", llm_text="{'C': 'c?', 'A': 'a? {response_options}'}", response_options="[1, 2]"
+    )
+
+    workbook = workbook_of(with_tasks(row), "parley")
+
+    (task,) = workbook.designs[0].tasks
+    assert [(question.role, question.text) for question in task.questions] == [
+        ("C", "c?"),
+        ("A", "a? {response_options}"),
+    ]
+    assert workbook.warnings == ()
+
+
+@pytest.mark.parametrize("text", ["{'Z': 'z?'}", "{'A': }", "{'A': 3}"])
+def test_a_wrong_dict_in_a_discussion_is_a_problem_of_its_cell(text: str) -> None:
+    values = with_tasks(task_row("t1", type="discussion", llm_text=text))
+
+    with pytest.raises(InvalidInput) as refused:
+        workbook_of(values, "parley")
+
+    assert {problem.where for problem in refused.value.problems} == {"interview_prompts!F3"}
 
 
 # 22 and 24: options

@@ -1,6 +1,6 @@
 """What becomes of a reply to an ask: checked, stored, and acted on; and of an ask that gets none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -14,10 +14,12 @@ from shared.db import asks, drafts
 from shared.db.members import Standing, end_member, lock_standing, standing_of
 from shared.db.session import Database, Session
 from shared.errors import InvalidInput
-from shared.stage import Json, StageView
+from shared.stage import Json, StageView, UnusableReply
 from shared.stages import kind_of
 
 _MOST_AT_ONCE = 32
+_CUT_OFF = "length"
+"""How providers say that a reply has all the tokens that it may have, and no end."""
 
 Reply = tuple[drafts.Lease, Attempt]
 Answered = tuple[drafts.Lease, Json]
@@ -109,22 +111,37 @@ async def act_on(session: Session, standing: Standing, answered: Sequence[Answer
 
 
 async def do_without(
-    session: Session, standing: Standing, lease: drafts.Lease, state: str, reason: str, last_reply: str, now: datetime
-) -> None:
-    """There will be no answer (`state` says why): the kind decides what becomes of the ask and of the member."""
+    session: Session,
+    standing: Standing,
+    lease: drafts.Lease,
+    reason: str,
+    replies: Sequence[UnusableReply],
+    now: datetime,
+) -> Mapping[str, str]:
+    """There will be no answer as it should be: the kind decides what becomes of the ask and of the member.
+
+    replies: what came and cannot be used. Returns what is missing in the answer that is stored, and why.
+    """
     assert lease.ask_id is not None
     kind = kind_of(lease.stage)
-    decision = kind.on_unanswered(lease.stage, lease.ask, state)
+    decision = kind.on_unanswered(lease.stage, lease.ask, "invalid" if replies else "failed")
     if decision in ("wait", "drop") or not is_there(standing, lease):
         await asks.close_ask(session, lease.ask_id, "failed", reason, now)
         if decision == "drop":
             await end_member(session, standing, "failed", reason, now, cause=CAUSE)
-        return
+        return {}
+    view = standing.view(lease.stage, now)
+    if decision == "salvage":
+        found = kind.salvaged(lease.stage, lease.ask, view, replies)
+        if await asks.answer_in_part(session, lease.ask, lease.ask_id, found, reason, now):
+            await act_on(session, standing, [(lease, found.value)], now)
+        return found.missing
     value = None
     if decision == "default":
-        value = kind.default_answer(lease.stage, lease.ask, standing.view(lease.stage, now), last_reply)
+        value = kind.default_answer(lease.stage, lease.ask, view, replies[-1].raw if replies else "")
     if await asks.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
         await act_on(session, standing, [(lease, value)], now)
+    return {}
 
 
 def _read(lease: drafts.Lease, attempt: Attempt, view: StageView) -> tuple[Attempt, Json]:
@@ -133,18 +150,26 @@ def _read(lease: drafts.Lease, attempt: Attempt, view: StageView) -> tuple[Attem
     Raises:
         Invalid: it is none.
     """
-    read = replace(attempt, reply=_with_fields(lease, attempt.reply, view))
+    read = replace(attempt, reply=_with_fields(lease, attempt, view))
     return read, _answer_of(lease, read.reply, view)
 
 
-def is_text_to_read(lease: drafts.Lease, reply: ModelReply) -> bool:
-    """Whether the model said something without an object, and the kind can read that."""
-    return kind_of(lease.stage).reads_texts and reply.status == "invalid" and reply.parsed is None
+def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
+    """Whether the model said something without the object that is wanted, and the kind can read that."""
+    reply = attempt.reply
+    if reply.finish_reason == _CUT_OFF or not kind_of(lease.stage).reads_texts:
+        return False
+    if reply.parsed is None:
+        return reply.status == "invalid"
+    # Where a text was asked for, an object in it may be the answer itself.
+    wanted = attempt.request.reply_schema.get("required", ())
+    return attempt.request.is_text and not all(name in reply.parsed for name in wanted)
 
 
-def _with_fields(lease: drafts.Lease, reply: ModelReply, view: StageView) -> ModelReply:
+def _with_fields(lease: drafts.Lease, attempt: Attempt, view: StageView) -> ModelReply:
     """The reply with the fields that its text alone stands for, where the kind can tell."""
-    if not is_text_to_read(lease, reply):
+    reply = attempt.reply
+    if not is_text_to_read(lease, attempt):
         return reply
     try:
         fields = kind_of(lease.stage).reply_from_text(lease.stage, lease.ask, view, reply.raw)

@@ -20,6 +20,7 @@ from shared.stage import StageView
 class Attempt:
     """One call and what came of it; `reason` says why its reply cannot be used.
 
+    `was_crowded` says that it timed out while other calls of this process were in flight at its endpoint.
     `left_out` is the number of messages that its prompt left out to stay within its budget. `view` is what the answer
     is checked against, where that was read while the model was thinking.
     """
@@ -32,6 +33,7 @@ class Attempt:
     finished_at: datetime
     left_out: int = 0
     reason: str | None = None
+    was_crowded: bool = False
     view: StageView | None = None
 
 
@@ -57,6 +59,8 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
     request, reply = attempt.request, attempt.reply
     prompt = orjson.dumps([{"role": message.role, "content": message.content} for message in request.messages])
     settings = request.settings.model_dump(mode="json", exclude_defaults=True)
+    if request.most_reply_tokens is not None:
+        settings["max_tokens"] = request.most_reply_tokens
     if attempt.left_out:
         settings["left_out"] = attempt.left_out
     return {
@@ -68,6 +72,7 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "provider": lease.provider,
         "model_asked": request.settings.model,
         "model_returned": reply.model_returned or None,
+        "endpoint": reply.endpoint or None,
         "model_mode": lease.model_mode,
         "settings": as_json(settings),
         "prompt": prompt.decode(),

@@ -4,9 +4,8 @@ from typing import Protocol
 from uuid import UUID
 
 import httpx2
-import orjson
 
-from shared.contracts.prompts import Prompt
+from shared.contracts.prompts import Prompt, PromptQuestion
 from shared.errors import NotFound, Unavailable
 from shared.logs import correlation
 
@@ -16,8 +15,8 @@ _AWAY = (502, 503, 504)
 class Prompts(Protocol):
     """What a worker needs of prompt-builder."""
 
-    async def build(self, draft_id: UUID) -> Prompt:
-        """The prompt for this draft; asking again for the same draft gives the same.
+    async def build(self, draft_id: UUID, token_budget: int | None = None) -> Prompt:
+        """The prompt for this draft, of so many tokens if it can be; asking again for the same gives the same.
 
         Raises:
             NotFound: there is no such draft.
@@ -31,8 +30,8 @@ class PromptClient:
     def __init__(self, client: httpx2.AsyncClient) -> None:
         self._client = client
 
-    async def build(self, draft_id: UUID) -> Prompt:
-        response = await self._post(draft_id)
+    async def build(self, draft_id: UUID, token_budget: int | None = None) -> Prompt:
+        response = await self._post(PromptQuestion(draft_id=draft_id, token_budget=token_budget))
         if response.status_code == 200:
             return Prompt.model_validate_json(response.content)
         if response.status_code == 404:
@@ -41,10 +40,10 @@ class PromptClient:
             raise Unavailable("The prompt builder is away.")
         raise RuntimeError(f"the prompt builder answered {response.status_code}")
 
-    async def _post(self, draft_id: UUID) -> httpx2.Response:
+    async def _post(self, question: PromptQuestion) -> httpx2.Response:
         headers = {"content-type": "application/json", "x-correlation-id": correlation.get()}
         try:
-            return await self._client.post("/v1/prompts", content=orjson.dumps({"draft_id": draft_id}), headers=headers)
+            return await self._client.post("/v1/prompts", content=question.model_dump_json(), headers=headers)
         except httpx2.TransportError as error:
             raise Unavailable("The prompt builder is away.") from error
 

@@ -29,8 +29,13 @@ async def take_step(session: Session, member_id: UUID, now: datetime) -> None:
 
 
 async def walk_on(session: Session, standing: Standing, now: datetime) -> None:
-    """`take_step` for a caller that holds the member's lock and has just read where the member stands."""
+    """`take_step` for a caller that holds the member's lock and has just read where the member stands.
+
+    While the experiment is paused nobody takes a step; it is due as long as it was not taken, and resuming wakes all.
+    """
     member_id = standing.member.id
+    if standing.is_paused:
+        return
     has_moved = False
     while _may_act(standing) and await _act(session, standing, now):
         standing, has_moved = await standing_of(session, member_id), True

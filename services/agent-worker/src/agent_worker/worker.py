@@ -18,13 +18,14 @@ from agent_worker.steps import take_step
 from agent_worker.thinking import Thinker
 from shared.bus import Bus, NotNow, Subscription
 from shared.clock import Clock
-from shared.contracts.hints import AGENT_STEPS, Hint, provider_queue
+from shared.contracts.hints import AGENT_STEPS, Hint, provider_of, provider_queue
 from shared.db import workers
 from shared.db.drafts import due_threads
 from shared.db.session import Database, is_deadlock
 from shared.errors import NotFound, Unavailable
 from shared.limits import Limit
 from shared.logs import correlation
+from shared.settings import read_settings
 
 log = structlog.get_logger(__name__)
 
@@ -50,7 +51,7 @@ class Worker:
         self._bus = bus
         self._models = models
         self._clock = clock
-        self._settings = settings or WorkerSettings()
+        self._settings = settings or read_settings(WorkerSettings)
         self._subscriptions: list[Subscription] = []
         self._running: set[asyncio.Task[None]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
@@ -82,6 +83,7 @@ class Worker:
         self._loops = [
             asyncio.create_task(self._every(self._settings.poll_seconds, self.publish_what_is_due)),
             asyncio.create_task(self._every(self._settings.presence_seconds / 3, self.announce)),
+            asyncio.create_task(self._every(self._settings.poll_seconds, self._thinker.try_keys)),
         ]
 
     async def stop(self) -> None:
@@ -92,6 +94,7 @@ class Worker:
         await self._quietly(self._retire)
         for timer in self._timers:
             timer.cancel()
+        self._thinker.let_nobody_wait()
         for subscription in self._subscriptions:
             await subscription.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -105,7 +108,8 @@ class Worker:
 
     async def on_draft_wanted(self, hint: Hint) -> None:
         correlation.set(hint.correlation)
-        await self._guarded(lambda: self._thinker.work_on(UUID(hint.id)))
+        provider = provider_of(hint.queue)
+        await self._guarded(lambda: self._thinker.work_on_next(provider, UUID(hint.id)))
 
     async def publish_what_is_due(self) -> None:
         """Publish every ready reply whose time has come, whoever saved it."""

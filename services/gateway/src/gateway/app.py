@@ -7,16 +7,19 @@ from importlib.metadata import version
 
 from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route
 
 from gateway import documentation, problems
 from gateway.context import Context
 from gateway.live import Live
 from gateway.middleware import CORRELATION_HEADER, AroundRequest
+from gateway.parameters import REFUSE_UNKNOWN
 from gateway.previews import PreviewClient
 from gateway.routes import (
     experiments,
     health,
     imports,
+    lifecycle,
     operators,
     participants,
     persona_chats,
@@ -65,8 +68,26 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.context = Context(database, bus, clock, settings, environ, live, served_providers, endpoints, previews)
-    for module in (health, operators, imports, experiments, participants, reactions, personas, persona_chats, prompts):
-        app.include_router(module.router)
+    routers = [
+        module.router
+        for module in (
+            health,
+            operators,
+            imports,
+            experiments,
+            lifecycle,
+            participants,
+            reactions,
+            personas,
+            persona_chats,
+            prompts,
+            documentation,
+        )
+    ]
+    for router in routers:
+        app.include_router(router, dependencies=[REFUSE_UNKNOWN])
+    own = [route for route in app.routes if isinstance(route, Route)]
+    app.state.routes = [*own, *(route for router in routers for route in router.routes)]
     problems.install(app)
     documentation.install(app)
     if settings.allowed_origins:

@@ -10,16 +10,18 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from gateway.live import Live
 from gateway.previews import PreviewClient
+from gateway.reading import Reader
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
 from shared.contracts.endpoints import OPEN, Endpoints
-from shared.db.session import Database, Session, is_deadlock
+from shared.db.session import STATEMENT_SECONDS, Database, Session, is_deadlock
 from shared.errors import NotSignedIn
+from shared.urgency import Urgency, urgency
 
 ResultT = TypeVar("ResultT")
 EXPORTS_AT_ONCE = 2
-IMPORTS_AT_ONCE = 2
+FILES_AT_ONCE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +41,21 @@ class Context:
     endpoints: Endpoints = OPEN
     previews: PreviewClient | None = None
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
-    imports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(IMPORTS_AT_ONCE))
+    reader: Reader = field(default_factory=lambda: Reader(at_once=FILES_AT_ONCE))
 
-    async def decide(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+    async def decide(
+        self, work: Callable[[Session], Awaitable[ResultT]], *, statement_seconds: float = STATEMENT_SECONDS
+    ) -> ResultT:
         """The result of `work`, which is committed when this returns; after a deadlock it is done once more."""
         try:
-            return await self._once(work)
+            return await self._once(work, statement_seconds)
         except Exception as error:
             if not is_deadlock(error):
                 raise
-        return await self._once(work)
+        return await self._once(work, statement_seconds)
 
-    async def _once(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
-        async with self.database.transaction() as session:
+    async def _once(self, work: Callable[[Session], Awaitable[ResultT]], statement_seconds: float) -> ResultT:
+        async with self.database.transaction(statement_seconds=statement_seconds) as session:
             return await work(session)
 
 
@@ -76,6 +80,7 @@ async def _key(credentials: Annotated[HTTPAuthorizationCredentials | None, Secur
 async def _token(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)]) -> str:
     if credentials is None:
         raise NotSignedIn("A participant token is needed: send the header 'Authorization: Bearer <token>'.")
+    urgency.set(Urgency.PERSON)
     return credentials.credentials
 
 

@@ -1,14 +1,18 @@
-"""Cursors of live streams: where a reader has come to, as text that survives a reconnect."""
+"""Cursors of live streams and lists: where a reader has come to, as text that survives a reconnect."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from shared.db.experiments import Place
 from shared.errors import InvalidInput, Problem
 
 START = "start"
 """The cursor before the first event."""
 
 _LARGEST = 2**62
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 
 
 def cohort_cursor(cursor: str, cohort_id: UUID) -> int:
@@ -41,6 +45,23 @@ def experiment_cursor(cursor: str, cohorts: int) -> list[int]:
 
 def experiment_cursor_text(positions: Iterable[int]) -> str:
     return ".".join(map(str, positions)) or START
+
+
+def list_cursor(cursor: str) -> Place:
+    """The place in `<microseconds>.<id>`.
+
+    Raises:
+        InvalidInput: it is no cursor of a list of experiments.
+    """
+    microseconds, _, experiment_id = cursor.partition(".")
+    try:
+        return Place(_EPOCH + (_number(microseconds) or 0) * _MICROSECOND, UUID(experiment_id))
+    except (ValueError, OverflowError) as error:
+        raise _refusal(cursor, "the `next_after` of the page before") from error
+
+
+def list_cursor_text(place: Place) -> str:
+    return f"{(place.created_at - _EPOCH) // _MICROSECOND}.{place.id}"
 
 
 def _number(text: str) -> int | None:

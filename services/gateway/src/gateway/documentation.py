@@ -1,12 +1,16 @@
 """The API's own documentation: OpenAPI with one error shape, and a page that shows it without any other host."""
 
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from gateway.problems import MEDIA_TYPE
 from shared.contracts.resources import ProblemDetails, StreamEvent
+
+router = APIRouter(include_in_schema=False)
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 
@@ -19,7 +23,7 @@ Everything that is not a success is problem details (`application/problem+json`)
 
 
 def install(app: FastAPI) -> None:
-    """Describe errors as they are, and serve the page."""
+    """Describe errors as they are."""
     original = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -28,7 +32,6 @@ def install(app: FastAPI) -> None:
         return app.openapi_schema
 
     app.openapi = openapi  # type: ignore[method-assign]  # FastAPI's documented way to extend the schema
-    app.add_api_route("/docs", _page, include_in_schema=False, response_class=HTMLResponse)
 
 
 def _with_problems(schema: dict[str, Any]) -> dict[str, Any]:
@@ -40,20 +43,47 @@ def _with_problems(schema: dict[str, Any]) -> dict[str, Any]:
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     problem = {"$ref": "#/components/schemas/ProblemDetails"}
-    for path in schema["paths"].values():
+    for name, path in schema["paths"].items():
         for method in _METHODS:
             if method in path:
-                responses = path[method]["responses"]
-                responses.pop("422", None)
-                responses["default"] = {
-                    "description": "Anything else",
-                    "content": {MEDIA_TYPE: {"schema": problem}},
-                }
+                operation = path[method]
+                operation["responses"].pop("422", None)
+                for status in _refusals(operation, method, is_versioned=name.startswith("/v1")):
+                    operation["responses"][str(status)] = {
+                        "description": HTTPStatus(status).phrase,
+                        "content": {MEDIA_TYPE: {"schema": problem}},
+                    }
     return schema
 
 
+def _refusals(operation: Mapping[str, Any], method: str, *, is_versioned: bool) -> Iterator[int]:
+    """With which statuses the operation may refuse, besides 405 and 500, which any address may."""
+    has_body = "requestBody" in operation
+    has_parameters = bool(operation.get("parameters"))
+    if operation.get("security"):
+        yield from (401, 403)
+    if is_versioned and any(one["in"] == "path" for one in operation.get("parameters", ())):
+        yield 404
+    if is_versioned and (method != "get" or has_parameters):
+        yield 409
+    if has_body:
+        yield from (400, 413, 415)
+    if has_body or has_parameters:
+        yield 422
+    if is_versioned and method == "post":
+        yield 429
+    if is_versioned or operation.get("operationId", "").startswith("readyz"):
+        yield 503
+
+
+@router.get("/docs", response_class=HTMLResponse)
 async def _page() -> str:
     return _HTML
+
+
+@router.get("/", response_class=RedirectResponse)
+async def _to_the_page() -> str:
+    return "docs"
 
 
 _HTML = """<!doctype html>

@@ -1,6 +1,7 @@
 """Live streams: one reader per cohort that somebody follows reads new events once, for all its streams.
 
-A hint wakes the reader; on reconnect of the bus and every few seconds all that are behind are woken. No database
+A fact wakes the reader, told by Postgres with the commit or by the bus; whenever one of them is back, and every few
+seconds, all that are behind are woken. No database
 connection is held and no transaction is open while a stream waits or sends. Whoever reads too slowly is cut off and
 resumes from the last cursor it has seen.
 """
@@ -22,6 +23,7 @@ from shared.audience import told_as
 from shared.bus.contract import Bus, Subscription
 from shared.contracts.hints import Hint
 from shared.db import streams
+from shared.db.listening import hear_facts
 from shared.db.session import Database
 from shared.errors import ParleyError, Unavailable
 
@@ -157,7 +159,7 @@ class _Reader:
                 log.exception("stream.read_failed")
 
     async def _read(self) -> int:
-        async with self._database.transaction() as session:
+        async with self._database.looking() as session:
             rows = await streams.events_after(session, self._cohort_id, self.position, most=BATCH)
         if rows:
             frames = tuple(Frame(row) for row in rows)
@@ -180,27 +182,30 @@ class Live:
         self._listeners: set[Listener] = set()
         self._subscription: Subscription | None = None
         self._look_now = asyncio.Event()
-        self._looking: asyncio.Task[None] | None = None
+        self._looking: list[asyncio.Task[None]] = []
         self._news = asyncio.Condition()
         self._waiting_for_news = 0
         self._closed = False
 
     async def start(self) -> None:
-        """Listen to the bus, and look by ourselves from time to time."""
+        """Listen to Postgres and to the bus, and look by ourselves from time to time."""
         self._closed = False
         self._subscription = await self._bus.listen(self._hear)
         self._bus.on_reconnect(self._look_now.set)
-        self._looking = asyncio.create_task(self._keep_looking(), name="streams")
+        self._looking = [
+            asyncio.create_task(self._keep_looking(), name="streams"),
+            asyncio.create_task(hear_facts(self._database.url, self._hear_of, self._look_now.set), name="facts"),
+        ]
 
     async def close(self) -> None:
         """End every stream, and listen no more; safe to repeat."""
         self._closed = True
         for listener in tuple(self._listeners):
             listener.end()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
-            self._looking = None
+        for task in self._looking:
+            task.cancel()
+        await asyncio.gather(*self._looking, return_exceptions=True)
+        self._looking = []
         if self._subscription is not None:
             await self._subscription.cancel()
             self._subscription = None
@@ -290,7 +295,10 @@ class Live:
             yield frames
 
     def _hear(self, hint: Hint) -> None:
-        reader = self._readers.get(UUID(hint.id))
+        self._hear_of(hint.id)
+
+    def _hear_of(self, cohort_id: str) -> None:
+        reader = self._readers.get(UUID(cohort_id))
         if reader is not None:
             reader.wake.set()
         elif self._waiting_for_news:

@@ -10,12 +10,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import problems
 from shared.logs import correlation, new_correlation
+from shared.urgency import Urgency, urgency
 
 log = structlog.get_logger(__name__)
 
 CORRELATION_HEADER = "X-Correlation-ID"
 _CORRELATION = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _QUIET = ("/healthz", "/readyz")
+
+
+PARTICIPANT_BYTES = 256 * 1024
+"""The most that a request of a participant may have: they send answers and messages, and no files."""
 
 
 class AroundRequest:
@@ -30,12 +35,13 @@ class AroundRequest:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        token = correlation.set(correlation.get())
+        token, was_urgent = correlation.set(correlation.get()), urgency.set(Urgency.REQUEST)
         try:
             _take_correlation(headers)
             await self._handle(scope, headers, receive, send)
         finally:
             correlation.reset(token)
+            urgency.reset(was_urgent)
 
     async def _handle(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         started = perf_counter()
@@ -50,10 +56,11 @@ class AroundRequest:
             await send(message)
 
         try:
-            if _announces_more(headers, self._max_body_bytes):
-                await problems.too_large(self._max_body_bytes)(scope, receive, send_with_headers)
+            most = min(self._max_body_bytes, PARTICIPANT_BYTES) if _is_participants(scope) else self._max_body_bytes
+            if _announces_more(headers, most):
+                await problems.too_large(most)(scope, receive, send_with_headers)
             else:
-                await self._app(scope, _limited(receive, self._max_body_bytes), send_with_headers)
+                await self._app(scope, _limited(receive, most), send_with_headers)
         except Exception:
             log.exception("http.failed")
             if status:
@@ -71,6 +78,11 @@ def _take_correlation(headers: Headers) -> None:
         new_correlation()
 
 
+def _is_participants(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return path.startswith("/v1/me") or path.endswith("/join")
+
+
 def _announces_more(headers: Headers, max_bytes: int) -> bool:
     length = headers.get("content-length", "")
     return length.isdecimal() and int(length) > max_bytes
@@ -86,7 +98,7 @@ def _limited(receive: Receive, max_bytes: int) -> Receive:
         read += len(message.get("body", b""))
         if read > max_bytes:
             # Of this type, because FastAPI turns any other one into "cannot be parsed".
-            raise HTTPException(413)
+            raise HTTPException(413, problems.too_large_text(max_bytes))
         return message
 
     return receive_limited

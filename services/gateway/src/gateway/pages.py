@@ -40,6 +40,7 @@ def me(standing: Standing, cursor: int) -> Me:
         profile=ProfileResource(**_profile(standing.member)),
         status=standing.status,
         status_reason=standing.status_reason,
+        is_paused=standing.is_paused,
         stages=[_mark(standing, index) for index in range(len(standing.stage_ids))],
         stage_id=standing.stage.id if standing.stage else None,
         asks=[_ask(ask) for ask in standing.asks] if standing.is_in_progress else [],

@@ -8,9 +8,10 @@ import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from shared.contracts.resources import ProblemDetails, ProblemItem
-from shared.errors import Conflict, InvalidInput, NotSignedIn, ParleyError, Problem, Unavailable
+from shared.errors import Conflict, InvalidInput, NotSignedIn, ParleyError, Problem, TooSoon, Unavailable
 from shared.logs import correlation
 
 log = structlog.get_logger(__name__)
@@ -49,10 +50,7 @@ def answer(
         can_retry=can_retry,
         correlation_id=correlation.get(),
         reason=reason,
-        problems=[
-            ProblemItem(where=one.where, found=one.found, expected=one.expected, wrong=one.wrong, hint=one.hint)
-            for one in problems
-        ],
+        problems=[ProblemItem.model_validate(one, from_attributes=True) for one in problems],
     )
     return Response(body.model_dump_json(), status, headers, MEDIA_TYPE)
 
@@ -63,7 +61,11 @@ def unexpected() -> Response:
 
 
 def too_large(max_bytes: int) -> Response:
-    return answer(413, "too_large", f"The body of a request may have at most {max_bytes} bytes.")
+    return answer(413, "too_large", too_large_text(max_bytes))
+
+
+def too_large_text(max_bytes: int) -> str:
+    return f"The body of this request may have at most {max_bytes} bytes."
 
 
 def install(app: FastAPI) -> None:
@@ -83,6 +85,8 @@ async def _parley_error(_: Request, error: Exception) -> Response:
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, Unavailable):
         headers["Retry-After"] = "1"
+    if isinstance(error, TooSoon):
+        headers["Retry-After"] = str(error.wait_seconds)
     return answer(
         error.status,
         error.code,
@@ -96,11 +100,18 @@ async def _parley_error(_: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == 413:
-        return too_large(request.app.state.context.settings.max_body_bytes)
     code = _CODES.get(error.status_code, "error")
     detail = error.detail if error.status_code != 404 else "There is nothing at this address."
-    return answer(error.status_code, code, detail, headers=dict(error.headers or {}))
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_allowed(request))
+    return answer(error.status_code, code, detail, headers=headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """Every method of this address; the framework names those of the first route only."""
+    leading = [route for route in request.app.state.routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in leading for method in route.methods})
 
 
 async def _validation_error(_: Request, error: Exception) -> Response:

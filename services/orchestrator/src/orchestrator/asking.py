@@ -15,6 +15,7 @@ from shared.db.session import Session
 from shared.db.settling import CohortState
 from shared.stage import Json, StageView
 from shared.stages import kind_of
+from shared.views import with_state
 
 
 async def settle_asks(
@@ -48,7 +49,7 @@ def played_out(cohort: CohortState, stage: StageConfig, view: StageView) -> Stag
     """The view with its state, and with everything that scripted members answer, one thing after another."""
     kind = kind_of(stage)
     while True:
-        stated = replace(view, state=kind.public_state(stage, view))
+        stated = with_state(stage, view)
         moves = kind.play_out(stage, stated, partial(_rng_of, cohort, stage))
         new = {at: value for at, value in moves.items() if at not in view.answers}
         if not new:

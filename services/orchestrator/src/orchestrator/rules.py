@@ -4,11 +4,12 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from shared import seeds
-from shared.contracts.experiment import ChatSettings, Profile, StageConfig
+from shared.contracts.experiment import StageConfig
 from shared.db.settling import Attendee, CohortState
 from shared.db.tables import MEMBER_END_STATES
 from shared.stage import Member
 from shared.stages import kind_of
+from shared.views import member_of
 
 COUNTED = ("expected", "in_progress", "completed")
 """Who is counted when a stage waits: paused, failed, removed and gone members are not waited for."""
@@ -34,13 +35,13 @@ def as_member(attendee: Attendee, stage_id: str) -> Member:
     """The attendee as the rules of this stage see them; a mediator is where the cohort is."""
     is_mediator = attendee.kind == "mediator"
     is_in_progress = attendee.status == "in_progress"
-    return Member(
+    return member_of(
         id=attendee.id,
         path=attendee.path,
-        kind="mediator" if is_mediator else "participant",
-        player="person" if attendee.player == "person" else "agent" if attendee.player == "agent" else "script",
-        profile=Profile.model_construct(**attendee.profile),
-        chat=ChatSettings.model_construct(**attendee.chat),
+        kind=attendee.kind,
+        player=attendee.player,
+        profile=attendee.profile,
+        chat=attendee.chat,
         script=attendee.script,
         present=is_in_progress and (is_mediator or attendee.stage_id == stage_id),
         awaited=not is_mediator and _may_still_come(attendee, stage_id),
@@ -97,6 +98,24 @@ def place_of_thread(cohort: CohortState, stage: StageConfig, scope: str) -> tupl
     """The id and the path of a thread of this stage."""
     path = f"{cohort.path}/{stage.id}/{scope.rpartition('/')[2]}"
     return seeds.row_id(cohort.experiment_id, path), path
+
+
+def scopes_with_news(cohort: CohortState, stage: StageConfig) -> frozenset[str] | None:
+    """The private threads to whose participants something has happened; None: look into all of them.
+
+    Whoever does something in a thread does all that is due there. A cohort in which hundreds talk in private would
+    otherwise go through all of their threads whenever one of them moves.
+    """
+    stage_ids = {stage.id for stage in cohort.design.stages}
+    paths = {member.path for member in participants(cohort.members)}
+    scopes = set()
+    for subject in cohort.news:
+        first, _, rest = subject.removeprefix(f"{cohort.path}/").partition("/")
+        path = f"{cohort.path}/{rest.partition('/')[0] if first in stage_ids else first}"
+        if path not in paths:
+            return None
+        scopes.add(f"private:{path}")
+    return frozenset(scopes) or None
 
 
 def is_over(cohort: CohortState) -> bool:

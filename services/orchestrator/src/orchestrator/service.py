@@ -1,8 +1,10 @@
 """The orchestrator of one process: settles cohorts as they are announced, fires timers, announces what is overdue."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
+from typing import Final
 from uuid import UUID
 
 import structlog
@@ -13,9 +15,9 @@ from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
 from shared.bus import Bus, NotNow, Subscription
 from shared.clock import Clock
-from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, Hint
+from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
 from shared.db import settling
-from shared.db.drafts import overdue
+from shared.db.drafts import overdue, queued
 from shared.db.experiments import end_when_done
 from shared.db.session import Database, is_deadlock
 from shared.db.settling import CohortBusy
@@ -23,6 +25,9 @@ from shared.errors import Unavailable
 from shared.logs import correlation
 
 log = structlog.get_logger(__name__)
+
+_REST_SECONDS_PER_MEMBER: Final = 0.0005
+_SHORTEST_REST_SECONDS: Final = 0.01
 
 
 class Orchestrator:
@@ -53,8 +58,8 @@ class Orchestrator:
     async def stop(self) -> None:
         for loop in self._loops:
             loop.cancel()
-        for retry in self._retries:
-            retry.cancel()
+        for timer in self._retries:
+            timer.cancel()
         await asyncio.gather(*self._loops, return_exceptions=True)
         if self._subscription is not None:
             await self._subscription.cancel()
@@ -65,6 +70,8 @@ class Orchestrator:
         try:
             if hint.type == SCRIPTED_COHORTS:
                 await play_out(self._database, UUID(hint.id), self._clock.now())
+            elif hint.type == TIMER_ARMED:
+                await self._expect(UUID(hint.id))
             else:
                 await self.settle(UUID(hint.id))
         except Unavailable as error:
@@ -76,19 +83,39 @@ class Orchestrator:
             self._again.add(cohort_id)
             return
         self._settling.add(cohort_id)
+        rest_seconds = 0.0
         try:
-            await self._settle_until_quiet(cohort_id)
+            rest_seconds = await self._settle_until_quiet(cohort_id)
+        finally:
+            if rest_seconds == 0:
+                self._settling.discard(cohort_id)
+                self._again.discard(cohort_id)
+        if rest_seconds:
+            self._later(rest_seconds, partial(self._end_rest, cohort_id))
+
+    async def _settle_until_quiet(self, cohort_id: UUID) -> float:
+        """Returns for how many seconds the cohort is to be left alone now."""
+        try:
+            while True:
+                members = await self._settle_once(cohort_id)
+                if rest_seconds := _rest_seconds(members):
+                    return rest_seconds
+                if not await self._has_more(cohort_id):
+                    return 0.0
+        except CohortBusy:
+            self._later(self._settings.retry_seconds, partial(self.settle, cohort_id))
+        return 0.0
+
+    async def _end_rest(self, cohort_id: UUID) -> None:
+        """Settle the cohort for all that was announced during its rest, if the last look has not seen it."""
+        has_more = True
+        try:
+            has_more = await self._has_more(cohort_id)
         finally:
             self._settling.discard(cohort_id)
             self._again.discard(cohort_id)
-
-    async def _settle_until_quiet(self, cohort_id: UUID) -> None:
-        try:
-            await self._settle_once(cohort_id)
-            while await self._has_more(cohort_id):
-                await self._settle_once(cohort_id)
-        except CohortBusy:
-            self._come_back(cohort_id)
+        if has_more:
+            await self.settle(cohort_id)
 
     async def _has_more(self, cohort_id: UUID) -> bool:
         """Whether anything was announced meanwhile that the last run has not seen already."""
@@ -99,23 +126,30 @@ class Orchestrator:
                     return True
         return False
 
-    async def _settle_once(self, cohort_id: UUID) -> None:
+    async def _settle_once(self, cohort_id: UUID) -> int:
         try:
-            await settle(self._database, cohort_id, self._clock.now())
+            return await settle(self._database, cohort_id, self._clock.now())
         except Exception as error:
             if not is_deadlock(error):
                 raise
             log.warning("deadlock.retried", cohort=str(cohort_id))
-            await settle(self._database, cohort_id, self._clock.now())
+            return await settle(self._database, cohort_id, self._clock.now())
 
-    def _come_back(self, cohort_id: UUID) -> None:
+    async def _expect(self, timer_id: UUID) -> None:
+        """Fire this timer on time; were the process gone by then, the next look for due timers finds it."""
+        async with self._database.looking() as session:
+            due_at = await settling.due_at(session, timer_id)
+        if due_at is not None:
+            self._later(max(0.0, (due_at - self._clock.now()).total_seconds()), self._fire_timers)
+
+    def _later(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         def begin() -> None:
             self._retries.discard(timer)
-            task = asyncio.ensure_future(self._quietly(lambda: self.settle(cohort_id)))
+            task = asyncio.ensure_future(self._quietly(work))
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 
-        timer = asyncio.get_running_loop().call_later(self._settings.retry_seconds, begin)
+        timer = asyncio.get_running_loop().call_later(seconds, begin)
         self._retries.add(timer)
 
     async def _fire_timers(self) -> None:
@@ -125,8 +159,9 @@ class Orchestrator:
         """Announce what is overdue: drafts nobody took, leases that ran out, cohorts and agents nobody looked at."""
         now = self._clock.now()
         async with self._database.transaction() as session:
+            wanted = await overdue(session, now, now - timedelta(seconds=self._settings.overdue_seconds))
+            on_their_way = await queued(session)
             hints = [
-                *await overdue(session, now, now - timedelta(seconds=self._settings.overdue_seconds)),
                 *await settling.unsettled(session),
                 *await settling.unstepped(session),
             ]
@@ -134,10 +169,19 @@ class Orchestrator:
         for experiment_id in finished:
             async with self._database.transaction() as session:
                 await end_when_done(session, experiment_id, now)
+        hints += await self._without_hint(wanted, on_their_way)
         chosen = self._repeater.due(hints, now.timestamp())
         if chosen:
             log.info("watch.announced", hints=len(chosen))
             await self._bus.publish(chosen)
+
+    async def _without_hint(self, wanted: Sequence[Hint], on_their_way: Mapping[str, int]) -> list[Hint]:
+        """Of the drafts that wait for too long those that no hint will bring: every hint brings one."""
+        lost: list[Hint] = []
+        for queue in dict.fromkeys(hint.queue for hint in wanted):
+            waiting = [hint for hint in wanted if hint.queue == queue]
+            lost += waiting[on_their_way.get(queue, 0) + await self._bus.waiting(queue) :]
+        return lost
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -152,3 +196,13 @@ class Orchestrator:
             log.warning("orchestrator.unavailable", reason=error.message)
         except Exception:
             log.exception("orchestrator.failed")
+
+
+def _rest_seconds(members: int) -> float:
+    """How long a cohort is left alone after it was settled; small ones are looked at again at once.
+
+    A look takes time by the member, and in a big cohort somebody moves all the time: without a rest its looks would
+    cost with the square of its members.
+    """
+    rest_seconds = members * _REST_SECONDS_PER_MEMBER
+    return rest_seconds if rest_seconds >= _SHORTEST_REST_SECONDS else 0.0

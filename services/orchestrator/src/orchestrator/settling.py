@@ -2,49 +2,89 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from enum import Enum, auto
+from typing import Final
 from uuid import UUID
 
 import structlog
 
 from orchestrator.asking import settle_asks
 from orchestrator.minutes import settle_minutes
-from orchestrator.rules import as_member, has_arrived, is_over, may_open, on_stage, participants, place_of_thread
+from orchestrator.rules import (
+    as_member,
+    has_arrived,
+    is_over,
+    may_open,
+    on_stage,
+    participants,
+    place_of_thread,
+    scopes_with_news,
+)
 from shared import seeds
 from shared.chat.speaking import EVERYONE_LEFT
 from shared.contracts.experiment import StageConfig
 from shared.db import settling
-from shared.db.conversation import advance_thread, end_thread, open_thread, time_out_thread, wake_thread
+from shared.db.conversation import (
+    advance_thread,
+    end_quiet_in_thread,
+    end_thread,
+    open_thread,
+    time_out_thread,
+    wake_thread,
+)
 from shared.db.experiments import end_when_done
 from shared.db.members import wake_agents
 from shared.db.session import Database, Session
-from shared.db.settling import Attendee, CohortState, DueTimer, OpenThread
+from shared.db.settling import Attendee, CohortState, DueTimer
 from shared.stage import Json, StageView
 from shared.stages import kind_of
+from shared.views import drawn
 
 CAUSE = "orchestrator"
+_MOST_BEGUN_AT_ONCE: Final = 50
 
 log = structlog.get_logger(__name__)
 
 
-async def settle(database: Database, cohort_id: UUID, now: datetime) -> None:
+async def settle(database: Database, cohort_id: UUID, now: datetime) -> int:
     """Do everything that is due in a cohort, and end its experiment when it was the last.
+
+    Returns how many members the cohort has.
 
     Raises:
         CohortBusy: another process is settling it; come back later.
     """
+    while (looked := await _look(database, cohort_id, now)) is not None:
+        cohort, outcome = looked
+        if outcome is _Outcome.ENDED:
+            async with database.transaction() as session:
+                await end_when_done(session, cohort.experiment_id, now)
+        if outcome is not _Outcome.HAS_MORE:
+            return len(cohort.members)
+    return 0
+
+
+async def _look(database: Database, cohort_id: UUID, now: datetime) -> "tuple[CohortState, _Outcome] | None":
+    """One transaction of settling; None when there is no such cohort."""
     async with database.transaction() as session:
         cohort = await settling.lock_cohort(session, cohort_id)
         if cohort is None:
-            return
-        has_ended = cohort.status == "running" and await _settle(session, cohort, now)
-        session.settle(cohort.id, cohort.as_of)
-    if has_ended:
-        async with database.transaction() as session:
-            await end_when_done(session, cohort.experiment_id, now)
+            return None
+        outcome = await _settle(session, cohort, now) if cohort.status == "running" else _Outcome.DONE
+        if outcome is not _Outcome.HAS_MORE:
+            session.settle(cohort.id, cohort.as_of)
+    return cohort, outcome
 
 
-async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
-    """Returns whether the cohort has ended.
+class _Outcome(Enum):
+    DONE = auto()
+    HAS_MORE = auto()
+    """In a big cohort a look may do a part; then it is not settled yet."""
+    ENDED = auto()
+
+
+async def _settle(session: Session, cohort: CohortState, now: datetime) -> _Outcome:
+    """One look at the cohort.
 
     Members are touched before any thread is locked: whoever holds a member waits for threads, never the other way
     round.
@@ -66,13 +106,15 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> bool:
         await settling.end_cohort(session, cohort, now)
         for thread in cohort.threads:
             await end_thread(session, thread.id, now, reason=EVERYONE_LEFT, cause=CAUSE)
-        return True
+        return _Outcome.ENDED
+    outcome = _Outcome.DONE
     for stage, _ in open_stages:
         if kind_of(stage).thread == "conversation":
-            await _settle_threads(session, cohort, stage, now)
+            if not await _settle_threads(session, cohort, stage, now):
+                outcome = _Outcome.HAS_MORE
         elif kind_of(stage).thread == "minutes" and stage.id in views:
             await settle_minutes(session, cohort, stage, views[stage.id], now)
-    return False
+    return outcome
 
 
 async def _settle_stage(
@@ -95,9 +137,9 @@ def draws_of(cohort: CohortState, stage: StageConfig) -> dict[str, Json]:
         for member in participants(cohort.members)
         if stage.id in member.stage_ids and has_arrived(member, stage.id)
     ]
-    # By its name, not its position: a cohort that the file names keeps its draws when others are added or moved.
-    rng = seeds.rng(cohort.seed, f"{cohort.name}/{stage.id}/draw")
-    return kind_of(stage).draw(stage, arrived, cohort.draws.get(stage.id, {}), rng)
+    before = cohort.draws.get(stage.id)
+    levels = cohort.design.levels
+    return drawn(stage, seed=cohort.seed, cohort_name=cohort.name, arrived=arrived, before=before, levels=levels)
 
 
 def _who_may_act(cohort: CohortState, stage: StageConfig) -> list[Attendee]:
@@ -115,31 +157,35 @@ def _scope_of(stage: StageConfig, member: Attendee) -> str:
     return f"private:{member.path}" if kind_of(stage).has_private_threads else "group"
 
 
-async def _settle_threads(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> None:
-    """Begin the stage's conversations when the first participant is there, and do what is due in them."""
+async def _settle_threads(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> bool:
+    """Begin the stage's conversations when the first participant is there, and do what is due in them.
+
+    False when there are more to be begun: others wait for a cohort's counter while many begin in one transaction.
+    """
     threads = {thread.scope: thread for thread in cohort.threads if thread.stage_id == stage.id}
-    wanted = {_scope_of(stage, member) for member in on_stage(cohort.members, stage.id)}
-    for scope in sorted(wanted | set(threads)):
-        await _settle_thread(session, cohort, stage, scope, threads.get(scope), now)
+    missing = sorted({_scope_of(stage, member) for member in on_stage(cohort.members, stage.id)} - set(threads))
+    for scope in missing[:_MOST_BEGUN_AT_ONCE]:
+        await _begin_thread(session, cohort, stage, scope, now)
+    with_news = scopes_with_news(cohort, stage) if kind_of(stage).has_private_threads else None
+    for scope, thread in sorted(threads.items()):
+        if not thread.ended and (with_news is None or scope in with_news):
+            await advance_thread(session, thread.id, now, cause=CAUSE)
+    return len(missing) <= _MOST_BEGUN_AT_ONCE
 
 
-async def _settle_thread(
-    session: Session, cohort: CohortState, stage: StageConfig, scope: str, thread: OpenThread | None, now: datetime
-) -> None:
+async def _begin_thread(session: Session, cohort: CohortState, stage: StageConfig, scope: str, now: datetime) -> None:
     thread_id, path = place_of_thread(cohort, stage, scope)
-    if thread is None:
-        await open_thread(
-            session,
-            thread_id=thread_id,
-            cohort_id=cohort.id,
-            stage_id=stage.id,
-            scope=scope,
-            path=path,
-            now=now,
-            timer=_time_limit(cohort, stage, path, now),
-        )
-    if thread is None or not thread.ended:
-        await advance_thread(session, thread_id, now, cause=CAUSE)
+    await open_thread(
+        session,
+        thread_id=thread_id,
+        cohort_id=cohort.id,
+        stage_id=stage.id,
+        scope=scope,
+        path=path,
+        now=now,
+        timer=_time_limit(cohort, stage, path, now),
+    )
+    await advance_thread(session, thread_id, now, cause=CAUSE)
 
 
 def _time_limit(cohort: CohortState, stage: StageConfig, path: str, now: datetime) -> tuple[UUID, datetime] | None:
@@ -173,6 +219,8 @@ async def _fire(database: Database, timer: DueTimer, now: datetime) -> bool:
         has_fired = await settling.fire(session, timer, now)
         if has_fired and timer.purpose == "wake_up":
             await wake_thread(session, timer.thread_id, timer.generation, now)
+        elif has_fired and timer.purpose == "quiet":
+            await end_quiet_in_thread(session, timer.thread_id, timer.generation, now)
         elif has_fired:
             await time_out_thread(session, timer.thread_id, now)
     return has_fired

@@ -18,8 +18,10 @@ from shared.logs import correlation
 CORRELATION_HEADER = "x-correlation-id"
 
 
-async def build_prompt(database: Database, draft_id: UUID) -> Prompt:
+async def build_prompt(database: Database, draft_id: UUID, token_budget: int | None = None) -> Prompt:
     """The prompt for one draft: what a preview shows is what is sent, because both are this.
+
+    token_budget: makes the prompt shorter than it would be, when that was too long for the model.
 
     Raises:
         NotFound: there is no such draft, or its stage asks nothing of a model.
@@ -27,7 +29,8 @@ async def build_prompt(database: Database, draft_id: UUID) -> Prompt:
     """
     async with database.looking() as session:
         context = await prompt_context(session, draft_id)
-    return render(context)
+    prompt = render(context, token_budget)
+    return prompt.model_copy(update={"is_held": True}) if context.is_held else prompt
 
 
 def create_app(database: Database) -> FastAPI:
@@ -38,7 +41,7 @@ def create_app(database: Database) -> FastAPI:
         correlation.set(request.headers.get(CORRELATION_HEADER, ""))
         try:
             question = _question(await request.body())
-            prompt = await build_prompt(database, question.draft_id)
+            prompt = await build_prompt(database, question.draft_id, question.token_budget)
         except ParleyError as error:
             return _problem(error)
         return Response(prompt.model_dump_json(), media_type="application/json")

@@ -7,6 +7,7 @@ time and its author, and nothing that a member wrote can stand there.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import add
 from typing import Final
 
 from shared import rules, seeds
@@ -48,13 +49,21 @@ class Page:
     """What the items of one prompt are written from.
 
     `key` names the prompt among those of its persona. `left_out` says how many turns of a stage's transcript are
-    not shown, the oldest first; `turns` is filled with how many each transcript that is shown has in all.
+    not shown, the oldest first. `turns` is filled with the transcripts that are shown.
     """
 
     context: PromptContext
     key: str
     left_out: Mapping[str, int] = field(default_factory=dict)
-    turns: dict[str, int] = field(default_factory=dict)
+    turns: dict[str, "Turns"] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Turns:
+    """How many characters each turn of a stage takes in a prompt that shows the stage so many times."""
+
+    lengths: list[int]
+    times: int = 1
 
 
 def ask_of(context: PromptContext) -> Ask:
@@ -199,32 +208,44 @@ def _shown(page: Page, stage: StageConfig, item: StageContext, *, with_answers: 
     """A stage with its name and what the item wants of it."""
     if item.heading:
         yield f"[Stage: {stage.title}]"
+    view: StageView = page.context.view(stage)
     if item.text:
-        yield stage.description.strip()
+        yield "\n\n".join(text.strip() for text in kind_of(stage).texts(stage, view) if text.strip())
     if item.info and stage.info.strip():
         yield f"Additional information: {stage.info.strip()}"
     if item.display:
-        view: StageView = page.context.view(stage)
         ask = ask_of(page.context) if stage.id == page.context.stage.id else None
-        yield _display(page, stage, kind_of(stage).describe(stage, view, with_answers=with_answers, ask=ask))
+        blocks = kind_of(stage).describe(stage, view, with_answers=with_answers, ask=ask)
+        yield _display(page, stage, [one for one in blocks if _is_turn(one) or not item.only_turns])
+
+
+def _is_turn(block: Block) -> bool:
+    return block.elapsed_ms is not None or block.speaker is not None
 
 
 def _display(page: Page, stage: StageConfig, blocks: Iterable[Block]) -> str:
     """The blocks, turns line under line, everything else in paragraphs of its own."""
     parts: list[str] = []
-    turns, left_out = 0, page.left_out.get(stage.id, 0)
+    lengths: list[int] = []
+    left_out = page.left_out.get(stage.id, 0)
     for block in blocks:
-        if block.elapsed_ms is None and block.speaker is None:
+        if not _is_turn(block):
             parts += ["\n\n", block.text]
             continue
-        turns += 1
-        if turns > left_out:
-            parts += ["\n", _turn(block.text)]
-        elif turns == 1:
-            # No member can write this line: what they write is never in the first column.
-            parts += ["\n", f"... {left_out} earlier {'message' if left_out == 1 else 'messages'} left out"]
-    page.turns[stage.id] = turns
+        turn = _turn(block.text)
+        lengths.append(len(turn) + 1)
+        if len(lengths) > left_out:
+            parts += ["\n", turn]
+        elif len(lengths) == 1:
+            parts += ["\n", left_out_line(left_out)]
+    known = page.turns.setdefault(stage.id, Turns([0] * len(lengths), 0))
+    known.lengths, known.times = [*map(add, known.lengths, lengths)], known.times + 1
     return "".join(parts[1:])
+
+
+def left_out_line(count: int) -> str:
+    """What stands for the oldest messages. No member can write it: what they write is never in the first column."""
+    return f"... {count} earlier {'message' if count == 1 else 'messages'} left out"
 
 
 def _turn(said: str) -> str:

@@ -14,6 +14,7 @@ from shared.db.session import Database, Session
 from shared.experiment import Experiment
 from shared.stage import TALK, Ask, Speaker, Thread
 from shared.stages import kind_of
+from shared.views import alone
 
 
 async def preview(database: Database, question: PreviewQuestion) -> Preview:
@@ -54,6 +55,7 @@ async def _of_stage(session: Session, question: StagePreview) -> Preview:
     context = example_context(
         experiment,
         question.experiment_id,
+        seed=row.seed,
         persona_id=question.persona_id,
         stage_id=question.stage_id,
         treatment_id=question.treatment_id,
@@ -62,15 +64,16 @@ async def _of_stage(session: Session, question: StagePreview) -> Preview:
 
 
 def as_asked(context: PromptContext) -> PromptContext:
-    """The context with what the author would be asked next on its stage."""
+    """The context with what the author would be asked next on its stage, be it after others."""
     kind, stage = kind_of(context.stage), context.stage
     if kind.thread == "conversation":
         return replace(context, ask=replace(context.ask, purpose=_purpose(context)))
     view = context.view(stage)
     # Shared asks are named with the lab's eyes, for everybody.
-    wanted = kind.next_asks(stage, replace(view, reader=None) if kind.has_shared_asks else view)
-    own = [ask for ask in wanted if ask.member_id == context.author.id]
-    return replace(context, ask=own[0] if own else Ask(context.author.id, "", TALK))
+    now = kind.next_asks(stage, replace(view, reader=None) if kind.has_shared_asks else view)
+    wanted = (*now, *kind.next_asks(stage, alone(view, context.author.id)))
+    own = (ask for ask in wanted if ask.member_id == context.author.id)
+    return replace(context, ask=next(own, Ask(context.author.id, "", TALK)))
 
 
 def _purpose(context: PromptContext) -> str:

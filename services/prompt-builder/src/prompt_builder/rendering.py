@@ -5,29 +5,30 @@ what others write and the form of the reply are always told.
 """
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, takewhile
-from math import ceil
 from typing import Final
 
 from prompt_builder import defaults
-from prompt_builder.items import Page, ask_of, written
+from prompt_builder.items import Page, Turns, ask_of, left_out_line, written
 from prompt_builder.replies import ReplyFormat, reply_format
 from shared.contracts.models import (
-    HINT_LAST_SPEAKER_NAME,
+    HINT_IS_MEDIATOR,
+    HINT_LAST_TEXT,
     HINT_MANNER,
+    HINT_MEMBER,
     HINT_MESSAGE_COUNT,
     HINT_OWN_MESSAGE_COUNT,
+    HINT_PERSONA,
     HINT_PERSONA_TEXT,
     HINT_SPEAKER_NAME,
-    HINT_STAGE_NAME,
     ChatMessage,
     Hint,
 )
 from shared.contracts.prompt_items import Character, Group, Item, PromptItems, StageContext, Task, TextItem
+from shared.contracts.prompt_sizes import CHARACTERS_PER_TOKEN, default_budget
 from shared.contracts.prompts import Prompt, fingerprint
 from shared.db.context import PromptContext
 from shared.errors import NotFound
@@ -36,12 +37,11 @@ from shared.stages import kind_of, manner_of
 
 Messages = tuple[ChatMessage, ...]
 
-CHARACTERS_PER_TOKEN: Final = 4
-"""What English texts have on average with the tokenizers in use."""
-_LONGEST_LAST_TEXT: Final = 200
 # What providers accept as the name of a schema; see ModelRequest.reply_name.
 _NO_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_REPLY_NAME: Final = 64
+
+_LONGEST_LAST_TEXT: Final = 200
 
 _USE: Final = (
     "Your reply is read by a program. Others get to see only what you say to them in it; everything else in your reply "
@@ -54,8 +54,8 @@ _UNTRUSTED: Final = (
 )
 
 
-def render(context: PromptContext) -> Prompt:
-    """The prompt for one draft.
+def render(context: PromptContext, token_budget: int | None = None) -> Prompt:
+    """The prompt for one draft; `token_budget`: shorter than its author's own budget makes it.
 
     Raises:
         NotFound: the stage asks nothing of a model.
@@ -67,9 +67,10 @@ def render(context: PromptContext) -> Prompt:
     model = kind_of(stage).reply_model(stage, ask, view)
     if model is None:
         raise NotFound("Nothing is asked of a model here.")
-    reply = reply_format(model)
+    form = kind_of(stage).text_form(stage, ask)
+    reply = reply_format(model) if form is None else replace(reply_format(model), instruction=form)
     key, items = prompt_items(context)
-    messages, left_out = within_budget(Page(context, key), items, reply)
+    messages, left_out = within_budget(Page(context, key), items, reply, _budget(context, token_budget))
     return Prompt.model_construct(
         messages=messages,
         reply_schema=reply.schema,
@@ -77,6 +78,7 @@ def render(context: PromptContext) -> Prompt:
         purpose=ask.purpose,
         hints=_hints(context, view),
         fingerprint=fingerprint(messages),
+        is_text=form is not None,
         left_out=left_out,
     )
 
@@ -92,27 +94,42 @@ def prompt_items(context: PromptContext) -> tuple[str, PromptItems]:
     return "", kind_of(context.stage).default_prompt(context.stage) or defaults.PARTICIPANT
 
 
-def within_budget(page: Page, items: PromptItems, reply: ReplyFormat) -> tuple[Messages, int]:
+def _budget(context: PromptContext, token_budget: int | None) -> int:
+    agent = context.agent
+    own = agent.prompt_token_budget or default_budget(agent.model.model)
+    return own if token_budget is None else min(own, token_budget)
+
+
+def within_budget(page: Page, items: PromptItems, reply: ReplyFormat, budget: int) -> tuple[Messages, int]:
     """The messages, and how many turns of transcripts are left out of them: the oldest, as few as can be.
 
     The newest turn stays, and so does all that is no transcript, even if that alone is more than the budget.
     """
     messages = _messages(page, items, reply)
-    budget = page.context.agent.prompt_token_budget
-    if budget is None or tokens_of(messages) <= budget:
+    too_many = sum(len(message.content) for message in messages) - budget * CHARACTERS_PER_TOKEN
+    if too_many <= 0:
         return messages, 0
-    turns = [stage.id for stage in page.context.stages for _ in range(page.turns.get(stage.id, 0))][:-1]
-
-    def without(oldest: int) -> Messages:
-        return _messages(replace(page, left_out=Counter(turns[:oldest])), items, reply)
-
-    fewest = bisect_left(range(len(turns)), True, key=lambda oldest: tokens_of(without(oldest)) <= budget)
-    return without(fewest), fewest
+    left_out = _left_out(page, too_many)
+    return _messages(replace(page, left_out=left_out, turns={}), items, reply), left_out.total()
 
 
-def tokens_of(messages: Messages) -> int:
-    """An estimate that is the same for every provider: a token for every four characters begun."""
-    return ceil(sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
+def _left_out(page: Page, characters: int) -> Counter[str]:
+    """How many turns of each stage have to go, the oldest first, for the prompt to be so much shorter."""
+    shown = [(stage.id, page.turns[stage.id]) for stage in page.context.stages if stage.id in page.turns]
+    oldest = [(stage_id, turns, length) for stage_id, turns in shown for length in turns.lengths][:-1]
+    left_out: Counter[str] = Counter()
+    gone = 0
+    for stage_id, turns, length in oldest:
+        gone += length - _line(left_out[stage_id] + 1, turns) + _line(left_out[stage_id], turns)
+        left_out[stage_id] += 1
+        if gone >= characters:
+            break
+    return left_out
+
+
+def _line(count: int, turns: Turns) -> int:
+    """How many characters it takes to say that so many turns are left out."""
+    return turns.times * (len(left_out_line(count)) + 1) if count else 0
 
 
 def _messages(page: Page, items: PromptItems, reply: ReplyFormat) -> Messages:
@@ -136,13 +153,13 @@ def _is_about_the_agent(item: Item) -> bool:
 
 def _hints(context: PromptContext, view: StageView) -> dict[str, Hint]:
     spoken = [message for message in view.messages if message.author_id is not None]
-    last = spoken[-1] if spoken else None
     return {
-        HINT_STAGE_NAME: context.stage.title,
         "stage_kind": context.stage.kind,
         HINT_SPEAKER_NAME: context.author.name,
-        HINT_LAST_SPEAKER_NAME: last.author_name if last else None,
-        "last_text": last.text[:_LONGEST_LAST_TEXT] if last else None,
+        HINT_MEMBER: context.author.path,
+        HINT_PERSONA: context.agent.persona_id,
+        HINT_IS_MEDIATOR: context.author.kind == "mediator",
+        HINT_LAST_TEXT: spoken[-1].text[-_LONGEST_LAST_TEXT:] if spoken else None,
         HINT_MESSAGE_COUNT: len(spoken),
         HINT_OWN_MESSAGE_COUNT: _count(message.author_id == context.author.id for message in spoken),
         HINT_PERSONA_TEXT: context.agent.text,

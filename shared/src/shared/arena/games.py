@@ -110,6 +110,13 @@ def _order(side: Side) -> tuple[int, int]:
     return (0, 1) if side == "a" else (1, 0)
 
 
+def arm_of(row: Mapping[str, Any]) -> str:
+    """The arm that a game was played in, as far as its treatment says more than who plays whom; empty without one."""
+    treatment = str(row.get("treatment") or "")
+    cell = treatment.removeprefix(f"{row['player_a']}-vs-{row['player_b']}").removeprefix("-")
+    return "" if cell == "default" else cell
+
+
 class Pairing:
     """Says which pair a game belongs to, and which of its replicates it is: its games in the order in which they come.
 
@@ -123,9 +130,7 @@ class Pairing:
 
     def of(self, row: Mapping[str, Any]) -> tuple[str, int]:
         """The pair and the replicate, of any row of the game."""
-        treatment, stage = str(row.get("treatment") or ""), str(row.get("stage") or "")
-        cell = treatment.removeprefix(f"{row['player_a']}-vs-{row['player_b']}").removeprefix("-")
-        arm = "" if cell == "default" else cell
+        stage, arm = str(row.get("stage") or ""), arm_of(row)
         players = f"{row['player_a']} vs {row['player_b']}"
         pair = ", ".join(part for part in (players, arm, stage if self._tells_stages else "") if part)
         of_pair = self._games.setdefault(pair, {})

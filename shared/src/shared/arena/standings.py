@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final, Literal
 
 from shared.arena import measures
-from shared.arena.games import Game
+from shared.arena.games import SIDES, Game
 
 Convention = Literal["without self-play", "self-play once", "self-play twice"]
 CONVENTIONS: Final[dict[Convention, str]] = {
@@ -43,6 +43,21 @@ def scores(games: Iterable[Game]) -> dict[tuple[str, str], float]:
         a, b = game.players
         points.setdefault((a, b), []).append(sum(game.points("a")))
         points.setdefault((b, a), []).append(sum(game.points("b")))
+    return {pairing: fmean(found) for pairing, found in points.items()}
+
+
+def has_even_lengths(games: Iterable[Game]) -> bool:
+    """Whether all games have equally many rounds that count, so that totals can be compared."""
+    return len({len(game.points("a")) for game in games}) <= 1
+
+
+def scores_per_round(games: Iterable[Game]) -> dict[tuple[str, str], float]:
+    """The same as `scores`, of points per round: what games of different lengths can be compared by."""
+    points: dict[tuple[str, str], list[float]] = {}
+    for game in games:
+        for side, pairing in zip(SIDES, (game.players, game.players[::-1]), strict=True):
+            if found := game.points(side):
+                points.setdefault(pairing, []).append(fmean(found))
     return {pairing: fmean(found) for pairing, found in points.items()}
 
 

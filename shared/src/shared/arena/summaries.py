@@ -69,7 +69,15 @@ def _estimates(lines: Sequence[Mapping[str, float | None]]) -> dict[str, Estimat
 
 
 def cautions(games: Iterable[Game]) -> Iterator[Caution]:
-    """Pairs whose replicates repeat each other, and players whose actions often could not be read."""
+    """Lengths that differ, pairs whose replicates repeat each other, players whose actions often could not be read."""
+    games = list(games)
+    lengths = sorted({len(game.points("a")) for game in games})
+    if len(lengths) > 1:
+        yield Caution(
+            "totals",
+            f"the games have {lengths[0]} to {lengths[-1]} rounds that count: totals also rank the drawn lengths. "
+            "Compare points per round.",
+        )
     for pair, played in by_pair(games).items():
         yield from _repeated(pair, played)
         for side in SIDES:

@@ -8,9 +8,12 @@ from shared.arena.standings import CONVENTIONS, Convention, Standing
 _SHADES: Final = " ░▒▓█"
 
 
-def leaderboard_lines(found: Sequence[Standing], convention: Convention) -> Iterator[str]:
+def leaderboard_lines(found: Sequence[Standing], convention: Convention, *, unit: str = "points") -> Iterator[str]:
     """One line for each player, under one that names the convention."""
-    yield f"Leaderboard, {convention}: {CONVENTIONS[convention]}"
+    if unit == "points":
+        yield f"Leaderboard, {convention}: {CONVENTIONS[convention]}"
+    else:
+        yield f"Leaderboard, {convention}, {unit}: {CONVENTIONS[convention].replace('sum over', 'mean over')}"
     width = max((len(standing.player) for standing in found), default=0)
     is_even = len({standing.pairings for standing in found}) <= 1
     for standing in found:
@@ -20,11 +23,11 @@ def leaderboard_lines(found: Sequence[Standing], convention: Convention) -> Iter
         yield "     Not all met the same number of opponents: compare these scores with care."
 
 
-def heat_map_lines(rates: Mapping[tuple[str, str], float]) -> Iterator[str]:
+def heat_map_lines(rates: Mapping[tuple[str, str], float], word: str = "Cooperation") -> Iterator[str]:
     """A row for each player, a column for each opponent: how often the player cooperates, in per cent and shades."""
     players = sorted({player for player, _ in rates})
     width = max(map(len, players), default=0)
-    yield "Cooperation of the player in the row with the opponent in the column, in per cent:"
+    yield f"{word} of the player in the row with the opponent in the column, in per cent:"
     for number, player in enumerate(players, start=1):
         cells = " ".join(_cell(rates.get((player, opponent))) for opponent in players)
         yield f"{number:>3} {player:<{width}} {cells}"

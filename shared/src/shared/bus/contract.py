@@ -51,6 +51,15 @@ def dead_queue(queue: str) -> str:
     return f"{queue}.dead"
 
 
+def urgent_lane(queue: str) -> str:
+    """Where a work queue's urgent hints wait: each consumer of the queue has room of its own for them."""
+    return f"{queue}.urgent"
+
+
+def lane_of(hint: Hint) -> str:
+    return urgent_lane(hint.queue) if hint.urgent else hint.queue
+
+
 class Subscription(ABC):
     @abstractmethod
     async def cancel(self) -> None:
@@ -83,7 +92,16 @@ class Bus(ABC):
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
         """Give each hint of a work queue to one consumer; at most `prefetch` handlers of this one run at a time.
 
+        Urgent hints have as much room again, so that they never wait for the others.
+
         Returns when it takes; when the broker is away it returns too, and starts to take once it is back.
+        """
+
+    @abstractmethod
+    async def waiting(self, queue: str) -> int:
+        """How many hints of a work queue no consumer has taken yet.
+
+        Raises: BusUnavailable.
         """
 
     @abstractmethod
@@ -116,3 +134,14 @@ class Bus(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Cancel every subscription and let go of the broker; what is published afterwards is refused."""
+
+
+class Together(Subscription):
+    """Several subscriptions that are one to whoever holds them."""
+
+    def __init__(self, subscriptions: Sequence[Subscription]) -> None:
+        self._subscriptions = subscriptions
+
+    async def cancel(self) -> None:
+        for subscription in self._subscriptions:
+            await subscription.cancel()

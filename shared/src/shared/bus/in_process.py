@@ -15,8 +15,11 @@ from shared.bus.contract import (
     Listener,
     Pause,
     Subscription,
+    Together,
     back_off,
     dead_queue,
+    lane_of,
+    urgent_lane,
 )
 from shared.bus.intake import Intake
 from shared.contracts.hints import FACTS, Hint, HintInvalid
@@ -45,13 +48,21 @@ class InProcessBus(Bus):
             if hint.queue == FACTS:
                 self._tell_listeners(hint)
             else:
-                self._queue(hint.queue).put(hint.encode())
+                self._queue(hint.queue)
+                self._queues[lane_of(hint)].put(hint.encode())
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
-        intake = Intake(handler, prefetch=prefetch, pause=self._pause)
-        consumer = _Consumer(self._queue(queue), intake, prefetch, on_cancel=self._subscriptions.discard)
-        self._subscriptions.add(consumer)
-        return consumer
+        self._queue(queue)
+        consumers = []
+        for lane in (urgent_lane(queue), queue):
+            intake = Intake(handler, prefetch=prefetch, pause=self._pause)
+            consumers.append(_Consumer(self._queues[lane], intake, prefetch, on_cancel=self._subscriptions.discard))
+        self._subscriptions.update(consumers)
+        return Together(consumers)
+
+    async def waiting(self, queue: str) -> int:
+        self._queue(queue)
+        return sum(len(self._queues[lane].ready) for lane in (urgent_lane(queue), queue))
 
     async def listen(self, handler: Listener) -> Subscription:
         self._listeners.append(handler)
@@ -85,7 +96,8 @@ class InProcessBus(Bus):
     def _queue(self, name: str) -> "_Queue":
         if name not in self._queues:
             dead = self._queues.setdefault(dead_queue(name), _Queue(dead_queue(name), self._delivery_limit, None))
-            self._queues[name] = _Queue(name, self._delivery_limit, dead)
+            for lane in (name, urgent_lane(name)):
+                self._queues[lane] = _Queue(name, self._delivery_limit, dead)
         return self._queues[name]
 
     def _tell_listeners(self, fact: Hint) -> None:

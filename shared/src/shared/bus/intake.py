@@ -10,6 +10,7 @@ import structlog
 
 from shared.bus.contract import Handler, NotNow, Pause
 from shared.contracts.hints import Hint
+from shared.urgency import Urgency, urgency
 
 log = structlog.get_logger(__name__)
 
@@ -74,6 +75,7 @@ class Intake:
         # Registered here and not in take(): a task cancelled before its first step would settle nothing.
         task = _this_task()
         self._waiting.add(task)
+        urgency.set(Urgency.PERSON if delivery.hint.urgent else Urgency.BACKGROUND)
         outcome = _Outcome.UNTRIED
         with contextlib.suppress(asyncio.CancelledError):
             outcome = await self._handled(delivery.hint)

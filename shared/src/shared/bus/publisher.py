@@ -2,12 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
 from shared.bus.contract import Bus, BusUnavailable
 from shared.contracts.hints import Hint
+from shared.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -21,13 +23,23 @@ Delete = Callable[[Sequence[int]], Awaitable[None]]
 Leftover = Callable[[int], Awaitable[Sequence[OutboxRow]]]
 
 
+@dataclass(slots=True)
+class _Lane:
+    """Rows that are published in their order, so many batches at a time."""
+
+    slots: asyncio.Semaphore
+    offered: deque[Row] = field(default_factory=deque)
+    something_offered: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class OutboxPublisher:
     """Publishes what `offer` names, at least once, and what `leftover` finds when memory was lost.
 
     `delete(ids)` removes confirmed rows; `leftover(limit)` reads rows old enough that no living process is still
     about to publish them. Both may raise: the rows stay and are tried again. Rows of which this process knows are
-    not published a second time because a sweep finds them too. What has no row is published once or lost. Memory is
-    bounded by `capacity`; beyond it, and whenever the bus is away, rows are forgotten here and left to the next sweep.
+    not published a second time because a sweep finds them too. Urgent rows go first, in batches of their own that wait
+    for no others. What has no row is published once or lost. Memory is bounded by `capacity`; beyond
+    it, and whenever the bus is away, rows are forgotten here and left to the next sweep.
     """
 
     def __init__(
@@ -51,14 +63,12 @@ class OutboxPublisher:
         self._delete_pause_seconds = delete_pause_seconds
         self._times_given_up = 0
         self._known: set[int] = set()
-        self._offered: deque[Row] = deque()
+        self._lanes = {urgent: _Lane(asyncio.Semaphore(batches_at_once)) for urgent in (True, False)}
         self._facts: dict[Hint, None] = {}
         self._something_to_tell = asyncio.Event()
         self._confirmed: list[int] = []
-        self._slots = asyncio.Semaphore(batches_at_once)
         self._batches: set[asyncio.Task[None]] = set()
         self._deleting = asyncio.Lock()
-        self._something_offered = asyncio.Event()
         self._something_confirmed = asyncio.Event()
         self._sweep_due = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -79,7 +89,7 @@ class OutboxPublisher:
         """Publish, delete and sweep in the background; the first sweep is immediate."""
         self._sweep_due.set()
         self._tasks = [
-            asyncio.create_task(self._keep_publishing()),
+            *(asyncio.create_task(self._keep_publishing(lane)) for lane in self._lanes.values()),
             asyncio.create_task(self._keep_telling()),
             asyncio.create_task(self._keep_deleting()),
             asyncio.create_task(self._keep_sweeping()),
@@ -95,12 +105,13 @@ class OutboxPublisher:
 
     async def flush(self) -> None:
         """Return when everything offered so far was published and deleted, or given up."""
-        while self._offered or self._batches:
-            await self._begin_batches()
+        while any(lane.offered for lane in self._lanes.values()) or self._batches:
+            for lane in self._lanes.values():
+                await self._begin_batches(lane)
             if self._batches:
                 await asyncio.wait(self._batches)
         await self._tell()
-        await self._delete_confirmed()
+        await self._try_to_delete()
 
     async def sweep(self) -> int:
         """Remember what lies in the outbox and is not known here; returns how many rows that were."""
@@ -108,18 +119,21 @@ class OutboxPublisher:
         return self._remembered([row for row in found if row[0] not in self._known])
 
     def _remembered(self, rows: Sequence[Row]) -> int:
-        room = max(self._capacity - max(len(self._known), len(self._offered)), 0)
+        offered = sum(len(lane.offered) for lane in self._lanes.values())
+        room = max(self._capacity - max(len(self._known), offered), 0)
         taken = rows[:room]
         self._known.update(_ids(taken))
-        self._offered.extend(taken)
-        self._something_offered.set()
+        for urgent, lane in self._lanes.items():
+            lane.offered.extend(row for row in taken if row[1].urgent is urgent)
+            if lane.offered:
+                lane.something_offered.set()
         return len(taken)
 
-    async def _keep_publishing(self) -> None:
+    async def _keep_publishing(self, lane: "_Lane") -> None:
         while True:
-            await self._something_offered.wait()
-            self._something_offered.clear()
-            await self._begin_batches()
+            await lane.something_offered.wait()
+            lane.something_offered.clear()
+            await self._begin_batches(lane)
 
     async def _keep_telling(self) -> None:
         while True:
@@ -140,19 +154,19 @@ class OutboxPublisher:
         except Exception:
             log.exception("facts.publish_failed")
 
-    async def _begin_batches(self) -> None:
-        while self._offered:
-            await self._slots.acquire()
-            if not self._offered:
-                self._slots.release()
+    async def _begin_batches(self, lane: "_Lane") -> None:
+        while lane.offered:
+            await lane.slots.acquire()
+            if not lane.offered:
+                lane.slots.release()
                 return
-            size = min(self._batch_size, len(self._offered))
-            batch = [self._offered.popleft() for _ in range(size)]
-            task = asyncio.create_task(self._publish(batch))
+            size = min(self._batch_size, len(lane.offered))
+            batch = [lane.offered.popleft() for _ in range(size)]
+            task = asyncio.create_task(self._publish(batch, lane))
             self._batches.add(task)
             task.add_done_callback(self._batches.discard)
 
-    async def _publish(self, batch: Sequence[Row]) -> None:
+    async def _publish(self, batch: Sequence[Row], lane: "_Lane") -> None:
         try:
             # What says the same twice is said once.
             await self._bus.publish(list(dict.fromkeys(hint for _, hint in batch)))
@@ -165,7 +179,7 @@ class OutboxPublisher:
         else:
             self._confirm(batch)
         finally:
-            self._slots.release()
+            lane.slots.release()
 
     async def _publish_by_queue(self, batch: Sequence[Row]) -> None:
         """What cannot be published to one queue must not keep the others waiting."""
@@ -183,14 +197,15 @@ class OutboxPublisher:
         self._confirmed.extend(_ids(rows))
         self._something_confirmed.set()
 
-    def _forget(self, rows: Sequence[Row]) -> None:
+    def _forget(self, rows: Collection[Row]) -> None:
         self._times_given_up += 1
         self._known.difference_update(_ids(rows))
 
     def _give_up(self, batch: Sequence[Row]) -> None:
-        lost = [*batch, *self._offered]
-        self._offered.clear()
-        self._forget(lost)
+        self._forget(batch)
+        for lane in self._lanes.values():
+            self._forget(lane.offered)
+            lane.offered.clear()
 
     async def _keep_deleting(self) -> None:
         while True:
@@ -198,7 +213,15 @@ class OutboxPublisher:
             # One deletion for all that is confirmed meanwhile; until then a crash only repeats hints.
             await asyncio.sleep(self._delete_pause_seconds)
             self._something_confirmed.clear()
+            await self._try_to_delete()
+
+    async def _try_to_delete(self) -> None:
+        try:
             await self._delete_confirmed()
+        except Unavailable as error:
+            log.warning("outbox.deletion_postponed", reason=error.message)
+        except Exception:
+            log.exception("outbox.deletion_failed")
 
     async def _delete_confirmed(self) -> None:
         async with self._deleting:
@@ -207,15 +230,11 @@ class OutboxPublisher:
                 return
             try:
                 await self._delete(row_ids)
-            except Exception:
-                # Still known, so that no sweep publishes them again; the next sweep lets us try again.
-                self._confirmed.extend(row_ids)
-                log.exception("outbox.delete_failed", rows=len(row_ids))
-            except asyncio.CancelledError:
+            except BaseException:
+                # Still known, so that no sweep publishes them again; the next deletion takes them along.
                 self._confirmed.extend(row_ids)
                 raise
-            else:
-                self._known.difference_update(row_ids)
+            self._known.difference_update(row_ids)
 
     async def _keep_sweeping(self) -> None:
         while True:
@@ -235,6 +254,8 @@ class OutboxPublisher:
                 if self._times_given_up > given_up_before:
                     return
             await self._delete_confirmed()
+        except Unavailable as error:
+            log.warning("outbox.sweep_postponed", reason=error.message)
         except Exception:
             log.exception("outbox.sweep_failed")
 

@@ -20,7 +20,9 @@ from shared.bus.contract import (
     Listener,
     Pause,
     Subscription,
+    Together,
     back_off,
+    urgent_lane,
 )
 from shared.bus.intake import Intake
 from shared.bus.rabbit_link import Link, attempt
@@ -81,14 +83,24 @@ class RabbitBus(Bus):
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
         """Raises: BusMisconfigured."""
-        consumer = Consumer(
-            queue,
-            Intake(handler, prefetch=prefetch, pause=self._pause),
-            prefetch=prefetch,
-            on_cancel=self._forget,
-        )
-        await self._begin(consumer)
-        return consumer
+        consumers = [
+            Consumer(
+                queue,
+                lane,
+                Intake(handler, prefetch=prefetch, pause=self._pause),
+                prefetch=prefetch,
+                on_cancel=self._forget,
+            )
+            for lane in (urgent_lane(queue), queue)
+        ]
+        for consumer in consumers:
+            await self._begin(consumer)
+        return Together(consumers)
+
+    async def waiting(self, queue: str) -> int:
+        await self.declare([queue])
+        link = await self._current_link(self._answer_seconds)
+        return await _asked(link.waiting(queue))
 
     async def listen(self, handler: Listener) -> Subscription:
         listening = Listening(handler, on_cancel=self._forget)

@@ -9,11 +9,13 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange, AbstractIncomingMessage
 from aio_pika.exceptions import ChannelPreconditionFailed, PublishError
 
-from shared.bus.contract import BusMisconfigured, BusUnavailable, dead_queue
+from shared.bus.contract import BusMisconfigured, BusUnavailable, dead_queue, lane_of, urgent_lane
 from shared.bus.topology import declare_facts, declare_work_queue
 from shared.contracts.hints import FACTS, Hint
 
 log = structlog.get_logger(__name__)
+
+_LOOKS = 10
 
 
 async def attempt(awaitable: Awaitable[Any]) -> BaseException | None:
@@ -24,6 +26,24 @@ async def attempt(awaitable: Awaitable[Any]) -> BaseException | None:
     """
     result: object = (await asyncio.gather(awaitable, return_exceptions=True))[0]
     return result if isinstance(result, BaseException) else None
+
+
+class Patience:
+    """How long to wait for somebody who says something now and then, by the time in which we could listen.
+
+    It is looked at in steps; a step in which the process was late counts as its length, not as the time that passed.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.look_seconds = seconds / _LOOKS
+        self._heard = -1
+        self._looks = 0
+
+    def is_over(self, heard: int) -> bool:
+        """Whether nothing more than `heard` was heard for all of the time."""
+        self._looks = self._looks + 1 if heard == self._heard else 0
+        self._heard = heard
+        return self._looks >= _LOOKS
 
 
 class Link:
@@ -47,6 +67,7 @@ class Link:
         self._delivery_limit = delivery_limit
         self._declared: set[str] = set()
         self._declaring = asyncio.Lock()
+        self._confirmations = 0
         self._publishing: AbstractChannel
         self._facts: AbstractExchange
         connection.close_callbacks.add(self._on_lost)
@@ -124,18 +145,31 @@ class Link:
 
     async def publish(self, hints: Sequence[Hint]) -> None:
         """Raises: BusUnavailable, BusMisconfigured."""
-        try:
-            async with asyncio.timeout(self.answer_seconds):
-                unroutable = await self._published(hints)
-                if unroutable:
-                    # Somebody deleted the queue while we were connected.
-                    self._declared.difference_update(hint.queue for hint in unroutable)
-                    unroutable = await self._published(unroutable)
-        except TimeoutError as error:
-            self.give_up()
-            raise BusUnavailable(f"the broker did not confirm within {self.answer_seconds} s") from error
+        unroutable = await self._confirmed(hints)
+        if unroutable:
+            # Somebody deleted the queue while we were connected.
+            self._declared.difference_update(hint.queue for hint in unroutable)
+            unroutable = await self._confirmed(unroutable)
         if unroutable:
             raise BusUnavailable(f"the broker has no queue {unroutable[0].queue!r} although it was just declared")
+
+    async def _confirmed(self, hints: Sequence[Hint]) -> list[Hint]:
+        """Publish, and wait for as long as the broker goes on confirming; returns the unroutable ones.
+
+        A process that is busy reads late what the broker has said in time, and many hints take long without any of
+        them being late. So the broker is given up only after `answer_seconds` without a word, in which this process
+        had time to listen.
+        """
+        publishing = asyncio.ensure_future(self._published(hints))
+        patience = Patience(self.answer_seconds)
+        try:
+            while not (await asyncio.wait((publishing,), timeout=patience.look_seconds))[0]:
+                if patience.is_over(self._confirmations):
+                    self.give_up()
+                    raise BusUnavailable(f"the broker did not confirm within {self.answer_seconds} s")
+            return publishing.result()
+        finally:
+            publishing.cancel()
 
     async def _published(self, hints: Sequence[Hint]) -> list[Hint]:
         """Publish all at once and return the unroutable ones."""
@@ -146,7 +180,7 @@ class Link:
                 raise BusUnavailable(f"the broker went away: {error!r}") from error
         orders = [hint for hint in hints if hint.queue != FACTS]
         facts = [hint for hint in hints if hint.queue == FACTS]
-        work = [self.put(hint.queue, hint.encode()) for hint in orders]
+        work = [self.put(lane_of(hint), hint.encode()) for hint in orders]
         if facts:
             work.append(self._tell(facts))
         results = await asyncio.gather(*work, return_exceptions=True)
@@ -165,6 +199,7 @@ class Link:
 
     async def put(self, queue: str, body: bytes) -> None:
         await self._publishing.default_exchange.publish(_message(body), routing_key=self.prefix + queue)
+        self._confirmations += 1
 
     async def take_dead(self, queue: str) -> bytes:
         bodies: asyncio.Queue[bytes] = asyncio.Queue()
@@ -184,11 +219,20 @@ class Link:
             # What came after the first goes back with the channel.
             await self.close_channel(channel)
 
+    async def waiting(self, queue: str) -> int:
+        channel = await self.open_channel()
+        counts = []
+        for lane in (urgent_lane(queue), queue):
+            found = await channel.declare_queue(self.prefix + lane, passive=True)
+            counts.append(found.declaration_result.message_count or 0)
+        await self.close_channel(channel)
+        return sum(counts)
+
     async def remove(self, queues: Sequence[str]) -> None:
         channel = await self.open_channel()
         for queue in queues:
-            await channel.queue_delete(self.prefix + queue)
-            await channel.queue_delete(self.prefix + dead_queue(queue))
+            for name in (queue, urgent_lane(queue), dead_queue(queue)):
+                await channel.queue_delete(self.prefix + name)
         await channel.exchange_delete(self._facts.name)
         await self.close_channel(channel)
         self._declared.difference_update(queues)

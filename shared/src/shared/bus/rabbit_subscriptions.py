@@ -52,6 +52,7 @@ class Consumer(LinkedSubscription):
     def __init__(
         self,
         queue: str,
+        lane: str,
         intake: Intake,
         *,
         prefetch: int,
@@ -59,6 +60,7 @@ class Consumer(LinkedSubscription):
     ) -> None:
         super().__init__(on_cancel=on_cancel)
         self._queue = queue
+        self._lane = lane
         self._intake = intake
         self._prefetch = prefetch
         self._tag = ""
@@ -67,7 +69,7 @@ class Consumer(LinkedSubscription):
         await link.declare(self._queue)
         channel = await link.open_channel()
         await channel.set_qos(prefetch_count=self._prefetch)
-        queue = await channel.get_queue(link.prefix + self._queue, ensure=False)
+        queue = await channel.get_queue(link.prefix + self._lane, ensure=False)
 
         async def on_message(message: AbstractIncomingMessage) -> None:
             await self._take(message, link)

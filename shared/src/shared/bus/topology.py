@@ -1,9 +1,9 @@
-"""What exists on the broker: one quorum queue and one dead queue per kind of work, one fanout exchange for facts."""
+"""What exists on the broker: two quorum queues and one dead queue per kind of work, one fanout exchange for facts."""
 
 from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractQueue
 
-from shared.bus.contract import dead_queue
+from shared.bus.contract import dead_queue, urgent_lane
 
 _FACTS_EXCHANGE = "parley.facts"
 
@@ -13,22 +13,23 @@ _DEAD_DELIVERY_LIMIT = 1_000_000
 
 
 async def declare_work_queue(channel: AbstractChannel, name: str, *, delivery_limit: int) -> None:
-    """Declare `name` and its dead queue; the same arguments must hold for as long as the queue exists."""
+    """Declare `name`, its urgent lane and their dead queue; the arguments must hold as long as the queue exists."""
     await channel.declare_queue(
         dead_queue(name),
         durable=True,
         arguments={"x-queue-type": "quorum", "x-delivery-limit": _DEAD_DELIVERY_LIMIT},
     )
-    await channel.declare_queue(
-        name,
-        durable=True,
-        arguments={
-            "x-queue-type": "quorum",
-            "x-delivery-limit": delivery_limit,
-            "x-dead-letter-exchange": "",
-            "x-dead-letter-routing-key": dead_queue(name),
-        },
-    )
+    for lane in (name, urgent_lane(name)):
+        await channel.declare_queue(
+            lane,
+            durable=True,
+            arguments={
+                "x-queue-type": "quorum",
+                "x-delivery-limit": delivery_limit,
+                "x-dead-letter-exchange": "",
+                "x-dead-letter-routing-key": dead_queue(name),
+            },
+        )
 
 
 async def declare_facts(channel: AbstractChannel, *, prefix: str) -> AbstractExchange:

@@ -8,13 +8,13 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from shared.chat import replies
-from shared.contracts.experiment import StageConfig
+from shared.chat.config import TalkStage
 from shared.errors import InvalidInput, Problem
-from shared.stage import Ask, Column, Json, Member, StageKind, StageView, Thread, Unanswered, Utterance
+from shared.stage import Ask, Column, Json, Lateness, Member, StageKind, StageView, Thread, Unanswered, Utterance
 
 GOES_ON = "The conversation goes on."
 
-TalkT = TypeVar("TalkT", bound=StageConfig)
+TalkT = TypeVar("TalkT", bound=TalkStage)
 
 
 class Conversation(StageKind[TalkT]):
@@ -49,6 +49,13 @@ class Conversation(StageKind[TalkT]):
     def on_unanswered(self, stage: TalkT, ask: Ask, reason: str) -> Unanswered:
         return "pass"
 
+    def lateness(self, stage: TalkT) -> Lateness | None:
+        return Lateness(stage.max_behind, stage.quiet_seconds) if stage.late_replies == "said" else None
+
+    def post_limit(self, stage: TalkT) -> tuple[int, float] | None:
+        limit = stage.post_limit
+        return None if limit is None else (limit.posts, limit.seconds)
+
     def columns(self, stage: TalkT) -> list[Column]:
         return []
 
@@ -81,3 +88,7 @@ def time_problems(limit_seconds: float | None, minimum_seconds: float | None) ->
     return [
         Problem("minimum_seconds", f"{minimum_seconds:g}", f"at most time_limit_seconds, which is {limit_seconds:g}")
     ]
+
+
+def up_to_calls(most: int) -> str:
+    return "no call" if most == 0 else "1 call" if most == 1 else f"up to {most} calls"

@@ -36,16 +36,27 @@ def has_person(thread: Thread) -> bool:
 
 def may_send(speaker: Speaker, thread: Thread) -> bool:
     """Whether this agent may say something now, by its chat settings; of people only whether they are here."""
-    member, chat = speaker.member, speaker.member.chat
+    member = speaker.member
     if member.player != "agent":
         return is_here(speaker) and member.player == "person" and not speaker.done
     return (
         is_here(speaker)
         and not speaker.done
         and has_words_left(speaker)
-        and thread.message_count >= chat.min_messages_before_responding
-        and (thread.last_author_id != member.id or chat.can_self_trigger or thread.trigger_key.startswith("topic:"))
+        and may_be_called(speaker, thread)
+        and (thread.last_author_id != member.id or may_follow_itself(speaker, thread))
     )
+
+
+def may_follow_itself(speaker: Speaker, thread: Thread) -> bool:
+    """Whether this agent may speak although the last message is its own: there may be something it has not read."""
+    is_new_topic = thread.trigger_key.startswith("topic:")
+    return speaker.member.chat.can_self_trigger or is_new_topic or thread.has_overlooked
+
+
+def may_be_called(speaker: Speaker, thread: Thread) -> bool:
+    """Whether the thread is long enough for this agent to be asked anything, its readiness included."""
+    return thread.message_count >= speaker.member.chat.min_messages_before_responding
 
 
 def has_words_left(speaker: Speaker) -> bool:
@@ -57,11 +68,21 @@ def can_be_asked(speaker: Speaker, thread: Thread) -> bool:
     """Whether this agent is asked about the current trigger now."""
     return (
         speaker.member.player == "agent"
-        and speaker.member.id not in thread.asked
+        and speaker.member.id not in thread.asked | thread.busy
         and may_send(speaker, thread)
         # Who has an opening line says that into the empty room, and nothing else.
         and not (thread.trigger_key == EMPTY_ROOM and speaker.member.chat.initial_message)
     )
+
+
+def in_order(thread: Thread) -> tuple[str, str]:
+    """Who is asked first about the current trigger, and who when all of those stay silent.
+
+    Mediators come first, but what a mediator has said goes to the participants first.
+    """
+    author = thread.speaker(thread.last_author_id)
+    is_mediators = thread.trigger_key.startswith("message:") and author is not None and author.member.kind == "mediator"
+    return ("participant", "mediator") if is_mediators else ("mediator", "participant")
 
 
 def opening_pause(thread: Thread) -> float | None:

@@ -16,6 +16,7 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 
 Pace = Literal["live", "fast"]
 ModelMode = Literal["mock", "real"]
+Joining = Literal["drawn", "by_arrival"]
 
 
 class Document(BaseModel):
@@ -112,7 +113,9 @@ class Persona(Document):
     prompts: dict[Slug, PromptItems] = {}
     """What the model is shown, by stage id or by kind; a stage's own prompt goes before that of its kind."""
     prompt_token_budget: int | None = Field(default=None, ge=1)
-    """Prompts are kept to so many tokens (estimated: 4 characters each) by leaving out the oldest messages."""
+    """Prompts are kept to so many tokens (estimated: 4 characters each) by leaving out the oldest messages. None: to
+    three quarters of what the model can read, and at most 96,000.
+    """
 
 
 class PersonasFrom(Document):
@@ -150,12 +153,19 @@ class CohortPlan(Document):
     count: int = Field(default=1, ge=1, le=10_000)
     """How many cohorts like this one."""
 
+    @property
+    def members(self) -> int:
+        """How many participants and mediators there are in all cohorts like this one."""
+        return self.count * (len(self.mediators) + sum(seat.count for seat in self.seats))
+
 
 class Treatment(Document):
     """One arm: variables, and what it changes in stages, personas and model settings."""
 
     id: Slug
     name: str = ""
+    levels: dict[Slug, Annotated[str, StringConstraints(max_length=200)]] = {}
+    """The level of each factor that this arm has, by factor, for the data; pairings fill it in."""
     variables: dict[str, Any] = {}
     """Values for `{{name}}` in texts; they win over the experiment's."""
     stages: dict[Slug, dict[str, Any]] = {}
@@ -168,6 +178,14 @@ class Treatment(Document):
     """Stages that participants of this arm do not see."""
     order: dict[Slug, tuple[Slug, ...]] = {}
     """The order of the stages of a named block, by block; it names every stage of the block once."""
+
+
+class Limits(Document):
+    """How much may be spent on an experiment."""
+
+    calls: int | None = Field(default=None, ge=1)
+    """How many calls of real models it may make, failed ones included; when one more is wanted it is paused. Left out:
+    no limit."""
 
 
 class Source(Document):

@@ -14,6 +14,9 @@ ORCHESTRATOR = "orchestrator"
 SCRIPTED_COHORTS = "experiment.scripted"
 """The type of a hint to an experiment with cohorts that need nobody: they are played out together."""
 
+TIMER_ARMED = "timer.armed"
+"""The type of a hint to a timer that is due sooner than timers are looked for."""
+
 AGENT_STEPS = "agent-worker.steps"
 """Work queue of members whose agent may have a step to take."""
 
@@ -21,6 +24,7 @@ FACTS = "facts"
 """Not a work queue: every listener of every process gets each hint published here."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_PROVIDERS = "agent-worker."
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
@@ -35,7 +39,12 @@ def provider_queue(provider: str) -> str:
     """
     if not _PROVIDER.fullmatch(provider) or provider == "steps":
         raise HintInvalid(f"{provider!r} cannot name a provider's queue; use lower-case letters, digits, - and _")
-    return f"agent-worker.{provider}"
+    return f"{_PROVIDERS}{provider}"
+
+
+def provider_of(queue: str) -> str:
+    """The provider whose work queue this is."""
+    return queue.removeprefix(_PROVIDERS)
 
 
 def _is_text(value: object) -> bool:
@@ -47,7 +56,8 @@ def _is_text(value: object) -> bool:
 class Hint:
     """One id to look at. Comparable and hashable, so a receiver can merge those that say the same.
 
-    `queue` is a work queue or FACTS and is not part of the body; `id` is a lower-case uuid with hyphens.
+    `queue` is a work queue or FACTS and is not part of the body; `id` is a lower-case uuid with hyphens. An urgent
+    one goes before all others of its queue: a participant waits for what it leads to.
 
     Raises: HintInvalid, so that one which nobody could decode is never published.
     """
@@ -56,6 +66,7 @@ class Hint:
     type: str
     id: str
     correlation: str = ""
+    urgent: bool = False
 
     def __post_init__(self) -> None:
         if not self.queue:
@@ -68,7 +79,8 @@ class Hint:
             raise HintInvalid(f"a hint's correlation is a text, not {self.correlation!r}")
 
     def encode(self) -> bytes:
-        return orjson.dumps({"type": self.type, "id": self.id, "correlation": self.correlation})
+        fields = {"type": self.type, "id": self.id, "correlation": self.correlation}
+        return orjson.dumps({**fields, "urgent": True} if self.urgent else fields)
 
     @classmethod
     def decode(cls, queue: str, body: bytes) -> Self:
@@ -82,4 +94,5 @@ class Hint:
             raise HintInvalid(f"the body of a hint is JSON: {error}") from error
         if not isinstance(fields, dict):
             raise HintInvalid(f"the body of a hint is an object, not {type(fields).__name__}")
-        return cls(queue, fields.get("type", ""), fields.get("id", ""), fields.get("correlation", ""))
+        urgent = fields.get("urgent") is True
+        return cls(queue, fields.get("type", ""), fields.get("id", ""), fields.get("correlation", ""), urgent)

@@ -13,23 +13,36 @@ ModelStatus = Literal[
     "too_long",
     "rate_limited",
     "unavailable",
+    "unreachable",
     "auth_error",
+    "no_quota",
     "bad_request",
     "timeout",
     "error",
 ]
 
-RETRYABLE_STATUSES: Final[frozenset[str]] = frozenset({"invalid", "rate_limited", "unavailable", "timeout", "error"})
+RETRYABLE_STATUSES: Final[frozenset[str]] = frozenset(
+    {"invalid", "rate_limited", "unavailable", "unreachable", "timeout", "error"}
+)
+
+KEY_FAULTS: Final[frozenset[str]] = frozenset({"auth_error", "no_quota", "unreachable"})
+"""What is wrong with the key or its address, and not with the one call that met it."""
 
 ADDRESS_PATTERN: Final = r"^https?://[^@/?#\s]+(/[^?#\s]*)?$"
 """No user, password or query: settings stand in the data, and secrets do not."""
+
+DEFAULT_TIMEOUT_SECONDS: Final = 120.0
+"""After how long a call is given up where nobody says otherwise."""
 
 Hint = str | int | float | bool | None
 
 # The hints the mock reads; each is optional.
 HINT_SPEAKER_NAME: Final = "speaker_name"
-HINT_LAST_SPEAKER_NAME: Final = "last_speaker_name"
-HINT_STAGE_NAME: Final = "stage_name"
+HINT_LAST_TEXT: Final = "last_text"
+HINT_MEMBER: Final = "member"
+HINT_PERSONA: Final = "persona"
+"""The persona's id; empty when none is known. With the member's path, it says who answers."""
+HINT_IS_MEDIATOR: Final = "is_mediator"
 HINT_MESSAGE_COUNT: Final = "message_count"
 HINT_OWN_MESSAGE_COUNT: Final = "own_message_count"
 HINT_PERSONA_TEXT: Final = "persona_text"
@@ -37,6 +50,9 @@ HINT_MANNER: Final = "manner"
 """Sentences that the mock says in conversations in place of its own, one on each line."""
 HINT_SUGGESTED: Final = "suggest:"
 """Followed by the name of a field of the reply: what the mock says there."""
+HINT_QUESTION: Final = "question:"
+"""Followed by the name of a field: the question that it answers, after the trait that it shares with others, if any:
+`attitude/support`. The mock answers it by the persona's traits."""
 
 
 class _Contract(BaseModel):
@@ -64,7 +80,10 @@ class ModelSettings(_Contract):
         default=None, gt=0, le=1, description="Nucleus sampling: the share of probability that is sampled from."
     )
     max_tokens: int | None = Field(
-        default=None, ge=1, description="The most tokens one reply may have; a reply cut short by it is not used."
+        default=None,
+        ge=1,
+        description="The most tokens one reply may have; a reply cut short by it is not used. Left out: by what is "
+        "asked for, and unlimited for models that think before they answer.",
     )
     stop: tuple[str, ...] = Field(
         default=(), max_length=4, description="Texts at which the model stops writing, at most four."
@@ -82,13 +101,17 @@ class ModelSettings(_Contract):
     base_url: str | None = Field(
         default=None,
         pattern=ADDRESS_PATTERN,
-        description="Address of an OpenAI-compatible endpoint, such as a local server; it receives the provider's key.",
+        description="Address of an OpenAI-compatible endpoint, such as a local server; it receives the key that the "
+        "environment keeps for it (PARLEY_ENDPOINT_KEYS), or none.",
     )
     extra_body: dict[str, JsonValue] = Field(
         default_factory=dict, description="Further fields of the request body, sent to the provider as they are."
     )
-    timeout_seconds: float = Field(
-        default=60.0, gt=0, le=600, description="After how many seconds one call is given up."
+    timeout_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        le=3_600,
+        description="After how many seconds one call is given up; left out: as the lab's environment says, else 120.",
     )
     max_attempts: int = Field(
         default=4, ge=1, le=20, description="How often a call is tried before the reply counts as failed."
@@ -103,7 +126,7 @@ class ChatMessage(_Contract):
 
 
 class ModelRequest(_Contract):
-    """One attempt at a model; the reply is expected to be an object of `reply_schema`."""
+    """One attempt at a model; the reply is expected to be an object of `reply_schema`, or to stand for one."""
 
     path: str = Field(min_length=1, description="Unique path of the call in its experiment; seeds the mock.")
     seed: int = Field(description="The experiment's seed.")
@@ -114,6 +137,12 @@ class ModelRequest(_Contract):
     )
     reply_name: str = Field(
         default="reply", pattern=r"^[a-zA-Z0-9_-]{1,64}$", description="Name of the schema, told to the provider."
+    )
+    is_text: bool = Field(
+        default=False, description="Whether a plain text is asked for; the schema then says what is read from it."
+    )
+    most_reply_tokens: int | None = Field(
+        default=None, ge=1, description="The most tokens of the reply where the settings say nothing; null: no limit."
     )
     purpose: str = Field(default="", description="The stage kind that asks, such as `survey`.")
     role: str = Field(default="", description="Who the agent is, for providers that ask; empty: by its name.")
@@ -141,6 +170,9 @@ class ModelReply(_Contract):
     parsed: dict[str, Any] | None = Field(default=None, description="The reply as an object, not yet validated.")
     raw: str = Field(default="", description="The reply as it came.")
     model_returned: str = Field(default="", description="The model that the provider says it used.")
+    endpoint: str = Field(
+        default="", description="The host that was called, as `https://host:port`; empty when none was called."
+    )
     tokens_in: int | None = Field(default=None, ge=0, description="Tokens of the prompt; null when not told.")
     tokens_out: int | None = Field(default=None, ge=0, description="Tokens of the reply; null when not told.")
     finish_reason: str | None = Field(default=None, description="Why the model stopped, in the provider's words.")

@@ -54,7 +54,7 @@ class StageContext(_Item):
     stage: str = THIS_STAGE
     """`this`, `all` (all so far, this one included), or the id of a stage; one that is still to come shows nothing."""
     text: bool = True
-    """With the stage's description."""
+    """With the stage's description; of an interview also its context, the treatment and the agent's role."""
     info: bool = False
     """With the stage's additional information."""
     display: bool = True
@@ -63,6 +63,8 @@ class StageContext(_Item):
     """Stages that are over are shown with the answers given there, as far as the agent may see them."""
     heading: bool = True
     """With a line above it that says where the agent is, and the stage's name."""
+    only_turns: bool = False
+    """Of the content only what was said, without who is there and other lines about it."""
 
 
 class Task(_Item):

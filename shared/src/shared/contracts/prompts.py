@@ -6,17 +6,21 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from shared.contracts.models import ChatMessage, Hint
 
 
 class PromptQuestion(BaseModel):
-    """Who is to say something, where, why and as of which sequence number: all of it stands on the draft."""
+    """Who is to say something, where, why and as of which sequence number: all of it stands on the draft.
+
+    `token_budget` keeps the prompt to so many tokens, fewer than usual: the usual one was too long for the model.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     draft_id: UUID
+    token_budget: int | None = Field(default=None, ge=1)
 
 
 class Prompt(BaseModel):
@@ -34,8 +38,12 @@ class Prompt(BaseModel):
     purpose: str
     hints: dict[str, Hint]
     fingerprint: str
+    is_text: bool = False
+    """Whether a plain text is asked for; `reply_schema` then says what is read from it."""
     left_out: int = 0
     """How many messages of transcripts are not shown, so that the prompt stays within its budget."""
+    is_held: bool = False
+    """Nobody may be asked this now: the experiment was paused or had ended when the prompt was made."""
 
 
 class DraftPreview(BaseModel):

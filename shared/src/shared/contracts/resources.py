@@ -72,10 +72,12 @@ class ProblemItem(Resource):
     """What is wrong in words, where found and expected do not say it all."""
     hint: str = Field(default="", examples=["texts in a list need quotes"])
     """What would mend it, where that is known."""
+    at: str = Field(default="", examples=["line 14, stages[2] (before).questions[0] (age).id"])
+    """The same place for people, with its line and the ids of the parts, where they are known."""
 
     @model_serializer(mode="wrap")
     def _without_empty_words(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in fields(self).items() if value or name not in ("wrong", "hint")}
+        return {name: value for name, value in fields(self).items() if value or name not in ("wrong", "hint", "at")}
 
 
 class ProblemDetails(Resource):
@@ -137,17 +139,24 @@ class ExperimentProgress(Resource):
     cohorts_running: int = Field(examples=[1])
 
 
+ExperimentStatus = Literal["draft", "running", "paused", "ended"]
+
+
 class ExperimentSummary(Resource):
     id: UUID
     name: str = Field(examples=["Free night buses"])
     study: str = Field(examples=["Night buses"])
-    status: Literal["draft", "running", "ended"]
+    status: ExperimentStatus
     pace: Pace
     model_mode: ModelMode
     seed: int = Field(examples=[7])
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
+    paused_at: datetime | None = None
+    """Since when nothing happens in it; null while it goes on."""
+    pause_reason: Literal["requested", "lab_stopped"] | None = None
+    """Why it is paused: somebody asked for it, or the process that ran it was stopped."""
 
 
 class ExperimentResource(ExperimentSummary):
@@ -176,6 +185,8 @@ class ExperimentMeasures(Resource):
 
 class ExperimentList(Resource):
     experiments: list[ExperimentSummary]
+    next_after: str | None
+    """Give this as `after` to read on; null at the end."""
 
 
 class ExperimentCheck(Resource):
@@ -278,6 +289,8 @@ class PersonaChat(Resource):
     """Of the last message."""
     is_awaiting_reply: bool
     messages: list[PersonaMessage]
+    next_after_seq: int | None
+    """Give this as `after_seq` to read on; null at the end."""
 
 
 class PromptMessage(Resource):
@@ -316,6 +329,8 @@ class CohortResource(Resource):
 
 class CohortList(Resource):
     cohorts: list[CohortResource]
+    next_after: UUID | None
+    """Give this as `after` to read on; null at the end."""
 
 
 class ProfileResource(Resource):
@@ -332,6 +347,19 @@ class ProfileRequest(Request):
     name: StorableText = Field(default="", max_length=100, examples=["Ada"])
     avatar: StorableText = Field(default="", max_length=32, examples=["🦊"])
     pronouns: StorableText = Field(default="", max_length=40, examples=["she/her"])
+
+
+class JoiningResource(Resource):
+    """How a person came to a cohort."""
+
+    rule: Literal["drawn", "one_arm", "by_arrival", "named"]
+    """`drawn`: the arm was drawn. `named`: the request to join named the cohort. The others: in order."""
+    draw: int | None = Field(default=None, examples=[7])
+    """The number of the draw in the experiment."""
+    block: int | None = Field(default=None, examples=[3])
+    """The number of the permuted block."""
+    probability: float | None = Field(default=None, examples=[0.5])
+    """That of this arm, given all draws before."""
 
 
 class MemberResource(Resource):
@@ -352,6 +380,8 @@ class MemberResource(Resource):
     cohort_id: UUID
     cohort: str = Field(examples=["morning"])
     treatment_id: str = Field(examples=["control"])
+    joining: JoiningResource | None
+    """How somebody who joined came to this cohort; null for agents and for seats that nobody has taken."""
     is_test: bool
     created_at: datetime
     joined_at: datetime | None
@@ -365,6 +395,28 @@ class MemberList(Resource):
     """Give this as `after` to read on; null at the end."""
 
 
+class RetryOfFailed(Resource):
+    """What is tried again."""
+
+    members: int
+    """How many members who had failed go on."""
+    asks: int
+    """How many questions, pages and moves are asked again."""
+
+
+class CallLimitRequest(Request):
+    """How many calls of real models an experiment may make in all, failed ones included."""
+
+    calls: int = Field(ge=1, le=2**31 - 1)
+
+
+class CallLimitResource(Resource):
+    """How many calls of real models an experiment may make, and has made."""
+
+    calls: int
+    made: int
+
+
 class RemovalRequest(Request):
     reason: StorableText = Field(min_length=1, max_length=500, examples=["asked to be taken out"])
 
@@ -373,7 +425,7 @@ class JoinRequest(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"profile": {"name": "Ada", "pronouns": "she/her"}}]})
 
     cohort_id: UUID | None = None
-    """The cohort to join; left out: the first one with an open seat."""
+    """The cohort to join; left out: by the rule of the experiment (`joining` in its file)."""
     profile: ProfileRequest | None = None
 
 
@@ -425,6 +477,8 @@ class Me(Resource):
     profile: ProfileResource
     status: str = Field(examples=["in_progress"])
     status_reason: str | None
+    is_paused: bool = False
+    """The whole experiment is paused: what is posted or answered now is refused (409, reason `paused`)."""
     stages: list[StageMark]
     stage_id: str | None = Field(examples=["talk"])
     """Where the participant is; null after the last stage."""

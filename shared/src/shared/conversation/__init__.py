@@ -6,10 +6,11 @@ publishes a draft claims the trigger (`shared.db.conversation`); nothing here is
 """
 
 from shared.chat.speaking import TIME_IS_UP
-from shared.conversation.changes import has_more_topics, topic_of
+from shared.conversation.changes import has_more_topics, topic_of, with_begun
 from shared.conversation.engine import (
     call_off,
     end,
+    end_quiet_time,
     go_on,
     lose,
     next_change,
@@ -31,8 +32,8 @@ from shared.conversation.scene import (
     NewTimer,
     Scene,
     Turn,
-    view_of,
 )
+from shared.conversation.view import view_of
 
 __all__ = [
     "START",
@@ -47,6 +48,7 @@ __all__ = [
     "Turn",
     "call_off",
     "end",
+    "end_quiet_time",
     "go_on",
     "has_more_topics",
     "lose",
@@ -60,5 +62,6 @@ __all__ = [
     "view_of",
     "wake_up",
     "why_not",
+    "with_begun",
     "write_down",
 ]

@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 from shared import seeds
 from shared.chat.speaking import EVERYONE_LEFT, TIME_IS_UP
-from shared.conversation.changes import as_drafts, ending, has_more_topics, topic_of, with_line
-from shared.conversation.scene import CHECK, START, TURN, Change, NewDraft, NewTimer, Scene, view_of
+from shared.conversation.changes import as_drafts, ending, has_more_topics, topic_of, with_closed, with_line
+from shared.conversation.quiet import is_quiet, with_quiet_time, with_window
+from shared.conversation.scene import CHECK, START, TURN, Change, NewDraft, NewTimer, Scene
+from shared.conversation.view import view_of
 from shared.stage import READY, TALK, WAKE, Member, NextTurn, Wave
 from shared.stages import kind_of
 
@@ -26,7 +29,10 @@ def with_next_wave(change: Change) -> Change:
         return with_next_wave(_with_next_topic(change))
     if _is_waiting(change.after):
         return change
-    return _with_wave(change, _next_wave(change.after))
+    wave = _next_wave(change.after)
+    if not wave.speakers:
+        return change if _any_about(change.after) else _with_wave(change, wave)
+    return with_quiet_time(change) if is_quiet(change.after) else with_window(_with_wave(change, wave))
 
 
 def _next_wave(scene: Scene) -> Wave:
@@ -69,7 +75,7 @@ def _with_end(change: Change, reason: str) -> Change:
 def _is_done_with_topic(scene: Scene) -> bool:
     """Whether all active participants are done with a topic after which another follows.
 
-    An agent that may not speak any more counts as done.
+    An agent that may not speak any more counts as done; so does one that may not be called yet, once somebody is.
     """
     here = [
         member
@@ -78,12 +84,18 @@ def _is_done_with_topic(scene: Scene) -> bool:
     ]
     if not here or not has_more_topics(scene):
         return False
-    return all(member.id in scene.turn.done or _has_said_all(scene, member) for member in here)
+    waiting = [member for member in here if member.id not in scene.turn.done and not _has_said_all(scene, member)]
+    return all(_is_too_early_for(scene, member) for member in waiting) and bool(not waiting or scene.turn.done)
 
 
 def _has_said_all(scene: Scene, member: Member) -> bool:
     most = member.chat.max_responses
     return member.player == "agent" and most is not None and scene.turn.spoken.get(member.id, 0) >= most
+
+
+def _is_too_early_for(scene: Scene, member: Member) -> bool:
+    """Whether this agent may not be called yet, not even to be asked whether it is ready."""
+    return member.player == "agent" and scene.last_seq < member.chat.min_messages_before_responding
 
 
 def _with_next_topic(change: Change) -> Change:
@@ -104,6 +116,7 @@ def _with_next_topic(change: Change) -> Change:
         is_waking=False,
         has_noticed=False,
         is_resting=False,
+        late={},
     )
     opened = replace(change, after=replace(scene, turn=turn, agent_run=0, failed={}))
     return with_line(opened, f"The conversation goes on to: {name}")
@@ -123,6 +136,7 @@ def _with_turn(change: Change, next_turn: NextTurn, wave: Wave) -> Change:
         wave=0,
         skips=scene.turn.skips + next_turn.is_skip,
         has_noticed=False,
+        late={},
     )
     return _with_wanted(replace(change, after=replace(scene, turn=turn, failed={})), wave)
 
@@ -168,6 +182,7 @@ def with_wake_up_round(change: Change) -> Change:
         wave=0,
         is_waking=False,
         has_noticed=False,
+        late={},
     )
     return with_next_wave(replace(change, after=replace(scene, turn=turn, failed={})))
 
@@ -179,13 +194,26 @@ def _with_wanted(change: Change, wave: Wave) -> Change:
     wanted = speaking + checks
     if not wanted:
         return change
-    turn = replace(scene.turn, asked=scene.turn.asked | set(wave.speakers), wave=scene.turn.wave + 1)
+    turn = replace(
+        scene.turn,
+        asked=scene.turn.asked | set(wave.speakers),
+        wave=scene.turn.wave + 1,
+        has_overlooked=scene.turn.has_overlooked and scene.last_author_id not in wave.speakers,
+    )
     if wave.purpose != TALK:
         turn = replace(turn, heard={**turn.heard, **{draft.member_id: turn.said for draft in wanted}})
     if checks:
         turn = replace(turn, checked=turn.said)
     after = replace(scene, turn=turn, drafts=scene.drafts + as_drafts(wanted))
-    return replace(change, after=after, wanted=change.wanted + wanted)
+    return _without_outdated(replace(change, after=after, wanted=change.wanted + wanted), wave.speakers)
+
+
+def _without_outdated(change: Change, asked_anew: Iterable[UUID]) -> Change:
+    """Replies on which nobody has begun to work are not made when their authors are asked about all that came since."""
+    for draft in change.after.drafts:
+        if draft.state == "wanted" and draft.member_id in asked_anew and draft.trigger_key in change.after.turn.late:
+            change = with_closed(change, draft, "moved_on")
+    return change
 
 
 def with_checks(change: Change) -> Change:
@@ -199,6 +227,7 @@ def with_checks(change: Change) -> Change:
         and member.present
         and member.id not in scene.turn.done | scene.turn.ready
         and not _has_said_all(scene, member)
+        and not _is_too_early_for(scene, member)
     ]
     wanted = tuple(_check(scene, member, len(scene.turn.done)) for member in idle)
     drafts = scene.drafts + as_drafts(wanted)
@@ -211,9 +240,14 @@ def _is_waiting_for_wave(scene: Scene) -> bool:
 
 
 def _is_waiting(scene: Scene) -> bool:
-    """Whether somebody is still at work on the current trigger, or an opening line comes first."""
+    """Whether somebody is still at work on the current trigger, or an opening line comes first.
+
+    Where late replies are said, agents who were busy when the others were asked join them as soon as they are free.
+    """
     openings_first = scene.pace == "fast" or scene.trigger_key == START
-    return _any_about(scene) or (openings_first and any(draft.is_opening for draft in scene.drafts))
+    if openings_first and any(draft.is_opening for draft in scene.drafts):
+        return True
+    return scene.lateness is None and _any_about(scene)
 
 
 def _any_about(scene: Scene) -> bool:

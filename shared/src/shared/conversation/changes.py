@@ -1,14 +1,19 @@
 """The parts that changes are put together from: messages, lines of the lab, drafts that close, an end."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from uuid import UUID
 
 from shared import seeds
 from shared.chat.speaking import TIME_IS_UP
 from shared.contracts.experiment import StageConfig
-from shared.conversation.scene import Change, Closing, Draft, NewDraft, NewMessage, Scene, view_of
+from shared.conversation.scene import Change, Closing, Draft, NewDraft, NewMessage, Scene
+from shared.conversation.view import view_of
 from shared.stage import Member
 from shared.stages import kind_of
+
+_TOPIC = "topic:"
+"""What the trigger keys of topics that have just begun begin with."""
 
 
 def new_message(
@@ -43,10 +48,15 @@ def topic_of(stage: StageConfig, number: int) -> str | None:
     return topics[number][0] if topics else None
 
 
-def after_speaking(scene: Scene, message: NewMessage) -> Scene:
-    """The scene once a member's message stands: a new trigger, about which nobody was asked yet."""
+def after_speaking(scene: Scene, message: NewMessage, *, overlooked: int = 0) -> Scene:
+    """The scene once a member's message stands: a new trigger, about which nobody was asked yet.
+
+    `overlooked`: how many messages of members its author had not read. When one of those is a person's, the message is
+    still to what was said before that, and does not count in the run of agents' messages since.
+    """
     author, turn = message.author, scene.turn
     assert author is not None  # the lab's own lines are no trigger
+    is_person = author.player == "person"
     spoken = {**turn.spoken, author.id: turn.spoken.get(author.id, 0) + 1}
     return replace(
         scene,
@@ -56,7 +66,7 @@ def after_speaking(scene: Scene, message: NewMessage) -> Scene:
         last_spoken_at=scene.now,
         last_author_id=author.id,
         last_text=message.text,
-        agent_run=0 if author.player == "person" else scene.agent_run + 1,
+        agent_run=0 if is_person else scene.agent_run + (turn.person_spoke_at <= turn.said - overlooked),
         clock_ms=max(scene.clock_ms, message.elapsed_ms),
         failed={},
         turn=replace(
@@ -71,8 +81,25 @@ def after_speaking(scene: Scene, message: NewMessage) -> Scene:
             has_noticed=False,
             is_resting=False,
             started_ms=message.elapsed_ms if turn.started_ms is None else turn.started_ms,
+            late=_overtaken(scene),
+            has_overlooked=overlooked > 0,
+            person_spoke_at=turn.said + 1 if is_person else turn.person_spoke_at,
+            quiet_until=turn.quiet_until if is_person else None,
+            quiet_timer=turn.quiet_timer if is_person else None,
         ),
     )
+
+
+def _overtaken(scene: Scene) -> dict[str, int]:
+    """The triggers that nothing but messages has overtaken once the next one stands, and that somebody works on."""
+    lateness = scene.lateness
+    if lateness is None:
+        return {}
+    late = dict(scene.turn.late)
+    if scene.turn.trigger is None or scene.turn.trigger.startswith(_TOPIC):
+        late[scene.trigger_key] = scene.turn.said + lateness.max_behind
+    at_work = {draft.trigger_key for draft in scene.drafts}
+    return {key: most for key, most in late.items() if key in at_work}
 
 
 def with_line(change: Change, text: str, *, elapsed_ms: int | None = None) -> Change:
@@ -123,6 +150,12 @@ def _may_leave(scene: Scene) -> bool:
 def without(scene: Scene, *drafts: Draft) -> Scene:
     gone = {draft.id for draft in drafts}
     return replace(scene, drafts=tuple(draft for draft in scene.drafts if draft.id not in gone))
+
+
+def with_begun(scene: Scene, draft_ids: Collection[UUID]) -> Scene:
+    """The scene in which workers have begun to think about these drafts."""
+    drafts = (replace(draft, state="thinking") if draft.id in draft_ids else draft for draft in scene.drafts)
+    return replace(scene, drafts=tuple(drafts))
 
 
 def as_drafts(wanted: tuple[NewDraft, ...]) -> tuple[Draft, ...]:

@@ -17,6 +17,7 @@ from shared.conversation.changes import (
 from shared.conversation.publishing import greet, publish_next
 from shared.conversation.publishing import time_is_up as time_is_up
 from shared.conversation.publishing import why_not as why_not
+from shared.conversation.quiet import without_quiet_time
 from shared.conversation.scene import Change, Draft, Scene
 from shared.stage import Member
 
@@ -28,7 +29,16 @@ def next_change(scene: Scene) -> Change | None:
         return leftovers if leftovers.closed else None
     if scene.held:
         return None
-    return greet(scene) or publish_next(scene) or _ask_next(scene)
+    return _say_due_goodbye(scene) or greet(scene) or publish_next(scene) or _ask_next(scene)
+
+
+def _say_due_goodbye(scene: Scene) -> Change | None:
+    """The goodbye of somebody who left while the conversation was held."""
+    if not scene.turn.leaving:
+        return None
+    member = min((scene.member(member_id) for member_id in scene.turn.leaving), key=lambda one: one.path)
+    left = replace(scene, turn=replace(scene.turn, leaving=scene.turn.leaving - {member.id}))
+    return say_goodbye(left, member) or Change(left)
 
 
 def _ask_next(scene: Scene) -> Change | None:
@@ -45,9 +55,14 @@ def say(
 
 
 def say_goodbye(scene: Scene, member: Member) -> Change | None:
-    """The lab's line that `member` has left; None when it was said already or the thread is over."""
+    """The lab's line that `member` has left; None when it was said already or the thread is over.
+
+    While the thread is held, it is only kept in mind that the line is due.
+    """
     if scene.ended or member.id in scene.turn.ready:
         return None
+    if scene.held:
+        return Change(replace(scene, turn=replace(scene.turn, leaving=scene.turn.leaving | {member.id})))
     return with_goodbye(Change(scene), member)
 
 
@@ -64,7 +79,8 @@ def go_on(scene: Scene, member: Member) -> Change | None:
 
 def call_off(scene: Scene) -> Change:
     """Nobody is asked about what was said last any more: what is being thought about it is dropped when it comes."""
-    turn = replace(scene.turn, trigger=f"off:{scene.last_seq}", asked=frozenset(member.id for member in scene.members))
+    everybody = frozenset(member.id for member in scene.members)
+    turn = replace(scene.turn, trigger=f"off:{scene.last_seq}", asked=everybody, late={})
     return with_line(Change(replace(scene, turn=turn)), "The request was called off.")
 
 
@@ -76,6 +92,14 @@ def wake_up(scene: Scene, number: int) -> Change | None:
     if any(draft.trigger_key == scene.trigger_key for draft in scene.drafts):
         return Change(replace(scene, turn=replace(turn, is_waking=False)))
     return with_wake_up_round(Change(scene))
+
+
+def end_quiet_time(scene: Scene, number: int) -> Change | None:
+    """What came in the quiet time is asked about; None when that was done already, or an agent has spoken since."""
+    over = without_quiet_time(scene, number)
+    if over is None or scene.held:
+        return None if over is None else Change(over)
+    return with_next_wave(Change(over))
 
 
 def end(scene: Scene, reason: str) -> Change:

@@ -16,7 +16,8 @@ from shared.conversation.changes import (
     without,
 )
 from shared.conversation.pace import typing_seconds
-from shared.conversation.scene import TURN, Change, Closing, Draft, Scene, view_of
+from shared.conversation.scene import TURN, Change, Closing, Draft, Scene
+from shared.conversation.view import view_of
 from shared.stage import Member
 from shared.stages import kind_of
 
@@ -77,13 +78,16 @@ def _due(scene: Scene) -> Iterator[Draft]:
     """
     ready = [draft for draft in scene.drafts if draft.state == "ready"]
     if scene.pace == "live":
-        yield from sorted(
-            (draft for draft in ready if draft.due_at is not None and draft.due_at <= scene.now),
-            key=lambda draft: (draft.due_at, draft.path),
-        )
+        due = (draft for draft in ready if draft.due_at is not None and draft.due_at <= scene.now)
+        yield from sorted(due, key=lambda draft: (_spoken_before(scene, draft), draft.due_at, draft.path))
     elif not any(draft.state != "ready" and _is_current(scene, draft) for draft in scene.drafts):
         # Openings come before replies: a reply to one of several opening lines would be drawn by chance of arrival.
         yield from sorted(ready, key=lambda draft: (not draft.is_opening, draft.finish_ms or 0, draft.path))
+
+
+def _spoken_before(scene: Scene, draft: Draft) -> int:
+    """Of replies that are ready together, that of who has spoken least goes first."""
+    return 0 if scene.lateness is None else scene.turn.spoken.get(draft.member_id, 0)
 
 
 def _is_current(scene: Scene, draft: Draft) -> bool:
@@ -94,7 +98,8 @@ def why_not(scene: Scene, draft: Draft) -> Closing | None:
     """Why this ready draft must not be published; None when it may try to claim its trigger.
 
     A message that answers the same trigger does not count as the conversation moving on: which of several answers is
-    the one is decided by the claim. A turn that was passed is no one's to speak in.
+    the one is decided by the claim. Nor do messages that were said since, where late replies are said. A turn that was
+    passed is no one's to speak in.
     """
     author = scene.member(draft.member_id)
     if scene.ended:
@@ -103,7 +108,7 @@ def why_not(scene: Scene, draft: Draft) -> Closing | None:
         return "cancelled"
     if draft.text is None:
         return "declined"
-    if not draft.is_opening and draft.trigger_key not in (scene.trigger_key, scene.last_spoken_trigger):
+    if not draft.is_opening and not scene.may_still_be_said(draft):
         return "cancelled" if draft.trigger_key.startswith(f"{TURN}:") else "moved_on"
     spoken = scene.turn.spoken.get(author.id, 0)
     if author.chat.max_responses is not None and spoken >= author.chat.max_responses:
@@ -117,7 +122,7 @@ def _publish(scene: Scene, draft: Draft) -> Change:
     message = new_message(
         scene, author, draft.text or "", elapsed, trigger_key=draft.trigger_key, explanation=draft.explanation
     )
-    after = after_speaking(without(scene, draft), message)
+    after = after_speaking(without(scene, draft), message, overlooked=scene.overlooked_by(draft))
     if draft.is_opening and scene.is_in_turn:
         after = _with_turn_kept(scene, after)
     change = heard_as_ready(Change(after, claims=draft, messages=(message,)), draft)

@@ -7,7 +7,8 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from shared.contracts.experiment import StageConfig
-from shared.stage import Member, Speaker, Thread
+from shared.stage import Lateness, Member
+from shared.stages import kind_of
 
 START = "start"
 """The trigger of an empty room, shared by all agents without a fixed opening line."""
@@ -59,6 +60,12 @@ class Turn:
     something, `checked` how many when somebody was last asked whether they are ready. `order`, `cycle`, `number` and
     `holder` are about turns: `number` counts them, `skips` counts those that passed unused since somebody spoke.
     `wake_ups` were armed in all, `unanswered` of them since somebody spoke; `is_waking` says that one is armed.
+    `leaving` have left while nothing could be said; the lab says so once it can.
+
+    `late` are triggers that nothing but messages has overtaken and that somebody still works on: a reply to one is said
+    while members have said no more messages than it names. `has_overlooked`: whoever spoke last had not read all that
+    came before. `person_spoke_at` says how many messages members had said when a person last spoke. What people say
+    until `quiet_until` (since the opening) is asked about then; `quiet_timer` numbers the timer that waits for it.
     """
 
     asked: frozenset[UUID] = frozenset()
@@ -84,6 +91,12 @@ class Turn:
     is_resting: bool = False
     is_overtime: bool = False
     started_ms: int | None = None
+    leaving: frozenset[UUID] = frozenset()
+    late: Mapping[str, int] = field(default_factory=dict)
+    has_overlooked: bool = False
+    person_spoke_at: int = 0
+    quiet_until: int | None = None
+    quiet_timer: int | None = None
 
     @property
     def said(self) -> int:
@@ -103,6 +116,7 @@ _BEGINNING: Final = Turn()
 class Scene:
     """A thread, everybody in it, and its open drafts, as read under its lock.
 
+    `opened_at` is later than in truth by the pauses since. While it is `held`, nothing is said, asked or timed in it.
     `failed` are the agents whose draft for the current trigger ended without a usable reply: `failed` when no model
     answered, `invalid` when one did.
     """
@@ -158,15 +172,44 @@ class Scene:
         return self.trigger_key.startswith(f"{TURN}:")
 
     @property
+    def is_of_person(self) -> bool:
+        """Whether the current trigger is something that a person said."""
+        author = next((member for member in self.members if member.id == self.last_author_id), None)
+        return self.turn.trigger is None and author is not None and author.player == "person"
+
+    @property
     def has_people(self) -> bool:
         return any(member.player == "person" and member.present for member in self.members)
+
+    @property
+    def lateness(self) -> Lateness | None:
+        return kind_of(self.stage).lateness(self.stage)
+
+    def may_still_be_said(self, draft: Draft) -> bool:
+        """Whether a reply to the draft's trigger may try to claim it.
+
+        What the last message answers counts: which of several replies is the one is decided by the claim.
+        """
+        if draft.trigger_key in (self.trigger_key, self.last_spoken_trigger):
+            return True
+        return self.turn.said <= self.turn.late.get(draft.trigger_key, -1)
+
+    def overlooked_by(self, draft: Draft) -> int:
+        """How many messages of members came after what the draft answers."""
+        if self.lateness is None or draft.trigger_key not in self.turn.late:
+            return 0
+        return self.turn.said - (self.turn.late[draft.trigger_key] - self.lateness.max_behind)
 
     def member(self, member_id: UUID) -> Member:
         return next(member for member in self.members if member.id == member_id)
 
+    def real_ms(self) -> int:
+        """Real time since the opening."""
+        return int((self.now - self.opened_at) / timedelta(milliseconds=1))
+
     def elapsed_ms(self) -> int:
         """Time since the opening: real, but in pace `fast` never before the simulated time."""
-        real = int((self.now - self.opened_at) / timedelta(milliseconds=1))
+        real = self.real_ms()
         return max(self.clock_ms, real) if self.pace == "live" or self.has_people else self.clock_ms
 
 
@@ -209,7 +252,7 @@ class NewTimer:
 
     id: UUID
     path: str
-    purpose: Literal["wake_up"]
+    purpose: Literal["wake_up", "quiet"]
     generation: int
     due_at: datetime
 
@@ -228,49 +271,3 @@ class Change:
     closed: tuple[tuple[Draft, Closing], ...] = ()
     timers: tuple[NewTimer, ...] = ()
     end_reason: str | None = None
-
-
-def view_of(scene: Scene) -> Thread:
-    """The thread as the kind's turn-taking sees it."""
-    turn = scene.turn
-    speakers = (
-        Speaker(member, turn.spoken.get(member.id, 0), member.id in turn.ready, member.id in turn.done)
-        for member in scene.members
-    )
-    return Thread(
-        path=scene.path,
-        pace=scene.pace,
-        trigger_key=scene.trigger_key,
-        last_author_id=scene.last_author_id,
-        message_count=scene.last_seq,
-        agent_run=scene.agent_run,
-        speakers=tuple(speakers),
-        asked=turn.asked,
-        ended=scene.ended,
-        last_text=scene.last_text,
-        seed_text=f"{scene.seed}/{scene.path.partition('/')[0]}",
-        failed=frozenset(scene.failed),
-        unreachable=frozenset(member_id for member_id, state in scene.failed.items() if state == "failed"),
-        heard=turn.heard,
-        checked=turn.checked,
-        topic=turn.topic,
-        order=turn.order,
-        cycle=turn.cycle,
-        holder=turn.holder,
-        skips=turn.skips,
-        wake_ups=turn.unanswered,
-        is_waking=turn.is_waking,
-        is_overtime=turn.is_overtime,
-        is_thinking=any(
-            draft.trigger_key == scene.trigger_key and scene.member(draft.member_id).present for draft in scene.drafts
-        ),
-        elapsed_ms=scene.elapsed_ms(),
-        started_ms=turn.started_ms,
-        silent_ms=_silent_ms(scene),
-    )
-
-
-def _silent_ms(scene: Scene) -> int:
-    if scene.last_spoken_at is None:
-        return 0
-    return int((scene.now - scene.last_spoken_at) / timedelta(milliseconds=1))

@@ -19,7 +19,7 @@ from shared.db.members import Standing
 from shared.db.session import FLUSH, Event, Session, as_json
 from shared.db.settling import Attendee, CohortState, record
 from shared.errors import NotFound
-from shared.stage import Ask, Json
+from shared.stage import PAGE, Ask, Json, Salvaged
 
 # Whoever has left meanwhile is asked nothing. The members' rows are locked by the caller or here, in the order of ids;
 # a lock that was waited for looks at the row again.
@@ -155,11 +155,11 @@ def _record_opening(
 
 
 _ENTRY = """
-    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, completed_at, written_at)
-    SELECT a.member_id, a.stage_id, a.key, a.cohort_id, {value}, {valid}, :now, :now FROM answered a
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, invalid, completed_at, written_at)
+    SELECT a.member_id, a.stage_id, a.key, a.cohort_id, {value}, {valid}, {invalid}, :now, :now FROM answered a
     ON CONFLICT (member_id, stage_id, key) DO UPDATE
-        SET value = excluded.value, valid = excluded.valid, completed_at = excluded.completed_at,
-            written_at = excluded.written_at, revision = answers.revision + 1
+        SET value = excluded.value, valid = excluded.valid, invalid = excluded.invalid,
+            completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
         WHERE answers.completed_at IS NULL
     RETURNING 1
 """
@@ -168,16 +168,16 @@ _BY_REPLIES = """
     reply AS (
         SELECT * FROM jsonb_to_recordset(CAST(:replies AS jsonb)) AS g(
             owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text, provider text,
-            model_asked text, model_returned text, model_mode text, settings jsonb, prompt jsonb, prompt_hash text,
-            raw text, parsed jsonb, status text, error text, tokens_in int, tokens_out int, cost numeric,
-            started_at timestamptz, finished_at timestamptz)
+            model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb, prompt jsonb,
+            prompt_hash text, raw text, parsed jsonb, status text, error text, tokens_in int, tokens_out int,
+            cost numeric, started_at timestamptz, finished_at timestamptz)
     ), call AS (
-        INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, model_mode,
-            settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost, started_at,
-            finished_at)
-        SELECT call_id, draft_id, part, attempt, call_path, provider, model_asked, model_returned, model_mode,
-            settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost, started_at,
-            finished_at
+        INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, endpoint,
+            model_mode, settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
+            started_at, finished_at)
+        SELECT call_id, draft_id, part, attempt, call_path, provider, model_asked, model_returned, endpoint,
+            model_mode, settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
+            started_at, finished_at
         FROM reply
         ON CONFLICT DO NOTHING
     ), held AS (
@@ -202,7 +202,7 @@ _BY_HAND = """
     ), entry AS ({entry})
     SELECT EXISTS (SELECT FROM answered) AS passed
 """
-_ANSWERED = _ENTRY.format(value="a.value", valid="true")
+_ANSWERED = _ENTRY.format(value="a.value", valid="true", invalid="NULL")
 _STORED = _BY_REPLIES.format(here="", entry=_ANSWERED)
 _ANSWER_BY_REPLIES = text(f"WITH {_STORED} SELECT id FROM answered")  # noqa: S608 - put together from constants
 # By somebody who does not hold the member's lock: it is taken first, and looks at the row again if it was waited for.
@@ -218,7 +218,11 @@ _STORED_IF_HERE = _BY_REPLIES.format(here="here CROSS JOIN", entry=_ANSWERED)
 # Events come after `written`: the stream's counter is locked last.
 _FLUSH_WHEN_ANSWERED = FLUSH.format(condition_or_from="FROM answered, written,", passed="EXISTS (SELECT FROM answered)")
 _ANSWER_AND_FLUSH = text(f"WITH {_HERE}, {_STORED_IF_HERE}, {_FLUSH_WHEN_ANSWERED}")
-_ANSWER = text(_BY_HAND.format(entry=_ENTRY.format(value="CAST(:value AS jsonb)", valid=":valid")))
+_ANSWER = text(
+    _BY_HAND.format(
+        entry=_ENTRY.format(value="CAST(:value AS jsonb)", valid=":valid", invalid="CAST(:invalid AS jsonb)")
+    )
+)
 
 
 async def answer_by_replies(
@@ -266,13 +270,32 @@ def _as_fragments(call: Mapping[str, Any]) -> dict[str, Any]:
 
 async def answer(session: Session, ask_id: UUID, value: Json, now: datetime) -> bool:
     """Close an open ask with its answer; False when it was closed before. The caller holds the member's lock."""
-    params = {"ask_id": ask_id, "state": "answered", "reason": None, "value": as_json(value), "valid": True}
+    params = {
+        "ask_id": ask_id,
+        "state": "answered",
+        "reason": None,
+        "value": as_json(value),
+        "valid": True,
+        "invalid": None,
+    }
     return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
 
 
 async def answer_for_want_of_one(session: Session, ask_id: UUID, value: Json, reason: str, now: datetime) -> bool:
     """Fail an open ask and store what counts instead of an answer, marked as not valid; False when it was closed."""
-    params = {"ask_id": ask_id, "state": "failed", "reason": reason, "value": as_json(value), "valid": False}
+    stored = {"value": as_json(value), "valid": False, "invalid": None}
+    params = {"ask_id": ask_id, "state": "failed", "reason": reason, **stored}
+    return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
+
+
+async def answer_in_part(session: Session, ask: Ask, ask_id: UUID, found: Salvaged, reason: str, now: datetime) -> bool:
+    """Fail an open ask and store what was salvaged, with what is missing and why; False when it was closed.
+
+    A page is valid even so: its other answers stand.
+    """
+    stored = {"value": as_json(found.value), "valid": ask.key == PAGE or not found.missing}
+    missing = as_json(found.missing) if found.missing else None
+    params = {"ask_id": ask_id, "state": "failed", "reason": reason, **stored, "invalid": missing}
     return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
 
 

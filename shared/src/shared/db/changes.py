@@ -3,15 +3,15 @@
 A change is one statement: all of it happens or, when it loses its claim, nothing but the closing of that draft.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 
 from shared.checkpoints import reached
 from shared.contracts.experiment import Profile
-from shared.contracts.hints import AGENT_STEPS, FACTS, Hint, provider_queue
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
 from shared.conversation import (
     Change,
     Draft,
@@ -21,6 +21,7 @@ from shared.conversation import (
     lose,
     next_change,
     topic_of,
+    with_begun,
 )
 from shared.db.scenes import turn_row
 from shared.db.session import FLUSH, Event, Session, as_json
@@ -254,6 +255,9 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
     for draft in change.wanted:
         if draft.state == "wanted":
             session.announce(Hint(provider_queue(draft.provider), "draft.wanted", str(draft.id)))
+    for timer in change.timers:
+        if timer.purpose == "quiet":
+            session.announce(Hint(ORCHESTRATOR, TIMER_ARMED, str(timer.id)))
     for member in scene.members:
         may_move = member.id in left or change.end_reason is not None
         if may_move and member.player == "agent" and member.kind == "participant" and member.present:
@@ -273,10 +277,36 @@ def _turn_news(before: Scene, after: Scene) -> Iterator[tuple[str, dict[str, Any
 
 async def advance(session: Session, scene: Scene, *, cause: str, is_last: bool = False) -> Scene:
     """Write every change that is due in a locked scene, and return the scene after them; `is_last` as in `_write`."""
-    while (change := next_change(scene)) is not None:
+    while True:
+        scene, change = await decided(session, scene, next_change)
+        if change is None:
+            return scene
         if change.claims is not None:
             await reached("reply.claiming")
         scene = await write(session, scene, change, cause, is_last=is_last)
         if change.claims is not None:
             await reached("reply.claimed")
-    return scene
+
+
+_STILL_WANTED = text("SELECT id FROM drafts WHERE id = ANY(:draft_ids) AND state = 'wanted' FOR NO KEY UPDATE")
+
+ChangeT = TypeVar("ChangeT", bound=Change | None)
+
+
+async def decided(session: Session, scene: Scene, rule: Callable[[Scene], ChangeT]) -> tuple[Scene, ChangeT]:
+    """What the rule makes of a locked scene, and the scene that it was made of.
+
+    Where it takes back drafts on which nobody works, these are locked first: when a worker has begun on one meanwhile,
+    the rule decides once more, knowing that. So nobody is asked again whose call has just gone out.
+    """
+    while True:
+        change = rule(scene)
+        closed = () if change is None else change.closed
+        taken_back = {draft.id for draft, state in closed if (draft.state, state) == ("wanted", "moved_on")}
+        if not taken_back:
+            return scene, change
+        rows = await session.all(_STILL_WANTED, {"draft_ids": list(taken_back)})
+        begun = taken_back - {row.id for row in rows}
+        if not begun:
+            return scene, change
+        scene = with_begun(scene, begun)

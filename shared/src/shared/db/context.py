@@ -4,7 +4,7 @@ Reads only and locks nothing: what it reads is either never changed (messages up
 does not matter to what is asked.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
@@ -19,6 +19,7 @@ from shared.db.session import Database, Row, Session, as_uuid
 from shared.errors import NotFound
 from shared.stage import PAGE, TALK, Ask, Json, Member, Message, StageView
 from shared.stages import kind_of
+from shared.views import lab_view
 
 _LONGEST_NAME: Final = 80
 
@@ -38,7 +39,8 @@ class PromptContext:
     """One draft with all that its author may know when it is written.
 
     `stages` are the author's own, in the author's order, up to the current one, which is the last. `reached` has the
-    stages of members who are out of the experiment: of later ones they were no part.
+    stages to which participants came who are not where the author is: of other ones they were no part. `out` are those
+    of them who come to no more. `partner` is the participant with whom a mediator is alone.
     """
 
     draft_id: UUID
@@ -56,8 +58,12 @@ class PromptContext:
     variables: Mapping[str, Json]
     states: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     """What everybody's answers came to, by stage; of this stage as of the opening of the ask."""
+    out: Container[UUID] = ()
+    partner: UUID | None = None
     partner_pages: Mapping[str, Json] = field(default_factory=dict)
     """For a mediator alone with a participant: that participant's pages by stage, for rules to look at, not to show."""
+    is_held: bool = False
+    """Whether the experiment does not go on now, so that nobody may be asked."""
 
     @property
     def stage(self) -> StageConfig:
@@ -72,7 +78,7 @@ class PromptContext:
         ids = [one.id for one in self.stages]
         before = ids[: ids.index(stage.id)]
         return StageView(
-            members=tuple(m for m in self.members if m.id not in self.reached or stage.id in self.reached[m.id]),
+            members=tuple(self._people_of(stage)),
             reader=self.author.id,
             draws=self.draws.get(stage.id, {}),
             answers={(a.member_id, a.key): a.value for a in self.answers if a.stage_id == stage.id},
@@ -84,25 +90,45 @@ class PromptContext:
             state=self.states.get(stage.id, {}),
         )
 
+    def _people_of(self, stage: StageConfig) -> Iterator[Member]:
+        """Who has come to the stage or, to the current one, may still come; in private only whom the author meets."""
+        is_alone = kind_of(stage).has_private_threads and self.author.kind == "mediator"
+        for member in self.members:
+            stages = self.reached.get(member.id)
+            may_come = stage.id == self.stage.id and member.id not in self.out
+            has_met = not is_alone or member.kind == "mediator" or member.id == self.partner
+            if has_met and (stages is None or stage.id in stages or may_come):
+                yield member
+
 
 # What answers an ask is made of answers: a message of its own stage would tell when the prompt was made.
+# Who goes through pages alone is shown nobody else, so of a cohort without any company (nothing said to all, no shared
+# asks, no answers told) nobody else is read: the prompts of a big one would cost with its square.
 # A member who was ready to end left that conversation in the transaction that closed the last draft saying so: of what
-# was said there afterwards the member knows nothing, however late the prompt is made.
+# was said there afterwards the member knows nothing, however late a prompt or a preview is made.
 _ABOUT = """
     SELECT d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind, m.stage_ids, m.agent_config,
         m.experiment_id, e.version, e.seed, c.path AS cohort_path, c.treatment_id, c.variables,
+        e.status <> 'running' AS is_held,
         (SELECT json_agg(json_build_object(
             'id', o.id, 'path', o.path, 'kind', o.kind, 'player', o.player, 'profile', o.profile,
             'chat', o.agent_config -> 'chat',
             'script', CASE WHEN o.id = d.member_id THEN o.agent_config -> 'script' END,
             'present', o.status = 'in_progress' AND (o.kind = 'mediator' OR o.stage_ids[o.position + 1] = d.stage_id),
-            'reached', CASE WHEN o.kind = 'participant' AND o.status IN ('left', 'removed', 'failed')
+            'out', o.kind = 'participant' AND o.status IN ('left', 'removed', 'failed'),
+            'reached', CASE WHEN o.kind = 'participant' AND (o.status IN ('left', 'removed', 'failed')
+                    OR o.position + 1 < array_position(o.stage_ids, d.stage_id))
                 THEN o.stage_ids[1:o.position + 1] END
         ) ORDER BY o.path)
         FROM members o
-        WHERE o.cohort_id = d.cohort_id AND (o.id = d.member_id OR o.status <> 'expected')
-            AND (o.kind = 'mediator' OR here.scope IS NULL OR here.scope IN ('group', 'private:' || o.path))
-        ) AS members,
+        WHERE (o.id = d.member_id OR o.status <> 'expected') AND o.id IN (
+            SELECT d.member_id
+            UNION SELECT x.id FROM members x WHERE x.cohort_id = d.cohort_id AND x.kind = 'mediator'
+            UNION SELECT x.id FROM members x WHERE x.cohort_id = d.cohort_id AND has.company
+            UNION SELECT x.id FROM members x
+                WHERE x.experiment_id = m.experiment_id AND x.path = substr(here.scope, length('private:') + 1)
+        )) AS members,
+        here.scope,
         (SELECT json_object_agg(s.stage_id, json_build_array(s.draws, s.state))
             FROM cohort_stages s WHERE s.cohort_id = d.cohort_id) AS opened,
         (SELECT json_object_agg(a.stage_id, a.value) FROM members p JOIN answers a ON a.member_id = p.id
@@ -110,9 +136,12 @@ _ABOUT = """
             AND here.scope = 'private:' || p.path AND a.key = '' AND a.valid) AS partner_pages,
         (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{{}}'))
             ORDER BY a.member_id, a.stage_id, a.key)
-        FROM answers a
-        WHERE a.cohort_id = d.cohort_id AND (a.member_id = m.id OR a.audience IS NOT NULL)
-            AND (k.as_of IS NULL OR a.stage_id <> d.stage_id OR a.counted_at <= k.as_of)) AS answers,
+        FROM (
+            SELECT own.* FROM answers own WHERE own.member_id = m.id
+            UNION ALL SELECT told.* FROM answers told
+            WHERE told.cohort_id = d.cohort_id AND told.audience IS NOT NULL AND told.member_id <> m.id
+        ) a
+        WHERE (k.as_of IS NULL OR a.stage_id <> d.stage_id OR a.counted_at <= k.as_of)) AS answers,
         (SELECT json_agg(json_build_array(a.member_id, a.key, a.value)) FILTER (WHERE a.counted_at <= k.as_of)
         FROM answers a
         WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND has.moved_on) AS counted,
@@ -124,13 +153,17 @@ _ABOUT = """
         FROM threads t
             LEFT JOIN LATERAL (
                 SELECT max(o.closed_at) AS at FROM drafts o
-                WHERE t.stage_id <> d.stage_id AND t.turn_state -> 'ready' ? CAST(m.id AS text)
+                WHERE (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL) AND t.turn_state -> 'ready' ? CAST(m.id AS text)
                     AND o.thread_id = t.id AND o.member_id = m.id AND o.ready_to_end
                     AND m.kind = 'participant' AND o.state IN ('published', 'declined', 'moved_on', 'lost_claim')
             ) gone ON true
             JOIN messages x ON x.thread_id = t.id
-        WHERE t.cohort_id = d.cohort_id AND (t.id = d.thread_id OR t.scope IN ('group', 'private:' || m.path))
-            AND array_position(m.stage_ids, t.stage_id) <= array_position(m.stage_ids, d.stage_id)
+        WHERE t.id IN (
+                SELECT d.thread_id
+                UNION SELECT s.id FROM threads s
+                WHERE s.cohort_id = d.cohort_id AND s.stage_id = ANY(m.stage_ids)
+                    AND s.scope IN ('group', 'private:' || m.path, here.scope)
+            ) AND array_position(m.stage_ids, t.stage_id) <= array_position(m.stage_ids, d.stage_id)
             AND (t.stage_id <> d.stage_id OR k.id IS NULL)
             AND (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL OR x.seq <= d.as_of_seq)
             AND (gone.at IS NULL OR x.created_at <= gone.at)) AS messages
@@ -138,7 +171,13 @@ _ABOUT = """
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
         LEFT JOIN threads here ON here.id = d.thread_id
         CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM answers a
-            WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at > k.as_of) AS moved_on) has
+            WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at > k.as_of) AS moved_on,
+            k.id IS NULL AND here.id IS NULL
+                OR EXISTS (SELECT FROM threads g
+                    WHERE g.cohort_id = d.cohort_id AND g.stage_id = ANY(m.stage_ids) AND g.scope = 'group')
+                OR EXISTS (SELECT FROM cohort_stages g WHERE g.cohort_id = d.cohort_id AND g.state IS NOT NULL)
+                OR EXISTS (SELECT FROM answers g WHERE g.cohort_id = d.cohort_id AND g.audience IS NOT NULL)
+            AS company) has
     WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
 """
 _CONTEXT = text(_ABOUT.format(drafts="drafts"))
@@ -221,6 +260,7 @@ async def sent_messages(session: Session, draft_id: UUID) -> Sequence[Mapping[st
 async def _as_context(session: Session, draft_id: UUID, row: Row) -> PromptContext:
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
     members = tuple(as_member({**fields, "profile": as_seen(fields["profile"])}) for fields in row.members)
+    stages = _stages_until(row, resolved.stages)
     opened = row.opened or {}
     context = PromptContext(
         draft_id=draft_id,
@@ -229,30 +269,45 @@ async def _as_context(session: Session, draft_id: UUID, row: Row) -> PromptConte
         ask=Ask(row.member_id, row.key, row.purpose),
         author=next(member for member in members if member.id == row.member_id),
         agent=AgentConfig.model_validate(row.agent_config),
-        stages=_stages_until(row, resolved.stages),
+        stages=stages,
         members=members,
         reached={UUID(fields["id"]): fields["reached"] for fields in row.members if fields["reached"] is not None},
+        out={UUID(fields["id"]) for fields in row.members if fields["out"]},
+        partner=_partner(row, members, stages[-1]),
         draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
         answers=_answers(row.answers or (), row.member_id),
         messages=_messages(row.messages or (), members, row.member_id),
         variables=row.variables,
         partner_pages=row.partner_pages or {},
         states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
+        is_held=row.is_held,
     )
     return _as_of_the_ask(context, row.counted or ()) if row.moved_on else context
+
+
+def _partner(row: Row, members: Sequence[Member], stage: StageConfig) -> UUID | None:
+    if row.scope is None:
+        return first_partner(stage, members)
+    return next((member.id for member in members if f"private:{member.path}" == row.scope), None)
+
+
+def first_partner(stage: StageConfig, members: Sequence[Member]) -> UUID | None:
+    """With whom a mediator is shown alone while nobody has begun to talk; None where members talk together."""
+    is_alone = kind_of(stage).has_private_threads
+    return next((member.id for member in members if is_alone and member.kind == "participant"), None)
 
 
 def _as_of_the_ask(context: PromptContext, counted: Sequence[Sequence[Any]]) -> PromptContext:
     """With the state of the stage as it was when the ask was opened, now that something was answered since."""
     stage = context.stage
-    view = StageView(
+    view = lab_view(
+        stage,
         members=context.members,
         draws=context.draws.get(stage.id, {}),
         answers={(as_uuid(member_id), key): value for member_id, key, value in counted},
         variables=context.variables,
     )
-    state = kind_of(stage).public_state(stage, view)
-    return replace(context, states={**context.states, stage.id: state})
+    return replace(context, states={**context.states, stage.id: view.state})
 
 
 def _stages_until(row: Row, stages: Sequence[StageConfig]) -> tuple[StageConfig, ...]:

@@ -11,12 +11,14 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.chat.posting import seconds_to_wait
 from shared.conversation import (
     Change,
     NewMessage,
     Scene,
     call_off,
     end,
+    end_quiet_time,
     go_on,
     has_more_topics,
     say,
@@ -25,11 +27,12 @@ from shared.conversation import (
     view_of,
     wake_up,
 )
-from shared.db.changes import advance, public_message, write
+from shared.db.changes import advance, decided, public_message, write
+from shared.db.designs import stage_of
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import AROUND, LAST, around_params, lock_scene, locked_thread, scene_of
 from shared.db.session import Row, Session
-from shared.errors import Conflict, InvalidInput, NotFound, Problem
+from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem, TooSoon
 from shared.quotes import quote_of
 from shared.stage import Member
 from shared.stages import kind_of
@@ -45,6 +48,12 @@ async def advance_thread(
     return await advance(session, await lock_scene(session, thread_id, now), cause=cause, is_last=is_last)
 
 
+# When the author stored the message that is as many back as a post limit allows.
+_LIMITING = """
+    (SELECT p.created_at FROM messages p WHERE p.thread_id = :thread_id AND p.member_id = author.id
+        ORDER BY p.seq DESC OFFSET CAST(:posts AS int) - 1 LIMIT 1) AS limiting_at,
+"""
+
 # For somebody who posts: who that is, and the message that stands when this one was posted before.
 _POSTING = text(
     AROUND
@@ -52,6 +61,7 @@ _POSTING = text(
         , author.id AS author_id, posted.id AS posted_id, posted.seq, posted.elapsed_ms, posted.text,
         posted.created_at, posted.reply_to, posted.topic,
     """
+    + _LIMITING
     + f"{QUOTED}, {reactions('posted.id')} "
     + LAST
     + """
@@ -80,13 +90,17 @@ async def post_message(
 
     Raises:
         NotFound: there is no such thread, or not for this author.
-        Conflict: the thread is over, or the person is not (or no longer) in it.
+        Conflict: the thread is over, the person is not (or no longer) in it, or has said something else under this key.
+        TooSoon: the person has posted as much as they may for now.
     """
     row = await locked_thread(session, thread_id)
+    stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
+    limit = kind_of(stage).post_limit(stage)
     around = await session.one(
         _POSTING,
         {
             **around_params(row),
+            "posts": None if limit is None else limit[0],
             "author_id": author if isinstance(author, UUID) else None,
             "token_hash": author if isinstance(author, str) else None,
             "client_key": client_key,
@@ -98,17 +112,30 @@ async def post_message(
         raise NotFound("There is no such conversation.")
     person = _in_thread(scene, around.author_id)
     if around.posted_id is not None:
+        if around.text != message_text:
+            raise Conflict(
+                "You have said something else under this client_message_id; give each new message a new one.",
+                reason="id_used",
+            )
         return _as_posted(scene, person, around)
     if scene.ended:
         raise Conflict("The conversation is over; nothing can be said in it any more.", reason="thread_ended")
-    if not person.present or scene.held:
+    if scene.held:
+        raise Paused
+    if not person.present:
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
     not_now = kind_of(scene.stage).may_not_speak(scene.stage, view_of(scene), person.id)
     if not_now is not None:
         raise Conflict(not_now, reason="not_now")
+    wait = seconds_to_wait(limit, around.limiting_at, now)
+    if wait > 0:
+        raise TooSoon(f"You have posted a lot in a short time; try again in {wait} s.", wait_seconds=wait)
     if reply_to is not None and not kind_of(scene.stage).has_replies_and_reactions(scene.stage):
         raise Conflict("In this conversation no message answers another.", reason="not_offered")
-    change = _quoting(say(scene, person, message_text, client_key=client_key, reply_to=reply_to), around)
+    scene, change = await decided(
+        session, scene, lambda known: say(known, person, message_text, client_key=client_key, reply_to=reply_to)
+    )
+    change = _quoting(change, around)
     await advance(session, await write(session, scene, change, cause="request", is_last=True), cause="request")
     return public_message(scene, change.messages[0])
 
@@ -173,6 +200,14 @@ async def wake_thread(session: Session, thread_id: UUID, number: int, now: datet
         await advance(session, await write(session, scene, change, "timer"), cause="timer")
 
 
+async def end_quiet_in_thread(session: Session, thread_id: UUID, number: int, now: datetime) -> None:
+    """What people said in a quiet time is asked about. Locks the thread."""
+    scene = await lock_scene(session, thread_id, now)
+    scene, change = await decided(session, scene, lambda quiet: end_quiet_time(quiet, number))
+    if change is not None:
+        await advance(session, await write(session, scene, change, "timer"), cause="timer")
+
+
 async def go_on_in_thread(session: Session, thread_id: UUID, member_id: UUID, topic: str, now: datetime) -> None:
     """A person is done with this topic; saying so twice, or when the next one has begun, changes nothing.
 
@@ -217,7 +252,9 @@ async def _talking(session: Session, thread_id: UUID, member_id: UUID, now: date
     member = _in_thread(scene, member_id)
     if scene.ended:
         raise Conflict("The conversation is over.", reason="thread_ended")
-    if not member.present or scene.held:
+    if scene.held:
+        raise Paused
+    if not member.present:
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
     return scene, member
 

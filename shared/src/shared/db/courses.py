@@ -58,7 +58,7 @@ async def self_acting_arms(session: Session, experiment_id: UUID) -> list[str]:
 # Only cohorts in which nothing has happened yet: whatever has begun is settled one by one.
 _UNTOUCHED: Final = """
     FROM cohorts c JOIN experiments e ON e.id = c.experiment_id JOIN streams s ON s.cohort_id = c.id
-    WHERE {condition} AND c.status = 'running' AND s.settled < s.unsettled
+    WHERE {condition} AND e.status = 'running' AND c.status = 'running' AND s.settled < s.unsettled
         AND NOT EXISTS (SELECT FROM cohort_stages o WHERE o.cohort_id = c.id)
         AND NOT EXISTS (SELECT FROM members m WHERE m.cohort_id = c.id AND (m.player <> 'script'
             OR m.kind <> 'participant' OR m.status <> 'in_progress' OR m.position > 0))

@@ -15,7 +15,7 @@ from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.hints import ORCHESTRATOR, Hint, provider_queue
 from shared.db.designs import stage_of
 from shared.db.session import Event, Row, Session, as_json
-from shared.stage import PAGE, Ask
+from shared.stage import PAGE, Ask, UnusableReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,10 @@ class Lease:
     provider: str
     attempts: int
     calls_made: int
+    free_calls: int
+    """How many of them used up no attempt."""
     first_called_at: datetime | None
+    """Since when the model is asked, in vain so far; what was long ago and has been forgiven does not count."""
     as_of_seq: int | None
     seed: int
     pace: str
@@ -44,8 +47,15 @@ class Lease:
     clock_ms: int
     agent: AgentConfig
     stage: StageConfig
+    has_call_limit: bool = False
+    """Whether the experiment may make only so many calls."""
     key: str = PAGE
     """The key of the answer that is asked for; PAGE for words in a thread."""
+
+    @property
+    def attempts_left(self) -> int:
+        """How many more calls may fail."""
+        return max(0, self.agent.model.max_attempts - (self.calls_made - self.free_calls))
 
     @property
     def ask(self) -> Ask:
@@ -58,6 +68,7 @@ class Lease:
 _TAKE = """
     WITH {mine} verdict AS (
         SELECT d.id, CASE
+            WHEN e.status = 'paused' THEN 'held'
             WHEN m.status <> 'in_progress' OR (m.kind = 'participant'
                 AND m.stage_ids[m.position + 1] IS DISTINCT FROM d.stage_id) THEN 'cancelled'
             WHEN a.state <> 'open' THEN 'cancelled'
@@ -68,10 +79,13 @@ _TAKE = """
                 WHERE l.thread_id = d.thread_id AND l.trigger_key = d.trigger_key) THEN 'lost_claim'
             WHEN t.id IS NOT NULL AND d.purpose <> 'ready' AND d.trigger_key
                 <> coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start')
+                AND coalesce((t.turn_state -> 'late' ->> d.trigger_key)::int, -1)
+                    < (SELECT coalesce(sum(n.spoken::int), 0)
+                        FROM jsonb_each_text(t.turn_state -> 'spoken') AS n(member, spoken))
                 THEN CASE WHEN d.trigger_key LIKE 'turn:%' THEN 'cancelled' ELSE 'moved_on' END
         END AS closing,
         d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now AS is_free
-        FROM drafts d JOIN members m ON m.id = d.member_id
+        FROM drafts d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
             LEFT JOIN asks a ON a.id = d.ask_id LEFT JOIN threads t ON t.id = d.thread_id
         WHERE d.id {chosen}
     ), leased AS (
@@ -88,15 +102,17 @@ _TAKE = """
         RETURNING d.*
     )
     SELECT {looked_at} AS looked_at, d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id,
-        d.stage_id, d.purpose, d.provider, d.attempts, d.as_of_seq, coalesce(k.key, '') AS key,
+        d.stage_id, d.purpose, d.provider, d.attempts, d.free_calls, d.as_of_seq, coalesce(k.key, '') AS key,
         m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
         e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms,
-        before.calls_made, before.first_called_at
+        EXISTS (SELECT FROM call_limits g WHERE g.experiment_id = m.experiment_id) AS has_call_limit,
+        before.calls_made, greatest(before.first_called_at, d.tried_since) AS first_called_at
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, {taken}
         LEFT JOIN members m ON m.id = d.member_id LEFT JOIN experiments e ON e.id = m.experiment_id
         LEFT JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
         LEFT JOIN asks k ON k.id = d.ask_id
-        CROSS JOIN LATERAL (SELECT count(*) AS calls_made, min(x.started_at) AS first_called_at
+        CROSS JOIN LATERAL (SELECT count(*) AS calls_made,
+                CASE WHEN count(*) > 0 THEN greatest(min(x.started_at), e.resumed_at) END AS first_called_at
             FROM model_calls x WHERE x.draft_id = d.id) before
 """
 _LEASE = text(_TAKE.format(mine="", chosen="= :draft_id", looked_at="d.id", taken="leased d"))
@@ -160,7 +176,8 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         provider=row.provider,
         attempts=row.attempts,
         calls_made=row.calls_made,
-        first_called_at=row.first_called_at,
+        free_calls=row.free_calls,
+        first_called_at=row.first_called_at if row.calls_made else None,
         as_of_seq=row.as_of_seq,
         seed=row.seed,
         pace=row.pace,
@@ -168,6 +185,7 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         clock_ms=row.clock_ms or 0,
         agent=AgentConfig.model_validate(row.agent_config),
         stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
+        has_call_limit=row.has_call_limit,
         key=row.key,
     )
 
@@ -205,12 +223,12 @@ async def renew(session: Session, lease: Lease, until: datetime) -> bool:
 
 
 _CALL = """
-    INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, model_mode,
-        settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
+    INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, endpoint,
+        model_mode, settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
         started_at, finished_at)
-    VALUES (:call_id, :draft_id, :part, :attempt, :call_path, :provider, :model_asked, :model_returned, :model_mode,
-        CAST(:settings AS jsonb), CAST(:prompt AS jsonb), :prompt_hash, :raw, CAST(:parsed AS jsonb), :status, :error,
-        :tokens_in, :tokens_out, :cost, :started_at, :finished_at)
+    VALUES (:call_id, :draft_id, :part, :attempt, :call_path, :provider, :model_asked, :model_returned, :endpoint,
+        :model_mode, CAST(:settings AS jsonb), CAST(:prompt AS jsonb), :prompt_hash, :raw, CAST(:parsed AS jsonb),
+        :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at)
     ON CONFLICT DO NOTHING
 """
 _SAVE_CALL = text(_CALL)
@@ -223,8 +241,9 @@ _REPLY = """
     WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
     RETURNING (
         SELECT t.ended_at IS NULL
-            AND d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
-                t.last_spoken_trigger)
+            AND (t.turn_state -> 'late' ? d.trigger_key
+                OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
+                    t.last_spoken_trigger))
         FROM threads t WHERE t.id = d.thread_id
     ) AS is_current
 """
@@ -234,6 +253,21 @@ _SAVE_REPLY = text(_REPLY.format(call=_CALL))
 async def save_call(session: Session, call: Mapping[str, Any]) -> None:
     """Record one attempt at a model; `call` has the columns of `model_calls` (see `call_row`)."""
     await session.run(_SAVE_CALL, call)
+
+
+_UNUSABLE = text(
+    """
+    SELECT raw, parsed, coalesce(error, status) AS error FROM model_calls
+    WHERE draft_id = :draft_id AND (status IN ('ok', 'invalid', 'refused') OR status = 'too_long' AND raw <> '')
+    ORDER BY attempt
+    """
+)
+
+
+async def unusable_replies(session: Session, draft_id: UUID) -> list[UnusableReply]:
+    """What a model wrote for a draft that is given up, the oldest first; empty when no reply came at all."""
+    rows = await session.all(_UNUSABLE, {"draft_id": draft_id})
+    return [UnusableReply(row.raw or "", row.parsed, row.error) for row in rows]
 
 
 async def save_reply(
@@ -283,17 +317,36 @@ async def close(session: Session, lease: Lease, state: str, reason: str | None, 
     return bool(closed)
 
 
-_GIVE_BACK = text(
+_FORGIVE = text(
     """
-    UPDATE drafts SET state = 'wanted', lease_owner = NULL, lease_until = NULL, not_before = :not_before,
-        reason = :reason, attempts = attempts - CASE WHEN :counts THEN 0 ELSE 1 END
+    UPDATE drafts SET free_calls = free_calls + 1
     WHERE id = :draft_id AND lease_owner = :owner AND state = 'thinking'
     """
 )
 
 
-async def give_back(session: Session, lease: Lease, not_before: datetime, reason: str, *, counts: bool) -> bool:
-    """Put the draft back, to be taken again at `not_before`; `counts` says whether this was an attempt."""
+async def forgive_call(session: Session, lease: Lease) -> None:
+    """One of the calls that were made for this draft uses up no attempt."""
+    await session.run(_FORGIVE, {"draft_id": lease.draft_id, "owner": lease.owner})
+
+
+_GIVE_BACK = text(
+    """
+    UPDATE drafts SET state = 'wanted', lease_owner = NULL, lease_until = NULL, not_before = :not_before,
+        reason = :reason, attempts = attempts - CASE WHEN :counts THEN 0 ELSE 1 END,
+        free_calls = free_calls + :free_calls
+    WHERE id = :draft_id AND lease_owner = :owner AND state = 'thinking'
+    """
+)
+
+
+async def give_back(
+    session: Session, lease: Lease, not_before: datetime, reason: str, *, counts: bool, free_calls: int = 0
+) -> bool:
+    """Put the draft back, to be taken again at `not_before`; `counts` says whether work on it was begun.
+
+    `free_calls` of those that were made since it was taken use up no attempt.
+    """
     returned = await session.run(
         _GIVE_BACK,
         {
@@ -302,9 +355,24 @@ async def give_back(session: Session, lease: Lease, not_before: datetime, reason
             "not_before": not_before,
             "reason": reason,
             "counts": counts,
+            "free_calls": free_calls,
         },
     )
     return bool(returned)
+
+
+_IS_THERE = text("SELECT 1 AS found FROM drafts WHERE id = :draft_id")
+_IS_RUNNING = text("SELECT 1 AS found FROM experiments WHERE id = :experiment_id AND status = 'running'")
+
+
+async def is_there(session: Session, draft_id: UUID) -> bool:
+    """Whether there is such a draft; with an experiment all its drafts are deleted."""
+    return await session.first(_IS_THERE, {"draft_id": draft_id}) is not None
+
+
+async def is_running(session: Session, experiment_id: UUID) -> bool:
+    """Whether the experiment goes on, so that a model may be asked for it."""
+    return await session.first(_IS_RUNNING, {"experiment_id": experiment_id}) is not None
 
 
 _VOID = text("UPDATE drafts SET lease_until = :now WHERE state = 'thinking'")
@@ -321,6 +389,7 @@ _DUE_THREADS = text(
     SELECT d.thread_id FROM drafts d
         JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE d.state = 'ready' AND d.due_at <= :now AND d.thread_id IS NOT NULL AND e.pace = 'live'
+        AND e.status <> 'paused'
     GROUP BY d.thread_id ORDER BY min(d.due_at) LIMIT :most
     """
 )
@@ -336,13 +405,56 @@ _WANTED = text(
     """
     SELECT id, provider FROM (
         SELECT id, provider, row_number() OVER (PARTITION BY provider ORDER BY not_before) AS place FROM drafts
-        WHERE (state = 'wanted' AND not_before <= :before) OR (state = 'thinking' AND lease_until < :now)
+        WHERE ((state = 'wanted' AND not_before <= :before) OR (state = 'thinking' AND lease_until < :now))
+            AND cohort_id NOT IN (SELECT c.id FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
+                WHERE e.status = 'paused')
     ) waiting WHERE place <= :most
     """
 )
 
 
+# Whose lease has run out stands before those who were never taken, as its ask is older.
+_IN_TURN = text(
+    """
+    SELECT id FROM (
+        SELECT d.id, d.not_before,
+            row_number() OVER (PARTITION BY c.experiment_id ORDER BY d.not_before, d.path)
+                + coalesce(CAST(CAST(:in_hand AS jsonb) ->> CAST(c.experiment_id AS text) AS int), 0) AS place
+        FROM drafts d JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
+            LEFT JOIN threads t ON t.id = d.thread_id
+        WHERE d.provider = :provider AND e.status <> 'paused' AND t.held IS NOT TRUE
+            AND (d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now)
+    ) waiting
+    ORDER BY place, not_before LIMIT :most
+    """
+)
+
+
+async def in_turn(
+    session: Session, provider: str, now: datetime, *, in_hand: Mapping[UUID, int], most: int
+) -> list[UUID]:
+    """The drafts that wait for this provider, in the order in which a worker is to take them.
+
+    The experiments take turns, one that has fewer drafts in hand before one that has more; in an experiment the oldest
+    goes first. Nothing is locked: somebody else may have taken them meanwhile.
+    """
+    counts = as_json({str(experiment_id): count for experiment_id, count in in_hand.items()})
+    params = {"provider": provider, "now": now, "most": most, "in_hand": counts}
+    return [row.id for row in await session.all(_IN_TURN, params)]
+
+
+_QUEUED = text("SELECT queue, count(*) AS hints FROM outbox GROUP BY queue")
+
+
+async def queued(session: Session) -> dict[str, int]:
+    """How many hints of each queue are on their way to the bus."""
+    return {row.queue: row.hints for row in await session.all(_QUEUED)}
+
+
 async def overdue(session: Session, now: datetime, before: datetime, *, most: int = 5_000) -> list[Hint]:
-    """Hints for drafts that were wanted before `before` and not taken, or whose lease has run out."""
+    """Hints for drafts that were wanted before `before` and not taken, or whose lease has run out.
+
+    Some may only wait: as many as there are hints in the queue, since each hint brings a draft (see `Sharing`).
+    """
     rows = await session.all(_WANTED, {"now": now, "before": before, "most": most})
     return [Hint(provider_queue(row.provider), "draft.wanted", str(row.id)) for row in rows]

@@ -25,7 +25,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from shared.db.databases import create_database
+from shared.db.databases import create_database, with_name
 from shared.errors import SettingsInvalid, Unavailable
 
 MAJOR = 18
@@ -106,6 +106,11 @@ def start(data_dir: Path, *, fast: bool = False) -> EmbeddedPostgres:
         raise
     atexit.register(server.stop)
     return server
+
+
+def url_of(data_dir: Path) -> str:
+    """Where the server of this directory is reached while another process runs it."""
+    return with_name(_url(_socket_dir(data_dir.expanduser().resolve())), DATABASE)
 
 
 def _lock(data_dir: Path) -> IO[str]:

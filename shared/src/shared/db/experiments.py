@@ -1,9 +1,9 @@
 """Experiments: storing a file, starting it (treatments, cohorts, members), ending it, and how far it is."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,17 +14,20 @@ from shared import seeds
 from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
 from shared.contracts.providers import serving_provider
-from shared.db import tables
+from shared.db import joining, tables
+from shared.db.call_limits import set_most_calls
 from shared.db.courses import is_self_acting
 from shared.db.session import Event, Row, Session
 from shared.errors import Conflict, NotFound
 from shared.experiment import (
     CohortAssignment,
+    Draft,
     Experiment,
     MediatorAssignment,
     Resolved,
     SeatAssignment,
     allocate,
+    draft_of,
     resolve,
     snapshot,
 )
@@ -34,35 +37,35 @@ NO_TREATMENT = "default"
 """The arm of an experiment that declares no treatments."""
 
 
-def document_hash(experiment: Experiment) -> str:
-    """The same for two files that say the same, whatever their format and comments."""
-    return sha256(orjson.dumps(experiment.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)).hexdigest()
-
-
 async def create(
     session: Session, owner_id: UUID, experiment: Experiment, now: datetime, *, is_test: bool = False
 ) -> UUID:
-    """Store an experiment as a draft."""
+    """Store an experiment as a draft; one without a seed gets one."""
+    return await store(session, owner_id, draft_of(experiment), now, is_test=is_test)
+
+
+async def store(session: Session, owner_id: UUID, draft: Draft, now: datetime, *, is_test: bool = False) -> UUID:
     experiment_id = uuid4()
-    document = experiment.model_dump(mode="json")
     await session.insert(
         tables.experiments,
         [
             {
                 "id": experiment_id,
                 "owner_id": owner_id,
-                "study": experiment.study or experiment.name,
-                "name": experiment.name,
-                "seed": experiment.seed,
-                "pace": experiment.pace,
-                "model_mode": experiment.model_mode,
+                "study": draft.study,
+                "name": draft.name,
+                "seed": draft.seed,
+                "pace": draft.pace,
+                "model_mode": draft.model_mode,
                 "is_test": is_test,
-                "document": document,
-                "document_hash": document_hash(experiment),
+                "document": orjson.Fragment(draft.document),
+                "document_hash": draft.document_hash,
                 "created_at": now,
             }
         ],
     )
+    if draft.most_calls is not None:
+        await set_most_calls(session, experiment_id, draft.most_calls)
     return experiment_id
 
 
@@ -84,16 +87,41 @@ async def find(session: Session, experiment_id: UUID) -> Row:
 
 _LIST = text(
     """
-    SELECT id, name, study, status, pace, model_mode, seed, created_at, started_at, ended_at FROM experiments
+    SELECT id, name, study, status, pace, model_mode, seed, created_at, started_at, ended_at, paused_at, pause_reason
+    FROM experiments
     WHERE owner_id = :owner_id AND NOT EXISTS (SELECT FROM persona_chats k WHERE k.experiment_id = experiments.id)
-    ORDER BY created_at DESC, id LIMIT 200
+        AND (CAST(:status AS text) IS NULL OR status = :status)
+        AND (CAST(:name AS text) IS NULL OR strpos(lower(name), lower(:name)) > 0)
+        AND (CAST(:at AS timestamptz) IS NULL OR created_at < :at OR (created_at = :at AND id > CAST(:id AS uuid)))
+    ORDER BY created_at DESC, id LIMIT :most
     """
 )
 
 
-async def list_of(session: Session, owner_id: UUID) -> Sequence[Row]:
-    """The newest 200 experiments of this owner, test chats with personas left out."""
-    return await session.all(_LIST, {"owner_id": owner_id})
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an experiment stands in the list of all: when it was created, and which of those of that moment it is."""
+
+    created_at: datetime
+    id: UUID
+
+
+async def list_of(
+    session: Session,
+    owner_id: UUID,
+    *,
+    most: int,
+    after: Place | None = None,
+    status: str | None = None,
+    name: str | None = None,
+) -> Sequence[Row]:
+    """Experiments of this owner, the newest first, test chats with personas left out.
+
+    `after`: only those that come after this place, whether an experiment still stands there or not. `name`: only those
+    with this in their name, in capitals or not.
+    """
+    place = {"at": None, "id": None} if after is None else {"at": after.created_at, "id": after.id}
+    return await session.all(_LIST, {"owner_id": owner_id, "most": most, "status": status, "name": name, **place})
 
 
 _SET_MODE = text(
@@ -123,21 +151,24 @@ async def start(session: Session, experiment_id: UUID, now: datetime) -> None:
     """Draw treatments, create cohorts and members, and wake everybody who has to act; twice is once.
 
     Raises:
-        NotFound, and Conflict when the experiment has ended.
+        NotFound, and Conflict when the experiment is paused or has ended.
     """
     row = await session.first(_LOCK, {"id": experiment_id})
     if row is None:
         raise NotFound("There is no such experiment.")
     if row.status == "ended":
         raise Conflict("This experiment has ended; create it again to run it again.", reason="ended")
+    if row.status == "paused":
+        raise Conflict("This experiment is paused; resume it instead.", reason="paused")
     if row.status == "running":
         return
-    experiment = Experiment.model_validate(row.document)
     await session.run(_START, {"id": experiment_id, "now": now})
-    plan = allocate(experiment)
-    designs = await _store_treatments(session, experiment_id, experiment, plan)
+    # A large experiment takes a while, in which the process serves others.
+    experiment, plan, designs = await asyncio.to_thread(_planned, row.document, row.seed)
+    await _store_treatments(session, experiment_id, experiment, designs)
     await _store_cohorts(session, experiment_id, plan, designs, now)
     await _store_members(session, row, plan, designs, now)
+    await joining.prepare(session, experiment_id, experiment, plan)
     for cohort in plan:
         _record_start(session, experiment_id, cohort, now)
         if _acts_by_itself(cohort, designs[_arm(cohort)]):
@@ -156,10 +187,10 @@ def _arm(cohort: CohortAssignment) -> str:
     return cohort.treatment_id or NO_TREATMENT
 
 
-async def _store_treatments(
-    session: Session, experiment_id: UUID, experiment: Experiment, plan: Sequence[CohortAssignment]
-) -> dict[str, Resolved]:
-    levels = {treatment.id: treatment for treatment in experiment.treatments}
+def _planned(document: Any, seed: int) -> tuple[Experiment, Sequence[CohortAssignment], dict[str, Resolved]]:
+    """Who sits where, and what each arm that somebody is in comes to."""
+    experiment = Experiment.model_validate(document)
+    plan = allocate(experiment, seed)
     # Each arm with its own personas only: a tournament has an arm for every pair.
     present: dict[str, set[str]] = {}
     for cohort in plan:
@@ -167,6 +198,13 @@ async def _store_treatments(
     designs = {
         arm: resolve(experiment, None if arm == NO_TREATMENT else arm, personas=ids) for arm, ids in present.items()
     }
+    return experiment, plan, designs
+
+
+async def _store_treatments(
+    session: Session, experiment_id: UUID, experiment: Experiment, designs: Mapping[str, Resolved]
+) -> None:
+    levels = {treatment.id: treatment for treatment in experiment.treatments}
     await session.insert(
         tables.treatments,
         [
@@ -179,7 +217,6 @@ async def _store_treatments(
             for arm, resolved in sorted(designs.items())
         ],
     )
-    return designs
 
 
 async def _store_cohorts(
@@ -215,8 +252,11 @@ async def _store_members(
     rows = []
     for cohort in plan:
         resolved = designs[_arm(cohort)]
+        # Nobody announces first steps in a cohort that is played out; settled instead, it wakes its members itself.
+        has_step_due = not _acts_by_itself(cohort, resolved)
         rows += [
-            _member_row(row, cohort, seat, "participant", resolved, n, now) for n, seat in enumerate(cohort.seats, 1)
+            _member_row(row, cohort, seat, "participant", resolved, n, now, has_step_due=has_step_due)
+            for n, seat in enumerate(cohort.seats, 1)
         ]
         rows += [
             _member_row(row, cohort, seat, "mediator", resolved, n, now) for n, seat in enumerate(cohort.mediators, 1)
@@ -232,6 +272,8 @@ def _member_row(
     resolved: Resolved,
     number: int,
     now: datetime,
+    *,
+    has_step_due: bool = True,
 ) -> dict[str, Any]:
     persona = resolved.personas[seat.persona_id] if seat.persona_id is not None else None
     profile = persona.profile if persona else Profile()
@@ -251,6 +293,8 @@ def _member_row(
         "provider": _provider(experiment, persona),
         "status": "in_progress" if agent else "expected",
         "stage_ids": [stage.id for stage in resolved.stages if not threads_only or kind_of(stage).thread],
+        "version": 1,
+        "stepped_version": 0 if has_step_due else 1,
         "is_test": experiment.is_test,
         "created_at": now,
         "joined_at": now if agent else None,

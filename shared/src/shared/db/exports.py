@@ -14,8 +14,8 @@ from sqlalchemy import text
 
 from shared.db.experiments import find
 from shared.db.messages import EXCERPT
-from shared.db.session import Database, Row, Session
-from shared.stage import READY
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Row, Session
+from shared.stage import PAGE, READY
 
 BATCH: Final = 200
 
@@ -29,7 +29,7 @@ async def snapshot(database: Database) -> AsyncIterator[Session]:
     Raises:
         Unavailable: Postgres cannot be reached.
     """
-    async with database.transaction() as session:
+    async with database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
         await session.run(_SNAPSHOT)
         yield session
 
@@ -53,6 +53,15 @@ _REACTED: Final = f"""(
     ) AS o
 )"""
 
+# The model is the one that the endpoint says it is, where it says so; nothing has answered where nothing came.
+_ANSWERED: Final = "coalesce(k.model_returned, CASE WHEN k.raw <> '' THEN k.model_asked END)"
+_LISTED: Final = """string_agg(DISTINCT {0} COLLATE "C", '; ' ORDER BY {0} COLLATE "C")"""
+_CALLED: Final = f"{_LISTED.format('k.endpoint')} AS endpoint, {_LISTED.format(_ANSWERED)} AS model"
+_CALLS: Final = """
+    model_calls k JOIN drafts d ON d.id = k.draft_id JOIN cohorts c ON c.id = d.cohort_id
+    WHERE c.experiment_id = :experiment_id
+"""
+
 SECTIONS: Final[Mapping[str, str]] = {
     "treatments": f"""
         SELECT x.id AS treatment, x.levels, x.resolved FROM treatments x
@@ -66,8 +75,8 @@ SECTIONS: Final[Mapping[str, str]] = {
     "members": f"""
         SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
             c.treatment_id AS treatment, x.kind, x.player, x.profile, x.agent_config AS agent, x.status,
-            x.status_reason, x.stage_ids AS stages, x.position, x.is_test, x.created_at, x.joined_at, x.arrived_at,
-            x.ended_at
+            x.status_reason, x.stage_ids AS stages, x.position, x.is_test, x.joining, x.created_at, x.joined_at,
+            x.arrived_at, x.ended_at
         FROM members x {_OF_COHORT} ORDER BY {_by("x.path")}
     """,
     "stages": f"""
@@ -76,6 +85,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     """,
     "answers": f"""
         SELECT m.path AS member_path, x.member_id, c.path AS cohort_path, x.stage_id AS stage, x.key, x.value, x.valid,
+            x.invalid,
             x.audience AS audience_ids, x.revision, x.completed_at, x.written_at
         FROM answers x JOIN members m ON m.id = x.member_id {_OF_COHORT} ORDER BY {_by("m.path", "x.stage_id", "x.key")}
     """,
@@ -96,10 +106,16 @@ SECTIONS: Final[Mapping[str, str]] = {
             coalesce(g.author_name, m.profile ->> 'name') AS author_name, g.text, g.topic, q.seq AS reply_to_seq,
             w.path AS reply_to_author_path, {EXCERPT} AS reply_to_text, g.reply_to AS reply_to_id,
             coalesce({_REACTED}, '{{}}') AS reactions, g.audience AS audience_ids, g.trigger_key AS trigger_id,
-            g.explanation, g.elapsed_ms, g.created_at
+            o.seq AS trigger_seq, g.explanation, k.endpoint, k.model, g.elapsed_ms, g.created_at
         FROM messages g JOIN threads t ON t.id = g.thread_id JOIN cohorts c ON c.id = t.cohort_id
             LEFT JOIN members m ON m.id = g.member_id LEFT JOIN messages q ON q.id = g.reply_to
-            LEFT JOIN members w ON w.id = q.member_id
+            LEFT JOIN members w ON w.id = q.member_id LEFT JOIN drafts d ON d.message_id = g.id
+            LEFT JOIN messages o ON o.id
+                = CASE WHEN g.trigger_key LIKE 'message:%' THEN CAST(substr(g.trigger_key, 9) AS uuid) END
+            LEFT JOIN LATERAL (
+                SELECT k.endpoint, {_ANSWERED} AS model FROM model_calls k WHERE k.draft_id = d.id
+                ORDER BY k.attempt DESC LIMIT 1
+            ) AS k ON true
         WHERE c.experiment_id = :experiment_id ORDER BY {_by("t.path")}, g.seq
     """,
     "reactions": f"""
@@ -127,13 +143,13 @@ SECTIONS: Final[Mapping[str, str]] = {
         WHERE c.experiment_id = :experiment_id ORDER BY {_by("t.path")}, g.seq
     """,
     "model_calls": f"""
-        SELECT x.path, d.path AS draft_path, c.path AS cohort_path, m.path AS member_path, d.stage_id AS stage,
-            d.purpose, x.id AS call_id, x.draft_id, x.part, x.attempt, x.provider, x.model_asked, x.model_returned,
-            x.model_mode, x.status, x.error, x.tokens_in, x.tokens_out, x.cost, x.settings, x.prompt_hash, x.prompt,
-            x.raw, x.parsed, x.started_at, x.finished_at
-        FROM model_calls x JOIN drafts d ON d.id = x.draft_id JOIN cohorts c ON c.id = d.cohort_id
+        SELECT k.path, d.path AS draft_path, c.path AS cohort_path, m.path AS member_path, d.stage_id AS stage,
+            d.purpose, k.id AS call_id, k.draft_id, k.part, k.attempt, k.provider, k.endpoint, {_ANSWERED} AS model,
+            k.model_asked, k.model_returned, k.model_mode, k.status, k.error, k.tokens_in, k.tokens_out, k.cost,
+            k.settings, k.prompt_hash, k.prompt, k.raw, k.parsed, k.started_at, k.finished_at
+        FROM model_calls k JOIN drafts d ON d.id = k.draft_id JOIN cohorts c ON c.id = d.cohort_id
             JOIN members m ON m.id = d.member_id
-        WHERE c.experiment_id = :experiment_id ORDER BY {_by("d.path", "x.part")}, x.attempt
+        WHERE c.experiment_id = :experiment_id ORDER BY {_by("d.path", "k.part")}, k.attempt
     """,
     "timers": f"""
         SELECT x.path, x.id AS timer_id, c.path AS cohort_path, x.purpose, x.generation, x.state, x.remaining_ms,
@@ -189,20 +205,43 @@ _CONVERSATIONS: Final = f"""
     GROUP BY 1, 2 ORDER BY {_by("h.treatment_id", "h.stage_id")}
 """
 
+_MODELS_CALLED: Final = f"""
+    SELECT k.endpoint, {_ANSWERED} AS model, count(*) AS calls FROM {_CALLS} GROUP BY 1, 2
+    ORDER BY k.endpoint COLLATE "C", {_ANSWERED} COLLATE "C"
+"""
+
 _PARTICIPANTS: Final = f"""
+    WITH called AS (SELECT d.member_id, {_CALLED} FROM {_CALLS} GROUP BY 1)
     SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
         c.treatment_id AS treatment, x.player, x.profile, x.agent_config AS agent, x.status, x.status_reason,
-        x.stage_ids AS stages, x.position, x.is_test, x.created_at, x.joined_at, x.ended_at,
+        x.stage_ids AS stages, x.position, x.is_test, x.joining, x.created_at, x.joined_at, x.ended_at,
+        k.endpoint, k.model,
         (SELECT jsonb_object_agg(a.stage_id, a.value) FROM answers a
             WHERE a.member_id = x.id AND a.key = '' AND a.valid AND a.completed_at IS NOT NULL) AS pages
-    FROM members x {_OF_COHORT} AND x.kind = 'participant' ORDER BY {_by("x.path")}
+    FROM members x LEFT JOIN called k ON k.member_id = x.id
+    {_OF_COHORT} AND x.kind = 'participant' ORDER BY {_by("x.path")}
 """
 
 _ANSWERS: Final = f"""
+    WITH called AS (SELECT d.member_id, d.stage_id, {_CALLED} FROM {_CALLS} GROUP BY 1, 2),
+    counted AS (
+        SELECT a.member_id, a.stage_id, jsonb_object_agg(a.key, a.calls) AS attempts
+        FROM (
+            SELECT a.member_id, a.stage_id, a.key, count(*) AS calls
+            FROM asks a JOIN drafts d ON d.ask_id = a.id JOIN model_calls k ON k.draft_id = d.id
+                JOIN cohorts c ON c.id = a.cohort_id
+            WHERE c.experiment_id = :experiment_id GROUP BY 1, 2, 3
+        ) AS a GROUP BY 1, 2
+    )
     SELECT x.member_id, m.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
-        c.treatment_id AS treatment, m.player, x.stage_id AS stage, x.key, x.value, x.revision, x.completed_at,
-        x.written_at
-    FROM answers x JOIN members m ON m.id = x.member_id {_OF_COHORT} AND x.valid
+        c.treatment_id AS treatment, m.player, x.stage_id AS stage, x.key, x.value, x.invalid, x.revision,
+        k.endpoint, k.model, n.attempts, x.completed_at, x.written_at,
+        EXISTS (SELECT FROM answers p WHERE p.member_id = x.member_id AND p.stage_id = x.stage_id AND p.key = '{PAGE}'
+            AND p.completed_at IS NOT NULL) AS has_page
+    FROM answers x JOIN members m ON m.id = x.member_id
+        LEFT JOIN counted n ON n.member_id = x.member_id AND n.stage_id = x.stage_id
+        LEFT JOIN called k ON k.member_id = x.member_id AND k.stage_id = x.stage_id
+    {_OF_COHORT} AND (x.valid OR x.invalid IS NOT NULL)
     ORDER BY {_by("m.path")}, array_position(m.stage_ids, x.stage_id), {_by("x.key")}
 """
 
@@ -230,6 +269,12 @@ async def experiment(session: Session, experiment_id: UUID) -> Row:
     return await find(session, experiment_id)
 
 
+async def models_called(session: Session, experiment_id: UUID) -> list[dict[str, Any]]:
+    """Where models were called, which answered there, and how many calls that were; the mock has no endpoint."""
+    rows = await session.all(_as_text(_MODELS_CALLED), {"experiment_id": experiment_id})
+    return [row._asdict() for row in rows]
+
+
 async def section(session: Session, name: str, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
     """The rows of one of `SECTIONS`; few of them are in memory at a time."""
     async for row in _stream(session, SECTIONS[name], experiment_id):
@@ -252,7 +297,7 @@ async def participants(session: Session, experiment_id: UUID) -> AsyncIterator[M
 
 
 async def answers(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
-    """Valid answers, in the order in which each participant went through the stages."""
+    """Valid answers and missing ones, in the order in which each participant went through the stages."""
     async for row in _stream(session, _ANSWERS, experiment_id):
         yield row
 

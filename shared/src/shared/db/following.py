@@ -8,10 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.contracts.experiment import ModelMode, Profile, StageConfig
+from shared.contracts.experiment import StageConfig
 from shared.db.designs import stage_of
 from shared.db.session import Row, Session
 from shared.stage import Member, StageView
+from shared.views import member_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Alert:
     cohort_path: str | None
     text: str
     created_at: datetime
+    is_over: bool
+    """Whether what it tells of is over by now."""
 
 
 _FAILED = text(
@@ -42,26 +45,52 @@ _FAILED = text(
 )
 _ALERTS = text(
     """
-    SELECT a.id, c.path AS cohort_path, a.text, a.created_at
+    SELECT a.id, c.path AS cohort_path, a.text, a.created_at, a.resolved_at IS NOT NULL AS is_over
     FROM alerts a LEFT JOIN cohorts c ON c.id = a.cohort_id
     WHERE a.experiment_id = :id ORDER BY a.created_at, a.path
     """
 )
 _OPEN_SEATS = text("SELECT count(*) AS n FROM members WHERE experiment_id = :id AND status = 'expected'")
-_OTHERS = text(
-    """
-    SELECT name FROM experiments
-    WHERE status = 'running' AND id <> :id AND model_mode = ANY(:modes)
-        AND NOT EXISTS (SELECT FROM persona_chats k WHERE k.experiment_id = experiments.id)
-    ORDER BY started_at, id
-    """
-)
 
 
 async def failed_members(session: Session, experiment_id: UUID) -> Sequence[Failed]:
     """The members who failed, mediators included, in the order of their paths."""
     rows = await session.all(_FAILED, {"id": experiment_id})
     return [Failed(row.path, row.stage_id, row.status_reason or "no reason was given", row.cohort) for row in rows]
+
+
+_MISSING = text(
+    """
+    SELECT a.stage_id || '.' || part.question AS question, count(DISTINCT a.member_id) AS members
+    FROM answers a JOIN cohorts c ON c.id = a.cohort_id CROSS JOIN jsonb_object_keys(a.invalid) part(question)
+    WHERE c.experiment_id = :id GROUP BY 1 ORDER BY 1
+    """
+)
+
+
+async def missing_answers(session: Session, experiment_id: UUID) -> Mapping[str, int]:
+    """How many members gave no usable answer, by `<stage>.<question>`."""
+    return {row.question: row.members for row in await session.all(_MISSING, {"id": experiment_id})}
+
+
+_GIVEN_UP = text(
+    """
+    SELECT d.stage_id, count(*) AS replies
+    FROM drafts d JOIN members m ON m.id = d.member_id LEFT JOIN asks k ON k.id = d.ask_id
+    WHERE m.experiment_id = :id AND m.status <> 'failed' AND d.state IN ('failed', 'invalid')
+        AND NOT EXISTS (SELECT FROM answers a
+            WHERE (a.member_id, a.stage_id, a.key) = (d.member_id, d.stage_id, k.key) AND a.invalid IS NOT NULL)
+    GROUP BY 1 ORDER BY 1
+    """
+)
+
+
+async def given_up(session: Session, experiment_id: UUID) -> Mapping[str, int]:
+    """How many replies a model did not give in all its attempts, by stage: moves, messages, last words of interviews.
+
+    Those of members who failed are not among them, nor those that are told as missing answers.
+    """
+    return {row.stage_id: row.replies for row in await session.all(_GIVEN_UP, {"id": experiment_id})}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +118,13 @@ async def cohort_progress(session: Session, experiment_id: UUID) -> Sequence[Coh
     ]
 
 
-_ENDED = text("SELECT status = 'ended' AS is_over FROM experiments WHERE id = :id")
+_ENDED = text("SELECT status <> 'running' AS is_over FROM experiments WHERE id = :id")
 
 
 async def has_ended(session: Session, experiment_id: UUID) -> bool:
-    """Whether the experiment is over, without counting how far it is."""
-    ended: bool = (await session.one(_ENDED, {"id": experiment_id})).is_over
-    return ended
+    """Whether the experiment is over or gone, without counting how far it is."""
+    row = await session.first(_ENDED, {"id": experiment_id})
+    return row is None or bool(row.is_over)
 
 
 _NEWS = text(
@@ -152,22 +181,16 @@ async def opened_stages(session: Session, cohort_ids: Iterable[UUID]) -> Sequenc
 
 
 def _member(fields: Mapping[str, Any]) -> Member:
-    profile = Profile.model_construct(**fields["profile"])
-    return Member(UUID(fields["id"]), fields["path"], fields["kind"], fields["player"], profile)
+    return member_of(**fields, present=True)
 
 
 async def alerts_of(session: Session, experiment_id: UUID) -> Sequence[Alert]:
     """Everything an experimenter should look at in this experiment, oldest first."""
     rows = await session.all(_ALERTS, {"id": experiment_id})
-    return [Alert(row.id, row.cohort_path, row.text, row.created_at) for row in rows]
+    return [Alert(row.id, row.cohort_path, row.text, row.created_at, row.is_over) for row in rows]
 
 
 async def open_seats(session: Session, experiment_id: UUID) -> int:
     """How many people are still expected to join."""
     count: int = (await session.one(_OPEN_SEATS, {"id": experiment_id})).n
     return count
-
-
-async def others_running(session: Session, experiment_id: UUID, modes: Sequence[ModelMode]) -> Sequence[str]:
-    """The names of the other experiments that have not ended: a lab goes on with all whose model mode it serves."""
-    return [row.name for row in await session.all(_OTHERS, {"id": experiment_id, "modes": list(modes)})]

@@ -8,7 +8,10 @@ import socket
 from typing import Literal
 
 import psycopg
+from sqlalchemy import text
 
+from shared.db.session import STATEMENT_SECONDS, Session
+from shared.db.silence import NOTICES_SILENCE, hang_up_after
 from shared.errors import SettingsInvalid
 
 Bus = Literal["in-process", "rabbitmq"]
@@ -40,7 +43,8 @@ class LabClaim:
         if self._connection is None:
             return
         try:
-            await self._connection.execute("SELECT 1")
+            with hang_up_after(self._connection, STATEMENT_SECONDS):
+                await self._connection.execute("SELECT 1")
         except psycopg.OperationalError:
             await self._connection.close()
             self._connection = await _lock(self._url)
@@ -67,6 +71,22 @@ async def claim_lab(url: str, bus: Bus) -> LabClaim:
     if recorded[0] != bus:
         raise SettingsInvalid(_OTHER_BUS[bus])
     return LabClaim(url, await _lock(url) if bus == "in-process" else None)
+
+
+_IS_RUNNING = text(
+    """
+    SELECT bus = 'rabbitmq' OR EXISTS (
+        SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.granted AND l.objid = :lock AND l.classid = 0
+            AND l.objsubid = 1 AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS is_running FROM lab
+    """
+)
+
+
+async def is_running(session: Session) -> bool:
+    """Whether a lab is at work on this database; of a distributed one that is taken for granted."""
+    row = await session.first(_IS_RUNNING, {"lock": _LOCK})
+    return row is not None and bool(row.is_running)
 
 
 _OTHER_BUS: dict[Bus, str] = {
@@ -118,7 +138,7 @@ async def _holder(connection: psycopg.AsyncConnection) -> str:
 
 async def _connect(url: str) -> psycopg.AsyncConnection:
     return await psycopg.AsyncConnection.connect(
-        url, autocommit=True, connect_timeout=5, options=_OPTIONS, application_name=_process_name()
+        url, autocommit=True, options=_OPTIONS, application_name=_process_name(), **NOTICES_SILENCE
     )
 
 

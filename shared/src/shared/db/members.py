@@ -4,19 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from secrets import token_urlsafe
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
-from shared.contracts.experiment import Profile, StageConfig
+from shared.contracts.experiment import StageConfig
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.conversation import leave_thread
 from shared.db.designs import design
 from shared.db.scenes import as_member, turn_of
 from shared.db.session import Event, Row, Session, as_json
-from shared.errors import Conflict, NotFound, NotSignedIn
+from shared.errors import NotFound, NotSignedIn
 from shared.experiment import Resolved
 from shared.stage import PAGE, Json, Member, Speaker, StageView, Thread
 from shared.stages import kind_of
@@ -49,6 +48,9 @@ class Standing:
     version: int
     stepped_version: int
     provider: str | None
+    paused_at: datetime | None
+    """Since when the experiment is paused; None while it goes on."""
+    resumed_at: datetime | None
     design: Resolved
     stage_ids: tuple[str, ...]
     unlocked: frozenset[str]
@@ -72,6 +74,11 @@ class Standing:
     @property
     def is_in_progress(self) -> bool:
         return self.status == "in_progress"
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing may happen now, because the experiment is paused."""
+        return self.paused_at is not None
 
     @property
     def is_locked(self) -> bool:
@@ -115,6 +122,7 @@ class Standing:
             return None
         turn = turn_of(stored["turn_state"])
         me = self.member.id
+        now = self.paused_at or now
         return Thread(
             path=stored["path"],
             pace="fast" if self.pace == "fast" else "live",
@@ -130,18 +138,24 @@ class Standing:
             is_thinking=stored["is_thinking"],
             elapsed_ms=_since(stored["opened_at"], now),
             started_ms=turn.started_ms,
-            silent_ms=_since(stored["last_spoken_at"], now),
+            silent_ms=_since(stored["last_spoken_at"], now, not_before=self.resumed_at),
         )
 
 
-def _since(then: str | None, now: datetime) -> int:
-    return 0 if then is None else int((now - datetime.fromisoformat(then)) / timedelta(milliseconds=1))
+def _since(then: str | None, now: datetime, *, not_before: datetime | None = None) -> int:
+    if then is None:
+        return 0
+    since = datetime.fromisoformat(then)
+    if not_before is not None:
+        since = max(since, not_before)
+    return int((now - since) / timedelta(milliseconds=1))
 
 
 _STANDING = """
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
         m.version, m.stepped_version, m.agent_config -> 'chat' AS chat, m.status = 'in_progress' AS present,
-        m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.version AS design_version, c.treatment_id,
+        m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.paused_at, e.resumed_at,
+        e.version AS design_version, c.treatment_id,
         (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
             FROM cohort_stages s WHERE s.cohort_id = m.cohort_id) AS opened,
         (SELECT jsonb_agg(jsonb_build_array(a.stage_id, a.key, a.value))
@@ -150,14 +164,18 @@ _STANDING = """
                 ORDER BY k.opened_at, k.path)
             FROM asks k WHERE k.member_id = m.id AND k.state = 'open') AS asks,
         (SELECT jsonb_object_agg(t.stage_id, jsonb_build_object('id', t.id, 'path', t.path, 'last_seq', t.last_seq,
-                'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state, 'opened_at', t.opened_at,
+                'agent_run', t.agent_run, 'ended_at', t.ended_at, 'turn_state', t.turn_state,
+                'opened_at', t.opened_at + t.paused_ms * interval '1 millisecond',
                 'last_author_id', t.last_author_id, 'last_spoken_at', s.created_at,
                 'is_thinking', EXISTS (SELECT FROM drafts d JOIN members thinker ON thinker.id = d.member_id
                     WHERE d.thread_id = t.id AND thinker.status = 'in_progress'
                     AND d.state IN ('wanted', 'thinking', 'ready')
-                    AND d.trigger_key = coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'))))
+                    AND (t.turn_state -> 'late' ? d.trigger_key
+                        OR d.trigger_key
+                            = coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start')))))
             FROM threads t LEFT JOIN messages s ON s.id = t.last_spoken_id
-            WHERE t.cohort_id = m.cohort_id AND t.scope IN ('group', 'private:' || m.path)) AS threads,
+            WHERE t.cohort_id = m.cohort_id AND t.stage_id = ANY(m.stage_ids)
+                AND t.scope IN ('group', 'private:' || m.path)) AS threads,
         (SELECT jsonb_object_agg(w.stage_id, jsonb_build_array(w.arrived, w.expected)) FROM (
             SELECT m.stage_ids[m.position + 1] AS stage_id,
                 count(*) FILTER (WHERE o.status = 'in_progress'
@@ -235,6 +253,8 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         version=row.version,
         stepped_version=row.stepped_version,
         provider=row.provider,
+        paused_at=row.paused_at,
+        resumed_at=row.resumed_at,
         design=await design(session, row.experiment_id, row.design_version, row.treatment_id),
         stage_ids=tuple(row.stage_ids),
         unlocked=frozenset(opened),
@@ -256,62 +276,7 @@ def hash_token(token: str) -> str:
     return sha256(token.encode()).hexdigest()
 
 
-_TAKE_SEAT = text(
-    """
-    UPDATE members SET status = 'in_progress', token_hash = :token_hash, joined_at = :now, arrived_at = :now,
-        version = version + 1, profile = profile || CAST(:profile AS jsonb)
-    WHERE id = (
-        SELECT m.id FROM members m JOIN cohorts c ON c.id = m.cohort_id
-        WHERE m.experiment_id = :experiment_id AND m.status = 'expected' AND NOT c.locked AND c.status = 'running'
-            AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
-        ORDER BY c.created_at, c.path, m.path
-        LIMIT 1
-        FOR NO KEY UPDATE OF m SKIP LOCKED
-    )
-    RETURNING id, cohort_id, path
-    """
-)
-
-_EXPERIMENT_STATUS = text("SELECT status FROM experiments WHERE id = :experiment_id")
-
-
-async def join(
-    session: Session, experiment_id: UUID, now: datetime, *, cohort_id: UUID | None, profile: Profile | None
-) -> tuple[UUID, str]:
-    """Take the next open seat; returns the member's id and the token, which is shown this once.
-
-    Exact under concurrent joins: a seat is one row, taken by one conditional update.
-
-    Raises:
-        NotFound: there is no such experiment.
-        Conflict: it is not running, or no seat is open.
-    """
-    status = await session.first(_EXPERIMENT_STATUS, {"experiment_id": experiment_id})
-    if status is None:
-        raise NotFound("There is no such experiment.")
-    if status.status != "running":
-        raise Conflict("This experiment is not running.", reason="not_running")
-    token = token_urlsafe(32)
-    chosen = {} if profile is None else profile.model_dump(exclude_defaults=True)
-    seat = await session.first(
-        _TAKE_SEAT,
-        {
-            "experiment_id": experiment_id,
-            "cohort_id": cohort_id,
-            "token_hash": hash_token(token),
-            "profile": as_json(chosen),
-            "now": now,
-        },
-    )
-    if seat is None:
-        raise Conflict("No seat is open.", reason="full")
-    _record_member(
-        session, experiment_id, seat.cohort_id, seat.id, seat.path, "member.joined", {}, now, cause="request"
-    )
-    return seat.id, token
-
-
-def _record_member(
+def record_member(
     session: Session,
     experiment_id: UUID,
     cohort_id: UUID,
@@ -324,6 +289,7 @@ def _record_member(
     cause: str,
     actor: str | None = None,
 ) -> None:
+    """Record what has happened to a member; everybody who has to know is told after the commit."""
     session.record(
         Event(
             experiment_id=experiment_id,
@@ -353,11 +319,14 @@ def _public_part(event_type: str, member_id: UUID, payload: Mapping[str, Any]) -
 
 _ANSWER = text(
     """
-    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, completed_at, written_at)
-    VALUES (:member_id, :stage_id, :key, :cohort_id, CAST(:value AS jsonb), :completed_at, :now)
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, completed_at, written_at)
+    VALUES (:member_id, :stage_id, :key, :cohort_id, CAST(:value AS jsonb),
+        (SELECT jsonb_object_agg(part.key, part.value) FROM answers e CROSS JOIN jsonb_each(e.invalid) part
+            WHERE e.member_id = :member_id AND e.stage_id = :stage_id AND e.key <> :key),
+        :completed_at, :now)
     ON CONFLICT (member_id, stage_id, key) DO UPDATE
-        SET value = excluded.value, completed_at = excluded.completed_at, written_at = excluded.written_at,
-            revision = answers.revision + 1
+        SET value = excluded.value, invalid = excluded.invalid, completed_at = excluded.completed_at,
+            written_at = excluded.written_at, revision = answers.revision + 1
         WHERE answers.completed_at IS NULL
     """
 )
@@ -370,6 +339,19 @@ _MOVE = text(
     WHERE id = :member_id AND position = :position AND status = 'in_progress'
     """
 )
+
+
+_PEOPLE = text(
+    """
+    SELECT EXISTS (SELECT FROM members WHERE cohort_id = :cohort_id AND player = 'person' AND status = 'in_progress')
+        AS are_here
+    """
+)
+
+
+async def has_people(session: Session, cohort_id: UUID) -> bool:
+    """Whether people take part in the cohort now."""
+    return bool((await session.one(_PEOPLE, {"cohort_id": cohort_id})).are_here)
 
 
 _CANCEL_ASKS = text(
@@ -385,7 +367,7 @@ _CANCEL_ASKS = text(
 
 
 async def write_page(session: Session, standing: Standing, value: Json, now: datetime) -> None:
-    """Store the member's page answer of the stage they are on, as final."""
+    """Store the member's page answer of the stage they are on, as final; what its entries miss is missing in it."""
     assert standing.stage is not None
     await session.run(
         _ANSWER,
@@ -415,7 +397,7 @@ async def move_on(session: Session, standing: Standing, now: datetime, *, cause:
         await session.run(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": "the member went on", "now": now})
     is_last = standing.position + 1 == len(standing.stage_ids)
     following = None if is_last else standing.stage_ids[standing.position + 1]
-    _record_member(
+    record_member(
         session,
         standing.experiment_id,
         standing.cohort_id,
@@ -458,7 +440,7 @@ async def end_member(
     if not ended:
         return False
     await session.run(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": reason, "now": now})
-    _record_member(
+    record_member(
         session,
         standing.experiment_id,
         standing.cohort_id,
@@ -489,15 +471,23 @@ async def mark_stepped(session: Session, member_id: UUID) -> None:
 
 _WAKE = text(
     """
-    UPDATE members SET version = version + 1
-    WHERE id = ANY(:member_ids) AND player <> 'person' AND status = 'in_progress'
-    RETURNING id
+    WITH locked AS (
+        SELECT id, stepped_version >= version AS rests FROM members
+        WHERE id = ANY(:member_ids) AND player <> 'person' AND status = 'in_progress'
+        ORDER BY id FOR NO KEY UPDATE
+    )
+    UPDATE members m SET version = version + 1 FROM locked WHERE m.id = locked.id AND locked.rests
+    RETURNING m.id
     """
 )
 
 
 async def wake_agents(session: Session, member_ids: Sequence[UUID]) -> None:
-    """Update the profiles of those among them who are no people, so that each takes a step."""
+    """Update the profiles of those among them who are no people, so that each takes a step.
+
+    Whose last update has led to no step yet is about to take one, which begins with a look at everything. Whether it
+    has is asked under the member's lock: a step that is under way may have looked too early.
+    """
     if not member_ids:
         return
     for row in await session.all(_WAKE, {"member_ids": sorted(member_ids)}):

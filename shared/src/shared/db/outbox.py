@@ -11,9 +11,9 @@ from shared.db.session import Database
 # The database's clock wrote created_at, so the database's clock says how old a row is.
 _LEFTOVER = text(
     """
-    SELECT id, queue, type, subject_id, correlation FROM outbox
+    SELECT id, queue, type, subject_id, correlation, urgent FROM outbox
     WHERE created_at <= statement_timestamp() - make_interval(secs => :age_seconds)
-    ORDER BY id LIMIT :most
+    ORDER BY urgent DESC, id LIMIT :most
     """
 )
 _DELETE = text("DELETE FROM outbox WHERE id = ANY(:ids)")
@@ -27,10 +27,10 @@ class Outbox:
         self._age_seconds = age_seconds
 
     async def leftover(self, limit: int) -> Sequence[tuple[int, Hint]]:
-        """The oldest rows that nobody has published and deleted by now; two processes may find the same."""
+        """Rows that nobody has published and deleted by now, urgent ones first; two processes may find the same."""
         async with self._database.transaction() as session:
             rows = await session.all(_LEFTOVER, {"age_seconds": self._age_seconds, "most": limit})
-        return [(row.id, Hint(row.queue, row.type, row.subject_id, row.correlation)) for row in rows]
+        return [(row.id, Hint(row.queue, row.type, row.subject_id, row.correlation, row.urgent)) for row in rows]
 
     async def delete(self, ids: Sequence[int]) -> None:
         """Remove confirmed rows; those that are gone already are no error."""

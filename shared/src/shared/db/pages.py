@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
@@ -12,7 +12,7 @@ from shared.contracts.experiment import Profile
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import as_member
 from shared.db.session import Row, Session
-from shared.errors import NotFound, NotSignedIn
+from shared.errors import InvalidInput, NotFound, NotSignedIn, Problem
 from shared.quotes import quote_of
 from shared.stage import Member
 
@@ -63,16 +63,23 @@ _COMPANY = text(
     """
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.agent_config -> 'chat' AS chat,
         m.status = 'in_progress' AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id) AS present
-    FROM members m WHERE m.cohort_id = :cohort_id
-        AND (m.status NOT IN ('expected', 'removed') OR m.id = :member_id)
+    FROM members m WHERE m.cohort_id = :cohort_id AND m.status <> 'expected' AND (
+        m.kind = 'mediator' OR m.id = :member_id OR :stage_id = ANY(m.stage_ids[1:m.position + 1])
+        OR NOT :is_over AND m.status IN ('in_progress', 'paused'))
     ORDER BY length(m.path), m.path COLLATE "C"
     """
 )
 
 
-async def company(session: Session, cohort_id: UUID, member_id: UUID, stage_id: str) -> tuple[Member, ...]:
-    """Everybody whom this member meets in the cohort, mediators and the member included."""
-    rows = await session.all(_COMPANY, {"cohort_id": cohort_id, "member_id": member_id, "stage_id": stage_id})
+async def company(
+    session: Session, cohort_id: UUID, member_id: UUID, stage_id: str, *, is_over: bool
+) -> tuple[Member, ...]:
+    """Everybody whom this member meets on a stage, mediators and the member included.
+
+    Who has come to it and, unless it is over for the member, who may still come: the same people as in prompts.
+    """
+    about = {"cohort_id": cohort_id, "member_id": member_id, "stage_id": stage_id, "is_over": is_over}
+    rows = await session.all(_COMPANY, about)
     return tuple(as_member(row._asdict()) for row in rows)
 
 
@@ -193,7 +200,7 @@ async def has_message(session: Session, thread_id: UUID, reader: Bearer, message
 
 _ENTRY = """
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.agent_config, m.status, m.status_reason, m.stage_ids,
-        m.position, m.is_test, m.created_at, m.joined_at, m.arrived_at, m.ended_at,
+        m.position, m.is_test, m.joining, m.created_at, m.joined_at, m.arrived_at, m.ended_at,
         c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort_name, c.treatment_id
     FROM members m JOIN cohorts c ON c.id = m.cohort_id
 """
@@ -228,14 +235,30 @@ _COHORTS = text(
     """
     SELECT id, path, name, treatment_id, status, locked, created_at, ended_at,
         (SELECT count(*) FROM members m WHERE m.cohort_id = cohorts.id AND m.status = 'expected') AS open_seats
-    FROM cohorts WHERE experiment_id = :experiment_id ORDER BY created_at, length(path), path COLLATE "C" LIMIT 10000
+    FROM cohorts WHERE experiment_id = :experiment_id
+        AND (CAST(:after AS uuid) IS NULL OR (created_at, length(path), path COLLATE "C") > (
+            SELECT a.created_at, length(a.path), a.path COLLATE "C" FROM cohorts a
+            WHERE a.id = CAST(:after AS uuid) AND a.experiment_id = :experiment_id))
+    ORDER BY created_at, length(path), path COLLATE "C" LIMIT :most
     """
 )
+MOST_COHORTS: Final = 10_000
+_HAS_COHORT = text("SELECT 1 FROM cohorts WHERE id = :cohort_id AND experiment_id = :experiment_id")
 
 
-async def cohorts(session: Session, experiment_id: UUID) -> Sequence[Row]:
-    """The cohorts of an experiment in their order."""
-    return await session.all(_COHORTS, {"experiment_id": experiment_id})
+async def cohorts(
+    session: Session, experiment_id: UUID, *, after: UUID | None = None, most: int = MOST_COHORTS
+) -> Sequence[Row]:
+    """The cohorts of an experiment in their order, those after one of them if one is named.
+
+    Raises:
+        InvalidInput: `after` is no cohort of this experiment.
+    """
+    place = {"cohort_id": after, "experiment_id": experiment_id}
+    if after is not None and await session.first(_HAS_COHORT, place) is None:
+        problem = Problem("after", str(after), "the id of a cohort of this experiment, as `next_after` gives it")
+        raise InvalidInput("The list cannot be read on from there.", [problem])
+    return await session.all(_COHORTS, {"experiment_id": experiment_id, "after": after, "most": most})
 
 
 _OWNED_MEMBER = text(

@@ -15,11 +15,11 @@ from sqlalchemy import text
 from shared import seeds
 from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.providers import serving_provider
-from shared.db import experiments, members, settling
+from shared.db import experiments, joining, members, pausing, settling
 from shared.db.conversation import open_thread, post_message
 from shared.db.session import Row, Session, as_json
 from shared.errors import Conflict
-from shared.experiment import Experiment, resolve, snapshot
+from shared.experiment import Experiment, document_hash, resolve, snapshot
 from shared.experiment.persona_chat import STAGE, chat_with
 
 _COHORT = "c1"
@@ -51,17 +51,18 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A test chat that is going on; `lines` are those that were asked for."""
+    """A test chat that is going on; `lines` are those that were asked for, and `has_more` whether more follow them."""
 
     experiment_id: UUID
     model_mode: ModelMode
     lines: Sequence[Line]
+    has_more: bool
     is_awaiting_reply: bool
 
 
 _LOCK_OWNER = text("SELECT id FROM experimenters WHERE id = :owner_id FOR NO KEY UPDATE")
 _CHAT = """
-    SELECT k.experiment_id, e.model_mode, e.document_hash
+    SELECT k.experiment_id, e.model_mode, e.document_hash, e.status
     FROM persona_chats k JOIN experiments e ON e.id = k.experiment_id
     WHERE k.owner_id = :owner_id AND k.persona = :persona AND k.cleared_at IS NULL
 """
@@ -88,14 +89,14 @@ async def say(
     `name` is what the chat is remembered by: of one owner and name there is one at a time. The first message begins it.
 
     Raises:
-        Conflict: the reply to the last message is still awaited.
+        Conflict: the reply to the last message is still awaited, or something else was said under this key.
     """
     chat = await _locked(session, owner_id, name)
     experiment = chat_with(persona, mode)
     experiment_id = await _begin(session, owner_id, name, experiment, now) if chat is None else chat.experiment_id
     if chat is not None and not await _is_said(session, experiment_id, client_key):
         await _refuse_while_awaiting(session, experiment_id)
-        if chat.document_hash != experiments.document_hash(experiment):
+        if chat.document_hash != document_hash(experiment):
             await _change(session, experiment_id, experiment)
     posted = await post_message(
         session,
@@ -106,6 +107,13 @@ async def say(
         client_key=client_key,
     )
     return _line(await session.one(_ONE_LINE, {**_place(experiment_id), "message_id": posted["id"]}))
+
+
+async def go_on(session: Session, owner_id: UUID, name: str, now: datetime) -> None:
+    """Whoever turns to a chat again has it continued, if its lab was stopped meanwhile."""
+    row = await session.first(_FIND, {"owner_id": owner_id, "persona": name})
+    if row is not None and row.status == "paused":
+        await pausing.resume(session, row.experiment_id, now, cause=CAUSE)
 
 
 async def _locked(session: Session, owner_id: UUID, name: str) -> Row | None:
@@ -126,7 +134,7 @@ async def _begin(session: Session, owner_id: UUID, name: str, experiment: Experi
     cohort = await settling.lock_cohort(session, seeds.row_id(experiment_id, _COHORT))
     assert cohort is not None
     await settling.unlock(session, cohort, STAGE, {}, now)
-    await members.join(session, experiment_id, now, cohort_id=cohort.id, profile=_GUEST)
+    await joining.join(session, experiment_id, now, cohort_id=cohort.id, profile=_GUEST)
     await open_thread(
         session,
         thread_id=seeds.row_id(experiment_id, _THREAD),
@@ -191,7 +199,7 @@ async def _change(session: Session, experiment_id: UUID, experiment: Experiment)
         {
             "experiment_id": experiment_id,
             "document": as_json(experiment.model_dump(mode="json")),
-            "hash": experiments.document_hash(experiment),
+            "hash": document_hash(experiment),
             "mode": experiment.model_mode,
             "resolved": as_json(resolved.model_dump(mode="json")),
             "agent": as_json(snapshot(persona).model_dump(mode="json")),
@@ -220,11 +228,12 @@ async def find(session: Session, owner_id: UUID, name: str, *, after_seq: int = 
         return None
     # Asked before the lines are read: a reply that comes in between is among them.
     is_awaiting_reply = await _is_awaited(session, row.experiment_id)
-    lines = await session.all(_SOME_LINES, {**_place(row.experiment_id), "after_seq": after_seq, "most": most})
+    lines = await session.all(_SOME_LINES, {**_place(row.experiment_id), "after_seq": after_seq, "most": most + 1})
     return Chat(
         experiment_id=row.experiment_id,
         model_mode=row.model_mode,
-        lines=[_line(line) for line in lines],
+        lines=[_line(line) for line in lines[:most]],
+        has_more=len(lines) > most,
         is_awaiting_reply=is_awaiting_reply,
     )
 

@@ -13,7 +13,7 @@ from shared.db import pages
 from shared.db.designs import stage_of
 from shared.db.messages import reactions
 from shared.db.session import Event, Row, Session
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, NotFound, Paused
 from shared.stages import kind_of
 
 _LOCK = text(
@@ -93,7 +93,9 @@ async def _check(session: Session, thread: Row | None, member: pages.Bearer) -> 
         raise Conflict("In this conversation there are no reactions.", reason="not_offered")
     if thread.ended_at is not None:
         raise Conflict("The conversation is over; nobody reacts in it any more.", reason="thread_ended")
-    if thread.held or not member.is_on(thread.stage_id):
+    if thread.held:
+        raise Paused
+    if not member.is_on(thread.stage_id):
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
 
 

@@ -7,18 +7,19 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.contracts.experiment import ChatSettings, Profile
 from shared.conversation import START, Draft, Scene, Turn
 from shared.db.designs import stage_of
 from shared.db.session import Row, Session
 from shared.errors import NotFound
 from shared.stage import Member
+from shared.views import member_of
 
 _LOCK = text(
     """
     SELECT t.id, t.cohort_id, t.stage_id, t.scope, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger,
-        t.last_author_id, t.agent_run, t.clock_ms, t.turn_state, t.held, t.opened_at, t.ended_at,
-        e.id AS experiment_id, e.version, e.seed, e.pace, c.treatment_id
+        t.last_author_id, t.agent_run, t.clock_ms, t.turn_state, t.held, t.ended_at,
+        t.opened_at + t.paused_ms * interval '1 millisecond' AS opened_at,
+        e.id AS experiment_id, e.version, e.seed, e.pace, e.resumed_at, c.treatment_id
     FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE t.id = :thread_id
     FOR NO KEY UPDATE OF t
@@ -36,9 +37,12 @@ AROUND = """
             'awaited', m.kind = 'participant' AND m.status IN ('expected', 'in_progress')
                 AND coalesce(array_position(m.stage_ids, :stage_id) > m.position + 1, false)
         ) ORDER BY m.path)
-        FROM members m
-        WHERE m.cohort_id = :cohort_id AND (:scope = 'group' OR m.kind = 'mediator' OR 'private:' || m.path = :scope)
-        ) AS members,
+        FROM members m WHERE m.id IN (
+            SELECT x.id FROM members x WHERE x.cohort_id = :cohort_id AND :scope = 'group'
+            UNION SELECT x.id FROM members x WHERE x.cohort_id = :cohort_id AND x.kind = 'mediator'
+            UNION SELECT x.id FROM members x
+                WHERE x.experiment_id = :experiment_id AND x.path = substr(:scope, length('private:') + 1)
+        )) AS members,
         (SELECT jsonb_agg(jsonb_build_object(
             'id', d.id, 'path', d.path, 'member_id', d.member_id, 'trigger_key', d.trigger_key, 'state', d.state,
             'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
@@ -68,6 +72,7 @@ def around_params(row: Row) -> dict[str, Any]:
     said_last = START if row.last_spoken_id is None else f"message:{row.last_spoken_id}"
     return {
         "thread_id": row.id,
+        "experiment_id": row.experiment_id,
         "cohort_id": row.cohort_id,
         "stage_id": row.stage_id,
         "scope": row.scope,
@@ -116,22 +121,28 @@ async def scene_of(session: Session, row: Row, around: Row, now: datetime) -> Sc
         providers={UUID(member["id"]): member["provider"] for member in members if member["provider"]},
         drafts=tuple(_draft(draft) for draft in around.drafts or ()),
         failed={UUID(member_id): state for member_id, state in (around.failed or {}).items()},
-        last_spoken_at=around.last_spoken_at,
+        last_spoken_at=_not_before(around.last_spoken_at, row.resumed_at),
         scope=row.scope,
     )
 
 
+def _not_before(spoken_at: datetime | None, resumed_at: datetime | None) -> datetime | None:
+    """Since when there is silence: a pause is none."""
+    return spoken_at if spoken_at is None or resumed_at is None else max(spoken_at, resumed_at)
+
+
 def as_member(fields: Mapping[str, Any]) -> Member:
-    return Member(
-        id=UUID(str(fields["id"])),
+    """A member as read by a statement of this package."""
+    return member_of(
+        id=fields["id"],
         path=fields["path"],
         kind=fields["kind"],
         player=fields["player"],
-        profile=Profile.model_construct(**fields["profile"]),
+        profile=fields["profile"],
         present=fields["present"],
         awaited=fields.get("awaited", False),
-        chat=ChatSettings.model_construct(**(fields["chat"] or {})),
-        script=fields.get("script") or {},
+        chat=fields["chat"],
+        script=fields.get("script"),
     )
 
 
@@ -152,7 +163,7 @@ def _draft(fields: Mapping[str, Any]) -> Draft:
     )
 
 
-_SETS = ("asked", "opened", "ready", "done")
+_SETS = ("asked", "opened", "ready", "done", "leaving")
 _COUNTS = ("spoken", "heard")
 
 

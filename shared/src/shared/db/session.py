@@ -6,7 +6,7 @@ Events and outbox rows are collected and written by one statement, the last befo
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, lru_cache
@@ -30,8 +30,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from shared.checkpoints import reached
 from shared.contracts.hints import FACTS, Hint
+from shared.db.silence import NOTICES_SILENCE, Silence, hang_up_after
+from shared.db.turnstile import NoPlace, Turnstile
 from shared.errors import Unavailable
 from shared.logs import correlation
+from shared.urgency import is_urgent
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +42,14 @@ Params = Mapping[str, Any]
 Row = Any
 """A named tuple of the columns."""
 _LINES_AT_ONCE = 2_000
+FACTS_CHANNEL = "parley_facts"
+"""Where FLUSH has Postgres notify of facts: the payload is the id that a fact is about."""
+STATEMENT_SECONDS = 10.0
+"""How long a statement may go without an answer before its connection is given up."""
+WHOLE_EXPERIMENT_SECONDS = 300.0
+"""The same for statements that read or write a whole experiment at once."""
+# Shorter than STATEMENT_SECONDS, so that a lock that somebody holds is told apart from a server that is silent.
+_LOCK_TIMEOUT_MS = 8_000
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy says nothing of its arguments
 CopyLine = Sequence[str | None]
 """The values of one row, as text, in the order of the columns that a COPY names."""
@@ -95,8 +106,9 @@ def _insert_into(table: str, columns: Sequence[str]) -> TextClause:
 class Session:
     """An open transaction. Functions of `shared.db` take one; only `Database` commits it."""
 
-    def __init__(self, driver: AsyncDriverConnection[Any]) -> None:
+    def __init__(self, driver: AsyncDriverConnection[Any], statement_seconds: float) -> None:
         self._driver = driver
+        self._statement_seconds = statement_seconds
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
         self._settled: tuple[UUID, int] | None = None
@@ -132,10 +144,15 @@ class Session:
         It ends with the transaction at the latest, whoever may still hold it.
         """
         async with self._driver.cursor("stream", row_factory=namedtuple_row) as self._stream:
-            self._stream.itersize = at_once
-            await self._stream.execute(_as_driver_sql(statement), params)
-            async for row in self._stream:
-                yield row
+            with self._answered_in_time():
+                await self._stream.execute(_as_driver_sql(statement), params)
+            while rows := await self._next_rows(self._stream, at_once):
+                for row in rows:
+                    yield row
+
+    async def _next_rows(self, stream: AsyncServerCursor[Row], at_once: int) -> Sequence[Row]:
+        with self._answered_in_time():
+            return await stream.fetchmany(at_once)
 
     async def close_stream(self) -> None:
         """Close a stream that was not read to its end; `Database.transaction` calls it.
@@ -143,19 +160,26 @@ class Session:
         Later, when the interpreter gets to it, the connection would be somebody else's.
         """
         if self._stream is not None:
-            await self._stream.close()
+            with self._answered_in_time():
+                await self._stream.close()
 
     async def copy(self, statement: str, lines: Iterable[CopyLine]) -> None:
         """Run a `COPY ... FROM STDIN`: the cheapest way to write many rows, all of them or none."""
-        async with self._driver.cursor().copy(statement.encode()) as target:
-            remaining = iter(lines)
-            while batch := list(islice(remaining, _LINES_AT_ONCE)):
-                await target.write("".join(map(_copied, batch)))
+        with self._answered_in_time() as silence:
+            async with self._driver.cursor().copy(statement.encode()) as target:
+                remaining = iter(lines)
+                while batch := list(islice(remaining, _LINES_AT_ONCE)):
+                    await target.write("".join(map(_copied, batch)))
+                    silence.begin_again()
 
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
         # On the driver's own cursor: half of the CPU time of SQLAlchemy's, which has nothing to add to text.
         cursor = self._driver.cursor(row_factory=namedtuple_row)
-        return await cursor.execute(_as_driver_sql(statement), params)
+        with self._answered_in_time():
+            return await cursor.execute(_as_driver_sql(statement), params)
+
+    def _answered_in_time(self) -> AbstractContextManager[Silence]:
+        return hang_up_after(self._driver, self._statement_seconds)
 
     def record(self, event: Event) -> None:
         """Write this event with the commit."""
@@ -164,7 +188,8 @@ class Session:
     def announce(self, hint: Hint) -> None:
         """Publish this hint after the commit; the same hint twice in a transaction is sent once.
 
-        A fact needs no row in the outbox: it wakes readers, who look by themselves every few seconds.
+        A fact needs no row in the outbox: it wakes readers, who look by themselves every few seconds. Postgres tells
+        those who listen to it (`shared.db.listening`) with the commit, the bus tells the others.
         """
         self._hints[hint] = None
 
@@ -177,10 +202,25 @@ class Session:
         """Whether something was recorded, announced or settled that is not written yet."""
         return bool(self._events or self._hints or self._settled)
 
-    async def flush(self) -> Committed:
-        """Write what was recorded and announced, and tell what is to be published; `Database.transaction` calls it."""
-        if self.has_pending:
-            await self.flush_with(_FLUSH, {})
+    @property
+    def committed(self) -> Committed:
+        """What is to be published once this has been committed."""
+        return self._committed
+
+    async def commit(self) -> Committed:
+        """Write what was recorded and announced, commit, and tell what is to be published.
+
+        `Database.transaction` calls it. The cohort's counter is locked from the last statement to the commit, so both
+        travel together: what else this process has to do in between would keep everybody in the cohort waiting.
+        """
+        with self._answered_in_time():
+            if not self.has_pending:
+                await self._driver.commit()
+                return self._committed
+            async with self._driver.pipeline():
+                flushed = await self._execute(_FLUSH, self._flush_params())
+                await self._execute(_COMMIT, None)
+        self._keep(await flushed.fetchone())
         return self._committed
 
     async def flush_with(self, statement: TextClause, params: Params) -> Row:
@@ -188,19 +228,23 @@ class Session:
 
         When the statement's condition lets nothing through, what is pending is dropped with the change.
         """
-        row = await self.one(
-            statement, {**params, "events": as_json(self._event_rows()), "hints": as_json(self._hint_rows())}
-        )
-        if row.passed and row.recorded != len(self._events):
-            raise LookupError("an event names a cohort that has no stream")
+        row = await self.one(statement, {**params, **self._flush_params()})
+        self._keep(row)
+        return row
+
+    def _flush_params(self) -> Params:
+        facts = [hint.id for hint in self._hints if hint.queue == FACTS]
+        return {"events": as_json(self._event_rows()), "hints": as_json(self._hint_rows()), "facts": facts}
+
+    def _keep(self, row: Row) -> None:
+        """Remember what a statement built from FLUSH has written."""
         if row.passed:
             self._committed += [
-                (written["id"], Hint(written["queue"], written["type"], written["subject_id"], written["correlation"]))
-                for written in row.announced or ()
+                (row_id, Hint(queue, hint_type, subject_id, correlated, urgent))
+                for row_id, queue, hint_type, subject_id, correlated, urgent in row.announced or ()
             ]
             self._committed += ((None, hint) for hint in self._hints if hint.queue == FACTS)
         self._events, self._hints, self._settled = [], {}, None
-        return row
 
     def _event_rows(self) -> list[dict[str, Any]]:
         """The events; and without a rank, because it is none, up to where a cohort is settled."""
@@ -210,13 +254,14 @@ class Session:
             rows.append({"cohort_id": cohort_id, "settled": as_of})
         return rows
 
-    def _hint_rows(self) -> list[dict[str, str]]:
+    def _hint_rows(self) -> list[dict[str, Any]]:
         return [
             {
                 "queue": hint.queue,
                 "type": hint.type,
                 "subject_id": hint.id,
                 "correlation": hint.correlation or correlation.get(),
+                "urgent": hint.urgent or is_urgent(),
             }
             for hint in self._hints
             if hint.queue != FACTS
@@ -293,17 +338,24 @@ FLUSH = """
         ORDER BY g.cohort_id, g.rank
         RETURNING 1
     ), announced AS (
-        INSERT INTO outbox (queue, type, subject_id, correlation, created_at)
-        SELECT h.queue, h.type, h.subject_id, h.correlation, statement_timestamp()
+        INSERT INTO outbox (queue, type, subject_id, correlation, urgent, created_at)
+        SELECT h.queue, h.type, h.subject_id, h.correlation, h.urgent, statement_timestamp()
         {condition_or_from} jsonb_to_recordset(CAST(:hints AS jsonb))
-            AS h(queue text, type text, subject_id text, correlation text)
-        RETURNING id, queue, type, subject_id, correlation
+            AS h(queue text, type text, subject_id text, correlation text, urgent bool)
+        RETURNING id, queue, type, subject_id, correlation, urgent
+    ), told AS (
+        SELECT pg_notify('parley_facts', f.id) {condition_or_from} unnest(CAST(:facts AS text[])) AS f(id)
     )
-    SELECT (SELECT count(*) FROM recorded) AS recorded,
-        (SELECT jsonb_agg(to_jsonb(announced)) FROM announced) AS announced,
+    SELECT CASE WHEN (SELECT count(*) FROM recorded) < (SELECT count(rank) FROM given)
+            THEN CAST('an event names a cohort that has no stream, of ' || (SELECT count(rank) FROM given) AS int)
+        END AS problem,
+        (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
+            AS announced,
+        (SELECT count(*) FROM told) AS told,
         {passed} AS passed
 """
 _FLUSH = text("WITH" + FLUSH.format(condition_or_from="FROM", passed="true"))
+_COMMIT = text("COMMIT")
 
 
 def _nobody(_: Committed) -> None:
@@ -313,8 +365,12 @@ def _nobody(_: Committed) -> None:
 class Database:
     """The way into Postgres for one process: its connections, and whoever wants to hear of committed outbox rows."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(
+        self, engine: AsyncEngine, turnstile: Turnstile, *, statement_seconds: float = STATEMENT_SECONDS
+    ) -> None:
         self._engine = engine
+        self._turnstile = turnstile
+        self._statement_seconds = statement_seconds
         self.on_commit: Callable[[Committed], None] = _nobody
 
     @property
@@ -323,18 +379,20 @@ class Database:
         return self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Session]:
+    async def transaction(self, *, statement_seconds: float | None = None) -> AsyncIterator[Session]:
         """Commit on success, roll back otherwise; hand what must be published to `on_commit`.
+
+        A statement that has no answer after `statement_seconds` breaks its connection, and all others of the pool are
+        replaced: the server may be gone without a word. Say WHOLE_EXPERIMENT_SECONDS where statements may take long.
 
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
         async with self._driver() as driver:
-            session = Session(driver)
+            session = Session(driver, statement_seconds or self._statement_seconds)
             try:
                 yield session
-                committed = await session.flush()
-                await driver.commit()
+                committed = await session.commit()
             finally:
                 await session.close_stream()
         await self._tell(committed)
@@ -348,7 +406,7 @@ class Database:
         """
         async with self._driver() as driver:
             await driver.set_autocommit(True)
-            yield Session(driver)
+            yield Session(driver, self._statement_seconds)
             await driver.set_autocommit(False)
 
     @asynccontextmanager
@@ -362,8 +420,7 @@ class Database:
             yield session
             if session.has_pending:
                 raise LookupError("what was recorded or announced must be written with the statement")
-            committed = await session.flush()
-        await self._tell(committed)
+        await self._tell(session.committed)
 
     async def _tell(self, committed: Committed) -> None:
         await reached("transaction.committed")
@@ -373,35 +430,42 @@ class Database:
     @asynccontextmanager
     async def _driver(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
         """A connection of the pool, without what SQLAlchemy puts around it: that takes longer than a statement."""
-        pool = self._engine.pool
         with _told_apart():
-            borrowed = await self._engine.raw_connection()
-            driver: AsyncDriverConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one
-            is_clean = False
-            try:
+            async with self._turnstile.passed(), self._borrowed() as driver:
                 yield driver
-                is_clean = True
-            except Exception as error:
-                is_clean = await _is_undone(driver)
-                # Whatever was connected to a server that is gone is of no use any more.
-                if is_connection_problem(error) and self._engine.pool is pool:
-                    await self._engine.dispose()
-                raise
-            finally:
-                # After a cancellation nobody knows what the server has done; and a pool that was given up is not kept.
-                if not is_clean or self._engine.pool is not pool:
-                    await driver.close()
-                    borrowed.invalidate(soft=True)
-                borrowed.close()
+
+    @asynccontextmanager
+    async def _borrowed(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
+        pool = self._engine.pool
+        borrowed = await self._engine.raw_connection()
+        driver: AsyncDriverConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one
+        is_clean = False
+        try:
+            yield driver
+            is_clean = True
+        except Exception:
+            is_clean = await _is_undone(driver, self._statement_seconds)
+            raise
+        finally:
+            is_broken = driver.broken
+            # After a cancellation nobody knows what the server has done; and a pool that was given up is not kept.
+            if not is_clean or self._engine.pool is not pool:
+                await driver.close()
+                borrowed.invalidate(soft=True)
+            borrowed.close()
+            # Whatever was connected to a server that is gone is of no use any more.
+            if is_broken and self._engine.pool is pool:
+                await self._engine.dispose()
 
     async def close(self) -> None:
         await self._engine.dispose()
 
 
-async def _is_undone(driver: AsyncDriverConnection[Any]) -> bool:
+async def _is_undone(driver: AsyncDriverConnection[Any], statement_seconds: float) -> bool:
     """Whether the connection could be made as new after an error."""
     try:
-        await driver.rollback()
+        with hang_up_after(driver, statement_seconds):
+            await driver.rollback()
         await driver.set_autocommit(False)
     except DriverError as failure:
         log.debug("connection.not_rolled_back", reason=str(failure))
@@ -414,7 +478,7 @@ def _told_apart() -> Iterator[None]:
     """Turns what the driver says of a database that is away, or too busy, into Unavailable."""
     try:
         yield
-    except PoolTimeout as error:
+    except (PoolTimeout, NoPlace) as error:
         raise Unavailable("The database is busy: no connection was free in time. Try again.") from error
     except (DBAPIError, DriverError) as error:
         if is_connection_problem(error):
@@ -447,10 +511,13 @@ def is_deadlock(error: BaseException) -> bool:
     return _state_of(error) in _TRY_AGAIN_STATES
 
 
-def connect(url: str, *, pool_size: int = 20, patience_seconds: float = 10) -> Database:
+def connect(
+    url: str, *, pool_size: int = 20, patience_seconds: float = 10, statement_seconds: float = STATEMENT_SECONDS
+) -> Database:
     """A database for this process; `url` is `postgresql://...`. Connects on first use.
 
-    When all connections are in use, others wait for one as long as their patience lasts.
+    When all connections are in use, others wait for one: what a participant waits for comes first, and who waits for
+    an answer does so for `patience_seconds` at most.
     """
     return Database(
         create_async_engine(
@@ -463,15 +530,26 @@ def connect(url: str, *, pool_size: int = 20, patience_seconds: float = 10) -> D
             # Whoever borrows a connection ends what was begun on it.
             pool_reset_on_return=None,
             connect_args={
-                "options": "-c timezone=UTC -c lock_timeout=10000 -c jit=off -c plan_cache_mode=force_generic_plan",
-                "connect_timeout": 5,
+                "options": _OPTIONS,
                 "prepare_threshold": 0,
+                **NOTICES_SILENCE,
             },
             json_deserializer=orjson.loads,
             # What people and models say must not reach a log with an error message.
             hide_parameters=True,
-        )
+        ),
+        Turnstile(pool_size, patience_seconds),
+        statement_seconds=statement_seconds,
     )
+
+
+# The server ends a statement whose client has hung up, and lets go of the locks of one that has vanished.
+_OPTIONS = (
+    f"-c timezone=UTC -c lock_timeout={_LOCK_TIMEOUT_MS} -c jit=off -c plan_cache_mode=force_generic_plan "
+    "-c client_connection_check_interval=5000 -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 "
+    "-c tcp_keepalives_count=3 -c tcp_user_timeout=10000 "
+    f"-c idle_in_transaction_session_timeout={int(WHOLE_EXPERIMENT_SECONDS * 1000)}"
+)
 
 
 def as_sqlalchemy_url(url: str) -> str:

@@ -98,6 +98,8 @@ class CohortState:
     threads: tuple[OpenThread, ...]
     as_of: int
     """The counter of the cohort's events up to which this state is known to be true."""
+    news: frozenset[str] = frozenset()
+    """The subjects of what has happened since the cohort was last settled; for designs with private threads."""
     counted: Counted | None = None
     """What was answered on the stages with shared asks on which somebody is; None in a design without such stages."""
 
@@ -114,7 +116,7 @@ _LOCK = text(
 # One snapshot for the counter and everything else: whatever comes later leaves the cohort unsettled, and an answer is
 # counted exactly if the number of its event is at most `as_of`.
 _PARTS = """
-        counter.last AS as_of,
+        counter.last AS as_of, (SELECT e.status = 'paused' FROM experiments e WHERE e.id = :experiment_id) AS is_held,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
             'provider', m.provider, 'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
@@ -123,20 +125,24 @@ _PARTS = """
         (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
         FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS opened,
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
-            'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready', 'opened_at', t.opened_at,
+            'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready',
+            'opened_at', t.opened_at + t.paused_ms * interval '1 millisecond',
             'last_seq', t.last_seq, 'clock_ms', t.clock_ms, 'known', CASE WHEN t.stage_id = ANY(:with_minutes) THEN
                 (SELECT jsonb_agg(g.client_key) FROM messages g WHERE g.thread_id = t.id) END
             ) ORDER BY t.path)
-        FROM threads t WHERE t.cohort_id = :cohort_id) AS threads
+        FROM threads t WHERE t.cohort_id = :cohort_id) AS threads,
+        (SELECT array_agg(DISTINCT e.subject) FROM events e
+        WHERE :with_news AND e.cohort_id = :cohort_id AND e.stream_seq > counter.settled
+            AND e.stream_seq <= counter.last) AS news
 """
-_COUNTER = "counter AS (SELECT last FROM streams WHERE cohort_id = :cohort_id)"
+_COUNTER = "counter AS (SELECT last, settled FROM streams WHERE cohort_id = :cohort_id)"
 _STATE = text(f"WITH {_COUNTER} SELECT {_PARTS} FROM counter")  # noqa: S608 - put together from constants
 # Each answer is marked with the moment at which it was first counted: prompts look back to it.
 _STATE_AND_ANSWERS = text(
     f"""
     WITH {_COUNTER}, stage AS (
-        SELECT DISTINCT m.stage_ids[m.position + 1] AS id FROM members m
-        WHERE m.cohort_id = :cohort_id AND m.kind = 'participant'
+        SELECT DISTINCT m.stage_ids[m.position + 1] AS id FROM members m JOIN experiments e ON e.id = m.experiment_id
+        WHERE m.cohort_id = :cohort_id AND m.kind = 'participant' AND e.status <> 'paused'
             AND m.stage_ids[m.position + 1] = ANY(:shared_stages)
     ), counted AS (
         UPDATE answers a SET counted_at = counter.last FROM counter, stage
@@ -157,7 +163,9 @@ _STATE_AND_ANSWERS = text(
 
 
 async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
-    """The cohort, under its lock until the transaction ends; None when there is none. Counts what was answered.
+    """The cohort, under its lock until the transaction ends. Counts what was answered.
+
+    None when there is none, or its experiment is paused.
 
     Raises:
         CohortBusy: somebody else is settling it. The transaction is of no use any more.
@@ -171,11 +179,19 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
     shared = [stage.id for stage in resolved.stages if kind_of(stage).has_shared_asks]
     with_minutes = [stage.id for stage in resolved.stages if kind_of(stage).thread == "minutes"]
-    params = {"cohort_id": cohort_id, "with_minutes": with_minutes}
+    with_news = any(kind_of(stage).has_private_threads for stage in resolved.stages)
+    params = {
+        "cohort_id": cohort_id,
+        "experiment_id": row.experiment_id,
+        "with_minutes": with_minutes,
+        "with_news": with_news,
+    }
     if shared:
         state = await session.one(_STATE_AND_ANSWERS, {**params, "shared_stages": shared})
     else:
         state = await session.one(_STATE, params)
+    if state.is_held:
+        return None
     opened = state.opened or {}
     return CohortState(
         id=row.id,
@@ -191,6 +207,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         states={stage_id: kept for stage_id, (_, kept) in opened.items() if kept is not None},
         threads=tuple(_thread(thread) for thread in state.threads or ()),
         as_of=state.as_of,
+        news=frozenset(state.news or ()),
         counted=_counted(state) if shared else None,
     )
 
@@ -303,11 +320,17 @@ def record(
 
 
 _IS_UNSETTLED = text("SELECT settled < unsettled AS is_unsettled FROM streams WHERE cohort_id = :cohort_id")
-_UNSETTLED = text("SELECT cohort_id FROM streams WHERE settled < unsettled LIMIT :most")
+_UNSETTLED = text(
+    """
+    SELECT s.cohort_id FROM streams s JOIN cohorts c ON c.id = s.cohort_id JOIN experiments e ON e.id = c.experiment_id
+    WHERE s.settled < s.unsettled AND e.status <> 'paused' LIMIT :most
+    """
+)
 _UNSTEPPED = text(
     """
-    SELECT id FROM members
-    WHERE player <> 'person' AND status = 'in_progress' AND stepped_version < version AND kind = 'participant'
+    SELECT m.id FROM members m JOIN experiments e ON e.id = m.experiment_id
+    WHERE m.player <> 'person' AND m.status = 'in_progress' AND m.stepped_version < m.version
+        AND m.kind = 'participant' AND e.status <> 'paused'
     LIMIT :most
     """
 )
@@ -315,7 +338,8 @@ _UNSTEPPED = text(
 
 async def is_unsettled(session: Session, cohort_id: UUID) -> bool:
     """Whether something has happened in the cohort that nobody has looked at yet."""
-    return bool((await session.one(_IS_UNSETTLED, {"cohort_id": cohort_id})).is_unsettled)
+    row = await session.first(_IS_UNSETTLED, {"cohort_id": cohort_id})
+    return row is not None and bool(row.is_unsettled)
 
 
 async def unsettled(session: Session, *, most: int = 20_000) -> list[Hint]:
@@ -347,6 +371,15 @@ async def due_timers(session: Session, now: datetime, *, most: int = 200) -> Seq
     """Timers of threads whose time has come."""
     rows = await session.all(_DUE, {"now": now, "most": most})
     return [DueTimer(row.id, row.thread_id, row.purpose, row.generation) for row in rows]
+
+
+_DUE_AT = text("SELECT due_at FROM timers WHERE id = :timer_id AND state = 'armed'")
+
+
+async def due_at(session: Session, timer_id: UUID) -> datetime | None:
+    """When this timer is due; None when it is not armed any more."""
+    row = await session.first(_DUE_AT, {"timer_id": timer_id})
+    return None if row is None else row.due_at
 
 
 async def fire(session: Session, timer: DueTimer, now: datetime) -> bool:

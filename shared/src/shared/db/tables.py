@@ -39,7 +39,8 @@ metadata = MetaData(
     }
 )
 
-EXPERIMENT_STATES = ("draft", "running", "ended")
+EXPERIMENT_STATES = ("draft", "running", "paused", "ended")
+PAUSE_REASONS = ("requested", "lab_stopped", "calls_spent", "key_refused")
 COHORT_STATES = ("running", "ended")
 MEMBER_STATES = ("expected", "in_progress", "paused", "completed", "left", "removed", "failed")
 MEMBER_END_STATES = ("completed", "left", "removed", "failed")
@@ -58,6 +59,7 @@ DRAFT_STATES = (
     "ended",
 )
 REACTIONS = ("heart", "thumbs_up")
+JOINING_RULES = ("drawn", "one_arm", "by_arrival")
 TIMER_STATES = ("armed", "held", "fired", "cancelled")
 
 
@@ -134,9 +136,15 @@ experiments = Table(
     _at("created_at", nullable=False),
     _at("started_at"),
     _at("ended_at"),
+    _at("paused_at"),
+    _at("resumed_at"),
+    Column("pause_reason", Text),
     _one_of("pace", ("live", "fast"), name="pace"),
     _one_of("model_mode", ("mock", "real"), name="model_mode"),
     _one_of("status", EXPERIMENT_STATES, name="status"),
+    _one_of("pause_reason", PAUSE_REASONS, name="pause_reason"),
+    CheckConstraint("(status = 'paused') = (paused_at IS NOT NULL)", name="paused_at"),
+    CheckConstraint("(status = 'paused') = (pause_reason IS NOT NULL)", name="paused_for_a_reason"),
 )
 
 persona_chats = Table(
@@ -184,12 +192,23 @@ cohorts = Table(
     _one_of("status", COHORT_STATES, name="status"),
 )
 
+joining = Table(
+    "joining",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), primary_key=True),
+    Column("rule", Text, nullable=False),
+    Column("block", Integer, nullable=False, server_default=text("0")),
+    Column("arms_left", ARRAY(Text), nullable=False, server_default=text("'{}'")),
+    Column("draws", Integer, nullable=False, server_default=text("0")),
+    _one_of("rule", JOINING_RULES, name="rule"),
+)
+
 members = Table(
     "members",
     metadata,
     Column("id", Uuid, primary_key=True),
     Column("experiment_id", ForeignKey("experiments.id"), nullable=False),
-    Column("cohort_id", ForeignKey("cohorts.id"), nullable=False, index=True),
+    Column("cohort_id", ForeignKey("cohorts.id"), nullable=False),
     Column("path", Text, nullable=False),
     Column("kind", Text, nullable=False),
     Column("player", Text, nullable=False),
@@ -204,6 +223,7 @@ members = Table(
     Column("stepped_version", Integer, nullable=False, server_default=text("0")),
     Column("token_hash", Text, unique=True),
     Column("is_test", Boolean, nullable=False, server_default=text("false")),
+    Column("joining", JSONB(none_as_null=True)),
     _at("created_at", nullable=False),
     _at("joined_at"),
     _at("arrived_at"),
@@ -213,10 +233,17 @@ members = Table(
     _one_of("player", ("person", "agent", "script"), name="player"),
     _one_of("status", MEMBER_STATES, name="status"),
     CheckConstraint("(player = 'person') = (agent_config IS NULL)", name="agent_config"),
+    Index(None, "cohort_id", "kind"),
     Index(
         "ix_members_unstepped",
         "id",
         postgresql_where=text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
+    ),
+    Index(
+        "ix_members_expected",
+        "experiment_id",
+        "cohort_id",
+        postgresql_where=text("status = 'expected'"),
     ),
 )
 
@@ -241,6 +268,7 @@ answers = Table(
     Column("cohort_id", ForeignKey("cohorts.id"), nullable=False),
     Column("value", JSONB, nullable=True),
     Column("valid", Boolean, nullable=False, server_default=text("true")),
+    Column("invalid", JSONB(none_as_null=True)),
     Column("audience", ARRAY(Uuid)),
     Column("revision", Integer, nullable=False, server_default=text("1")),
     _at("completed_at"),
@@ -248,6 +276,7 @@ answers = Table(
     Column("counted_at", BigInteger),
     PrimaryKeyConstraint("member_id", "stage_id", "key"),
     Index(None, "cohort_id", "stage_id"),
+    Index("ix_answers_told", "cohort_id", postgresql_where=text("audience IS NOT NULL")),
 )
 
 asks = Table(
@@ -296,6 +325,7 @@ threads = Table(
     Column("clock_ms", BigInteger, nullable=False, server_default=text("0")),
     _json("turn_state"),
     Column("held", Boolean, nullable=False, server_default=text("false")),
+    Column("paused_ms", BigInteger, nullable=False, server_default=text("0")),
     _at("opened_at", nullable=False),
     _at("ended_at"),
     Column("end_reason", Text),
@@ -356,6 +386,9 @@ drafts = Table(
     Column("lease_owner", Uuid),
     _at("lease_until"),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
+    Column("free_calls", Integer, nullable=False, server_default=text("0")),
+    _at("tried_since"),
+    Column("waits_for", Text),
     _at("not_before", nullable=False),
     _at("due_at"),
     Column("finish_ms", BigInteger),
@@ -372,6 +405,7 @@ drafts = Table(
     CheckConstraint("(state = 'thinking') = (lease_owner IS NOT NULL)", name="lease"),
     CheckConstraint("(state = 'published') = (message_id IS NOT NULL)", name="published"),
     Index("ix_drafts_wanted", "not_before", postgresql_where=text("state IN ('wanted', 'thinking')")),
+    Index("ix_drafts_waiting", "waits_for", postgresql_where=text("waits_for IS NOT NULL")),
     Index("ix_drafts_due", "due_at", postgresql_where=text("state = 'ready'")),
     Index(
         "ix_drafts_open_in_thread",
@@ -403,6 +437,7 @@ model_calls = Table(
     Column("provider", Text, nullable=False),
     Column("model_asked", Text, nullable=False),
     Column("model_returned", Text),
+    Column("endpoint", Text),
     Column("model_mode", Text, nullable=False),
     Column("settings", JSONB, nullable=False),
     Column("prompt", JSONB, nullable=False),
@@ -478,6 +513,7 @@ outbox = Table(
     Column("type", Text, nullable=False),
     Column("subject_id", Text, nullable=False),
     Column("correlation", Text, nullable=False),
+    Column("urgent", Boolean, nullable=False, server_default=text("false")),
     _at("created_at", nullable=False),
 )
 
@@ -511,4 +547,29 @@ limits = Table(
     metadata,
     Column("name", Text, primary_key=True),
     _json("state"),
+)
+
+gates = Table(
+    "gates",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("is_tried", Boolean, nullable=False, server_default=text("true")),
+    Column("refusals", Integer, nullable=False, server_default=text("0")),
+    _at("refused_at"),
+    _at("refused_before_at"),
+    _at("accepted_at"),
+    _at("paused_at"),
+    Column("fault", Text, nullable=False, server_default=text("''")),
+    Column("reason", Text, nullable=False, server_default=text("''")),
+    Column("asked", Text, nullable=False, server_default=text("''")),
+    _at("next_try_at"),
+)
+
+call_limits = Table(
+    "call_limits",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), primary_key=True),
+    Column("most", Integer, nullable=False),
+    Column("taken", Integer, nullable=False, server_default=text("0")),
+    CheckConstraint("taken <= most", name="most"),
 )

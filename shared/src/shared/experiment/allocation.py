@@ -40,14 +40,14 @@ class CohortAssignment:
         return seated | {mediator.persona_id for mediator in self.mediators}
 
 
-def allocate(experiment: Experiment) -> list[CohortAssignment]:
+def allocate(experiment: Experiment, seed: int) -> list[CohortAssignment]:
     """Every cohort of the experiment, in the order of the file; the same file and seed give the same draw.
 
     Cohorts that name a treatment have it. Over the others the arms differ by one cohort at most.
     """
     plans = list(_repeated(experiment.cohorts))
     undecided = sum(plan.treatment is None for plan, _ in plans)
-    drawn = iter(_draw([one.id for one in experiment.treatments], undecided, seeds.rng(experiment.seed, "allocation")))
+    drawn = iter(_draw([one.id for one in experiment.treatments], undecided, seeds.rng(seed, "allocation")))
     return [
         _cohort(f"c{number}", name, plan, plan.treatment or next(drawn))
         for number, (plan, name) in enumerate(plans, start=1)

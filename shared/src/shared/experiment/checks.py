@@ -4,7 +4,7 @@ Works on the values of the file and leaves out the parts that are wrong in thems
 the others.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,8 +13,8 @@ from pydantic import ValidationError
 from shared import variables as texts
 from shared.contracts.experiment import CohortPlan, Persona, StageConfig, Treatment
 from shared.errors import Problem
-from shared.experiment import arms
-from shared.experiment.complaints import one_of
+from shared.experiment.arms import Arms
+from shared.experiment.complaints import one_of, without_unknown
 from shared.experiment.document import MAX_MEMBERS
 from shared.stages import kind_of, read_stage
 
@@ -22,7 +22,7 @@ Json = Any
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Parts:
     """The parts of a file that are right in themselves, by position; the ids of all that have one."""
 
@@ -31,34 +31,56 @@ class _Parts:
     cohorts: Mapping[int, CohortPlan]
     treatments: Mapping[int, Treatment]
     ids: Mapping[str, Sequence[tuple[int, str]]]
+    known: Mapping[str, Collection[str]]
+    """The same ids, to look one up among many."""
     counts: Mapping[str, int]
-
-    def known(self, what: str) -> list[str]:
-        return [part_id for _, part_id in self.ids[what]]
-
-    def is_whole(self, what: str, parts: Mapping[int, object]) -> bool:
-        return len(parts) == self.counts[what]
+    unread: Collection[str]
+    """How complaints show the ids of stages that are wrong in themselves."""
 
 
 def problems(value: Mapping[str, Json]) -> list[Problem]:
     """All problems of the file that stand between its parts."""
     parts = _split(value)
-    found = [*_unread_table(value), *_repeated_ids(parts), *_cohort_problems(parts), *_stage_problems(parts)]
-    if parts.is_whole("stages", parts.stages) and parts.is_whole("personas", parts.personas):
-        found += _arm_problems(parts, value.get("variables"))
-    return _once(found)
+    found = [
+        *_unread_table(value),
+        *_repeated_ids(parts),
+        *_cohort_problems(parts),
+        *_stage_problems(parts),
+        *_arm_problems(parts, value),
+    ]
+    # Those parts are there, though nothing is known of them.
+    return [problem for problem in _once(found) if problem.found not in parts.unread]
 
 
 def _split(value: Mapping[str, Json]) -> _Parts:
     lists = {name: _list(value.get(name)) for name in ("stages", "personas", "cohorts", "treatments")}
+    ids = {name: list(_ids(parts)) for name, parts in lists.items()}
+    stages = _valid(lists["stages"], _read_stage)
     return _Parts(
-        stages=_valid(lists["stages"], read_stage),
-        personas=_valid(lists["personas"], Persona.model_validate),
+        stages=stages,
+        personas=_valid(lists["personas"], _read_persona),
         cohorts=_valid(lists["cohorts"], CohortPlan.model_validate),
         treatments=_valid(lists["treatments"], Treatment.model_validate),
-        ids={name: list(_ids(parts)) for name, parts in lists.items()},
+        ids=ids,
+        known={name: {part_id: None for _, part_id in found}.keys() for name, found in ids.items()},
         counts={name: len(parts) for name, parts in lists.items()},
+        unread={repr(stage_id) for index, stage_id in ids["stages"] if index not in stages},
     )
+
+
+def _read_stage(value: Json) -> StageConfig:
+    """The stage; one with unknown fields as if it had none of them, which is told elsewhere."""
+    try:
+        return read_stage(value)
+    except ValidationError as error:
+        return read_stage(without_unknown(value, error))
+
+
+def _read_persona(value: Json) -> Persona:
+    try:
+        return Persona.model_validate(value)
+    except ValidationError as error:
+        return Persona.model_validate(without_unknown(value, error))
 
 
 def _list(value: Json) -> list[Json]:
@@ -109,16 +131,16 @@ def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
                 found = "a persona and `open: true`" if seat.open else "neither a persona nor `open: true`"
                 yield Problem(place, found, "one of the two: a persona plays the seat, or a person who joins")
             elif seat.persona is not None:
-                yield from _unknown_persona(f"{place}.persona", seat.persona, parts.known("personas"))
+                yield from _unknown_persona(f"{place}.persona", seat.persona, parts.known["personas"])
         for number, persona_id in enumerate(plan.mediators):
             if persona_id in scripted:
                 yield Problem(
                     f"{where}.mediators[{number}]", "a persona that acts by script", "one that a model speaks for"
                 )
-            yield from _unknown_persona(f"{where}.mediators[{number}]", persona_id, parts.known("personas"))
+            yield from _unknown_persona(f"{where}.mediators[{number}]", persona_id, parts.known["personas"])
         if plan.treatment is not None:
-            yield from _unknown(f"{where}.treatment", plan.treatment, parts.known("treatments"), "treatment")
-    members = sum(_members(plan) for plan in parts.cohorts.values())
+            yield from _unknown(f"{where}.treatment", plan.treatment, parts.known["treatments"], "treatment")
+    members = sum(plan.members for plan in parts.cohorts.values())
     if members > MAX_MEMBERS:
         yield Problem("cohorts", f"{members} participants and mediators", f"at most {MAX_MEMBERS}")
 
@@ -134,16 +156,12 @@ def _wrong_size(where: str, plan: CohortPlan, parts: _Parts) -> Iterator[Problem
             yield Problem(f"{where}.seats", f"{found} participants", f"{players}, for the stage {stage.id!r}")
 
 
-def _members(plan: CohortPlan) -> int:
-    return plan.count * (len(plan.mediators) + sum(seat.count for seat in plan.seats))
-
-
-def _unknown(where: str, name: str, known: Sequence[str], what: str) -> Iterator[Problem]:
+def _unknown(where: str, name: str, known: Collection[str], what: str) -> Iterator[Problem]:
     if name not in known:
         yield Problem(where, repr(name), one_of(name, known, what))
 
 
-def _unknown_persona(where: str, name: str, known: Sequence[str]) -> Iterator[Problem]:
+def _unknown_persona(where: str, name: str, known: Collection[str]) -> Iterator[Problem]:
     """One that the library has stands among the known ones already."""
     if name not in known:
         of_file = one_of(name, known, "persona") if known else "a persona that the file defines"
@@ -155,20 +173,32 @@ def _stage_problems(parts: _Parts) -> Iterator[Problem]:
     for index in range(parts.counts["stages"]):
         stage = parts.stages.get(index)
         if stage is None:
-            # What the later ones refer to cannot be told any more.
-            return
+            continue
         for problem in kind_of(stage).problems(stage, earlier):
             yield Problem(f"stages[{index}].{problem.where}", problem.found, problem.expected)
         earlier.append(stage)
 
 
-def _arm_problems(parts: _Parts, variables: Json) -> Iterator[Problem]:
+def _arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    variables = value.get("variables")
     values = variables if isinstance(variables, Mapping) else {}
-    stages, personas = list(parts.stages.values()), list(parts.personas.values())
+    arms = Arms(parts.stages, parts.personas, parts.known)
     for index, treatment in parts.treatments.items():
-        yield from arms.problems(stages, personas, texts.merged(values, treatment.variables), treatment, index)
+        merged = texts.merged(values, treatment.variables)
+        yield from arms.problems(merged, treatment, index)
+        yield from _unfilled(parts, value, merged)
     if not parts.counts["treatments"]:
-        yield from arms.problems(stages, personas, values, None, 0)
+        yield from arms.problems(values, None, 0)
+        yield from _unfilled(parts, value, values)
+
+
+def _unfilled(parts: _Parts, value: Mapping[str, Json], values: Mapping[str, Json]) -> Iterator[Problem]:
+    """Texts with unknown variables in stages and personas that are wrong in themselves."""
+    for what, valid in (("stages", parts.stages), ("personas", parts.personas)):
+        for index, part in enumerate(_list(value.get(what))):
+            if index not in valid and isinstance(part, Mapping):
+                texts_of = {name: field for name, field in part.items() if name != "model"}
+                yield from texts.problems(texts_of, values, f"{what}[{index}]")
 
 
 def _once(found: Iterable[Problem]) -> list[Problem]:

@@ -3,6 +3,7 @@
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -63,6 +64,22 @@ def translate(error: ValidationError, value: Json, schema: Mapping[str, Any], *,
             problem = Problem(problem.where, before.found, f"{before.expected} or {problem.expected}")
         problems[problem.where] = problem
     return list(problems.values())
+
+
+def without_unknown(value: Json, error: ValidationError) -> Json:
+    """A copy without the fields that it may not have. Whatever else is wrong in it stays."""
+    copy = deepcopy(value)
+    for detail in error.errors(include_url=False, include_context=False):
+        if detail["type"] != "extra_forbidden":
+            continue
+        part = copy
+        for step in detail["loc"][:-1]:
+            is_there = step in part if isinstance(part, dict) else isinstance(step, int) and isinstance(part, list)
+            # Otherwise it is the name of a union's branch.
+            part = part[step] if is_there else part
+        if isinstance(part, dict):
+            part.pop(detail["loc"][-1], None)
+    return copy
 
 
 def found(value: Json) -> str:

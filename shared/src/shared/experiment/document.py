@@ -1,5 +1,7 @@
 """The schema of an experiment file, with the stages of every kind there is."""
 
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final, Literal
 
 from pydantic import Field, JsonValue
@@ -8,6 +10,8 @@ from shared.contracts.experiment import (
     AgentConfig,
     CohortPlan,
     Document,
+    Joining,
+    Limits,
     ModelMode,
     Pace,
     Persona,
@@ -35,8 +39,8 @@ class Experiment(Document):
     """For researchers; participants do not see it."""
     study: str | None = None
     """The study that this experiment belongs to."""
-    seed: int = Field(default=0, ge=0, le=2**63 - 1)
-    """Decides everything that is drawn; the same file and seed give the same data."""
+    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
+    """Decides everything that is drawn; the same file and seed give the same data. Left out: each run gets its own."""
     pace: Pace = "fast"
     """`live`: delays are waited for; `fast`: they are simulated."""
     model_mode: ModelMode = "mock"
@@ -55,6 +59,17 @@ class Experiment(Document):
     """The groups of participants, with their seats."""
     treatments: tuple[Treatment, ...] = ()
     """The arms. Without any, every cohort gets the experiment as it stands."""
+
+    @cached_property
+    def treatments_by_id(self) -> Mapping[str, Treatment]:
+        return {treatment.id: treatment for treatment in self.treatments}
+
+    joining: Joining = "drawn"
+    """Where people come who join. `drawn`: each draws an arm, of those that still have a place, and sits in the cohort
+    of it that has begun to fill. `by_arrival`: cohorts are filled in the order of the file.
+    """
+    limits: Limits = Limits()
+    """How much may be spent on it."""
     source: Source | None = None
     """What the experiment was made from; left out: it was written as it stands."""
 

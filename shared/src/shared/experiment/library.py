@@ -3,9 +3,11 @@
 What is stored and run has all its personas in it, as they were then: a later change of the library changes nothing.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,6 +17,10 @@ from shared.experiment.pairings import players_of
 
 Json = Any
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
+_CLOSE: Final = 0.75
+"""How alike two names are, from 0 to 1, of which one is a slip: `anna` and `ana` are 0.86, `ben` and `bob` 0.33."""
+_MOST_COMPARED: Final = 2_000
+_DIGITS: Final = re.compile(r"\d+")
 
 
 def named_personas(value: Json) -> list[str]:
@@ -24,6 +30,24 @@ def named_personas(value: Json) -> list[str]:
     defined = {persona.get("id") for persona in _list(value.get("personas")) if isinstance(persona, Mapping)}
     named = {name for plan in _list(value.get("cohorts")) for name in _named(plan) if _is_id(name)}
     return sorted((named | players_of(value)) - defined)
+
+
+def misspelt_personas(value: Json) -> set[str]:
+    """Those of the named personas that are nearly one which the experiment defines: `anna` where there is an `ana`.
+
+    Names that differ in their numbers only are different on purpose.
+    """
+    named = named_personas(value)
+    if not named:
+        return set()
+    personas = [persona.get("id") for persona in _list(value.get("personas")) if isinstance(persona, Mapping)]
+    defined = [one for one in personas if isinstance(one, str)][:_MOST_COMPARED]
+    return {
+        name
+        for name in named
+        for close in get_close_matches(name, defined, n=1, cutoff=_CLOSE)
+        if _DIGITS.sub("", close) != _DIGITS.sub("", name)
+    }
 
 
 def with_library(value: Json, library: Mapping[str, Persona]) -> Json:

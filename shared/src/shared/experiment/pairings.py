@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations, combinations_with_replacement, product
+from math import prod
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +24,8 @@ Json = Any
 LONGEST_ID: Final = 58
 """What leaves room for the number of a replicate."""
 PERSON: Final = "person"
+MAX_ARMS: Final = 20_000
+"""More than two hundred players, each against each."""
 _SLUG: Final[TypeAdapter[str]] = TypeAdapter(Slug)
 
 
@@ -35,8 +38,9 @@ def with_pairings(value: Json) -> Json:
     if not has_pairings(value):
         return value
     pairings = _read(value["pairings"])
-    arms = [*_arms(pairings)]
-    problems = [*_problems(value, pairings), *_repeated(arms)]
+    problems = [*_problems(value, pairings)]
+    arms = [*_arms(pairings)] if _count(pairings) <= MAX_ARMS else []
+    problems += _repeated(arms)
     if problems:
         raise InvalidInput("The pairings are not described as they should be.", problems)
     names = _names(value)
@@ -62,8 +66,10 @@ def players_of(value: Json) -> set[str]:
         pairings = _read(value["pairings"]) if has_pairings(value) else None
     except InvalidInput:
         return set()
-    seats = [] if pairings is None else [seat for _, meeting in _meetings(pairings) for seat in meeting.seats]
-    return {seat for seat in seats if isinstance(seat, str)}
+    if pairings is None:
+        return set()
+    seats = [seat for meeting in pairings.pairs for seat in meeting.seats]
+    return {seat for seat in [*seats, *pairings.round_robin] if isinstance(seat, str)}
 
 
 def placed_in_pairings(problems: Sequence[Problem], value: Json) -> list[Problem]:
@@ -101,6 +107,7 @@ class _Arm:
         return {
             "id": self.id,
             "name": f"{title}, {levels}" if levels else title,
+            "levels": {factor: level.id for factor, level in self._cell},
             "stages": {pairings.stage: fields} if fields else {},
         }
 
@@ -110,6 +117,13 @@ class _Arm:
         # Named like the first of several, so that further replicates do not change it.
         named = {"id": f"{self.id}-1"} if count == 1 else {"id": self.id, "count": count}
         return {**named, "seats": seats, "treatment": self.id}
+
+
+def _count(pairings: Pairings) -> int:
+    """How many arms there will be, before any is written out."""
+    players = len(pairings.round_robin)
+    robins = players * (players + 1) // 2 if pairings.self_play else players * (players - 1) // 2
+    return (len(pairings.pairs) + robins) * prod(len(levels) for levels in pairings.levels().values())
 
 
 def _arms(pairings: Pairings) -> Iterator[_Arm]:
@@ -145,9 +159,13 @@ def _problems(value: Mapping[str, Json], pairings: Pairings) -> Iterator[Problem
         yield Problem("pairings", "no pairs", "`pairs` or `round_robin`")
     if len(pairings.round_robin) == 1 and not pairings.self_play:
         yield Problem("pairings.round_robin", "one player", "at least two players, or `self_play: true`")
+    seen: set[str] = set()
     for index, player in enumerate(pairings.round_robin):
-        if player in pairings.round_robin[:index]:
+        if player in seen:
             yield Problem(f"pairings.round_robin[{index}]", repr(player), "every player once")
+        seen.add(player)
+    if (count := _count(pairings)) > MAX_ARMS:
+        yield Problem("pairings", f"{count} pairs, each in all its arms", f"at most {MAX_ARMS}")
     for factor, levels in pairings.levels().items():
         yield from _bad_levels(factor, levels)
     for index, cohort in enumerate(_list(value.get("cohorts"))):

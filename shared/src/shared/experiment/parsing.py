@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn
 import yaml
 
 from shared.errors import InvalidInput, Problem, TooLarge
+from shared.experiment.slips import commas_in_braces, slip
 from shared.storable import unstorable
 
 Json = Any
@@ -28,15 +29,13 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
         TooLarge: more than `max_bytes`.
         InvalidInput: no such file, or a key that stands there twice.
     """
-    text = _decode(content, name, max_bytes)
+    text = decoded(content, name, max_bytes)
     try:
-        value = _parse_json(text) if name.lower().endswith(".json") else _parse_yaml(text)
+        value = _parse_json(text) if name.lower().endswith(".json") else _parse_yaml(text, name)
     except _Unreadable as error:
         raise _refusal(name, error.where, error.found, error.expected) from error
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else name
-        raise _refusal(name, where, error.problem or "something that is not YAML", "valid YAML") from error
+        raise InvalidInput(f"{name} cannot be read.", [slip(text, error, name)]) from error
     except ValueError as error:
         # Python refuses to read numbers of thousands of digits.
         raise _refusal(name, name, "a number with too many digits", "a shorter number") from error
@@ -68,7 +67,13 @@ def _refusal(name: str, where: str, found: str, expected: str) -> InvalidInput:
     return InvalidInput(f"{name} cannot be read.", [Problem(where, found, expected)])
 
 
-def _decode(content: str | bytes, name: str, max_bytes: int) -> str:
+def decoded(content: str | bytes, name: str, max_bytes: int = MAX_BYTES) -> str:
+    """The text of a file.
+
+    Raises:
+        TooLarge: more than `max_bytes`.
+        InvalidInput: it is not UTF-8.
+    """
     size = len(content.encode("utf-8", "surrogatepass")) if isinstance(content, str) else len(content)
     if size > max_bytes:
         raise TooLarge(f"{name} has {size} bytes; an experiment file may have {max_bytes}.")
@@ -125,13 +130,15 @@ def _construct_mapping(loader: Loader, node: yaml.MappingNode) -> dict[Hashable,
 Loader.add_constructor(_TAG + "map", _construct_mapping)
 
 
-def _parse_yaml(text: str) -> Json:
+def _parse_yaml(text: str, name: str) -> Json:
     loader = Loader(text)
     try:
         node = loader.get_single_node()
         if node is None:
             return None
         _check_nodes(node)
+        if commas := [*commas_in_braces(node, text)]:
+            raise InvalidInput(f"{name} cannot be read.", commas)
         return loader.construct_document(node)
     finally:
         loader.dispose()
@@ -168,6 +175,8 @@ def _check_keys(node: yaml.MappingNode) -> None:
     seen: set[str] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
+            if isinstance(key, yaml.MappingNode):
+                raise _Unreadable(_place(key), "a text that begins with {{", 'it in quotes: "{{name}}"')
             raise _Unreadable(_place(key), "a key that is not a text", "a text as key")
         if key.tag == _TAG + "merge":
             continue

@@ -1,25 +1,28 @@
 """A test chat with a persona, as the experiment that it is: one person, and a persona that answers every message."""
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, Final
 
 from shared.contracts.experiment import ModelMode, Persona
+from shared.contracts.prompt_items import Character, PersonaContext, ProfileInfo, TextItem
 from shared.experiment.document import Experiment
 
 Json = Any
 
 STAGE: Final = "talk"
-_SITUATION: Final = (
-    "You are in a test conversation with somebody who wants to know you before you take part in a study. Answer "
-    "naturally, as the one you are, from the first word to the last."
-)
+_SITUATION: Final = "You are in a test conversation. Respond naturally and in character."
+_SEED: Final = 0
+"""Of every test chat: the same words to the same persona get the same reply of the mock."""
 _DESCRIPTION: Final = "A test conversation. Answer every message, in character."
 
 _WHY: Final[Mapping[str, str]] = {
     "auth_error": "The provider of the model does not accept its key.",
+    "no_quota": "The account of the model's key has no money or quota left.",
+    "unreachable": "Nothing answers at the address of the model.",
     "refused": "The model refused to answer.",
     "invalid": "The model gave no reply that can be used.",
-    "too_long": "The reply of the model was cut off because it was too long.",
+    "too_long": "The conversation is longer than the model can read.",
     "rate_limited": "The provider of the model takes no more requests for now.",
     "unavailable": "The provider of the model is away.",
     "timeout": "The model did not answer in time.",
@@ -37,12 +40,13 @@ def chat_with(persona: Persona, mode: ModelMode) -> Experiment:
     """The experiment of a test chat with this persona.
 
     The persona is a mediator, so that it cannot leave, and has no chat settings that could keep it silent. Its prompt
-    is its own one for conversations, or one that is made of everything that is said of it.
+    is its own one for conversations, or one that tells everything that is said of it, and nothing of mediating.
     """
     return Experiment.model_validate(
         {
             "parley": 1,
             "name": f"Test chat with {persona.id}",
+            "seed": _SEED,
             "pace": "live",
             "model_mode": mode,
             "stages": [
@@ -53,6 +57,8 @@ def chat_with(persona: Persona, mode: ModelMode) -> Experiment:
                     "description": _DESCRIPTION,
                     "progress": {"wait_for_all": False},
                     "turn_taking": "select",
+                    # Each message waits for the reply to the one before, which is limit enough.
+                    "post_limit": None,
                 }
             ],
             "personas": [_as_it_chats(persona)],
@@ -76,14 +82,22 @@ def _as_it_chats(persona: Persona) -> dict[str, Json]:
 
 
 def _prompt(persona: Persona) -> list[Json]:
-    texts = [text for text in (_who(persona), _goal(persona), _SITUATION) if text]
+    texts = [*(_system_prompt(persona) or (_who(persona), _goal(persona))), _SITUATION]
     return [
-        *({"type": "text", "text": text} for text in texts),
+        *({"type": "text", "text": text} for text in texts if text),
         {"type": "profile_info"},
         {"type": "persona_context"},
-        {"type": "stage_context"},
-        {"type": "task"},
+        {"type": "stage_context", "heading": False, "text": False, "info": False, "only_turns": True},
     ]
+
+
+def _system_prompt(persona: Persona) -> list[str]:
+    """The texts that its own prompt begins with, which say who it is in place of role, backstory and goal."""
+    for items in persona.prompts.values():
+        if not any(isinstance(item, Character | PersonaContext | ProfileInfo) for item in items):
+            leading = takewhile(lambda item: isinstance(item, TextItem), items)
+            return [item.text for item in leading if isinstance(item, TextItem)]
+    return []
 
 
 def _who(persona: Persona) -> str:

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from shared.contracts.experiment import Document, Persona
 from shared.errors import InvalidInput, Problem
 from shared.experiment.complaints import found, translate
-from shared.experiment.parsing import MAX_BYTES, Loader, check_values, parse
+from shared.experiment.parsing import MAX_BYTES, Loader, check_values, decoded, parse
+from shared.experiment.places import located
 
 Json = Any
 Format = Literal["yaml", "json"]
@@ -34,11 +35,12 @@ def read_persona(content: str | bytes, name: str, persona_id: str) -> Persona:
     Raises:
         TooLarge, and InvalidInput with all problems.
     """
-    value = _fields(parse(content, name), name)
+    text = decoded(content, name)
+    value = _fields(parse(text, name), name)
     if value.get("id", persona_id) != persona_id:
         problem = Problem("id", found(value["id"]), f"{persona_id!r}, or nothing")
         raise InvalidInput("The persona has two ids.", [problem])
-    return _validated(Persona, {**value, "id": persona_id}, name)
+    return _validated(Persona, {**value, "id": persona_id}, name, text)
 
 
 def read_personas(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> tuple[Persona, ...]:
@@ -47,7 +49,9 @@ def read_personas(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES
     Raises:
         TooLarge, and InvalidInput with all problems.
     """
-    personas = _validated(PersonaFile, _fields(parse(content, name, max_bytes=max_bytes), name), name).personas
+    text = decoded(content, name, max_bytes)
+    value = _fields(parse(text, name, max_bytes=max_bytes), name)
+    personas = _validated(PersonaFile, value, name, text).personas
     ids = [persona.id for persona in personas]
     repeated = [
         Problem(f"personas[{index}].id", f"{one!r}, as in personas[{ids.index(one)}]", "an id of its own")
@@ -55,7 +59,7 @@ def read_personas(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES
         if ids.index(one) < index
     ]
     if repeated:
-        raise InvalidInput(f"{name} is not a valid persona file.", repeated)
+        raise InvalidInput(f"{name} is not a valid persona file.", located(repeated, value, text))
     return personas
 
 
@@ -85,13 +89,15 @@ def _fields(value: Json, name: str) -> Mapping[str, Json]:
     return value
 
 
-def _validated(model: type[ModelT], value: Mapping[str, Json], name: str) -> ModelT:
+def _validated(model: type[ModelT], value: Mapping[str, Json], name: str, text: str) -> ModelT:
     try:
         return model.model_validate(value)
     except ValidationError as error:
         problems = translate(error, value, _schema(model))
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise InvalidInput(f"{name} is not valid: {count}.", problems) from error
+        is_experiment = model is PersonaFile and "stages" in value and "cohorts" in value
+        hint = " It is an experiment file; a persona file has `parley` and `personas` only." if is_experiment else ""
+        raise InvalidInput(f"{name} is not valid: {count}.{hint}", located(problems, value, text)) from error
 
 
 @cache

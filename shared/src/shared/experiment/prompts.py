@@ -36,6 +36,6 @@ def _item(item: Item, where: str, by_id: Mapping[str, StageConfig], here: str) -
 
 def _question(question: str, where: str, stage: StageConfig) -> Iterator[Problem]:
     """A question is known by its columns: one of its name, or several that begin with it."""
-    columns = [column.name for column in kind_of(stage).columns(stage)]
+    columns = [column.name for column in kind_of(stage).columns(stage) if not column.derived]
     if not any(name == question or name.startswith(f"{question}.") for name in columns):
         yield Problem(where, repr(question), f"a question of the stage {stage.id!r}")

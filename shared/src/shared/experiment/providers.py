@@ -1,42 +1,21 @@
-"""Which providers of models an experiment would call, and where."""
+"""Which models an experiment would call, by whom, and where."""
 
 from collections.abc import Iterator
 from functools import cache
+from itertools import product
 
-from shared.contracts.endpoints import Endpoints
 from shared.contracts.models import ModelSettings
-from shared.contracts.providers import MOCK_PROVIDER, PROVIDERS, account_of, needed_provider
-from shared.experiment.allocation import MediatorAssignment, SeatAssignment, allocate
+from shared.contracts.real_models import ModelUse
 from shared.experiment.document import Experiment
 from shared.experiment.treatments import Resolved, resolve
 
 
-def providers_used(experiment: Experiment) -> set[str]:
-    """The providers of models that seats and mediators of this experiment would call, treatments included.
-
-    Those behind `crewai` are told apart (`crewai/anthropic`), because each needs a key of its own.
-    """
-    return {needed_provider(model.provider, model.model) for _, model in _models_used(experiment)}
-
-
-def endpoint_problems(experiment: Experiment, endpoints: Endpoints) -> list[str]:
-    """Why models may not be called where the personas say, one sentence per persona and reason; empty when they may."""
-    found: dict[str, None] = {}
-    for persona_id, model in _models_used(experiment):
-        if model.provider == MOCK_PROVIDER:
-            continue
-        problem = endpoints.problem(account_of(model.provider, model.model), model.base_url)
-        if problem is not None:
-            found[f"The persona {persona_id!r} may not call its model at its `model.base_url`: {problem}."] = None
-        elif model.base_url is None and _needs_base_url(model):
-            wanted = f"the provider {model.provider!r} has no usual address"
-            found[f"The persona {persona_id!r} needs a `model.base_url`: {wanted}."] = None
-    return list(found)
-
-
-def _needs_base_url(model: ModelSettings) -> bool:
-    provider = PROVIDERS.get(model.provider)
-    return provider is not None and provider.needs_base_url
+def models_used(experiment: Experiment) -> list[ModelUse]:
+    """The models that seats and mediators of this experiment would call, treatments included."""
+    return [
+        ModelUse(model.provider, model.model, model.base_url, persona_id)
+        for persona_id, model in _models_used(experiment)
+    ]
 
 
 def _models_used(experiment: Experiment) -> Iterator[tuple[str, ModelSettings]]:
@@ -47,12 +26,13 @@ def _models_used(experiment: Experiment) -> Iterator[tuple[str, ModelSettings]]:
         return resolve(experiment, treatment_id)
 
     seen: set[tuple[str | None, str]] = set()
-    for cohort in allocate(experiment):
-        personas = resolved(cohort.treatment_id).personas
-        seats: list[SeatAssignment | MediatorAssignment] = [*cohort.seats, *cohort.mediators]
-        for seat in seats:
-            if seat.persona_id is None or (cohort.treatment_id, seat.persona_id) in seen:
-                continue
-            seen.add((cohort.treatment_id, seat.persona_id))
-            if personas[seat.persona_id].player == "agent":
-                yield seat.persona_id, personas[seat.persona_id].model
+    arms: list[str | None] = [one.id for one in experiment.treatments] or [None]
+    for plan in experiment.cohorts:
+        named = [*(seat.persona for seat in plan.seats if seat.persona is not None), *plan.mediators]
+        # Where the arm is drawn it may be any.
+        for arm, persona_id in product(arms if plan.treatment is None else [plan.treatment], named):
+            if (arm, persona_id) not in seen:
+                seen.add((arm, persona_id))
+                persona = resolved(arm).personas[persona_id]
+                if persona.player == "agent":
+                    yield persona_id, persona.model

@@ -1,6 +1,7 @@
 """Reading an experiment file: an experiment, or every problem in it at once, each with its place in the file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -13,10 +14,31 @@ from shared.experiment.complaints import found, translate
 from shared.experiment.document import Experiment
 from shared.experiment.library import placed, with_library
 from shared.experiment.pairings import has_pairings, placed_in_pairings, with_pairings, without_pairings
-from shared.experiment.parsing import MAX_BYTES, check_values, parse
+from shared.experiment.parsing import MAX_BYTES, check_values, decoded, parse
+from shared.experiment.places import located
 from shared.experiment.table import ReadTable, with_table
 
 Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says, before anything is known of what it means; its table of personas is in it."""
+
+    name: str
+    value: Json
+    text: str | None = None
+    """What stands in the file, for the lines of problems."""
+    problems: tuple[Problem, ...] = ()
+    """What is wrong with its table of personas; without one, seats that wait for it are not complained about."""
+
+    def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:
+        """The experiment with the personas that it takes from the `library`.
+
+        Raises:
+            InvalidInput: with all problems.
+        """
+        return _validated(self, library or {})
 
 
 def load(
@@ -36,20 +58,22 @@ def load(
         TooLarge: more than `max_bytes`.
         InvalidInput: with all problems.
     """
-    return validate(read_values(content, name, max_bytes=max_bytes, read_table=read_table), name, library=library)
+    return read(content, name, max_bytes=max_bytes, read_table=read_table).experiment(library)
 
 
-def read_values(
+def read(
     content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES, read_table: ReadTable | None = None
-) -> Json:
-    """What a file says, its table of personas included, before anything is known of what it means.
+) -> Reading:
+    """What a file says.
 
     Raises:
         TooLarge: more than `max_bytes`.
         InvalidInput: it cannot be read.
     """
-    value = parse(content, name, max_bytes=max_bytes)
-    return value if read_table is None else with_table(value, read_table)
+    text = decoded(content, name, max_bytes)
+    value = parse(text, name, max_bytes=max_bytes)
+    whole, problems = (value, []) if read_table is None else with_table(value, read_table)
+    return Reading(name, whole, text, tuple(problems))
 
 
 def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Persona] | None = None) -> Experiment:
@@ -58,22 +82,36 @@ def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Per
     Raises:
         InvalidInput: with all problems.
     """
+    return Reading(name, value).experiment(library)
+
+
+def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:
+    value, name = reading.value, reading.name
     check_values(value, name)
     if not isinstance(value, Mapping):
         problem = Problem(name, "nothing" if value is None else found(value), "an object with fields")
         raise InvalidInput(f"{name} is not an experiment.", [problem])
     whole, problems = _written_out(value)
-    completed = with_library(whole, library or {})
+    completed = with_library(whole, library)
     experiment, further = _read(completed)
     further = placed([*further, *checks.problems(completed)], whole, completed)
     if problems:
         # Without the pairs it is not known who is missing, and what for.
-        further = [one for one in further if not one.where.startswith(("cohorts", "treatments"))]
+        further = _without(further, "cohorts", "treatments")
+    if value.get("personas_from") is not None and reading.problems:
+        # Nor is it without the table.
+        further = _without(further, "cohorts", "personas_from")
     problems += further if problems else placed_in_pairings(further, value)
+    problems += reading.problems
     if experiment is None or problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        raise InvalidInput(f"{name} is not a valid experiment: {count}.", problems)
+        told = located(problems, value, reading.text)
+        raise InvalidInput(f"{name} is not a valid experiment: {count}.", told)
     return experiment
+
+
+def _without(problems: Sequence[Problem], *places: str) -> list[Problem]:
+    return [problem for problem in problems if not problem.where.startswith(places)]
 
 
 def _written_out(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[Problem]]:

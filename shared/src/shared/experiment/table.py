@@ -5,13 +5,14 @@ What runs and is stored is an experiment with all its personas in it; the table 
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from io import StringIO
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from shared import variables as texts
-from shared.contracts.experiment import PersonasFrom, Slug
+from shared.contracts.experiment import Persona, PersonasFrom, Slug
 from shared.errors import InvalidInput, Problem, TooLarge
 from shared.experiment.complaints import translate
 from shared.experiment.treatments import merged
@@ -21,27 +22,37 @@ Row = Mapping[str, str]
 ReadTable = Callable[[str], bytes]
 """The content of the table of this name, as the experiment file says it."""
 
-MAX_TABLE_BYTES: Final = 1024 * 1024
-MAX_ROWS: Final = 2_000
+MAX_TABLE_BYTES: Final = 64 * 1024 * 1024
+MAX_ROWS: Final = 100_000
+_MOST_TOLD: Final = 20
+"""Of the rows that have something wrong; what is wrong in all of them need not be told a hundred thousand times."""
 _PROFILE: Final = ("name", "avatar", "pronouns")
+_SEPARATORS: Final = (",", ";", "\t")
 _SLUG: Final[TypeAdapter[str]] = TypeAdapter(Slug)
 
 
-def with_table(value: Json, read_table: ReadTable) -> Json:
-    """The values of an experiment file with the personas and seats of its table, if it names one.
+def with_table(value: Json, read_table: ReadTable) -> tuple[Json, list[Problem]]:
+    """The values of an experiment file with the personas and seats of its table, if it names one, and what is wrong
+    with the table. One that cannot be used is left out.
 
     Raises:
         TooLarge: more rows or bytes than a table may have.
-        InvalidInput: with all problems of the table.
     """
     if not isinstance(value, Mapping) or value.get("personas_from") is None:
-        return value
-    source = _source(value["personas_from"])
-    rows = _rows(_decoded(read_table(source.file), source.file), source.file)
-    personas = [*_list(value.get("personas")), *(_persona(row, source.each) for row in rows)]
+        return value, []
+    try:
+        source = _source(value["personas_from"])
+        rows = _rows(_decoded(read_table(source.file), source.file), source.file)
+    except InvalidInput as error:
+        return value, list(error.problems) or [Problem("personas_from.file", error.message, "a table that can be read")]
+    problems = [*_bad_each(source.each, rows[0]), *_unknown_columns(source.each, rows[0], value)]
+    # What is wrong for all rows is not told for each of them.
+    wrong = {problem.where.partition(".each.")[2].partition(".")[0].partition("[")[0] for problem in problems}
+    each = {field: part for field, part in source.each.items() if field not in wrong}
+    personas = [*_list(value.get("personas")), *(_persona(row, each) for row in rows)]
     cohorts = [_seated(plan, [row["id"] for row in rows]) for plan in _list(value.get("cohorts"))]
     others = {key: part for key, part in value.items() if key not in ("personas_from", "personas", "cohorts")}
-    return {**others, "personas": personas, **({"cohorts": cohorts} if "cohorts" in value else {})}
+    return {**others, "personas": personas, **({"cohorts": cohorts} if "cohorts" in value else {})}, problems
 
 
 def _source(value: Json) -> PersonasFrom:
@@ -53,31 +64,71 @@ def _source(value: Json) -> PersonasFrom:
         raise InvalidInput("The table of personas is not described as it should be.", placed) from error
 
 
+def _bad_each(each: Mapping[str, Json], row: Row) -> Iterator[Problem]:
+    """Fields that no row can have: told once, where they stand."""
+    fields = {"id": row["id"], **each}
+    try:
+        Persona.model_validate(fields)
+    except ValidationError as error:
+        for problem in translate(error, fields, Persona.model_json_schema()):
+            yield replace(problem, where=f"personas_from.each.{problem.where}")
+
+
+def _unknown_columns(each: Mapping[str, Json], row: Row, value: Mapping[str, Json]) -> Iterator[Problem]:
+    """Places in texts that neither a column nor a variable fills."""
+    arms = [arm.get("variables") for arm in _list(value.get("treatments")) if isinstance(arm, Mapping)]
+    layers = [one for one in (value.get("variables"), *arms) if isinstance(one, Mapping)]
+    for problem in texts.problems(each, {**texts.merged(*layers), **row}, "personas_from.each"):
+        also = f", or one of the variables {', '.join(sorted(texts.merged(*layers)))}" if layers else ""
+        yield replace(problem, expected=f"one of the columns {', '.join(row)}{also}")
+
+
 def _decoded(content: bytes, name: str) -> str:
     if len(content) > MAX_TABLE_BYTES:
         raise TooLarge(f"{name} has {len(content)} bytes; a table of personas may have {MAX_TABLE_BYTES}.")
+    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise _not_utf_8(f"{name} byte 0", "a text in UTF-16", name, "UTF-16")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = Problem(f"{name} byte {error.start}", "something that is not UTF-8", "a table in UTF-8")
-        raise InvalidInput(f"{name} cannot be read.", [problem]) from error
+        line = content.count(b"\n", 0, error.start) + 1
+        in_windows = content[error.start : error.start + 1].decode("cp1252", errors="replace")
+        found = f"something that is not UTF-8 (in Windows-1252 it is {in_windows!r})"
+        raise _not_utf_8(f"{name} line {line}", found, name, "WINDOWS-1252") from error
+
+
+def _not_utf_8(where: str, found: str, name: str, encoding: str) -> InvalidInput:
+    cure = f"save it in Excel as `CSV UTF-8`, or type: iconv -f {encoding} -t UTF-8 {name} > utf8.csv"
+    return InvalidInput(f"{name} cannot be read.", [Problem(where, found, f"a table in UTF-8; {cure}")])
 
 
 def _rows(text: str, name: str) -> list[Row]:
-    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    reader = csv.reader(StringIO(text, newline=""), delimiter=_separator(text), strict=True)
+    # A cell may hold a whole interview. The limit is that of the process, and a text of this size is in memory anyway.
+    csv.field_size_limit(MAX_TABLE_BYTES)
     try:
         header = next(reader, [])
         # A row may go over several lines; the reader knows the last one.
-        lines = [(reader.line_num, cells) for cells in reader if cells]
+        lines = [(reader.line_num, cells) for cells in reader if any(cells)]
     except csv.Error as error:
         problem = Problem(f"{name} line {reader.line_num}", str(error), "comma-separated values")
         raise InvalidInput(f"{name} cannot be read.", [problem]) from error
     if len(lines) > MAX_ROWS:
         raise TooLarge(f"{name} has {len(lines)} rows; a table of personas may have {MAX_ROWS}.")
     problems = [*_bad_header(header, name)] or [*_bad_rows(header, lines, name)]
+    if len(problems) > _MOST_TOLD:
+        rest = Problem(name, f"{len(problems) - _MOST_TOLD} further rows with problems", "none")
+        problems = [*problems[:_MOST_TOLD], rest]
     if problems:
         raise InvalidInput(f"{name} is not a table of personas.", problems)
     return [dict(zip(header, cells, strict=True)) for _, cells in lines]
+
+
+def _separator(text: str) -> str:
+    """What stands between the columns: that by which the first line has most of them, with `id` among them."""
+    first = text.partition("\n")[0].rstrip("\r")
+    headers = {separator: next(csv.reader([first], delimiter=separator), []) for separator in _SEPARATORS}
+    return max(_SEPARATORS, key=lambda separator: ("id" in headers[separator], len(headers[separator])))
 
 
 def _bad_header(header: Sequence[str], name: str) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from shared import variables as texts
 from shared.contracts.experiment import Persona, StageConfig, Treatment
 from shared.errors import NotFound
+from shared.experiment.complaints import one_of
 from shared.experiment.document import Experiment
 from shared.stages import AnyStage, read_stage
 
@@ -23,6 +24,8 @@ class Resolved(BaseModel):
     stages: tuple[AnyStage, ...]
     personas: dict[str, Persona]
     variables: dict[str, JsonValue]
+    levels: dict[str, str] = {}
+    """The level of each factor that this arm has, by factor."""
 
     def stage(self, stage_id: str) -> StageConfig:
         """The stage with this id.
@@ -32,7 +35,9 @@ class Resolved(BaseModel):
         """
         found = next((stage for stage in self.stages if stage.id == stage_id), None)
         if found is None:
-            raise NotFound(f"There is no stage {stage_id!r} here.")
+            raise NotFound(
+                f"There is no stage {stage_id!r} here; expected {one_of(stage_id, self.stage_ids, 'stage')}."
+            )
         return found
 
     @property
@@ -61,14 +66,16 @@ def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Conta
         stages=tuple(stages),
         personas={persona.id: persona for persona in filled},
         variables=values,
+        levels=dict(treatment.levels) if treatment else {},
     )
 
 
 def treatment_named(experiment: Experiment, treatment_id: str) -> Treatment:
-    for treatment in experiment.treatments:
-        if treatment.id == treatment_id:
-            return treatment
-    raise NotFound(f"There is no treatment {treatment_id!r} in this experiment.")
+    found = experiment.treatments_by_id.get(treatment_id)
+    if found is None:
+        expected = one_of(treatment_id, experiment.treatments_by_id, "treatment")
+        raise NotFound(f"There is no treatment {treatment_id!r} in this experiment; expected {expected}.")
+    return found
 
 
 def variables_of(experiment: Experiment, treatment: Treatment | None) -> dict[str, Json]:

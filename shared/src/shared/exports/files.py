@@ -26,6 +26,8 @@ EXPORT_VERSION: Final = 1
 
 CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv")
 
+_CALLED: Final = ("endpoint", "model")
+
 Rows = AsyncIterator[Mapping[str, Any]]
 _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
 """A file, its columns, the rows it is made from, and the lines that each of them comes to."""
@@ -61,18 +63,20 @@ async def export(
     with TemporaryDirectory(prefix="parley-data-") as scratch:
         async with reads.snapshot(database) as session:
             experiment = await reads.experiment(session, experiment_id)
+            called = await reads.models_called(session, experiment_id)
             origin = format_of(experiment.document)
             data = (folder if "json" in wanted else Path(scratch)) / "data.json"
             if "json" in wanted or origin is not None:
-                count = await _write_json(session, experiment, data)
+                count = await _write_json(session, experiment, called, data)
                 counts.update({"data.json": count} if "json" in wanted else {})
             if "csv" in wanted:
+                marks = _marks(experiment, called)
                 reporters = await _reporters(session, experiment.id)
-                counts.update(await _write_tables(session, experiment, folder, reporters))
+                counts.update(await _write_tables(session, experiment, folder, reporters, marks))
                 found = _reports_of(reporters.values())
                 for report in found:
-                    counts.update(_write_report(report, folder))
-        manifest = _manifest(experiment, counts, now)
+                    counts.update(_write_report(report, folder, marks))
+        manifest = _manifest(experiment, called, counts, now)
         if origin is not None:
             manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
     with whole_file(folder / "manifest.json") as target:
@@ -96,7 +100,13 @@ def _write_origin(
     return {"rows": {**counts, **{f"{origin}/{name}": count for name, count in written.items()}}}
 
 
-def _manifest(experiment: Any, counts: Mapping[str, int], now: datetime) -> dict[str, Any]:
+def _marks(experiment: Any, called: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What stands in every line of every table: which run it is of, and which models answered in it."""
+    lists = {name: "; ".join(dict.fromkeys(filter(None, (row[name] for row in called)))) for name in _CALLED}
+    return {"experiment_id": experiment.id, "model_mode": experiment.model_mode, **lists}
+
+
+def _manifest(experiment: Any, called: Sequence[Any], counts: Mapping[str, int], now: datetime) -> dict[str, Any]:
     return {
         "export_version": EXPORT_VERSION,
         "experiment_schema_version": SCHEMA_VERSION,
@@ -109,6 +119,7 @@ def _manifest(experiment: Any, counts: Mapping[str, int], now: datetime) -> dict
         "seed": experiment.seed,
         "pace": experiment.pace,
         "model_mode": experiment.model_mode,
+        "models_called": called,
         "is_test": experiment.is_test,
         "status": experiment.status,
         "created_at": now,
@@ -116,7 +127,7 @@ def _manifest(experiment: Any, counts: Mapping[str, int], now: datetime) -> dict
     }
 
 
-def _header(experiment: Any) -> dict[str, Any]:
+def _header(experiment: Any, called: Sequence[Any]) -> dict[str, Any]:
     return {
         "experiment_id": experiment.id,
         "name": experiment.name,
@@ -124,6 +135,7 @@ def _header(experiment: Any) -> dict[str, Any]:
         "seed": experiment.seed,
         "pace": experiment.pace,
         "model_mode": experiment.model_mode,
+        "models_called": called,
         "is_test": experiment.is_test,
         "status": experiment.status,
         "file_hash": experiment.document_hash,
@@ -134,14 +146,14 @@ def _header(experiment: Any) -> dict[str, Any]:
     }
 
 
-async def _write_json(session: Session, experiment: Any, path: Path) -> int:
+async def _write_json(session: Session, experiment: Any, called: Sequence[Any], path: Path) -> int:
     """One object with a list for every section, one row a line; returns the number of rows."""
     count = 0
     with whole_file(path) as target:
         head = {
             "export_version": EXPORT_VERSION,
             "model_mode": experiment.model_mode,
-            "experiment": _header(experiment),
+            "experiment": _header(experiment, called),
         }
         # The object stays open: its sections follow, one by one.
         target.write(as_json(head)[:-1])
@@ -202,12 +214,12 @@ async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Repor
     return found
 
 
-def _write_report(report: Report, folder: Path) -> Iterator[tuple[str, int]]:
+def _write_report(report: Report, folder: Path, marks: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Writes the files of the report; yields those that have rows, with their number."""
     for table in report.tables:
-        with csv_file(folder / f"{table.name}.csv", table.columns) as write:
+        with csv_file(folder / f"{table.name}.csv", _marked(marks, table.columns)) as write:
             for row in table.rows:
-                write(row)
+                write({**marks, **row})
         yield f"{table.name}.csv", len(table.rows)
     for name, figure in report.figures.items():
         with whole_file(folder / name) as binary:
@@ -215,15 +227,14 @@ def _write_report(report: Report, folder: Path) -> Iterator[tuple[str, int]]:
 
 
 async def _write_tables(
-    session: Session, experiment: Any, folder: Path, reporters: Mapping[Table, Reporter]
+    session: Session, experiment: Any, folder: Path, reporters: Mapping[Table, Reporter], marks: Mapping[str, Any]
 ) -> dict[str, int]:
-    marks = {"experiment_id": experiment.id, "model_mode": experiment.model_mode}
     arms = await _arms(session, experiment.id)
     answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
     tables: list[_TableToWrite] = [
         (
             "participants.csv",
-            [*rows.PARTICIPANT_COLUMNS, *answers],
+            [*rows.PARTICIPANT_COLUMNS, *rows.attribute_columns(arms), *answers],
             reads.participants(session, experiment.id),
             lambda row: [rows.participant(row, arms)],
         ),
@@ -247,12 +258,22 @@ async def _write_tables(
         ),
         *_own_tables(session, experiment, arms, reporters),
     ]
+    levels = rows.levels(arms)
+    factors = list(dict.fromkeys(factor for arm in levels.values() for factor in arm))
     return {
         name: await _write_csv(
-            folder / name, [*marks, *(one for one in columns if one not in marks)], source, spread, marks
+            folder / name, _with_factors(_marked(marks, columns), factors), source, spread, marks, levels
         )
         for name, columns, source, spread in tables
     }
+
+
+def _with_factors(columns: Sequence[str], factors: Sequence[str]) -> list[str]:
+    """The columns with those of the factors beside the treatment, in a table that has it."""
+    if "treatment" not in columns:
+        return [*columns]
+    place = columns.index("treatment") + 1
+    return [*columns[:place], *factors, *columns[place:]]
 
 
 def _own_tables(
@@ -286,17 +307,24 @@ def _stages_with_tables(arms: Mapping[str, Resolved]) -> dict[Table, dict[str, N
     return stages
 
 
+def _marked(marks: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    """The columns of a table with the marks before them, but for those that it fills itself, line by line."""
+    return [*(one for one in marks if one not in columns), *columns]
+
+
 async def _write_csv(
     path: Path,
     columns: Sequence[str],
     source: Rows,
     spread: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]],
     marks: Mapping[str, Any],
+    levels: Mapping[str, Mapping[str, str]],
 ) -> int:
+    """levels: what stands beside the treatment, by treatment."""
     count = 0
     with csv_file(path, columns) as write:
         async for row in source:
             for line in spread(row):
-                write({**marks, **line})
+                write({**marks, **line, **levels.get(line.get("treatment", ""), {})})
                 count += 1
     return count

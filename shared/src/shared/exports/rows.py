@@ -1,14 +1,13 @@
 """From rows of the database to lines of a table. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
-from shared.contracts.experiment import Profile
 from shared.experiment import Resolved
-from shared.stage import PAGE, Member, StageView, Table
+from shared.stage import PAGE, Table
 from shared.stages import kind_of
+from shared.views import lab_view, member_of
 
 PARTICIPANT_COLUMNS: Final = (
     "participant_id",
@@ -19,10 +18,16 @@ PARTICIPANT_COLUMNS: Final = (
     "treatment",
     "player",
     "persona",
+    "endpoint",
+    "model",
     "name",
     "avatar",
     "pronouns",
     "is_test",
+    "joining",
+    "arm_draw",
+    "arm_block",
+    "arm_probability",
     "status",
     "status_reason",
     "stage",
@@ -38,6 +43,8 @@ ANSWER_COLUMNS: Final = (
     "cohort",
     "treatment",
     "player",
+    "endpoint",
+    "model",
     "stage",
     "kind",
     "key",
@@ -45,6 +52,11 @@ ANSWER_COLUMNS: Final = (
     "label",
     "type",
     "value",
+    "text",
+    "correct",
+    "status",
+    "reason",
+    "attempts",
     "revision",
     "completed_at",
     "written_at",
@@ -71,7 +83,10 @@ MESSAGE_COLUMNS: Final = (
     "reply_to_text",
     "reactions",
     "trigger_id",
+    "trigger_seq",
     "explanation",
+    "endpoint",
+    "model",
     "elapsed_ms",
     "created_at",
 )
@@ -86,6 +101,8 @@ MODEL_CALL_COLUMNS: Final = (
     "part",
     "attempt",
     "provider",
+    "endpoint",
+    "model",
     "model_asked",
     "model_returned",
     "status",
@@ -117,10 +134,26 @@ def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[s
     return list(columns)
 
 
+def attribute_columns(arms: Mapping[str, Resolved]) -> list[str]:
+    """`attribute.<name>` for every attribute of every persona that is there, in the order of the personas."""
+    personas = [persona for resolved in arms.values() for persona in resolved.personas.values()]
+    return list(dict.fromkeys(f"attribute.{name}" for persona in personas for name in persona.attributes))
+
+
+def levels(arms: Mapping[str, Resolved]) -> dict[str, dict[str, str]]:
+    """`factor.<name>` and the level of that factor, for every arm that has levels of factors."""
+    return {
+        arm: {f"factor.{factor}": level for factor, level in resolved.levels.items()}
+        for arm, resolved in arms.items()
+        if resolved.levels
+    }
+
+
 def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
     """One line of the wide table."""
     resolved = arms[row["treatment"]]
     stages = row["stages"]
+    joining = row["joining"] or {}
     line = {
         **{column: row[column] for column in PARTICIPANT_COLUMNS if column in row},
         "participant_id": row["member_id"],
@@ -128,7 +161,12 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[st
         "name": row["profile"].get("name"),
         "avatar": row["profile"].get("avatar"),
         "pronouns": row["profile"].get("pronouns"),
+        "joining": joining.get("rule"),
+        "arm_draw": joining.get("draw"),
+        "arm_block": joining.get("block"),
+        "arm_probability": joining.get("probability"),
         "stage": stages[row["position"]] if row["position"] < len(stages) else None,
+        **{f"attribute.{name}": value for name, value in (row["agent"] or {}).get("attributes", {}).items()},
     }
     for stage_id, value in (row["pages"] or {}).items():
         stage = resolved.stage(stage_id)
@@ -137,22 +175,36 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[st
 
 
 def answer(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
-    """The lines of the long table: one per field of a page; one for an entry, and for a page without fields."""
+    """The lines of the long table: one for each question of a page; one for any other entry, and for an empty page.
+
+    A question that was asked by itself has the line of its entry only as long as no page is made of the entries. The
+    status is `valid`, or `invalid` where no usable reply came; then the reason says what was expected.
+    """
     stage = arms[row["treatment"]].stage(row["stage"])
-    kind = kind_of(stage)
     common = {**row, "participant_id": row["member_id"], "kind": stage.kind}
-    cells = kind.cells(stage, row["value"]) if row["key"] == PAGE else {}
-    if not cells:
-        yield {**common, "field": "", "label": "", "type": "json"}
-    for column in kind.columns(stage):
-        if column.name in cells:
+    attempts: Mapping[str, int] = row["attempts"] or {}
+    missing: Mapping[str, str] = row["invalid"] or {}
+    questions = kind_of(stage).answered(stage, row["key"], row["value"])
+    if not questions:
+        line = {**common, "field": "", "label": "", "type": "json", "attempts": attempts.get(row["key"])}
+        yield {**line, **_validity("; ".join(missing.values()))}
+    elif row["key"] == PAGE or not row["has_page"]:
+        for one in questions:
             yield {
                 **common,
-                "field": column.name,
-                "label": column.label,
-                "type": column.type,
-                "value": cells[column.name],
+                "field": one.field,
+                "label": one.label,
+                "type": one.type,
+                "value": one.value,
+                "text": one.text,
+                "correct": one.is_correct,
+                "attempts": attempts.get(one.asked_as, attempts.get(PAGE)),
+                **_validity(missing.get(one.field, ""), is_valid=one.is_valid),
             }
+
+
+def _validity(reason: str, *, is_valid: bool = True) -> dict[str, str]:
+    return {"status": "valid" if is_valid and not reason else "invalid", "reason": reason}
 
 
 def conversation(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
@@ -178,25 +230,13 @@ def table_of(resolved: Resolved, stage_id: str) -> Table | None:
 def own_rows(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
     """The lines of a kind's own table for one stage in one cohort."""
     stage = arms[row["treatment"]].stage(row["stage"])
-    kind = kind_of(stage)
-    view = StageView(
-        members=tuple(_member(fields) for fields in row["members"] or ()),
+    view = lab_view(
+        stage,
+        members=(member_of(**fields) for fields in row["members"] or ()),
         draws=row["draws"],
         answers={(UUID(member_id), key): value for member_id, key, value in row["answers"] or ()},
         variables=arms[row["treatment"]].variables,
     )
     where = {column: row[column] for column in COHORT_STAGE_COLUMNS}
-    for line in kind.table_rows(stage, replace(view, state=kind.public_state(stage, view))):
+    for line in kind_of(stage).table_rows(stage, view):
         yield {**where, **line}
-
-
-def _member(fields: Mapping[str, Any]) -> Member:
-    return Member(
-        id=UUID(fields["id"]),
-        path=fields["path"],
-        kind=fields["kind"],
-        player=fields["player"],
-        profile=Profile.model_construct(**fields["profile"]),
-        present=fields["present"],
-        persona=fields["persona"] or "",
-    )

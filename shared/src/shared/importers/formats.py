@@ -55,14 +55,15 @@ def import_file(content: bytes, media_type: str, choice: Choice) -> Imported:
 
 
 def _spreadsheet(content: bytes, choice: Choice) -> Imported:
-    return _workbook(read(read_xlsx(content, "the workbook"), "the workbook"), choice)
+    return _workbook(read(read_xlsx(content, "the workbook"), "the workbook", draws=choice.draws), choice)
 
 
 def _archive(content: bytes, choice: Choice) -> Imported:
     """A zip with a CSV file for each sheet. A spreadsheet is a zip, too, and may come under its name."""
     if is_workbook(content):
         return _spreadsheet(content, choice)
-    return _workbook(read(read_csv_tables(tables_in(content), "the archive"), "the archive"), choice)
+    sheets = read_csv_tables(tables_in(content), "the archive")
+    return _workbook(read(sheets, "the archive", draws=choice.draws), choice)
 
 
 def _workbook(workbook: Workbook, choice: Choice) -> Imported:

@@ -5,8 +5,9 @@ arguments. Nobody outside `stages/` asks which kind a stage is.
 """
 
 from shared.stage.kind import StageKind, Unanswered, heading
-from shared.stage.tables import Column, Report, Reporter, ReportTable, Table
-from shared.stage.talk import Block, Minutes, MinutesLine, NextTurn, Utterance, Wave
+from shared.stage.salvage import Salvaged, UnusableReply
+from shared.stage.tables import Answered, Column, Report, Reporter, ReportTable, Table
+from shared.stage.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, Utterance, Wave
 from shared.stage.view import (
     MEDIATE,
     PAGE,
@@ -30,10 +31,12 @@ __all__ = [
     "SPEAK",
     "TALK",
     "WAKE",
+    "Answered",
     "Ask",
     "Block",
     "Column",
     "Json",
+    "Lateness",
     "Member",
     "Message",
     "Minutes",
@@ -42,12 +45,14 @@ __all__ = [
     "Report",
     "ReportTable",
     "Reporter",
+    "Salvaged",
     "Speaker",
     "StageKind",
     "StageView",
     "Table",
     "Thread",
     "Unanswered",
+    "UnusableReply",
     "Utterance",
     "Wave",
     "heading",

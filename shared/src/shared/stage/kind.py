@@ -12,9 +12,10 @@ from shared.contracts.experiment import StageConfig
 from shared.contracts.models import Hint
 from shared.contracts.prompt_items import PromptItems
 from shared.errors import Problem
-from shared.stage.tables import Column, Reporter, Table
-from shared.stage.talk import Block, Minutes, Utterance, Wave
-from shared.stage.view import Ask, Json, Member, StageView, Thread
+from shared.stage.salvage import Salvaged, UnusableReply
+from shared.stage.tables import Answered, Column, Reporter, Table
+from shared.stage.talk import Block, Lateness, Minutes, Utterance, Wave
+from shared.stage.view import PAGE, Ask, Json, Member, StageView, Thread
 
 
 def heading(stage: StageConfig) -> dict[str, Json]:
@@ -29,7 +30,7 @@ def heading(stage: StageConfig) -> dict[str, Json]:
 
 
 ConfigT = TypeVar("ConfigT", bound=StageConfig)
-Unanswered = Literal["wait", "pass", "default", "drop"]
+Unanswered = Literal["wait", "pass", "default", "salvage", "drop"]
 
 
 class StageKind(ABC, Generic[ConfigT]):
@@ -76,6 +77,10 @@ class StageKind(ABC, Generic[ConfigT]):
         self, stage: ConfigT, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
     ) -> dict[str, Json]:
         """Roles, orders and groups for `members`, extending what was `drawn` for earlier ones; never changing it."""
+
+    def matched(self, stage: ConfigT, rng: Random) -> dict[str, Json]:
+        """What is drawn alike for a replicate in every arm of a design; `draw` is given it as drawn before."""
+        return {}
 
     @abstractmethod
     def public_view(self, stage: ConfigT, view: StageView) -> dict[str, Json]:
@@ -125,7 +130,8 @@ class StageKind(ABC, Generic[ConfigT]):
         """What becomes of a member whose ask will get no answer (the model failed for good, time ran out).
 
         `drop`: the member is out. `pass`: null is stored as the answer, marked as not valid. `default`: the same with
-        `default_answer`. `wait`: nothing is stored, and the member stays where they are.
+        `default_answer`. `salvage`: what `salvaged` finds is stored. `wait`: nothing is stored, and the member stays
+        where they are. `reason` is `invalid` when replies came that could not be used, and `failed` when none came.
         """
 
     @abstractmethod
@@ -139,6 +145,18 @@ class StageKind(ABC, Generic[ConfigT]):
     @abstractmethod
     def example(self) -> ConfigT:
         """A small, complete stage of this kind; documentation and the contract suite use it."""
+
+    def answered(self, stage: ConfigT, key: str, answer: Json) -> list[Answered]:
+        """The questions to which the answer that is stored under this key says something; empty: to none of the page.
+
+        What is stored under the key of one question gives the line that the page will give for it.
+        """
+        cells = self.cells(stage, answer) if key == PAGE else {}
+        return [
+            Answered(column.name, column.label, column.type, cells[column.name])
+            for column in self.columns(stage)
+            if column.name in cells
+        ]
 
     def turn_taking(self, stage: ConfigT) -> str | None:
         """By which rule it is decided who speaks in the stage's thread; None without a thread."""
@@ -155,6 +173,10 @@ class StageKind(ABC, Generic[ConfigT]):
         """
         return []
 
+    def texts(self, stage: ConfigT, view: StageView) -> list[str]:
+        """What the stage tells `view.reader` in a prompt before its display, whether it is asked or looked back at."""
+        return [stage.description]
+
     def default_prompt(self, stage: ConfigT) -> PromptItems | None:
         """The prompt of participants whose persona has none of its own for this stage; None: that of the house."""
         return None
@@ -167,6 +189,10 @@ class StageKind(ABC, Generic[ConfigT]):
         """What the mock says in any conversation for a persona with this script for stages of this kind."""
         return ()
 
+    def text_form(self, stage: ConfigT, ask: Ask) -> str | None:
+        """How a model is told to reply in plain text; None: with an object. Only for kinds that read texts."""
+        return None
+
     def reply_from_text(self, stage: ConfigT, ask: Ask, view: StageView, text: str) -> dict[str, Json]:
         """The fields that a reply to an ask without any object stands for. Only for kinds that read texts.
 
@@ -177,6 +203,10 @@ class StageKind(ABC, Generic[ConfigT]):
 
     def most_unusable_replies(self, stage: ConfigT) -> int | None:
         """After how many replies that cannot be used an ask is given up; None: after as many as the model may try."""
+        return None
+
+    def most_replies(self, stage: ConfigT) -> int | None:
+        """How many replies of a model one member may be asked for on this stage; None: nobody knows beforehand."""
         return None
 
     def page_answer(self, stage: ConfigT, member: Member, view: StageView) -> Json | None:
@@ -196,6 +226,10 @@ class StageKind(ABC, Generic[ConfigT]):
         `last_reply` is what the model wrote at last, as it came; empty when there was nothing.
         """
         raise NotImplementedError(f"{type(self).__name__} has no default answers")
+
+    def salvaged(self, stage: ConfigT, ask: Ask, view: StageView, replies: Sequence[UnusableReply]) -> Salvaged:
+        """What replies that cannot be used still answer when `on_unanswered` says `salvage`; the oldest comes first."""
+        raise NotImplementedError(f"{type(self).__name__} salvages nothing")
 
     def public_state(self, stage: ConfigT, view: StageView) -> dict[str, Json]:
         """What everybody's answers come to, as far as members may know of them. Only for shared asks.
@@ -255,6 +289,18 @@ class StageKind(ABC, Generic[ConfigT]):
     def topics(self, stage: ConfigT) -> Sequence[tuple[str, str]]:
         """Id and name of what is talked about, one after another; empty: no topics."""
         return ()
+
+    def message_cost(self, stage: ConfigT, participants: int, mediators: int) -> str | None:
+        """What a message costs with so many agents in the thread, in words for a researcher; None: nothing is said."""
+        return None
+
+    def lateness(self, stage: ConfigT) -> Lateness | None:
+        """How replies are said that messages have overtaken; None: they are dropped, and every message asks anew."""
+        return None
+
+    def post_limit(self, stage: ConfigT) -> tuple[int, float] | None:
+        """How many messages a person may post in the thread within how many seconds; None: any number."""
+        return None
 
     def may_not_speak(self, stage: ConfigT, thread: Thread, member_id: UUID) -> str | None:
         """Why this person may not say anything now, in words for them; None when they may."""

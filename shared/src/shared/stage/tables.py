@@ -5,16 +5,38 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shared.stage.view import Json
+from shared.stage.view import PAGE, Json
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the wide table; `type` is one of text, integer, number, boolean."""
+    """One column of the wide table; `type` is one of text, integer, number, boolean.
+
+    A `derived` column says more of an answer that has a column of its own; no text can name it.
+    """
 
     name: str
     label: str
     type: Literal["text", "integer", "number", "boolean"]
+    derived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question and what a member answered to it: a line of the long table.
+
+    `asked_as` is the key under which the question is asked by itself; PAGE where only the whole page is asked.
+    """
+
+    field: str
+    label: str
+    type: Literal["text", "integer", "number", "boolean", "json"]
+    value: Json
+    text: str | None = None
+    """The answer in words, where the value is none."""
+    is_correct: bool | None = None
+    is_valid: bool = True
+    asked_as: str = PAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,18 @@ class Wave:
 
 
 @dataclass(frozen=True, slots=True)
+class Lateness:
+    """How a conversation goes on while agents think: their replies are said though others have spoken since.
+
+    At most `max_behind` messages of members may have come after the one that a reply answers. What people say within
+    `quiet_seconds` of a message that was asked about is asked about together at their end.
+    """
+
+    max_behind: int
+    quiet_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A piece of a stage as a prompt shows it: running text, or a turn of a conversation when `speaker` is set."""
 

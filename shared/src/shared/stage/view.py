@@ -77,9 +77,13 @@ class Thread:
     `unreachable` those of them whose model did not answer. `heard` says how many messages members had said when an
     agent was last asked something, `checked` how many when one was last asked whether it is ready. `topic` counts from
     0. `order`, `cycle` and `holder` are about turns, `skips` of which passed unused since somebody spoke. `wake_ups`
-    counts those since somebody spoke; `is_waking`: the last of them is still to come. `is_thinking`: an agent is at
-    work on the current trigger. `is_overtime`: the time limit has passed. Times are since the opening; `started_ms` is
-    when a member first spoke, `silent_ms` how long ago one last did.
+    counts those since somebody spoke; `is_waking`: the last of them is still to come. `is_thinking`: a reply
+    is on its way that may still be said. `is_overtime`: the time limit has passed. Times are since the opening;
+    `started_ms` is when a member first spoke, `silent_ms` how long ago one last did.
+
+    Where late replies are said, `busy` are agents with a call or a reply on its way who are asked again only after it;
+    `at_work` those who are asked about the current trigger. `has_overlooked`: who spoke last had not read all that was
+    said before.
     """
 
     path: str
@@ -109,6 +113,9 @@ class Thread:
     elapsed_ms: int = 0
     started_ms: int | None = None
     silent_ms: int = 0
+    busy: frozenset[UUID] = frozenset()
+    at_work: frozenset[UUID] = frozenset()
+    has_overlooked: bool = False
 
     @property
     def said(self) -> int:

@@ -30,11 +30,22 @@ _REASONS: Final = {
     200: "OK",
     400: "Bad Request",
     401: "Unauthorized",
+    403: "Forbidden",
     404: "Not Found",
     413: "Content Too Large",
     429: "Too Many Requests",
     500: "Internal Server Error",
     503: "Service Unavailable",
+}
+
+
+# What a provider says when a key does not work, or has to wait: the status, the message and the code.
+_FAULTS: Final = {
+    "key": (401, "Incorrect API key provided.", "invalid_api_key"),
+    "forbidden": (403, "You are not allowed to use this model.", "model_not_allowed"),
+    "quota": (429, "You exceeded your current quota.", "insufficient_quota"),
+    "rate": (429, "Rate limit reached.", "rate_limit_exceeded"),
+    "away": (503, "The server is overloaded.", "overloaded"),
 }
 
 
@@ -72,14 +83,21 @@ class Behaviour:
     """Share of replies with a `shouldRespond` that say no."""
     ready_rate: float = 0.1
     """Share of replies with a `readyToEndChat` that say yes."""
+    fault: str | None = None
+    """What is wrong with calls: `key`, `forbidden`, `quota`, `rate` or `away`."""
+    fault_after: int = 0
+    """How many calls nothing is wrong with at first."""
+    fault_calls: int | None = None
+    """How many calls it is wrong with then; None: all."""
     api_key: str | None = None
-    """The only key that is accepted; None accepts any, but not none."""
+    """The only key that is accepted; None accepts every call, with a key or without."""
 
 
 class FakeEndpoint:
     """`async with FakeEndpoint() as endpoint:` serves `endpoint.base_url` until the block ends.
 
-    `calls` holds the body of every call in the order of arrival when `keep_calls`; `replies` scripts the answers and
+    `calls` holds the body of every call in the order of arrival when `keep_calls`, `headers` what came with it and with
+    every other request; `replies` scripts the answers and
     may be replaced at any time; it may be async, which lets a test hold a call.
     """
 
@@ -95,6 +113,7 @@ class FakeEndpoint:
         self.behaviour = behaviour or Behaviour()
         self.replies = replies
         self.calls: list[dict[str, Any]] = []
+        self.headers: list[Mapping[str, str]] = []
         self.base_url = ""
         self._host = host
         self._port = port
@@ -145,10 +164,13 @@ class FakeEndpoint:
     def reset(self) -> None:
         """Forget all calls and statistics; calls in flight still count as such."""
         self.calls.clear()
+        self.headers.clear()
         self._clear_statistics()
 
     def respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> "bytes | Awaitable[bytes]":
         """The bytes of the answer, at once when nothing has to be waited for."""
+        if self._keep_calls:
+            self.headers.append(headers)
         match method, path.partition("?")[0].rstrip("/"):
             case "POST", "/v1/chat/completions" | "/chat/completions":
                 return self._complete(headers, body)
@@ -185,7 +207,7 @@ class FakeEndpoint:
 
     def _refuse_caller(self, headers: Mapping[str, str]) -> bytes | None:
         key = headers.get("authorization", "").removeprefix("Bearer ").strip()
-        if key and self.behaviour.api_key in (None, key):
+        if self.behaviour.api_key in (None, key):
             return None
         return self._failed("auth_error", 401, "Incorrect API key provided.", "invalid_api_key")
 
@@ -196,6 +218,8 @@ class FakeEndpoint:
             self.calls.append(request)
         self._calls += 1
         self._calls_by_key[key] += 1
+        if self._is_faulty():
+            return self._at_fault()
         rng = Random(f"{self.behaviour.seed}/{digest}/{self._calls_by_key[key]}")
         latency = self._draw_latency(rng)
         if self.replies is None and latency <= 0:
@@ -204,6 +228,11 @@ class FakeEndpoint:
         self._in_flight += 1
         self._peak_in_flight = max(self._peak_in_flight, self._in_flight)
         return self._answer_later(request, rng, latency)
+
+    def _is_faulty(self) -> bool:
+        behaviour = self.behaviour
+        number = self._calls - behaviour.fault_after
+        return behaviour.fault is not None and 0 < number <= (behaviour.fault_calls or number)
 
     def _draw_latency(self, rng: Random) -> float:
         spread = self.behaviour.latency_spread
@@ -306,6 +335,12 @@ class FakeEndpoint:
         self._outcomes["rate_limited"] += 1
         seconds = f"{self.behaviour.retry_after_seconds:g}"
         return _failure(429, "Rate limit reached.", "rate_limit_exceeded", {"retry-after": seconds})
+
+    def _at_fault(self) -> bytes:
+        fault = self.behaviour.fault or ""
+        self._outcomes[fault] += 1
+        status, message, code = _FAULTS[fault]
+        return _failure(status, message, code)
 
     def _failed(self, outcome: str, status: int, message: str, code: str) -> bytes:
         self._outcomes[outcome] += 1
@@ -438,6 +473,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--refusal-rate", type=float, default=0.0, help="share of replies that refuse (default: 0)")
     add("--silence-rate", type=float, default=0.0, help="share of chat replies that stay silent (default: 0)")
     add("--ready-rate", type=float, default=0.1, help="share of chat replies ready to end (default: 0.1)")
+    add("--fault", choices=sorted(_FAULTS), default=None, help="what is wrong with calls (default: nothing)")
+    add("--fault-after", type=int, default=0, help="how many calls go well before (default: 0)")
+    add("--fault-calls", type=int, default=None, help="how many calls it is wrong with (default: all that follow)")
     add("--api-key", default=None, help="the only key to accept (default: any)")
     return parser
 

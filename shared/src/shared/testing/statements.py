@@ -15,7 +15,8 @@ def counted() -> Iterator[list[str]]:
     execute = AsyncCursor.execute
 
     async def counting(cursor: AsyncCursor[Any], query: Any, *arguments: Any, **options: Any) -> AsyncCursor[Any]:
-        sent.append(str(query))
+        if query != "COMMIT":
+            sent.append(str(query))
         return await execute(cursor, query, *arguments, **options)
 
     with patch.object(AsyncCursor, "execute", counting):

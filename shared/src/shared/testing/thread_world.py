@@ -89,6 +89,19 @@ class World:
             self.write(change)
         raise AssertionError("the thread never comes to rest")
 
+    def begin(self, draft: Draft) -> Draft:
+        """A worker has begun to think about it."""
+        thinking = replace(draft, state="thinking")
+        drafts = tuple(thinking if other.id == draft.id else other for other in self.scene.drafts)
+        self.scene = replace(self.scene, drafts=drafts)
+        return thinking
+
+    def begin_all(self) -> None:
+        """Workers have begun to think about all that is wanted."""
+        for draft in self.scene.drafts:
+            if draft.state == "wanted":
+                self.begin(draft)
+
     def save(self, draft: Draft, **reply: object) -> None:
         ready = replace(draft, state="ready", **reply)  # type: ignore[arg-type]
         others = (other for other in self.scene.drafts if other.id != draft.id)
@@ -116,6 +129,14 @@ class World:
     def scene_at(self, seconds: float) -> Scene:
         """The scene, so many seconds later."""
         return replace(self.scene, now=self.scene.now + timedelta(seconds=seconds))
+
+    def later(self, seconds: float) -> None:
+        """So many seconds pass, and every quiet time that is over by then ends."""
+        self.scene = self.scene_at(seconds)
+        for timer in self.timers:
+            if timer.purpose == "quiet" and timer.due_at <= self.scene.now:
+                self.write_if(conversation.end_quiet_time(self.scene, timer.generation))
+        self.advance()
 
     def set_present(self, member: Member, present: bool) -> None:
         members = tuple(

@@ -7,7 +7,7 @@ from typing import Any
 from openpyxl import Workbook as Spreadsheet
 
 from shared.errors import InvalidInput, Problem
-from shared.importers.workbook import Design, Workbook, read
+from shared.importers.workbook import Design, Draws, Workbook, read
 from shared.importers.workbook.prompts import HEADER as PROMPTS_HEADER
 from shared.importers.workbook.sheets import Sheets, sheet_of_values
 
@@ -82,9 +82,9 @@ def sheets_of(values: Mapping[str, Sequence[Sequence[Any]]]) -> Sheets:
     return {name: sheet_of_values(name, rows) for name, rows in values.items()}
 
 
-def workbook_of(values: Values) -> Workbook:
+def workbook_of(values: Values, draws: Draws = "reference") -> Workbook:
     """What the values say when they are read."""
-    return read(sheets_of(values))
+    return read(sheets_of(values), draws=draws)
 
 
 def design_of(values: Values) -> Design:

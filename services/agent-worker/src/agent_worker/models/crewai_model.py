@@ -7,12 +7,13 @@ agent makes of a reply is left aside: the reply is what the model wrote, and one
 import asyncio
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
+from socket import gaierror
 from threading import Lock
 from types import SimpleNamespace
 from typing import Any, Final
@@ -20,9 +21,11 @@ from urllib.parse import urlsplit
 
 from agent_worker.models.guard import AddressRefused, allowed_addresses
 from agent_worker.models.openai_model import judge, redact, retry_after_seconds, status_of_http
+from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
-from shared.contracts.models import HINT_SPEAKER_NAME, ModelReply, ModelRequest, ModelStatus
-from shared.contracts.providers import vendor_of
+from shared.contracts.model_keys import ModelKeys
+from shared.contracts.models import DEFAULT_TIMEOUT_SECONDS, HINT_SPEAKER_NAME, ModelReply, ModelRequest, ModelStatus
+from shared.contracts.providers import CREWAI_KEY_VARIABLES, vendor_of
 
 _MOST_THREADS: Final = 64
 _EXPECTED: Final = "The reply that the task asks for, in the form it asks for, and nothing else."
@@ -34,6 +37,10 @@ _QUIET: Final = {
     "OTEL_SDK_DISABLED": "true",
 }
 _NO_KEY: Final = "not-needed"
+"""Without a text the vendors' libraries look for a key themselves."""
+_HOMEBOUND: Final = frozenset({"gemini"})
+_ADDED: Final = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS")
+"""What the vendors' libraries take from the environment and add to every call, wherever it goes."""
 _loading = Lock()
 
 
@@ -43,40 +50,40 @@ def is_installed() -> bool:
 
 
 class CrewAIModel:
-    """Calls the vendor that a model's name begins with (`anthropic/...`), with that vendor's key of `keys`.
+    """Calls the vendor that a model's name begins with (`anthropic/...`), with the key that `keys` have for it there.
 
     `elsewhere` are the vendors whose libraries are sent to another endpoint by the environment. The vendors' libraries
     connect by themselves: where `endpoints` are not open, a host is looked at before the call, and again by them.
     """
 
-    def __init__(
-        self, keys: Mapping[str, str], *, elsewhere: Collection[str] = (), endpoints: Endpoints = OPEN
-    ) -> None:
+    def __init__(self, keys: ModelKeys, *, elsewhere: Collection[str] = (), endpoints: Endpoints = OPEN) -> None:
         self._keys = keys
         self._elsewhere = elsewhere
         self._endpoints = endpoints
         self._threads = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="crewai")
 
     async def reply(self, request: ModelRequest) -> ModelReply:
-        vendor = vendor_of(request.settings.model)
-        if vendor not in self._keys:
+        vendor, base_url = vendor_of(request.settings.model), request.settings.base_url
+        if vendor not in CREWAI_KEY_VARIABLES or self._keys.missing(vendor, base_url):
             return ModelReply(status="auth_error", error=f"there is no key for the models of {vendor!r}")
-        if problem := await self._refusal(vendor, request.settings.base_url):
+        if problem := await self._refusal(vendor, base_url):
             return ModelReply(status="bad_request", error=f"the address of the model is refused: {problem}")
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._threads, _library)
+        seconds = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
         try:
-            async with asyncio.timeout(request.settings.timeout_seconds):
-                reply = await loop.run_in_executor(
-                    self._threads, copy_context().run, _ask, request, self._keys[vendor] or _NO_KEY
-                )
+            async with asyncio.timeout(seconds):
+                reply = await loop.run_in_executor(self._threads, copy_context().run, _ask, request, self._keys)
         except TimeoutError:
-            return ModelReply(status="timeout", error=f"no reply within {request.settings.timeout_seconds:g} s")
-        is_elsewhere = request.settings.base_url is not None or vendor in self._elsewhere
-        return reply.model_copy(update={"has_list_price": False}) if is_elsewhere else reply
+            reply = ModelReply(status="timeout", error=f"no reply within {seconds:g} s")
+        is_elsewhere = base_url is not None or vendor in self._elsewhere
+        endpoint = reply.endpoint or self._keys.host(vendor, base_url)
+        return reply.model_copy(update={"endpoint": endpoint, "has_list_price": not is_elsewhere})
 
     async def _refusal(self, vendor: str, base_url: str | None) -> str | None:
         problem = self._endpoints.problem(vendor, base_url)
+        if problem is None and not self._keys.is_own(vendor, base_url):
+            problem = _unsafe_elsewhere(vendor)
         if problem is not None or base_url is None or self._endpoints.is_open:
             return problem
         parts = urlsplit(base_url)
@@ -90,23 +97,43 @@ class CrewAIModel:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _ask(request: ModelRequest, api_key: str) -> ModelReply:
+def _unsafe_elsewhere(vendor: str) -> str | None:
+    """Why the vendor's library cannot be trusted with an address that is not the vendor's; None when it can."""
+    if vendor in _HOMEBOUND:
+        return f"CrewAI calls the models of {vendor!r} at its vendor's address, whatever a persona says"
+    added = [name for name in _ADDED if os.environ.get(name)]
+    return f"the vendor's library would send {added[0]} there, which is set in the environment" if added else None
+
+
+def _ask(request: ModelRequest, keys: ModelKeys) -> ModelReply:
     """One call of the model, by an agent of its own. Blocks."""
     library = _library()
+    api_key = keys.key(vendor_of(request.settings.model), request.settings.base_url) or _NO_KEY
     library.silence(True)
     try:
         model = library.OneCall(inner=library.LLM(**llm_arguments(request, api_key)))
     except Exception as error:  # noqa: BLE001 - whatever a vendor's library says of the settings
-        return _failed(error, api_key)
+        return _failed(error, keys)
+    reply = _answer_of(library, model, request, keys)
+    return reply.model_copy(update={"endpoint": _host_called(model)})
+
+
+def _answer_of(library: SimpleNamespace, model: Any, request: ModelRequest, keys: ModelKeys) -> ModelReply:
     try:
         agent = library.Agent(**agent_arguments(request), llm=model)
         library.Task(description=task_text(request), expected_output=_EXPECTED, agent=agent).execute_sync(agent)
     except Exception as error:  # noqa: BLE001 - the agent's own troubles with a reply do not matter
         if model.outcome is None:
-            return _failed(error, api_key)
+            return _failed(error, keys)
     if isinstance(model.outcome, Exception):
-        return _failed(model.outcome, api_key)
+        return _failed(model.outcome, keys)
     return _read(model, request)
+
+
+def _host_called(model: Any) -> str:
+    """Where the vendor's library went, by its own client; empty where that does not say."""
+    address = getattr(getattr(model.inner, "_client", None), "base_url", None) or getattr(model.inner, "base_url", None)
+    return host_of(str(address or ""))
 
 
 def llm_arguments(request: ModelRequest, api_key: str) -> dict[str, Any]:
@@ -117,7 +144,7 @@ def llm_arguments(request: ModelRequest, api_key: str) -> dict[str, Any]:
         "base_url": settings.base_url,
         "temperature": settings.temperature,
         "top_p": settings.top_p,
-        "max_tokens": settings.max_tokens,
+        "max_tokens": settings.max_tokens or request.most_reply_tokens,
         "stop": list(settings.stop) or None,
         "reasoning_effort": settings.reasoning_effort,
         "extra_body": settings.extra_body or None,
@@ -125,7 +152,7 @@ def llm_arguments(request: ModelRequest, api_key: str) -> dict[str, Any]:
     return {
         "model": settings.model if "/" in settings.model else f"{vendor}/{settings.model}",
         "api_key": api_key,
-        "timeout": settings.timeout_seconds,
+        "timeout": settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS,
         **({} if vendor == "gemini" else {"max_retries": 0}),
         **{name: value for name, value in optional.items() if value is not None},
     }
@@ -170,15 +197,16 @@ def _read(model: Any, request: ModelRequest) -> ModelReply:
     )
 
 
-def _failed(error: Exception, api_key: str) -> ModelReply:
+def _failed(error: Exception, keys: ModelKeys) -> ModelReply:
     causes = list(_causes(error))
-    known = (status for status in map(_status_of, causes) if status is not None)
-    status: ModelStatus = next(known, "error")
+    known = [status for status in map(_status_of, causes) if status is not None]
+    # Vendors' libraries wrap an address that nobody is at into errors that say less.
+    status: ModelStatus = "unreachable" if "unreachable" in known else next(iter(known), "error")
     wait = None
     if status in ("rate_limited", "unavailable"):
         headers = (getattr(getattr(cause, "response", None), "headers", None) for cause in causes)
         wait = next((retry_after_seconds(each, datetime.now(UTC)) for each in headers if each is not None), None)
-    return ModelReply(status=status, error=redact(str(error), api_key), retry_after_seconds=wait)
+    return ModelReply(status=status, error=redact(str(error), keys), retry_after_seconds=wait)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -195,8 +223,10 @@ def _status_of(error: BaseException) -> ModelStatus | None:
     http_status = getattr(error, "status_code", None) or getattr(error, "code", None)
     if isinstance(http_status, int):
         code = getattr(error, "code", None)
-        return status_of_http(http_status, code if isinstance(code, str) else None)
+        return status_of_http(http_status, code if isinstance(code, str) else None, str(error))
     name = type(error).__name__
+    if isinstance(error, ConnectionRefusedError | gaierror) or name == "ConnectError":
+        return "unreachable"
     if "ContextLength" in name:
         return "too_long"
     if "Timeout" in name:

@@ -5,7 +5,8 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from shared.contracts.endpoints import Endpoints, literal_address
+from shared.contracts.addresses import literal_address
+from shared.contracts.endpoints import Endpoints
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """The addresses of a host."""

@@ -26,6 +26,7 @@ from shared.limits import (
     Wish,
     names_of,
 )
+from shared.urgency import Urgency, is_urgent, urgency
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +38,7 @@ _MOST_AHEAD: Final = 0.05
 _LEAST_AHEAD: Final = 8
 _AWAY_SECONDS: Final = 1.0
 _LEAST_PAUSE_SECONDS: Final = 0.05
+_PAUSE_AT_STOP_SECONDS: Final = 5.0
 
 Take = Callable[[str, Limit, Wish, float], Awaitable[Grant]]
 
@@ -89,11 +91,15 @@ class Limiter:
         """For how long it is of no use to ask, as far as is known here."""
         return max((meter.closed_seconds() for meter in self._of(account, model)), default=0.0)
 
-    async def admit(self, account: str, request: ModelRequest, *, patience_seconds: float) -> Permit:
+    async def admit(
+        self, account: str, request: ModelRequest, *, patience_seconds: float, longest_seconds: float = 0.0
+    ) -> Permit:
         """Wait for room under all limits of this call, but not for longer than `patience_seconds`.
 
+        While calls of this process go through, the line moves: then the wait may take `longest_seconds`.
+
         Raises:
-            Closed: there will be none so soon.
+            Closed: there will be none so soon, or the process stops.
         """
         meters = self._of(account, request.settings.model)
         prompt = sum(len(message.content) for message in request.messages) // _CHARACTERS_PER_TOKEN
@@ -101,13 +107,18 @@ class Limiter:
         admitted: list[_Meter] = []
         try:
             for meter in meters:
-                await meter.admit(tokens, patience_seconds)
+                await meter.admit(tokens, patience_seconds, max(patience_seconds, longest_seconds))
                 admitted.append(meter)
         except BaseException:
             for meter in admitted:
                 meter.release(tokens, 0, self._clock.now().timestamp())
             raise
         return Permit(admitted, tokens, self._clock.now().timestamp())
+
+    def let_nobody_wait(self) -> None:
+        """Before the process stops: send away those who wait. Calls in flight go on."""
+        for meter in self._meters.values():
+            meter.send_away()
 
     async def aclose(self) -> None:
         """Give back everything."""
@@ -122,6 +133,10 @@ class Limiter:
 class _Waiting:
     tokens: int
     until: float
+    until_at_last: float
+    """For as long as others of this process are let in."""
+    is_urgent: bool = field(default_factory=is_urgent)
+    """Whether a participant waits for the call: it stands before those for which nobody does."""
     room: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -156,6 +171,7 @@ class _Meter:
         self._waiting: deque[_Waiting] = deque()
         self._started: deque[float] = deque(maxlen=1_000)
         self._closed_until = 0.0
+        self._is_stopped = False
         self._average_reply = float(_FIRST_REPLY_TOKENS)
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -167,12 +183,18 @@ class _Meter:
     def closed_seconds(self) -> float:
         return max(0.0, self._closed_until - self._now())
 
-    async def admit(self, tokens: int, patience_seconds: float) -> None:
+    async def admit(self, tokens: int, patience_seconds: float, longest_seconds: float) -> None:
         """Raises:
         Closed: there is no room within that time.
         """
-        waiting = _Waiting(self._charge(tokens), self._now() + patience_seconds)
-        self._waiting.append(waiting)
+        if self._is_stopped:
+            raise Closed(self._name, _PAUSE_AT_STOP_SECONDS)
+        now = self._now()
+        waiting = _Waiting(self._charge(tokens), now + patience_seconds, now + longest_seconds)
+        if is_urgent():
+            self._waiting.insert(sum(one.is_urgent for one in self._waiting), waiting)
+        else:
+            self._waiting.append(waiting)
         self._let_in()
         if not waiting.room.done():
             self._wake.set()
@@ -203,6 +225,10 @@ class _Meter:
             self._calls = max(self._most_calls, self._in_flight)
             self._wake.set()
         self._let_in()
+
+    def send_away(self) -> None:
+        self._is_stopped = True
+        self._refuse(list(self._waiting), _PAUSE_AT_STOP_SECONDS)
 
     async def aclose(self) -> None:
         """Give back what is left."""
@@ -258,6 +284,8 @@ class _Meter:
 
     async def _keep(self) -> None:
         """Ask for what is missing, return what is not used and renew the lease, for as long as there is reason to."""
+        # Everybody who calls waits for these, and what was leased runs out meanwhile.
+        urgency.set(Urgency.PERSON)
         while True:
             self._wake.clear()
             wait = await self._exchange_quietly()
@@ -275,9 +303,17 @@ class _Meter:
                     await self._wake.wait()
 
     def _turn_away(self, wait_seconds: float) -> None:
-        """Tell those who would wait for too long."""
-        now = self._now()
-        for waiting in [one for one in self._waiting if one.until < now + wait_seconds]:
+        """Tell those who would wait for too long.
+
+        Where only parallel calls are limited there is room whenever a call ends: sending everybody back in between
+        costs more than all calls.
+        """
+        at = self._now() + wait_seconds
+        moves = self._in_flight > 0 and wait_seconds <= RECHECK_SECONDS
+        self._refuse([one for one in self._waiting if (one.until_at_last if moves else one.until) < at], wait_seconds)
+
+    def _refuse(self, refused: Sequence[_Waiting], wait_seconds: float) -> None:
+        for waiting in refused:
             self._waiting.remove(waiting)
             if not waiting.room.done():
                 waiting.room.set_exception(Closed(self._name, wait_seconds))

@@ -1,4 +1,4 @@
-"""The model that costs nothing: valid, plausible replies to any schema, drawn from (seed, path) alone.
+"""The model that costs nothing: valid, plausible replies to any schema, drawn from the seed, the path and the persona.
 
 The request's schema and hints shape the reply; nothing remembered and no clock does, so a repeated call is the same.
 """
@@ -8,13 +8,16 @@ import json
 from random import Random
 from typing import Any, Final
 
-from agent_worker.models import phrases, rehearsal
+from agent_worker.models import phrases, rehearsal, traits
 from shared.contracts.models import (
-    HINT_LAST_SPEAKER_NAME,
+    HINT_IS_MEDIATOR,
+    HINT_LAST_TEXT,
     HINT_MANNER,
+    HINT_MEMBER,
     HINT_MESSAGE_COUNT,
     HINT_OWN_MESSAGE_COUNT,
-    HINT_STAGE_NAME,
+    HINT_PERSONA,
+    HINT_QUESTION,
     HINT_SUGGESTED,
     ModelReply,
     ModelRequest,
@@ -23,6 +26,9 @@ from shared.schema_filler import fill
 from shared.seeds import rng as seeded
 
 _CHARACTERS_PER_TOKEN: Final = 4
+
+# Only replies in a chat have this field.
+_READY: Final = "readyToEndChat"
 
 # A room of two to four agents ends after about 8 to 20 messages (tested by playing rooms out).
 _NOBODY_READY_BEFORE: Final = 5
@@ -98,42 +104,59 @@ class _Suggestions:
     """One reply's decisions, made before any property is filled, so that its parts agree with each other."""
 
     def __init__(self, request: ModelRequest, rng: Random) -> None:
-        self._stage = _text(request.hints.get(HINT_STAGE_NAME))
-        self._last_speaker = _text(request.hints.get(HINT_LAST_SPEAKER_NAME))
+        self._is_chat = _READY in request.reply_schema.get("properties", {})
+        self._is_mediator = request.hints.get(HINT_IS_MEDIATOR) is True
+        self._identity = traits.Identity(
+            request.seed, _text(request.hints.get(HINT_PERSONA)), _text(request.hints.get(HINT_MEMBER))
+        )
         self._manner = _text(request.hints.get(HINT_MANNER)).splitlines()
         self._message_count = _count(request.hints.get(HINT_MESSAGE_COUNT))
-        own = _count(request.hints.get(HINT_OWN_MESSAGE_COUNT))
+        self._own_count = _count(request.hints.get(HINT_OWN_MESSAGE_COUNT))
         part = rehearsal.part_of(request)
         # Both are drawn in any case, so that a script changes nothing that it does not speak of.
         is_ready = rng.random() < ready_probability(self._message_count)
-        speaks = rng.random() >= silence_probability(self._message_count, own)
+        speaks = rng.random() >= silence_probability(self._message_count, self._own_count)
         self._ready = is_ready if part.is_ready is None else part.is_ready
         self._speaks = speaks if part.speaks is None else part.speaks
         self._line = part.line
-        self._given = request.hints
+        self._hints = request.hints
 
-    def suggest(self, name: str, rng: Random) -> str | bool | None:
-        if isinstance(given := self._given.get(f"{HINT_SUGGESTED}{name}"), str | bool):
+    def suggest(self, name: str, rng: Random) -> str | bool | float | None:
+        if isinstance(given := self._hints.get(f"{HINT_SUGGESTED}{name}"), str | bool):
             return given
+        if isinstance(question := self._hints.get(f"{HINT_QUESTION}{name}"), str):
+            return traits.position(self._identity, question, rng)
+        if self._is_chat:
+            return self._in_a_chat(name, rng)
+        if name in ("response", "message"):
+            return self._line or (phrases.summary(rng) if self._is_mediator else self._contribution(rng))
+        return None
+
+    def _in_a_chat(self, name: str, rng: Random) -> str | bool | None:
         match name:
             case "shouldRespond":
                 return self._speaks
             case "readyToEndChat":
                 return self._ready
-            case "response" | "message":
+            case "response":
                 return self._message(rng)
-            case "explanation" | "reason" | "reasoning" | "rationale" | "thought":
-                return phrases.reason(rng, stage=self._stage, speaks=self._speaks, ready=self._ready)
-        return phrases.statement(rng, stage=self._stage)
+            case "explanation":
+                return phrases.reason(rng, speaks=self._speaks, ready=self._ready)
+        return None
 
     def _message(self, rng: Random) -> str:
         if self._line is not None:
             return self._line
         if self._message_count == 0:
-            return phrases.opening(rng, stage=self._stage, manner=self._manner)
-        if self._ready:
-            return phrases.closing(rng, last_speaker=self._last_speaker)
-        return phrases.contribution(rng, stage=self._stage, last_speaker=self._last_speaker, manner=self._manner)
+            return phrases.opening(rng, manner=self._manner, is_mediator=self._is_mediator)
+        if self._ready and self._own_count:
+            return phrases.closing(rng)
+        return self._contribution(rng)
+
+    def _contribution(self, rng: Random) -> str:
+        last = _text(self._hints.get(HINT_LAST_TEXT))
+        reacts = bool(last) and not last.endswith("?")
+        return phrases.contribution(rng, reacts=reacts, manner=self._manner, is_mediator=self._is_mediator)
 
 
 def _text(hint: Any) -> str:

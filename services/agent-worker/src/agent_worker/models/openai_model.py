@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -19,8 +20,16 @@ import orjson
 from agent_worker.models.guard import AddressRefused, GuardedTransport, Resolve, resolve
 from agent_worker.models.openai_schema import to_strict
 from agent_worker.models.parsing import parse_object
+from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
-from shared.contracts.models import ModelReply, ModelRequest, ModelSettings, ModelStatus
+from shared.contracts.model_keys import ModelKeys
+from shared.contracts.models import (
+    DEFAULT_TIMEOUT_SECONDS,
+    ModelReply,
+    ModelRequest,
+    ModelSettings,
+    ModelStatus,
+)
 
 OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 
@@ -37,30 +46,38 @@ _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 _LONGEST_ERROR: Final = 500
 _KEY_LIKE: Final = re.compile(r"\b(sk|pk|key|rk)-[\w*.\-]{4,}|\bhf_\w{4,}|Bearer\s+\S+", re.IGNORECASE)
 _REDACTED: Final = "[redacted]"
-_OUT_OF_MONEY: Final = "insufficient_quota"
+_NO_KEY: Final = "none"
+"""The library wants a text; it is not sent."""
+_PLAIN_HEADERS: Final = frozenset(
+    {"host", "connection", "accept", "accept-encoding", "content-type", "content-length", "user-agent"}
+)
+_NO_QUOTA_CODES: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TOO_LONG_CODES: Final = frozenset({"context_length_exceeded", "string_above_max_length"})
+# What servers say whose codes say nothing: vLLM, llama.cpp, Anthropic, Gemini and others, in their own words.
+_TOO_LONG: Final = re.compile(
+    r"context[ _](length|size|window)|maximum number of tokens|(prompt|input) is too long|reduce the length of",
+    re.IGNORECASE,
+)
 _REFUSAL_CODES: Final = frozenset({"content_filter", "content_policy_violation"})
 
 
 class OpenAIModel:
-    """Calls with `api_key`, at the request's base_url, else at `base_url`, else at OpenAI when that is the vendor.
+    """Calls at the request's base_url, else at `base_url`, else at OpenAI when that is the vendor.
 
-    `vendor` is whose key this is. Nothing is called where `endpoints` do not allow it; `resolver` finds the addresses
-    of a host.
+    With the key that `keys` have for the vendor there, or without one. Nothing is called where `endpoints` do not
+    allow it; `resolver` finds the addresses of a host.
     """
 
     def __init__(
         self,
-        api_key: str,
+        keys: ModelKeys,
         *,
         vendor: str = _VENDOR,
         base_url: str | None = None,
         endpoints: Endpoints = OPEN,
         resolver: Resolve = resolve,
     ) -> None:
-        if not api_key:
-            raise ValueError("an API key is needed; any text will do for an endpoint that asks for none")
-        self._api_key = api_key
+        self._keys = keys
         self._vendor = vendor
         self._base_url = base_url or (OPENAI_BASE_URL if vendor == _VENDOR else None)
         self._endpoints = endpoints
@@ -79,26 +96,41 @@ class OpenAIModel:
         problem = self._endpoints.problem(self._vendor, base_url)
         if problem is not None:
             return _refused_address(problem)
+        missing = self._keys.missing(self._vendor, base_url)
+        if missing is not None:
+            return ModelReply(status="auth_error", error=f"{missing} is not set, which holds the key of {base_url}")
         try:
-            async with asyncio.timeout(request.settings.timeout_seconds):
+            reply = await self._asked(base_url, request)
+        except AddressRefused as error:
+            return _refused_address(str(error))
+        has_list_price = reply.has_list_price and _is_official(base_url)
+        return reply.model_copy(update={"endpoint": host_of(base_url), "has_list_price": has_list_price})
+
+    async def _asked(self, base_url: str, request: ModelRequest) -> ModelReply:
+        """Raises:
+        AddressRefused: nothing was called.
+        """
+        seconds = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
+        try:
+            async with asyncio.timeout(seconds):
                 content = await self._call(base_url, request)
         except (TimeoutError, openai.APITimeoutError):
-            return ModelReply(status="timeout", error=f"no reply within {request.settings.timeout_seconds:g} s")
+            return ModelReply(status="timeout", error=f"no reply within {seconds:g} s")
         except openai.APIStatusError as error:
-            return self._refused_by_status(error)
+            return self._refused_by_status(base_url, error)
         except openai.APIConnectionError as error:
             if isinstance(error.__cause__, AddressRefused):
-                return _refused_address(str(error.__cause__))
+                raise error.__cause__ from None
+            # What broke off later may have reached the model.
+            if isinstance(error.__cause__, _HTTP.ConnectError):
+                return self._failed("unreachable", f"no connection to {_host(base_url)}: {error.__cause__}")
             return self._failed("unavailable", f"{error.message} {error.__cause__ or ''}")
         except openai.OpenAIError as error:
             return self._failed("error", str(error))
-        except AddressRefused as error:
-            return _refused_address(str(error))
         except OSError as error:
             # The host has no address. Not every version of the library puts this into an error of its own.
-            return self._failed("unavailable", str(error))
-        reply = self._read(content, request.reply_schema.get("required", ()))
-        return reply if _is_official(base_url) else reply.model_copy(update={"has_list_price": False})
+            return self._failed("unreachable", f"no connection to {_host(base_url)}: {error}")
+        return _with_full_context(self._read(content, request.reply_schema.get("required", ())), request)
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
@@ -137,8 +169,12 @@ class OpenAIModel:
         if not self._endpoints.is_open:
             # A proxy of the environment would connect for us, to where it likes.
             options |= {"transport": self._guarded(base_url, limits), "trust_env": False}
+        key = self._keys.key(self._vendor, base_url)
+        if not self._keys.is_own(self._vendor, base_url):
+            # The library adds what else the environment has for its vendor.
+            options["event_hooks"] = {"request": [partial(_keep_to_ourselves, key)]}
         return openai.AsyncOpenAI(
-            api_key=self._api_key,
+            api_key=key or _NO_KEY,
             base_url=base_url,
             max_retries=0,
             timeout=timeout,
@@ -160,26 +196,26 @@ class OpenAIModel:
         if reply is not None:
             return reply
         # Whatever answered here may show what it was sent, the key included.
-        preview = redact(content.decode(errors="replace"), self._api_key)
+        preview = redact(content.decode(errors="replace"), self._keys)
         return ModelReply(
             status="error", raw=preview, error="the endpoint answered with something else than a completion"
         )
 
-    def _refused_by_status(self, error: openai.APIStatusError) -> ModelReply:
+    def _failed(self, status: ModelStatus, message: str) -> ModelReply:
+        return ModelReply(status=status, error=redact(message, self._keys))
+
+    def _refused_by_status(self, base_url: str, error: openai.APIStatusError) -> ModelReply:
         if 300 <= error.status_code < 400:
             return self._failed("bad_request", _MOVED.format(error.status_code))
-        status = status_of_http(error.status_code, error.code)
+        status = status_of_http(error.status_code, error.code, error.message)
         reply = self._failed(status, f"HTTP {error.status_code}: {error.message}")
+        if status == "auth_error" and self._keys.key(self._vendor, base_url) is None:
+            how = self._keys.how_to_give_one(self._vendor, base_url)
+            return reply.model_copy(update={"error": f"{reply.error} (The call brought no key: {how})"})
         if status not in ("rate_limited", "unavailable"):
             return reply
         wait = retry_after_seconds(error.response.headers, datetime.now(UTC))
-        update: dict[str, object] = {"retry_after_seconds": wait}
-        if error.code == _OUT_OF_MONEY:
-            update["can_retry"] = False
-        return reply.model_copy(update=update)
-
-    def _failed(self, status: ModelStatus, message: str) -> ModelReply:
-        return ModelReply(status=status, error=redact(message, self._api_key))
+        return reply.model_copy(update={"retry_after_seconds": wait})
 
 
 @dataclass
@@ -194,7 +230,7 @@ def request_body(base_url: str, request: ModelRequest) -> dict[str, Any]:
     optional = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
-        _limit_name(base_url, settings): settings.max_tokens,
+        _limit_name(base_url, settings): settings.max_tokens or request.most_reply_tokens,
         "stop": list(settings.stop) or None,
         "reasoning_effort": settings.reasoning_effort,
     }
@@ -208,7 +244,7 @@ def request_body(base_url: str, request: ModelRequest) -> dict[str, Any]:
 
 
 def _response_format(request: ModelRequest) -> dict[str, Any]:
-    match request.settings.structured_output:
+    match "text" if request.is_text else request.settings.structured_output:
         case "schema":
             schema = {"name": request.reply_name, "strict": True, "schema": to_strict(request.reply_schema)}
             return {"response_format": {"type": "json_schema", "json_schema": schema}}
@@ -216,6 +252,14 @@ def _response_format(request: ModelRequest) -> dict[str, Any]:
             return {"response_format": {"type": "json_object"}}
         case "text":
             return {}
+
+
+async def _keep_to_ourselves(key: str | None, request: Any) -> None:
+    """Leave of the headers what any server needs, and the key that goes there, if one does."""
+    for name in [name for name in request.headers if name.lower() not in _PLAIN_HEADERS]:
+        del request.headers[name]
+    if key is not None:
+        request.headers["Authorization"] = f"Bearer {key}"
 
 
 def _refused_address(problem: str) -> ModelReply:
@@ -238,9 +282,9 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | No
     return max(0.0, (aware - now).total_seconds())
 
 
-def redact(text: str, api_key: str) -> str:
-    """`text` without the key and whatever looks like one, in one bounded piece."""
-    return _KEY_LIKE.sub(_REDACTED, text.replace(api_key, _REDACTED)).strip()[:_LONGEST_ERROR]
+def redact(text: str, keys: ModelKeys) -> str:
+    """`text` without the lab's keys and whatever looks like one, in one bounded piece."""
+    return _KEY_LIKE.sub(_REDACTED, keys.redacted(text)).strip()[:_LONGEST_ERROR]
 
 
 def _limit_name(base_url: str, settings: ModelSettings) -> str:
@@ -248,16 +292,25 @@ def _limit_name(base_url: str, settings: ModelSettings) -> str:
     return "max_completion_tokens" if _is_official(base_url) or settings.reasoning_effort else "max_tokens"
 
 
+def _host(base_url: str) -> str:
+    """Host and port alone: what else stands in an address may be secret."""
+    parts = urlsplit(base_url)
+    return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
+
+
 def _is_official(base_url: str) -> bool:
     return urlsplit(base_url).hostname == _OFFICIAL_HOST
 
 
-def status_of_http(http_status: int, code: str | None) -> ModelStatus:
-    """What an HTTP status and the provider's own code mean for us."""
-    if code in _TOO_LONG_CODES or http_status == 413:
+def status_of_http(http_status: int, code: str | None, message: str) -> ModelStatus:
+    """What an HTTP status, the provider's own code and its words mean for us."""
+    says_too_long = http_status in (400, 422, 500) and _TOO_LONG.search(message) is not None
+    if code in _TOO_LONG_CODES or http_status == 413 or says_too_long:
         return "too_long"
     if code in _REFUSAL_CODES:
         return "refused"
+    if http_status == 402 or code in _NO_QUOTA_CODES:
+        return "no_quota"
     if http_status in (401, 403):
         return "auth_error"
     if http_status == 429:
@@ -292,6 +345,15 @@ def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply | No
     )
 
 
+def _with_full_context(reply: ModelReply, request: ModelRequest) -> ModelReply:
+    """A reply that was cut off before it had all its tokens: what the model can read was full."""
+    most = request.settings.max_tokens or request.most_reply_tokens
+    if reply.finish_reason != "length" or most is None or reply.tokens_out is None or reply.tokens_out >= most:
+        return reply
+    error = f"the prompt left room for {reply.tokens_out} tokens of the reply only"
+    return reply.model_copy(update={"status": "too_long", "error": error})
+
+
 def judge(
     text: str, refusal: str, finish_reason: str | None, fields: Collection[str]
 ) -> tuple[ModelStatus, dict[str, Any] | None, str | None]:
@@ -299,7 +361,7 @@ def judge(
     if refusal or finish_reason == "content_filter":
         return "refused", None, "the model refused to answer"
     if finish_reason == "length":
-        return "too_long", None, "the reply was cut off at the most tokens allowed"
+        return "invalid", None, "the reply was cut off at the most tokens allowed: say it in fewer words"
     if not text.strip():
         return "invalid", None, "the reply is empty"
     parsed = parse_object(text, fields)

@@ -5,42 +5,43 @@ from typing import Final
 
 from agent_worker.models.crewai_model import CrewAIModel
 from agent_worker.models.crewai_model import is_installed as crewai_is_installed
+from agent_worker.models.discreet import Discreet
 from agent_worker.models.mock import MockModel
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.models.seam import Model
-from shared.contracts.endpoints import OPEN, Endpoints
+from shared.contracts.endpoints import OPEN, Endpoints, read_endpoints
+from shared.contracts.model_keys import ModelKeys, read_model_keys
 from shared.contracts.providers import (
     CREWAI_BASE_URL_VARIABLES,
-    CREWAI_KEY_VARIABLES,
     CREWAI_PROVIDER,
     HUGGING_FACE_PROVIDER,
     MOCK_PROVIDER,
     PROVIDERS,
 )
 
-# Makes the model of one provider, or None when the environment lacks its key.
-Factory = Callable[[Mapping[str, str], Endpoints], Model | None]
+# Makes the model of one provider, or None when it cannot be called anywhere.
+Factory = Callable[[Mapping[str, str], ModelKeys, Endpoints], Model | None]
 
 
-def _openai(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
-    provider = PROVIDERS["openai"]
-    key = environ.get(provider.key_variable or "", "").strip()
-    base_url = environ.get(provider.base_url_variable or "", "").strip()
-    return OpenAIModel(key, base_url=base_url or None, endpoints=endpoints) if key else None
+def _openai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model | None:
+    base_url = environ.get(PROVIDERS["openai"].base_url_variable or "", "").strip()
+    is_callable = _has_somewhere_to_call("openai", keys, endpoints)
+    return OpenAIModel(keys, base_url=base_url or None, endpoints=endpoints) if is_callable else None
 
 
-def _hugging_face(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
-    """Such endpoints speak OpenAI's language; the key is their own, and goes nowhere but where the persona says."""
-    key = environ.get(PROVIDERS[HUGGING_FACE_PROVIDER].key_variable or "", "").strip()
-    return OpenAIModel(key, vendor=HUGGING_FACE_PROVIDER, base_url=None, endpoints=endpoints) if key else None
+def _hugging_face(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model | None:
+    """Such endpoints speak OpenAI's language."""
+    is_callable = _has_somewhere_to_call(HUGGING_FACE_PROVIDER, keys, endpoints)
+    return OpenAIModel(keys, vendor=HUGGING_FACE_PROVIDER, endpoints=endpoints) if is_callable else None
 
 
-def _crewai(environ: Mapping[str, str], endpoints: Endpoints) -> Model | None:
-    keys = {vendor: environ.get(name, "").strip() if name else "" for vendor, name in CREWAI_KEY_VARIABLES.items()}
-    usable = {vendor: key for vendor, key in keys.items() if key or CREWAI_KEY_VARIABLES[vendor] is None}
-    if not crewai_is_installed():
-        return None
-    return CrewAIModel(usable, elsewhere=_elsewhere(environ), endpoints=endpoints)
+def _crewai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model | None:
+    return CrewAIModel(keys, elsewhere=_elsewhere(environ), endpoints=endpoints) if crewai_is_installed() else None
+
+
+def _has_somewhere_to_call(account: str, keys: ModelKeys, endpoints: Endpoints) -> bool:
+    """Its usual address takes its key; others that files may name need not."""
+    return endpoints.allows_more_than_usual or keys.missing(account, None) is None
 
 
 def _elsewhere(environ: Mapping[str, str]) -> frozenset[str]:
@@ -71,14 +72,15 @@ def build_models(
     A provider that is not in the answer cannot be served, and nothing else may answer in its place. `endpoints` says
     where models may be called.
     """
+    keys = read_model_keys(environ)
     models: dict[str, Model] = {MOCK_PROVIDER: MockModel(latency_seconds=mock_latency_seconds)}
     for name, factory in FACTORIES.items():
-        model = factory(environ, endpoints)
+        model = factory(environ, keys, endpoints)
         if model is not None:
-            models[name] = model
+            models[name] = Discreet(model, keys)
     return models
 
 
 def served_providers(environ: Mapping[str, str]) -> frozenset[str]:
-    """The names of the providers that a process with this environment can serve."""
-    return frozenset(build_models(environ))
+    """The names of the providers that an embedded lab with this environment can serve."""
+    return frozenset(build_models(environ, endpoints=read_endpoints(environ, is_open=True)))

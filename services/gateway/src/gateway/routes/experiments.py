@@ -1,7 +1,6 @@
 """What experimenters do: create, start and follow experiments, look after members, take the data home."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -14,7 +13,8 @@ from gateway import archives, bodies, cursors
 from gateway.context import ApiKey, Context, InContext
 from gateway.live import RETRY_MS, Frame
 from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
-from shared.contracts.providers import model_mode_problems
+from shared.contracts.experiment import Persona
+from shared.contracts.real_models import model_mode_problems
 from shared.contracts.resources import (
     CohortList,
     CohortResource,
@@ -24,6 +24,7 @@ from shared.contracts.resources import (
     ExperimentMeasures,
     ExperimentProgress,
     ExperimentResource,
+    ExperimentStatus,
     ExperimentSummary,
     MeasureTable,
     MemberList,
@@ -33,18 +34,15 @@ from shared.contracts.resources import (
 from shared.db import experiments, keys, members, personas, workers
 from shared.db import pages as reads
 from shared.db import streams as stream_reads
-from shared.db.session import Session
+from shared.db.experiments import Place
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.errors import Conflict, NotFound
 from shared.experiment import (
+    Draft,
     Experiment,
-    allocate,
-    endpoint_problems,
     json_schema,
-    named_personas,
-    providers_used,
-    read_values,
+    models_used,
 )
-from shared.experiment import validate as validate_file
 from shared.exports import natural, reports
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
@@ -64,21 +62,19 @@ _FILE_BODY = bodies.described(
 )
 
 
-async def _read_file(request: Request, context: Context, owner_id: UUID) -> Experiment:
+async def _read_file(request: Request, context: Context, owner_id: UUID) -> Draft:
     """The experiment in the body, with the personas that it takes from the library of its owner.
 
     Raises:
         InvalidInput: with all problems.
     """
     content, name = await bodies.file_in(request, "experiment")
-    # A large file takes a while, in which others must be served.
-    value = await asyncio.to_thread(read_values, content, name)
-    named = named_personas(value)
-    library = {}
-    if named:
+
+    async def find_personas(named: Collection[str]) -> Mapping[str, Persona]:
         async with context.database.transaction() as session:
-            library = await personas.find_some(session, owner_id, named)
-    return await asyncio.to_thread(validate_file, value, name, library=library)
+            return await personas.find_some(session, owner_id, named)
+
+    return await context.reader.experiment(content, name, find_personas)
 
 
 @router.post("/experiments", status_code=201, summary="Store an experiment as a draft", openapi_extra=_FILE_BODY)
@@ -92,12 +88,12 @@ async def create(
     them are copied from the library."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
-    experiment = await _read_file(request, context, owner.id)
+    draft = await _read_file(request, context, owner.id)
 
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        experiment_id = await experiments.create(session, owner.id, experiment, now, is_test=is_test)
+        experiment_id = await experiments.store(session, owner.id, draft, now, is_test=is_test)
         return await resource_of(session, experiment_id)
 
     return await context.decide(work)
@@ -108,21 +104,12 @@ async def validate(request: Request, context: InContext, key: ApiKey) -> Experim
     """Stores nothing; a file with problems gets the same answer as when it is created."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-    experiment = await _read_file(request, context, owner.id)
-    return await asyncio.to_thread(checked, experiment)
+    return checked(await _read_file(request, context, owner.id))
 
 
-def checked(experiment: Experiment) -> ExperimentCheck:
-    """What a valid experiment comes to; a large one takes a while."""
-    plan = allocate(experiment)
-    return ExperimentCheck(
-        name=experiment.name,
-        document_hash=experiments.document_hash(experiment),
-        stages=[stage.id for stage in experiment.stages],
-        treatments=[treatment.id for treatment in experiment.treatments],
-        cohorts=len(plan),
-        members=sum(len(cohort.seats) + len(cohort.mediators) for cohort in plan),
-    )
+def checked(draft: Draft) -> ExperimentCheck:
+    """What a valid experiment comes to."""
+    return ExperimentCheck.model_validate(draft, from_attributes=True)
 
 
 @router.get("/experiment-schema", summary="The JSON Schema of experiment files")
@@ -130,22 +117,38 @@ async def schema() -> dict[str, Any]:
     return json_schema()
 
 
-@router.get("/experiments", summary="My newest experiments")
-async def list_experiments(context: InContext, key: ApiKey) -> ExperimentList:
+@router.get("/experiments", summary="My experiments, the newest first")
+async def list_experiments(
+    context: InContext,
+    key: ApiKey,
+    status: Annotated[ExperimentStatus | None, Query(description="Only those in this state.")] = None,
+    name: Annotated[
+        str | None,
+        Query(max_length=200, pattern=r"^[^\x00]*$", description="Only those with this in their name."),
+    ] = None,
+    after: Annotated[str | None, Query(description="The `next_after` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> ExperimentList:
+    """A page of them; `next_after` says from where to read on. Test chats with personas are left out."""
+    place = None if after is None else cursors.list_cursor(after)
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        rows = await experiments.list_of(session, owner.id)
-    return ExperimentList(experiments=[ExperimentSummary.model_validate(row, from_attributes=True) for row in rows])
+        rows = await experiments.list_of(session, owner.id, most=limit + 1, after=place, status=status, name=name)
+    page = rows[:limit]
+    return ExperimentList(
+        experiments=[ExperimentSummary.model_validate(row, from_attributes=True) for row in page],
+        next_after=cursors.list_cursor_text(Place(page[-1].created_at, page[-1].id)) if len(rows) > limit else None,
+    )
 
 
-@router.get("/experiments/{experiment_id}", summary="An experiment and how far it is")
+@router.get("/experiments/{experiment_id:uuid}", summary="An experiment and how far it is")
 async def show(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
         return await resource_of(session, experiment_id)
 
 
-@router.patch("/experiments/{experiment_id}", summary="Choose mock or real models")
+@router.patch("/experiments/{experiment_id:uuid}", summary="Choose mock or real models")
 async def change(experiment_id: UUID, body: ExperimentChange, context: InContext, key: ApiKey) -> ExperimentResource:
     async def work(session: Session) -> ExperimentResource:
         await owned(session, context, key, experiment_id, "write")
@@ -167,7 +170,7 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
         await experiments.start(session, experiment_id, context.clock.now())
         return await resource_of(session, experiment_id)
 
-    return await context.decide(work)
+    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
 
 async def served_providers(session: Session, context: Context) -> Collection[str]:
@@ -183,19 +186,29 @@ def check_models(
     """Raises:
     Conflict: naming everything that is missing for real models.
     """
-    problems = model_mode_problems(mode, providers_used(experiment), context.environ, served=served)
-    if mode == "real":
-        problems += endpoint_problems(experiment, context.endpoints)
+    problems = model_mode_problems(
+        mode, models_used(experiment), context.environ, endpoints=context.endpoints, served=served
+    )
     if problems:
         raise Conflict("Real models cannot be used. " + " ".join(problems), reason="real_models_refused")
 
 
 @router.get("/experiments/{experiment_id}/cohorts", summary="The cohorts of an experiment")
-async def cohorts(experiment_id: UUID, context: InContext, key: ApiKey) -> CohortList:
+async def cohorts(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    after: Annotated[UUID | None, Query(description="The `next_after` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=reads.MOST_COHORTS)] = reads.MOST_COHORTS,
+) -> CohortList:
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
-        rows = await reads.cohorts(session, experiment_id)
-    return CohortList(cohorts=[CohortResource.model_validate(row, from_attributes=True) for row in rows])
+        rows = await reads.cohorts(session, experiment_id, after=after, most=limit + 1)
+    page = rows[:limit]
+    return CohortList(
+        cohorts=[CohortResource.model_validate(row, from_attributes=True) for row in page],
+        next_after=page[-1].id if len(rows) > limit else None,
+    )
 
 
 @router.get("/experiments/{experiment_id}/members", summary="Who is where, private parts included")
@@ -232,6 +245,7 @@ def _member(row: Any) -> MemberResource:
         cohort_id=row.cohort_id,
         cohort=row.cohort_name,
         treatment_id=row.treatment_id,
+        joining=row.joining,
         is_test=row.is_test,
         created_at=row.created_at,
         joined_at=row.joined_at,
@@ -325,7 +339,7 @@ async def measures(experiment_id: UUID, context: InContext, key: ApiKey) -> Expe
     """
     async with context.database.transaction() as session:
         row = await owned(session, context, key, experiment_id, "read")
-    async with context.exports, context.database.transaction() as session:
+    async with context.exports, context.database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
         found = await reports(session, experiment_id)
     tables = [
         MeasureTable(name=table.name, columns=list(table.columns), rows=[dict(line) for line in table.rows])

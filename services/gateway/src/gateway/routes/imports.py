@@ -1,6 +1,5 @@
 """Experiments in files of other formats, such as workbooks: checked, and stored as drafts."""
 
-import asyncio
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
@@ -8,12 +7,12 @@ from starlette.exceptions import HTTPException
 
 from gateway.context import ApiKey, Context, InContext
 from gateway.forms import FORM, file_in_form
-from gateway.imports import import_apart
 from gateway.routes.experiments import checked, resource_of
 from shared.contracts.resources import ImportCheck, ImportedExperiments
 from shared.db import experiments, keys
 from shared.db.session import Session
-from shared.importers.formats import IMPORTERS, Choice, Imported
+from shared.experiment import Draft
+from shared.importers.formats import IMPORTERS, Choice
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -37,7 +36,7 @@ Sessions = Annotated[int | None, Query(ge=1, description="Only so many sessions,
 Draws = Annotated[Literal["reference", "parley"], Query(description="How what is drawn is drawn.")]
 
 
-async def _file_in(request: Request, context: Context, choice: Choice) -> Imported:
+async def _file_in(request: Request, context: Context, choice: Choice) -> tuple[list[Draft], list[str]]:
     """What is in the body.
 
     Raises:
@@ -51,7 +50,7 @@ async def _file_in(request: Request, context: Context, choice: Choice) -> Import
         content = await request.body()
     else:
         raise HTTPException(415, f"The file is sent as {' or '.join([*IMPORTERS, FORM])}.")
-    return await import_apart(content, media_type, choice, slots=context.imports)
+    return await context.reader.imported(content, media_type, choice)
 
 
 @router.post(
@@ -73,17 +72,14 @@ async def store(
     is stored. No model is called before the mode is changed (`PATCH`) and the experiment started."""
     async with context.database.transaction() as session:
         await keys.sign_in(session, key, context.clock.now(), scope="write")
-    imported = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
+    drafts, warnings = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
 
     async def work(session: Session) -> ImportedExperiments:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        ids = [
-            await experiments.create(session, owner.id, experiment, now, is_test=is_test)
-            for experiment in imported.experiments
-        ]
+        ids = [await experiments.store(session, owner.id, draft, now, is_test=is_test) for draft in drafts]
         resources = [await resource_of(session, experiment_id) for experiment_id in ids]
-        return ImportedExperiments(experiments=resources, warnings=list(imported.warnings))
+        return ImportedExperiments(experiments=resources, warnings=warnings)
 
     return await context.decide(work)
 
@@ -100,6 +96,5 @@ async def check(
     """Stores nothing; a file with problems gets the same answer as when it is stored."""
     async with context.database.transaction() as session:
         await keys.sign_in(session, key, context.clock.now(), scope="read")
-    imported = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
-    checks = [await asyncio.to_thread(checked, experiment) for experiment in imported.experiments]
-    return ImportCheck(experiments=checks, warnings=list(imported.warnings))
+    drafts, warnings = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
+    return ImportCheck(experiments=[checked(draft) for draft in drafts], warnings=warnings)

@@ -15,7 +15,7 @@ from gateway import cursors, pages
 from gateway.context import Context, InContext, MemberToken
 from gateway.eyes import MemberEyes
 from gateway.live import RETRY_MS
-from shared.contracts.experiment import Profile
+from shared.contracts.experiment import Profile, Slug
 from shared.contracts.resources import (
     AdvanceRequest,
     AnsweredAsk,
@@ -30,13 +30,14 @@ from shared.contracts.resources import (
     Page,
     StagePage,
 )
-from shared.db import asks, conversation, members
+from shared.db import asks, conversation, joining, members
 from shared.db import pages as reads
 from shared.db.members import Standing, hash_token
 from shared.db.session import Session
-from shared.errors import Conflict, InvalidInput, NotFound, Problem
+from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
 from shared.stage import PAGE, Ask, Json
 from shared.stages import kind_of
+from shared.urgency import Urgency, urgency
 
 router = APIRouter(prefix="/v1", tags=["participants"])
 
@@ -59,12 +60,13 @@ LastEventId = Annotated[
 @router.post("/experiments/{experiment_id}/join", status_code=201, summary="Take the next open seat")
 async def join(experiment_id: UUID, context: InContext, body: JoinRequest | None = None) -> Joined:
     """The token in the answer is shown this once; it is the key to everything below `/v1/me`."""
+    urgency.set(Urgency.PERSON)
     wanted = body or JoinRequest()
     profile = Profile(**wanted.profile.model_dump()) if wanted.profile else None
 
     async def work(session: Session) -> Joined:
         now = context.clock.now()
-        member_id, token = await members.join(session, experiment_id, now, cohort_id=wanted.cohort_id, profile=profile)
+        member_id, token = await joining.join(session, experiment_id, now, cohort_id=wanted.cohort_id, profile=profile)
         standing = await members.sign_in(session, token, lock=False)
         cursor = await reads.cursor(session, standing.cohort_id)
         return Joined(member_id=member_id, token=token, me=pages.me(standing, cursor))
@@ -80,18 +82,19 @@ async def who_am_i(context: InContext, token: MemberToken) -> Me:
 
 
 @router.get("/me/stages/{stage_id}", summary="Everything that one stage shows")
-async def stage(stage_id: str, context: InContext, token: MemberToken) -> StagePage:
+async def stage(stage_id: Slug, context: InContext, token: MemberToken) -> StagePage:
     async with context.database.transaction() as session:
         standing = await members.sign_in(session, token, lock=False)
         index = _index(standing, stage_id)
         if index > standing.position:
             raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
-        company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id)
+        is_over = index < standing.position
+        company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id, is_over=is_over)
     return pages.stage_page(standing, standing.design.stage(stage_id), company, context.clock.now())
 
 
 @router.post("/me/stages/{stage_id}/advance", summary="Answer and go on, in one request")
-async def advance(stage_id: str, context: InContext, token: MemberToken, body: AdvanceRequest | None = None) -> Page:
+async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: AdvanceRequest | None = None) -> Page:
     """The answer is the page where the participant is afterwards. Going on twice from one stage is going on once."""
     request = body or AdvanceRequest()
     if request.from_stage_id not in (None, stage_id):
@@ -123,6 +126,8 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
     current = standing.stage
     if not standing.is_in_progress:
         raise Conflict("You are not taking part any more.", reason="not_in_progress")
+    if standing.is_paused:
+        raise Paused
     if current is None or current.id != stage_id:
         raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
     if standing.is_locked:
@@ -145,8 +150,8 @@ async def _page(session: Session, context: Context, token: str) -> Page:
     """Read anew, because others may have moved meanwhile."""
     cursor = await reads.cursor_of_token(session, hash_token(token))
     standing = await members.sign_in(session, token, lock=False)
-    stage_id = standing.stage.id if standing.stage else ""
-    company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id) if stage_id else ()
+    stage, me = standing.stage, standing.member.id
+    company = await reads.company(session, standing.cohort_id, me, stage.id, is_over=False) if stage else ()
     return pages.page(standing, cursor, company, context.clock.now())
 
 
@@ -177,6 +182,8 @@ async def _answered(session: Session, context: Context, standing: Standing, foun
     """
     if not standing.is_in_progress or standing.stage is None or standing.stage.id != found.stage_id:
         raise Conflict("You are not on this stage any more.", reason="ask_closed")
+    if standing.is_paused:
+        raise Paused
     now = context.clock.now()
     value = _checked(standing, found, answer, now)
     await asks.answer(session, found.id, value, now)
@@ -221,7 +228,8 @@ async def messages(
     "/me/threads/{thread_id}/messages", status_code=201, summary="Say something", response_model=MessageResource
 )
 async def post_message(thread_id: UUID, body: MessageRequest, context: InContext, token: MemberToken) -> Response:
-    """Posting again with the same `client_message_id` gives the message that stands."""
+    """Posting the same again with the same `client_message_id` gives the message that stands. Another text under an id
+    that was used is refused (409, `id_used`)."""
 
     async def work(session: Session) -> bytes:
         if body.reply_to is not None:

@@ -8,10 +8,12 @@ from fastapi import APIRouter, Query
 
 from gateway.context import ApiKey, Context, InContext
 from gateway.routes.experiments import check_models, served_providers
+from shared.contracts.experiment import Slug
 from shared.contracts.resources import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
 from shared.experiment.persona_chat import chat_with, why_no_reply
+from shared.urgency import Urgency, urgency
 
 router = APIRouter(prefix="/v1/personas", tags=["personas"])
 
@@ -19,9 +21,12 @@ _LONGEST_WAIT_SECONDS: Final = 30
 
 
 @router.post("/{persona_id}/chat", status_code=201, summary="Say something to a persona")
-async def say(persona_id: str, body: PersonaMessageRequest, context: InContext, key: ApiKey) -> PersonaMessage:
+async def say(persona_id: Slug, body: PersonaMessageRequest, context: InContext, key: ApiKey) -> PersonaMessage:
     """The answer is your message. The reply comes when the model has it: follow the chat, or its experiment's stream.
-    Until then a further message is refused (409, `awaiting_reply`)."""
+    Until then a further message is refused (409, `awaiting_reply`), and another text under a used `client_message_id`
+    always (409, `id_used`)."""
+    # Whoever tries out a persona waits for its reply as a participant would.
+    urgency.set(Urgency.PERSON)
 
     async def work(session: Session) -> PersonaMessage:
         now = context.clock.now()
@@ -41,15 +46,22 @@ async def say(persona_id: str, body: PersonaMessageRequest, context: InContext, 
         )
         return _message(said)
 
+    async def go_on(session: Session) -> None:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        await persona_chats.go_on(session, owner.id, persona_id, now)
+
+    await context.decide(go_on)
     return await context.decide(work)
 
 
 @router.get("/{persona_id}/chat", summary="What was said in the test chat with a persona")
 async def show(
-    persona_id: str,
+    persona_id: Slug,
     context: InContext,
     key: ApiKey,
     after_seq: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
     wait_seconds: Annotated[
         float, Query(ge=0, le=_LONGEST_WAIT_SECONDS, description="Wait so long for a reply that is awaited.")
     ] = 0,
@@ -57,14 +69,14 @@ async def show(
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
         await personas.find(session, owner.id, persona_id)
-        chat = await _chat(session, owner.id, persona_id, after_seq)
+        chat = await _chat(session, owner.id, persona_id, after_seq, limit)
     if chat.is_awaiting_reply and wait_seconds:
-        chat = await _once_answered(context, owner.id, chat, after_seq, wait_seconds)
+        chat = await _once_answered(context, owner.id, chat, after_seq, limit, wait_seconds)
     return chat
 
 
 async def _once_answered(
-    context: Context, owner_id: UUID, chat: PersonaChat, after_seq: int, wait_seconds: float
+    context: Context, owner_id: UUID, chat: PersonaChat, after_seq: int, limit: int, wait_seconds: float
 ) -> PersonaChat:
     """The chat when the reply is there or has failed, or as it is when the time is over; no connection is held."""
     clock = asyncio.get_running_loop().time
@@ -74,7 +86,7 @@ async def _once_answered(
         news = asyncio.create_task(context.live.wait_for_news())
         try:
             async with context.database.transaction() as session:
-                chat = await _chat(session, owner_id, chat.persona_id, after_seq)
+                chat = await _chat(session, owner_id, chat.persona_id, after_seq, limit)
             if chat.is_awaiting_reply:
                 await asyncio.wait({news}, timeout=max(0.0, until - clock()))
         finally:
@@ -82,19 +94,20 @@ async def _once_answered(
     return chat
 
 
-async def _chat(session: Session, owner_id: UUID, persona_id: str, after_seq: int) -> PersonaChat:
-    chat = await persona_chats.find(session, owner_id, persona_id, after_seq=after_seq)
+async def _chat(session: Session, owner_id: UUID, persona_id: str, after_seq: int, limit: int) -> PersonaChat:
+    chat = await persona_chats.find(session, owner_id, persona_id, after_seq=after_seq, most=limit)
     return PersonaChat(
         persona_id=persona_id,
         experiment_id=chat.experiment_id if chat else None,
         model_mode=chat.model_mode if chat else None,
         is_awaiting_reply=chat is not None and chat.is_awaiting_reply,
         messages=[_message(line) for line in chat.lines] if chat else [],
+        next_after_seq=chat.lines[-1].seq if chat and chat.has_more else None,
     )
 
 
 @router.delete("/{persona_id}/chat", status_code=204, summary="Clear the test chat with a persona")
-async def clear(persona_id: str, context: InContext, key: ApiKey) -> None:
+async def clear(persona_id: Slug, context: InContext, key: ApiKey) -> None:
     """The next message begins a new one; clearing twice is clearing once."""
 
     async def work(session: Session) -> None:

@@ -8,12 +8,12 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gateway import bodies
 from gateway.context import ApiKey, Context, InContext
-from shared.contracts.experiment import Persona
+from shared.contracts.experiment import Persona, Slug
 from shared.contracts.resources import PersonaImport, PersonaList, PersonaResource
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
-from shared.experiment import read_persona, read_personas, write_personas
-from shared.importers.arena import first_agents, read_agent, write_agent
+from shared.experiment import write_personas
+from shared.importers.arena import first_agents, write_agent
 
 router = APIRouter(prefix="/v1", tags=["personas"])
 
@@ -45,17 +45,24 @@ async def list_personas(context: InContext, key: ApiKey) -> PersonaList:
 
 
 @router.get("/personas/{persona_id}", summary="One persona")
-async def show(persona_id: str, context: InContext, key: ApiKey) -> PersonaResource:
+async def show(persona_id: Slug, context: InContext, key: ApiKey) -> PersonaResource:
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
         return _resource(await personas.find(session, owner.id, persona_id))
 
 
 @router.put("/personas/{persona_id}", summary="Create or replace a persona", openapi_extra=_ONE)
-async def put(persona_id: str, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
+async def put(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
     """What is left out has its default, whatever was there before. Putting twice is putting once."""
+    await _signed_in(context, key)
     content, name = await bodies.file_in(request, "persona")
-    return await _stored(context, key, read_persona(content, name, persona_id))
+    return await _stored(context, key, await context.reader.persona(content, name, persona_id))
+
+
+async def _signed_in(context: Context, key: str) -> None:
+    """Only files of those who may write are read."""
+    async with context.database.transaction() as session:
+        await keys.sign_in(session, key, context.clock.now(), scope="write")
 
 
 async def _stored(context: Context, key: str, persona: Persona) -> PersonaResource:
@@ -74,7 +81,7 @@ async def _stored(context: Context, key: str, persona: Persona) -> PersonaResour
     summary="One persona as an agent file",
     responses={200: {"content": {"application/yaml": {}}, "description": "An agent file."}},
 )
-async def export_agent(persona_id: str, context: InContext, key: ApiKey) -> Response:
+async def export_agent(persona_id: Slug, context: InContext, key: ApiKey) -> Response:
     """For personas that an agent file of PD Arena can describe; others are refused."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
@@ -83,14 +90,15 @@ async def export_agent(persona_id: str, context: InContext, key: ApiKey) -> Resp
 
 
 @router.put("/personas/{persona_id}/agent", summary="Create or replace by an agent file", openapi_extra=_AGENT)
-async def import_agent(persona_id: str, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
+async def import_agent(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
     """Role, goal and backstory are needed. Putting twice is putting once."""
+    await _signed_in(context, key)
     content, name = await bodies.file_in(request, "agent")
-    return await _stored(context, key, read_agent(content, name, persona_id))
+    return await _stored(context, key, await context.reader.agent(content, name, persona_id))
 
 
 @router.delete("/personas/{persona_id}", status_code=204, summary="Take a persona out of the library")
-async def delete(persona_id: str, context: InContext, key: ApiKey) -> None:
+async def delete(persona_id: Slug, context: InContext, key: ApiKey) -> None:
     """Experiments that have used it keep their copies; the test chat with it is cleared."""
 
     async def work(session: Session) -> None:
@@ -104,11 +112,9 @@ async def delete(persona_id: str, context: InContext, key: ApiKey) -> None:
 @router.post("/persona-library", summary="Import personas", openapi_extra=_SEVERAL)
 async def import_personas(request: Request, context: InContext, key: ApiKey) -> PersonaImport:
     """Creates what is new and replaces what has changed, all or nothing; importing twice is importing once."""
-    async with context.database.transaction() as session:
-        await keys.sign_in(session, key, context.clock.now(), scope="write")
+    await _signed_in(context, key)
     content, name = await bodies.file_in(request, "personas")
-    # A large file takes a while, in which others must be served.
-    return await _imported(context, key, await asyncio.to_thread(read_personas, content, name))
+    return await _imported(context, key, await context.reader.personas(content, name))
 
 
 @router.post("/persona-library/arena", summary="Import the first agents of an arena")

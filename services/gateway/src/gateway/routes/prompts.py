@@ -1,12 +1,12 @@
 """Prompt previews: what an agent was shown, would be shown now, or would be shown in an experiment not started yet."""
 
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
 from gateway.context import ApiKey, Context, InContext
 from gateway.routes.experiments import owned
+from shared.contracts.experiment import Slug
 from shared.contracts.prompts import DraftPreview, MemberPreview, PreviewQuestion, StagePreview
 from shared.contracts.resources import PromptMessage, PromptResource
 from shared.db import keys
@@ -15,13 +15,9 @@ from shared.errors import Unavailable
 
 router = APIRouter(prefix="/v1", tags=["prompts"])
 
-Id = Annotated[str, Query(min_length=1, max_length=64)]
-
 
 @router.get("/members/{member_id}/prompt", summary="What an agent would be shown now")
-async def of_member(
-    member_id: UUID, context: InContext, key: ApiKey, stage: Annotated[str | None, Query(max_length=64)] = None
-) -> PromptResource:
+async def of_member(member_id: UUID, context: InContext, key: ApiKey, stage: Slug | None = None) -> PromptResource:
     """On the stage where it is, or on another one of its way. With an open draft it is that draft's prompt."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
@@ -43,9 +39,9 @@ async def of_stage(
     experiment_id: UUID,
     context: InContext,
     key: ApiKey,
-    persona: Id,
-    stage: Id,
-    treatment: Annotated[str | None, Query(max_length=64)] = None,
+    persona: Slug,
+    stage: Slug,
+    treatment: Slug | None = None,
 ) -> PromptResource:
     """As when the stage has just opened: everybody is there, and nobody has said or answered anything."""
     async with context.database.transaction() as session:

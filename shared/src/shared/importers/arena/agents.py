@@ -2,9 +2,10 @@
 
 from typing import Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from shared.contracts.experiment import Document, Persona
+from shared.contracts.providers import CREWAI_PROVIDER, vendor_named
 
 DEFAULT_MODEL: Final = "gpt-4.1-mini"
 _GAME: Final = "matrix_game"
@@ -21,7 +22,7 @@ class AgentFile(Document):
     backstory: str = Field(min_length=1)
     """Its past."""
     llm: str = DEFAULT_MODEL
-    """The model that speaks for it."""
+    """The model that speaks for it; the name begins with its vendor (`anthropic/...`), or is that of a known family."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     persona_type: Literal["cooperative", "tit_for_tat", "selfish", "forgiving", "random", "custom"] = "custom"
     """How it plays with the mock."""
@@ -29,7 +30,14 @@ class AgentFile(Document):
     """What others call it."""
     emoji: str = ""
     system_prompt: str = ""
-    """Takes the place of role, backstory and goal in the prompts of games."""
+    """Takes the place of role, backstory and goal in the prompts of games and in test chats."""
+
+    @field_validator("llm")
+    @classmethod
+    def _names_its_vendor(cls, llm: str) -> str:
+        if vendor_named(llm) is None:
+            raise ValueError(f"the vendor of the model is expected before its name, such as openai/{llm}")
+        return llm
 
 
 def persona_of(agent: AgentFile, persona_id: str) -> Persona:
@@ -39,7 +47,7 @@ def persona_of(agent: AgentFile, persona_id: str) -> Persona:
         "role": agent.role,
         "goal": agent.goal,
         "backstory": agent.backstory,
-        "model": {"provider": "openai", "model": agent.llm, "temperature": agent.temperature},
+        "model": {**_called(agent.llm), "temperature": agent.temperature},
         "script": {_GAME: {"persona": agent.persona_type}},
     }
     if agent.name or agent.emoji:
@@ -50,6 +58,21 @@ def persona_of(agent: AgentFile, persona_id: str) -> Persona:
     return Persona.model_validate(fields)
 
 
+def _called(llm: str) -> dict[str, str]:
+    """Who is called for a model: its vendor directly, or through CrewAI, and nobody else in its place."""
+    vendor = vendor_named(llm)
+    name = llm.removeprefix(f"{vendor}/")
+    if vendor == "openai":
+        return {"provider": "openai", "model": name}
+    return {"provider": CREWAI_PROVIDER, "model": f"{vendor}/{name}"}
+
+
+def _llm(persona: Persona) -> str:
+    """The model as an agent file names it; the family of a model of OpenAI says enough."""
+    provider, name = persona.model.provider, persona.model.model
+    return name if _called(name) == {"provider": provider, "model": name} else f"{provider}/{name}"
+
+
 def agent_of(persona: Persona) -> AgentFile | None:
     """The agent file that says the same as this persona; None when none can."""
     items = persona.prompts.get(_GAME, ())
@@ -58,7 +81,7 @@ def agent_of(persona: Persona) -> AgentFile | None:
             role=persona.role,
             goal=persona.goal,
             backstory=persona.backstory,
-            llm=persona.model.model,
+            llm=_llm(persona),
             temperature=persona.model.temperature or 0.0,
             persona_type=persona.script[_GAME]["persona"],
             name=persona.profile.name,

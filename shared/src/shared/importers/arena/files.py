@@ -9,7 +9,7 @@ from importlib.resources import files
 from pydantic import ValidationError
 
 from shared.contracts.experiment import Persona
-from shared.errors import InvalidInput, Problem
+from shared.errors import Conflict, InvalidInput, Problem
 from shared.experiment.complaints import found, translate
 from shared.experiment.parsing import check_values, parse
 from shared.experiment.personas import read_personas, yaml_of
@@ -44,9 +44,12 @@ def write_agent(persona: Persona) -> str:
     """An agent file that reads as the same persona.
 
     Raises:
-        InvalidInput: it has more than an agent file can say.
+        Conflict: it has more than an agent file can say.
     """
     agent = agent_of(persona)
     if agent is None:
-        raise InvalidInput(f"The persona {persona.id!r} has more than an agent file can say: export the library.")
+        raise Conflict(
+            f"The persona {persona.id!r} has more than an agent file can say: export the library.",
+            reason="not_an_agent",
+        )
     return yaml_of(agent.model_dump(exclude_defaults=True))

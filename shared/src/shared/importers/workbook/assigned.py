@@ -35,6 +35,26 @@ def sessions_by_hand(people: Sequence[Profile], column: int) -> Mapping[str, Seq
     return sessions
 
 
+def check_drawn(
+    sessions: Mapping[str, Sequence[Profile]], column: int, roles: Sequence[Role], complaints: Complaints
+) -> None:
+    """Complains about sessions that were drawn, of agents whose roles were given: each role has to be there once."""
+    labels = [role.label for role in roles]
+    for session, people in sessions.items():
+        given = [cell_of(person, column).label for person in people]
+        missing = ", ".join(quoted(label) for label in labels if label not in given)
+        for index, person in enumerate(people):
+            cell = cell_of(person, column)
+            if cell.label in given[:index]:
+                complaints.cell(
+                    cell,
+                    f"the role {quoted(cell.label)} is drawn twice for the session {quoted(session)}, and {missing} is "
+                    f"missing; it is also in {cell_of(people[given.index(cell.label)], column).where}",
+                    "every role once in every session",
+                    hint="sessions are drawn with random_seed: take another one, or assign the sessions by hand, too",
+                )
+
+
 def cell_of(person: Profile, column: int) -> Cell:
     return person.cells.get(column) or Cell(PROFILES, column, person.row)
 

@@ -11,7 +11,9 @@ from itertools import chain, count
 from typing import Any, Final
 
 from shared.experiment import Experiment, validate
+from shared.importers.workbook.assigned import check_drawn
 from shared.importers.workbook.assignment import Assignment, SeatDraw, Session, assign
+from shared.importers.workbook.complaints import Complaints
 from shared.importers.workbook.design import SUMMARIZER, Design, Role, Task, Workbook
 from shared.importers.workbook.draws import Draws
 from shared.importers.workbook.facts import FORMAT, facts_of
@@ -50,6 +52,17 @@ def compile_workbook(
     return [one.experiment for one in compile_designs(workbook, draws=draws, people=people, sessions=sessions)]
 
 
+def _check_drawn(design: Design, assignment: Assignment, name: str) -> None:
+    """Raises:
+    InvalidInput: roles that were given by hand do not go together as sessions were drawn.
+    """
+    settings, complaints = design.settings, Complaints()
+    if settings.role_column is not None and (settings.role_strategy, settings.session_strategy) == ("manual", "random"):
+        people = {session.id: [seat.profile for seat in session.seats] for session in assignment.sessions}
+        check_drawn(people, settings.role_column, design.user_roles, complaints)
+    complaints.raise_if_any(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """The experiment of one permutation, with what was drawn for it: its sessions, and which seats people take."""
@@ -67,6 +80,7 @@ def compile_designs(
     found: list[Compiled] = []
     for name, design in zip(workbook.names(), workbook.designs, strict=True):
         everything = assign(design, draws)
+        _check_drawn(design, everything, name)
         chosen = replace(everything, sessions=everything.sessions[:sessions])
         seats = open_seats(design, chosen.sessions, people)
         found.append(Compiled(design, compile_design(design, name, chosen, seats), chosen.sessions, seats))
@@ -148,6 +162,7 @@ def _task(task: Task, task_id: str) -> Json:
         "check": task.validate,
         "ask_score": task.wants_score,
         "ask_reasoning": task.as_json,
+        "plain_text": not task.as_json,
     }
 
 

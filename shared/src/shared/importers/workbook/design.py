@@ -73,8 +73,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A row of interview_prompts. `questions` are in speaking order; of a context or discussion there are none, and
-    `text` is said to all."""
+    """A row of interview_prompts. `questions` are in speaking order; of a context, and of a discussion of all, there
+    are none, and `text` is said to all."""
 
     task_id: str
     type: TaskType

@@ -103,7 +103,7 @@ class _Talk:
     def _turns(self, task: Task) -> Sequence[tuple[str, str]]:
         if task.type == "context":
             return []
-        if task.type == "discussion":
+        if task.type == "discussion" and not task.questions:
             return [(role, "") for role in (*self._players, *self._special)]
         return [(question.role, question.text) for question in task.questions if question.role in self._system]
 
@@ -112,7 +112,7 @@ class _Talk:
         if role in self._people:
             return
         self.calls += 1
-        self.most_calls += MAX_ATTEMPTS if task.validate and task.questions else 1
+        self.most_calls += MAX_ATTEMPTS if task.validate and task.questions and task.type != "discussion" else 1
         self.tokens_in += (self._system[role] + shown) // CHARACTERS_PER_TOKEN + FORMAT_TOKENS
         self.tokens_out += _reply_tokens(task, aloud=False)
 

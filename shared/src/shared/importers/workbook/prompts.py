@@ -5,12 +5,13 @@ from typing import Final, get_args
 
 from shared.importers.workbook.complaints import Complaints
 from shared.importers.workbook.design import Question, Role, Task, TaskType
+from shared.importers.workbook.draws import Draws
 from shared.importers.workbook.filling import Filling
 from shared.importers.workbook.literals import NotLiteral, read_literal
 from shared.importers.workbook.options import read_options
 from shared.importers.workbook.sheets import Record, Sheet, records
 from shared.importers.workbook.values import flag, whole_number, word
-from shared.stages.group_interview.options import ListOptions, Options
+from shared.stages.group_interview.options import ListOptions, Options, with_options
 from shared.stages.group_interview.replies import VariableType, match
 
 HEADER: Final = (
@@ -40,6 +41,8 @@ RESERVED_COLUMNS: Final = (
     "experiment_context",
     "system_message",
     "model_mode",
+    "endpoint",
+    "model",
     "played_by",
 )
 """Columns that the table of results has anyway."""
@@ -49,12 +52,12 @@ PARTS: Final = (".response", ".valid", ".reasoning", ".speculation_score")
 _ASKING: Final = ("public_question", "private_question")
 
 
-def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling) -> tuple[Task, ...]:
+def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling, draws: Draws) -> tuple[Task, ...]:
     """The tasks in the order of the sheet; the first one is the context."""
     found = records(sheet, HEADER, filling.complaints)
     if sheet is not None and not sheet.after(1):
         filling.complaints.cell(sheet.next_free, "there is no task", "at least one row, of type context")
-    tasks = [_task(record, roles, filling) for record in found]
+    tasks = [_task(record, roles, filling, draws) for record in found]
     if found and tasks[0].type != "context":
         cell = found[0].cell("type")
         filling.complaints.cell(cell, "the first task is not the context", "context, in the first row")
@@ -92,7 +95,7 @@ def _check_columns(found: Sequence[Record], tasks: Sequence[Task], complaints: C
             seen.setdefault(one, cell.where)
 
 
-def _task(record: Record, roles: Sequence[Role], filling: Filling) -> Task:
+def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws) -> Task:
     complaints = filling.complaints
     kind: TaskType = word(record.cell("type"), "the type", get_args(TaskType), complaints) or "context"
     task_id = filling.text(record.cell("task_id")).strip()
@@ -100,6 +103,9 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling) -> Task:
     text = filling.text(text_cell)
     if text_cell.is_blank or (not text.strip() and not text_cell.flaw):
         complaints.cell(text_cell, "the text is missing", "the text that is shown to the model")
+    asks = kind in _ASKING or (kind == "discussion" and _decides_who_talks(record, text, filling.complaints, draws))
+    if not asks:
+        text = _with_options(record, text, roles, filling, is_talked_about=kind == "discussion")
     var_type = _variable_type(record, complaints)
     order = whole_number(record.cell("task_order"), "the order", complaints, least=-(2**31), most=2**31)
     return Task(
@@ -107,7 +113,7 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling) -> Task:
         type=kind,
         order=order or 0,
         text=text,
-        questions=_questions(record, text, var_type, roles, filling) if kind in _ASKING else (),
+        questions=_questions(record, text, None if kind == "discussion" else var_type, roles, filling) if asks else (),
         var_name=filling.text(record.cell("var_name")).strip() or task_id,
         var_type=var_type,
         randomize_options=flag(record.cell("randomize_response_order"), "randomize_response_order", complaints),
@@ -117,6 +123,31 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling) -> Task:
         is_adapted=flag(record.cell("is_adapted"), "is_adapted", complaints),
         human_text=record.cell("human_text").text,
     )
+
+
+def _decides_who_talks(record: Record, text: str, complaints: Complaints, draws: Draws) -> bool:
+    """Whether the text of a discussion says by role who takes part; the reference takes it for a text like others."""
+    try:
+        is_by_role = isinstance(read_literal(text), dict) if text.lstrip().startswith("{") else False
+    except NotLiteral:
+        is_by_role = True
+    if is_by_role and draws == "reference":
+        wrong = "the texts by role are read out to all as they stand, as the reference does"
+        expected = (
+            "one text for all; with --draws parley a text for each role decides who takes part, and in which order"
+        )
+        complaints.warn(record.cell("llm_text"), wrong, expected)
+        return False
+    return is_by_role
+
+
+def _with_options(record: Record, text: str, roles: Sequence[Role], filling: Filling, *, is_talked_about: bool) -> str:
+    """The text of a task that asks nobody by name, with the options for all where they are to be talked about."""
+    cell = record.cell("response_options")
+    labels = [role.label for role in roles]
+    options, is_by_role = read_options(cell, filling.text(cell), labels, labels, filling.complaints)
+    of_all = None if is_by_role else next(iter(options.values()), None)
+    return with_options(text, of_all) if is_talked_about else text
 
 
 def _variable_type(record: Record, complaints: Complaints) -> VariableType | None:

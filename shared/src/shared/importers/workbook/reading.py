@@ -7,6 +7,7 @@ from shared.importers.workbook.cells import Cell
 from shared.importers.workbook.complaints import Complaints
 from shared.importers.workbook.constants import permutations, read_constants
 from shared.importers.workbook.design import Design, Role, Settings, Task, Workbook
+from shared.importers.workbook.draws import Draws
 from shared.importers.workbook.filling import Filling
 from shared.importers.workbook.labelled import read_arms, read_roles
 from shared.importers.workbook.profiles import Profiles, read_profiles
@@ -26,8 +27,8 @@ from shared.importers.workbook.sheets import (
 from shared.importers.workbook.templates import Constant
 
 
-def read(sheets: Sheets, name: str = "workbook") -> Workbook:
-    """The workbook that these sheets are.
+def read(sheets: Sheets, name: str = "workbook", *, draws: Draws = "reference") -> Workbook:
+    """The workbook that these sheets are; `draws` as they will be made: what one cell means follows from it.
 
     Raises:
         InvalidInput: with all problems.
@@ -41,7 +42,7 @@ def read(sheets: Sheets, name: str = "workbook") -> Workbook:
     designs = [
         design
         for number, constants in enumerate(permutations(read_constants(sheets.get(CONSTANTS), complaints)), start=1)
-        if (design := _design(number, constants, sheets, settings, cells, profiles, complaints))
+        if (design := _design(number, constants, sheets, settings, cells, profiles, complaints, draws))
     ]
     complaints.raise_if_any(name)
     return Workbook(tuple(designs), tuple(complaints.warnings))
@@ -55,12 +56,13 @@ def _design(
     cells: Mapping[str, Cell],
     profiles: Profiles,
     complaints: Complaints,
+    draws: Draws,
 ) -> Design | None:
     """The design of one permutation; None when something keeps it from being one."""
     filling = Filling(constants, complaints)
     arms = read_arms(sheets.get(TREATMENTS), filling)
     roles = read_roles(sheets.get(ROLES), filling)
-    tasks = read_tasks(sheets.get(PROMPTS), roles, filling)
+    tasks = read_tasks(sheets.get(PROMPTS), roles, filling, draws)
     if settings is None:
         return None
     if sheets.keys() >= {TREATMENTS, ROLES, PROMPTS, PROFILES}:

@@ -1,6 +1,6 @@
 """The six sheets of a workbook as rows of cells, wherever they were read from, and the rows under a fixed header."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -124,7 +124,7 @@ def check_flaws(sheets: Sheets, complaints: Complaints) -> None:
 
 
 def records(sheet: Sheet | None, header: Sequence[str], complaints: Complaints) -> list[Record]:
-    """The rows below the header, which must be exactly this one; none when columns are missing."""
+    """The rows below the header, which must have these columns, in any order; none when columns are missing."""
     if sheet is None:
         return []
     columns = _columns(sheet, header, complaints)
@@ -139,21 +139,21 @@ def _columns(sheet: Sheet, header: Sequence[str], complaints: Complaints) -> dic
     top = sheet.row(1)
     width = max(top.cells, default=0)
     found = [top.cell(column).label for column in range(1, width + 1)]
-    if found != list(header):
+    if sorted(found) != sorted(header):
         complaints.at(
             _first_difference(sheet, header, found).where,
             "the header is not as it must be",
             f"[{', '.join(header)}]",
             found=f"[{', '.join(found)}]" if found else "no header in row 1",
-            hint="these columns, in this order, and no others",
+            hint="these columns, in any order, each once, and no others",
         )
     return {name: found.index(name) + 1 for name in header if name in found}
 
 
 def _first_difference(sheet: Sheet, header: Sequence[str], found: Sequence[str]) -> Cell:
-    pairs: Iterator[tuple[str, str]] = zip(header, found, strict=False)
-    same = next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(header), len(found)))
-    return sheet.row(1).cell(same + 1)
+    """The first column that does not belong there, or stands there twice; else the one after the last."""
+    wrong = (index for index, name in enumerate(found) if name not in header or name in found[:index])
+    return sheet.row(1).cell(next(wrong, len(found)) + 1)
 
 
 def _check_outside(sheet: Sheet, complaints: Complaints) -> None:

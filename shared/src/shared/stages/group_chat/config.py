@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from shared.chat.config import LONGEST_TALK_SECONDS, TalkProgress
-from shared.contracts.experiment import Document, Slug, StageConfig
+from shared.chat.config import LONGEST_TALK_SECONDS, TalkProgress, TalkStage
+from shared.contracts.experiment import Document, Slug
 
 
 class TopicItem(Document):
@@ -27,7 +27,7 @@ class Topic(Document):
     """What is to be compared; left out: a free topic."""
 
 
-class GroupChatStage(StageConfig):
+class GroupChatStage(TalkStage):
     """A conversation of the whole cohort; mediators talk in it, too."""
 
     kind: Literal["group_chat"] = "group_chat"
@@ -42,8 +42,9 @@ class GroupChatStage(StageConfig):
     `round`: one after another, people too: first the mediators, then the participants in a drawn order.
     """
     ready_check_every: int | None = Field(default=None, ge=1)
-    """In `select` and `round`: once in so many messages, the agent who has not been asked anything for the longest time
-    is asked whether it is ready to end; left out: as many as there are agents.
+    """Once in so many messages an agent who is not asked to speak is asked whether it is ready to end: in `race` who
+    wrote the last message, in `select` and `round` who has not been asked anything for the longest time. Left out: as
+    many as there are agents.
     """
     max_agent_run: int = Field(default=20, ge=1)
     """After this many agents' messages in a row, without a person between, no agent is asked to speak any more."""

@@ -5,7 +5,7 @@ from random import Random
 from uuid import UUID
 
 from shared.chat import display
-from shared.chat.kind import GOES_ON, Conversation, is_over_for, shown_to, time_problems
+from shared.chat.kind import GOES_ON, Conversation, is_over_for, shown_to, time_problems, up_to_calls
 from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
@@ -17,6 +17,7 @@ from shared.stage import (
     Ask,
     Block,
     Json,
+    Lateness,
     Member,
     StageView,
     Thread,
@@ -45,6 +46,12 @@ _SPEAK = (
     "two messages, in one to three short sentences and in your own voice. Do not sum up what others said or repeat "
     "yourself, and never mention that you are a model or that there are instructions. Say that you are ready to end "
     "when you have nothing more to add."
+)
+_MEDIATE_IN_TURN = (
+    "You are the mediator of the live conversation above, and it is your turn to speak; you do not take part in it. "
+    "Follow the description of who you are; where it says nothing, write one or two short and friendly sentences: ask "
+    "who has not been heard, bring together what was said, or lead back to the subject. Keep the conversation polite, "
+    "take no side, do not repeat yourself, and never mention that you are a model or that there are instructions."
 )
 _WAKE = (
     "You are in the live conversation above, in which nobody has said anything for a while. Decide, as who you are, "
@@ -87,9 +94,11 @@ class GroupChat(Conversation[GroupChatStage]):
         self, stage: GroupChatStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         """The transcript is shown with and without answers: it is what the stage consists of."""
-        return display.describe(view, {topic.id: _about(topic) for topic in stage.topics})
+        return display.of_a_group(view, {topic.id: _about(topic) for topic in stage.topics}, is_over=ask is None)
 
     def task(self, stage: GroupChatStage, ask: Ask, view: StageView) -> str:
+        if ask.purpose == SPEAK and _mediates(ask, view):
+            return _MEDIATE_IN_TURN
         return {MEDIATE: _MEDIATE, SPEAK: _SPEAK, WAKE: _WAKE, READY: _READY}.get(ask.purpose, _TALK)
 
     def blocked_by(self, stage: GroupChatStage, member: Member, view: StageView) -> list[str]:
@@ -109,6 +118,18 @@ class GroupChat(Conversation[GroupChatStage]):
 
     def turn_taking(self, stage: GroupChatStage) -> str:
         return stage.turn_taking
+
+    def message_cost(self, stage: GroupChatStage, participants: int, mediators: int) -> str | None:
+        readiness = f", and one about readiness in {stage.ready_check_every or participants} messages"
+        more = readiness if participants > 1 else ""
+        if stage.turn_taking != "race":
+            return f"1 call for each message of an agent{more}"
+        again = "" if stage.late_replies == "said" else "; asks anew whenever somebody speaks during a call"
+        return f"{up_to_calls(participants + mediators)} for each message, to everybody who may speak{more}{again}"
+
+    def lateness(self, stage: GroupChatStage) -> Lateness | None:
+        """In turns nobody speaks between a turn and its reply."""
+        return None if stage.turn_taking == "round" else super().lateness(stage)
 
     def has_replies_and_reactions(self, stage: GroupChatStage) -> bool:
         return stage.replies_and_reactions
@@ -131,6 +152,10 @@ class GroupChat(Conversation[GroupChatStage]):
 
     def next_wave(self, stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
         return turns.next_wave(stage, thread, rng)
+
+
+def _mediates(ask: Ask, view: StageView) -> bool:
+    return any(member.id == ask.member_id and member.kind == "mediator" for member in view.members)
 
 
 def _topic_problems(stage: GroupChatStage) -> list[Problem]:

@@ -11,7 +11,9 @@ from shared.chat.speaking import (
     can_be_asked,
     has_person,
     has_words_left,
+    in_order,
     is_here,
+    may_be_called,
     may_send,
     of_kind,
     opening_pause,
@@ -29,8 +31,8 @@ ADDRESSED_WEIGHT = 8.0
 def next_wave(stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
     """Who is asked now, of those who were not asked about this trigger yet.
 
-    `race`: the mediators who may speak; without any, the participants. `select`: one of all who may speak. `round`:
-    whose turn it is.
+    `race`: the mediators who may speak; without any, the participants; after a mediator's message the other way round.
+    `select`: one of all who may speak. `round`: whose turn it is.
     """
     if thread.ended:
         return Wave()
@@ -44,10 +46,27 @@ def next_wave(stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
     if not eligible:
         return _in_silence(stage, thread)
     if stage.turn_taking == "select":
-        chosen = _drawn(eligible, thread, rng)
-        return Wave((chosen.member.id,), SPEAK, others=_to_check(stage, thread, chosen))
-    first = of_kind("mediator", eligible) or of_kind("participant", eligible)
-    return Wave(tuple(speaker.member.id for speaker in first))
+        return _select(stage, thread, eligible, rng)
+    return _race(stage, thread, eligible)
+
+
+def _select(stage: GroupChatStage, thread: Thread, eligible: Sequence[Speaker], rng: Random) -> Wave:
+    """Nobody else is drawn while the reply of who was drawn is on its way, and may still be said."""
+    if thread.is_thinking:
+        return Wave()
+    others = [speaker for speaker in eligible if speaker.member.id != thread.last_author_id]
+    chosen = _drawn(others if thread.has_overlooked and others else eligible, thread, rng)
+    return Wave((chosen.member.id,), SPEAK, others=_to_check(stage, thread, chosen))
+
+
+def _race(stage: GroupChatStage, thread: Thread, eligible: Sequence[Speaker]) -> Wave:
+    """All of one kind at once, who has spoken least first: with models of one speed the call that is first wins."""
+    first, second = in_order(thread)
+    asked = of_kind(first, eligible)
+    if not asked and not any(speaker.member.id in thread.at_work for speaker in of_kind(first, thread.speakers)):
+        asked = of_kind(second, eligible)
+    asked = sorted(asked, key=lambda speaker: speaker.spoken)
+    return Wave(tuple(speaker.member.id for speaker in asked), others=_last_author_to_check(stage, thread, asked))
 
 
 def _is_too_long(stage: GroupChatStage, thread: Thread) -> bool:
@@ -57,7 +76,7 @@ def _is_too_long(stage: GroupChatStage, thread: Thread) -> bool:
 
 def _in_silence(stage: GroupChatStage, thread: Thread) -> Wave:
     """All who were asked have declined or failed: the room is woken up after a while, stays silent, or is over."""
-    if thread.is_waking:
+    if thread.is_waking or thread.busy:
         return Wave()
     pause = opening_pause(thread)
     if pause is not None:
@@ -87,19 +106,43 @@ def _to_check(stage: GroupChatStage, thread: Thread, chosen: Speaker) -> tuple[U
     Who may not speak any more counts as ready, and is not asked. Nobody is asked before `ready_check_every` messages
     were said since they were asked anything, and since anybody was asked this.
     """
-    agents = [speaker for speaker in thread.speakers if takes_part(speaker) and speaker.member.player == "agent"]
-    every = stage.ready_check_every or len(agents)
-    if thread.said - thread.checked < every:
+    if not _is_time_to_check(stage, thread):
         return ()
+    every = _check_every(stage, thread)
     waiting = [
         (thread.heard.get(speaker.member.id, 0), speaker.member.path, speaker.member.id)
-        for speaker in agents
+        for speaker in thread.speakers
         if speaker is not chosen
-        and not speaker.done
-        and has_words_left(speaker)
+        and _can_be_checked(speaker, thread)
         and thread.said - thread.heard.get(speaker.member.id, 0) >= every
     ]
     return (min(waiting)[2],) if waiting else ()
+
+
+def _last_author_to_check(stage: GroupChatStage, thread: Thread, asked: Sequence[Speaker]) -> tuple[UUID, ...]:
+    """In `race` whoever wrote the last message is the one who is not asked to speak, and so cannot say it is ready."""
+    author = thread.speaker(thread.last_author_id)
+    if author is None or author in asked or not _can_be_checked(author, thread):
+        return ()
+    return (author.member.id,) if _is_time_to_check(stage, thread) else ()
+
+
+def _can_be_checked(speaker: Speaker, thread: Thread) -> bool:
+    return (
+        _is_agent_of_talk(speaker) and not speaker.done and has_words_left(speaker) and may_be_called(speaker, thread)
+    )
+
+
+def _is_time_to_check(stage: GroupChatStage, thread: Thread) -> bool:
+    return thread.said - thread.checked >= _check_every(stage, thread)
+
+
+def _check_every(stage: GroupChatStage, thread: Thread) -> int:
+    return stage.ready_check_every or sum(_is_agent_of_talk(speaker) for speaker in thread.speakers)
+
+
+def _is_agent_of_talk(speaker: Speaker) -> bool:
+    return takes_part(speaker) and speaker.member.player == "agent"
 
 
 def _drawn(eligible: Sequence[Speaker], thread: Thread, rng: Random) -> Speaker:

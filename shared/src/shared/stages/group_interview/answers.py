@@ -23,6 +23,12 @@ LONGEST_RESPONSE: Final = 20_000
 _WRITTEN_OBJECT: Final = re.compile(r"^\W*(json)?\s*\{\s*[\"'\u201c]?\w+[\"'\u201d]?\s*:", re.IGNORECASE)
 """How a text begins that was meant as an object and cannot be read as one."""
 
+_PLAIN_TEXT: Final = "Reply in plain text, with your answer and nothing else: no JSON, no code fence."
+_SCORE_BELOW: Final = (
+    "Below it write one last line, `Speculation Score: ` and a whole number from 0 to 100: how speculative your answer "
+    "is. 0 is not at all, 100 is entirely."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -41,7 +47,7 @@ def wanted(stage: GroupInterviewStage, task: InterviewTask, role: str | None) ->
     no number.
     """
     question = flow.question_of(task, role) if role is not None else None
-    if question is None or (question.options is None and role in flow.special(stage)):
+    if task.type == "discussion" or question is None or (question.options is None and role in flow.special(stage)):
         return Wanted(task, None, None, check=False)
     return Wanted(task, question.options, task.variable_type, task.check)
 
@@ -76,10 +82,12 @@ def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:
     """The fields that a reply without an object stands for: who says nothing but the answer has answered.
 
     Raises:
-        InvalidInput: nothing was said, or an object that is cut off or badly written.
+        InvalidInput: nothing was said; or, where an object was asked for, one that is cut off or badly written.
     """
     said = read_reply(text)
-    if not said.response or _WRITTEN_OBJECT.match(text):
+    if not said.response:
+        raise InvalidInput("the reply is empty")
+    if not task.plain_text and _WRITTEN_OBJECT.match(text):
         raise InvalidInput("the reply is not a JSON object")
     fields: dict[str, Json] = {"response": said.response}
     if task.ask_reasoning:
@@ -87,6 +95,13 @@ def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:
     if task.ask_score:
         fields["speculation_score"] = "" if said.speculation_score is None else said.speculation_score
     return fields
+
+
+def text_form(task: InterviewTask) -> str | None:
+    """How a model is told to write a reply in plain text; None: it replies with an object."""
+    if not task.plain_text:
+        return None
+    return f"{_PLAIN_TEXT} {_SCORE_BELOW}" if task.ask_score else _PLAIN_TEXT
 
 
 def _entry(want: Wanted, response: str, reasoning: Json, score: Json) -> dict[str, Json]:

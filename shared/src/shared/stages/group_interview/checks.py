@@ -44,10 +44,12 @@ def _task(where: str, task: InterviewTask, known: Sequence[str]) -> Iterator[Pro
     asks = task.type in ("public_question", "private_question")
     if asks and not task.questions:
         yield Problem(f"{where}.questions", "nothing", "a question for at least one role")
-    if not asks and task.questions:
-        yield Problem(f"{where}.questions", f"questions in a {task.type}", "`text`, which is said to all")
-    if not asks and not task.text.strip():
+    if task.type == "context" and task.questions:
+        yield Problem(f"{where}.questions", "questions in a context", "`text`, which is said to all")
+    if not task.text.strip() and (task.type == "context" or not (asks or task.questions)):
         yield Problem(f"{where}.text", "nothing", "what is said to all")
+    if task.plain_text and task.ask_reasoning:
+        yield Problem(f"{where}.ask_reasoning", "reasoning beside a plain text", "`plain_text: false`, or no reasoning")
     yield from _repeated(f"{where}.questions[{{}}].role", [question.role for question in task.questions])
     for index, question in enumerate(task.questions):
         if question.role not in known:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from shared.chat.config import TalkProgress
 from shared.contracts.experiment import Document, Slug, StageConfig
 from shared.stages.group_interview.options import Options
 from shared.stages.group_interview.replies import VariableType
@@ -36,13 +37,15 @@ class InterviewTask(Document):
 
     id: Slug
     type: TaskType
-    """`context`: shown to all, asks nobody. `discussion`: everybody speaks in turn. `public_question`: one after
+    """`context`: shown to all, asks nobody. `discussion`: members speak in turn. `public_question`: one after
     another, and all hear the answers. `private_question`: all at once; others hear the answers when all have answered.
     """
     text: str = ""
-    """What is said to all in a context or a discussion."""
+    """What is said to all in a context, and at the beginning of a discussion."""
     questions: tuple[InterviewQuestion, ...] = ()
-    """Who is asked what in a question, in this order. Mediators who are asked see the answers of those before them."""
+    """Who is asked what in a question, in this order. Mediators who are asked see the answers of those before them.
+    In a discussion: who takes part, in which order, each with what is put to them aloud; left out: everybody does.
+    """
     variable: Annotated[str, Field(min_length=1, max_length=200)]
     """The name of the column with the answers."""
     variable_type: VariableType | None = None
@@ -55,6 +58,8 @@ class InterviewTask(Document):
     """Whether agents say how speculative their answer is, from 0 to 100."""
     ask_reasoning: bool = False
     """Whether agents give their reasoning beside their answer."""
+    plain_text: bool = False
+    """Whether models reply in plain text and not with a JSON object; then no reasoning can be asked for."""
 
 
 class InterviewSession(Document):
@@ -74,6 +79,7 @@ class GroupInterviewStage(StageConfig):
     """An interview of a group by a facilitator, who reads out what stands here and needs no model for it."""
 
     kind: Literal["group_interview"] = "group_interview"
+    progress: TalkProgress = TalkProgress()
     context: str = ""
     """What everybody is told before anything is asked."""
     treatment: str = ""

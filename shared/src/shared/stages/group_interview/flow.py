@@ -132,7 +132,7 @@ def turns(stage: GroupInterviewStage, task: InterviewTask, draws: Mapping[str, J
     """
     if task.type == "context":
         return []
-    is_open = task.type == "discussion"
+    is_open = task.type == "discussion" and not task.questions
     roles = _speakers(stage, draws) if is_open else [question.role for question in task.questions]
     at_once = set(roles) - special(stage) if task.type == "private_question" else set()
     return [Turn(role, () if role in at_once else tuple(roles[:number])) for number, role in enumerate(roles)]

@@ -1,5 +1,6 @@
 """The rules of an interview of a group."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from random import Random
 from uuid import UUID
@@ -7,9 +8,11 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
+from shared.contracts.models import HINT_IS_MEDIATOR, HINT_QUESTION, Hint
 from shared.errors import Problem
 from shared.stage import (
     PAGE,
+    Answered,
     Ask,
     Block,
     Column,
@@ -22,7 +25,7 @@ from shared.stage import (
     Unanswered,
     heading,
 )
-from shared.stages.group_interview import answers, checks, flow, transcript
+from shared.stages.group_interview import answers, checks, flow, tables, transcript
 from shared.stages.group_interview.config import (
     GroupInterviewStage,
     InterviewQuestion,
@@ -31,7 +34,6 @@ from shared.stages.group_interview.config import (
 )
 from shared.stages.group_interview.options import ListOptions, RangeOptions, option_text
 
-_TYPES = {"integer": "integer", "float": "number"}
 _SPEAK = "It is your turn in the discussion. Say what you want to say to the others."
 _INVALID = "invalid"
 
@@ -108,13 +110,19 @@ class GroupInterview(StageKind[GroupInterviewStage]):
             }
         ]
 
+    def texts(self, stage: GroupInterviewStage, view: StageView) -> list[str]:
+        """What everybody is told, then what the reader alone is told about the own role."""
+        role = _role(stage, view)
+        own = "" if role is None else f"Your role here is {role}, and so the others call you."
+        return [stage.description, stage.context, stage.treatment, f"{own} {_description(stage, role)}"]
+
     def describe(
         self, stage: GroupInterviewStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
-        """The transcript; what is asked now stands in the task. Whoever has no role knows nothing of it."""
+        """The transcript; what is asked now stands in the task. Whoever has no role has heard nothing of it."""
         role = _role(stage, view)
         if role is None and view.reader is not None:
-            return []
+            return [Block("You have no role here, and hear nothing of what is said.")]
         speakers = {flow.role_of(stage, member, view.draws): member.id for member in view.members}
         return [
             Block(transcript.in_words(line), speaker=None if line.is_read_out else speakers.get(line.role))
@@ -149,12 +157,30 @@ class GroupInterview(StageKind[GroupInterviewStage]):
         order = flow.option_order(task, role, view.draws) if role is not None else None
         return answers.shape(answers.wanted(stage, task, role), order)
 
+    def mock_hints(self, stage: GroupInterviewStage, ask: Ask, view: StageView) -> dict[str, Hint]:
+        """Participants answer by their traits and speak freely in a discussion; special roles sum up."""
+        task, role = flow.task_of(stage, ask.key), _role(stage, view)
+        if role in flow.special(stage):
+            return {HINT_IS_MEDIATOR: True}
+        if task is None or task.type == "discussion":
+            return {}
+        is_numeric = task.variable_type in ("integer", "float")
+        return {f"{HINT_QUESTION}response": f"attitude/{task.variable}" if is_numeric else task.variable}
+
     def answer_from_reply(self, stage: GroupInterviewStage, ask: Ask, reply: BaseModel) -> Json:
         return reply.model_dump()
 
     def reply_from_text(self, stage: GroupInterviewStage, ask: Ask, view: StageView, text: str) -> dict[str, Json]:
         task = flow.task_of(stage, ask.key)
         return {} if task is None else answers.fields_of_text(task, text)
+
+    def text_form(self, stage: GroupInterviewStage, ask: Ask) -> str | None:
+        task = flow.task_of(stage, ask.key)
+        return None if task is None else answers.text_form(task)
+
+    def most_replies(self, stage: GroupInterviewStage) -> int:
+        """As many as the role has that is asked most."""
+        return sum(_most_replies(task) for task in stage.tasks)
 
     def on_unanswered(self, stage: GroupInterviewStage, ask: Ask, reason: str) -> Unanswered:
         """A model that never answers as it should is taken at its last word; one that fails leaves the session."""
@@ -171,7 +197,7 @@ class GroupInterview(StageKind[GroupInterviewStage]):
         return "Nothing is posted in an interview: answer the question that is put to you."
 
     def columns(self, stage: GroupInterviewStage) -> list[Column]:
-        return [column for task in stage.tasks if task.type != "context" for column in _columns(task)]
+        return [column for task in stage.tasks if task.type != "context" for column in tables.columns(task)]
 
     def cells(self, stage: GroupInterviewStage, answer: Json) -> dict[str, Json]:
         given = answer if isinstance(answer, Mapping) else {}
@@ -179,8 +205,19 @@ class GroupInterview(StageKind[GroupInterviewStage]):
             name: cell
             for task in stage.tasks
             if isinstance(given.get(task.variable), Mapping)
-            for name, cell in _cells(task, given[task.variable]).items()
+            for name, cell in tables.cells(task, given[task.variable]).items()
         }
+
+    def answered(self, stage: GroupInterviewStage, key: str, answer: Json) -> list[Answered]:
+        """A line for each task that was answered, made of the page as of the entries."""
+        alone = flow.task_of(stage, key)
+        page = answer if isinstance(answer, Mapping) else {}
+        given = page if alone is None else {alone.variable: answer}
+        return [
+            tables.answered(task, given[task.variable])
+            for task in stage.tasks
+            if isinstance(given.get(task.variable), Mapping)
+        ]
 
     def example(self) -> GroupInterviewStage:
         roles = ("Ana", "Ben", "Cleo")
@@ -254,33 +291,10 @@ def _public_options(want: answers.Wanted, order: list[int] | None) -> Json:
     return None if want.options is None else want.options.model_dump(mode="json")
 
 
-def _columns(task: InterviewTask) -> list[Column]:
-    label = task.questions[0].text if task.questions else task.text
-    name = task.variable
-    value_type = _TYPES.get(task.variable_type or "", "text")
-    columns = [
-        Column(name, label, "integer" if value_type == "integer" else "number" if value_type == "number" else "text"),
-        Column(f"{name}.response", f"{label} (as it was given)", "text"),
-        Column(f"{name}.valid", f"{label} (whether the answer is valid)", "boolean"),
-    ]
-    if task.ask_reasoning:
-        columns.append(Column(f"{name}.reasoning", f"{label} (reasoning)", "text"))
-    if task.ask_score:
-        columns.append(Column(f"{name}.speculation_score", f"{label} (speculation score)", "number"))
-    return columns
-
-
-def _cells(task: InterviewTask, entry: Mapping[str, Json]) -> dict[str, Json]:
-    value = entry.get("value")
-    is_number = task.variable_type in _TYPES
-    parts = {
-        "": value if is_number or value is None else str(value),
-        ".response": entry.get("response"),
-        ".valid": entry.get("valid"),
-        ".reasoning": entry.get("reasoning") if task.ask_reasoning else None,
-        ".speculation_score": entry.get("speculation_score") if task.ask_score else None,
-    }
-    return {f"{task.variable}{part}": cell for part, cell in parts.items() if cell is not None}
-
-
 KIND = GroupInterview()
+
+
+def _most_replies(task: InterviewTask) -> int:
+    if task.type == "discussion" and not task.questions:
+        return 1
+    return max(Counter(question.role for question in task.questions).values(), default=0)

@@ -69,7 +69,7 @@ def _task_lines(
     draws: Mapping[str, Json],
     given: Mapping[str, Json],
 ) -> Iterator[Line]:
-    if task.type in ("context", "discussion"):
+    if task.type in ("context", "discussion") and task.text.strip():
         yield Line(stage.facilitator, task.text.strip(), task.id, is_read_out=True)
     before: str | None = None
     for turn in flow.turns(stage, task, draws):
@@ -78,8 +78,8 @@ def _task_lines(
         question = flow.question_of(task, turn.role)
         if question is not None:
             asked = question_text(task, question, draws)
-            # What was put to several in the same words is read out once.
-            if asked != before:
+            # What is put to several in private, in the same words, is read out once; aloud it is put to each.
+            if asked != before or task.type != "private_question":
                 yield Line(stage.facilitator, asked, task.id, is_read_out=True, to=turn.role)
             before = asked
         yield Line(turn.role, reply_text(given[turn.role]), task.id)

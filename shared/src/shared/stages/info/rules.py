@@ -45,6 +45,9 @@ class Info(StageKind[InfoStage]):
     def next_asks(self, stage: InfoStage, view: StageView) -> list[Ask]:
         return []
 
+    def most_replies(self, stage: InfoStage) -> int:
+        return 0
+
     def reply_model(self, stage: InfoStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
         return None
 

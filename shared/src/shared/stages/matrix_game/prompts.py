@@ -1,6 +1,7 @@
 """What a model is told of each round, from its own side of the table.
 
-The parts, their order, their labels and their figures are those of the game's published templates. Pure.
+The parts, their order, their labels and their figures are those of the game's published templates; an iterated
+Prisoner's Dilemma with named actions has their words, too. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -62,7 +63,7 @@ def round_prompt(
     """
     return [
         _heading(stage, len(turns) + 1, rounds, labels),
-        "\n".join(["PAYOFF MATRIX:", *payoff_lines(payoffs, labels)]),
+        payoff_matrix(payoffs, labels),
         *history(stage, turns, labels),
         scores(turns),
         *messages(stage, said),
@@ -71,15 +72,34 @@ def round_prompt(
 
 def _heading(stage: MatrixGameStage, number: int, rounds: int, labels: Labels) -> str:
     is_dilemma = stage.framing == "named" and not any(violations(stage.payoffs))
-    game = "Prisoner's Dilemma" if is_dilemma else "game"
-    of_all = f" of {rounds}" if stage.announce_horizon and isinstance(stage.horizon, FixedHorizon) else ""
-    lines = [f"This is round {number}{of_all} of a {game} that you play again and again with the same opponent."]
-    if stage.framing == "situated":
-        lines.insert(0, _SITUATION.format(*labels.letters))
+    is_told_length = stage.announce_horizon and isinstance(stage.horizon, FixedHorizon)
+    if is_dilemma and not is_played_once(stage):
+        lines = [f"You are playing round {number} of an iterated Prisoner's Dilemma game."]
+        lines += [f"It has {rounds} rounds."] if is_told_length else []
+    else:
+        game = "Prisoner's Dilemma" if is_dilemma else "game"
+        how = "with an opponent" if is_played_once(stage) else "again and again with the same opponent"
+        of_all = f" of {rounds}" if is_told_length else ""
+        lines = [*situation(stage, labels), f"This is round {number}{of_all} of a {game} that you play {how}."]
     if stage.announce_horizon and not isinstance(stage.horizon, FixedHorizon):
         chance = f"{stage.horizon.stop_probability:.10g}"
         lines.append(f"After every round, this one included, the game ends with a probability of {chance}.")
     return "\n".join(lines)
+
+
+def is_played_once(stage: MatrixGameStage) -> bool:
+    """Whether nobody can think that another round will come: a drawn length of one round is a secret."""
+    return isinstance(stage.horizon, FixedHorizon) and stage.horizon.rounds == 1
+
+
+def situation(stage: MatrixGameStage, labels: Labels) -> list[str]:
+    """The story around the two actions, where the framing has one."""
+    return [_SITUATION.format(*labels.letters)] if stage.framing == "situated" else []
+
+
+def payoff_matrix(payoffs: Payoffs, labels: Labels) -> str:
+    """What each outcome brings to both, own points first."""
+    return "\n".join(["PAYOFF MATRIX:", *payoff_lines(payoffs, labels)])
 
 
 def payoff_lines(payoffs: Payoffs, labels: Labels) -> Iterator[str]:
@@ -175,8 +195,13 @@ TALK_INSTRUCTION: Final = (
 
 
 def instruction(labels: Labels) -> str:
-    """What the player is to answer: the last paragraph of a round."""
+    """What the player is to answer: the last paragraph of a round, with named actions that of the template."""
     first, second = labels.letters
+    if labels.cooperate_word:
+        return (
+            f"Choose your action: respond with EXACTLY one character, either {first} or {second}.\n"
+            "Then briefly explain your reasoning."
+        )
     return (
         f"Choose your action: give EXACTLY one character, either {first} or {second}, in the field `action`.\n"
         "Say briefly in the field `reasoning` why."

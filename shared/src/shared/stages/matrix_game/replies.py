@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from shared.replies import Reply, Text
 from shared.stages.matrix_game.labels import Labels
@@ -16,6 +16,13 @@ class MoveReply(Reply):
     labels: ClassVar[Labels]
     action: str
     reasoning: Text = Field(description="Why you choose this, in one or two sentences; nobody else sees it.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_give_no_reasons(cls, value: Any) -> Any:
+        """Reasons are asked for, and a move without them is a move."""
+        has_none = isinstance(value, dict) and value.get("reasoning") is None
+        return {**value, "reasoning": ""} if has_none else value
 
 
 class MessageReply(Reply):

@@ -2,14 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Final
 
-from shared.arena.figures import bars, heat_map, lines
-from shared.arena.games import Game, Pairing, games_from, measures_of, with_pairs
+from shared.arena.games import Game, Pairing, arm_of, games_from, measures_of, with_pairs
 from shared.arena.intervals import Estimate
-from shared.arena.standings import CONVENTIONS, cooperation_rates, scores, standings
-from shared.arena.summaries import Chart, by_pair, cautions, chart, experiment_estimates, pair_estimates
+from shared.arena.plots import plots
+from shared.arena.standings import (
+    CONVENTIONS,
+    Convention,
+    Standing,
+    cooperation_rates,
+    has_even_lengths,
+    scores,
+    scores_per_round,
+    standings,
+)
+from shared.arena.summaries import by_pair, cautions, experiment_estimates, pair_estimates
 from shared.arena.terminal import heat_map_lines, leaderboard_lines
 from shared.stage import Json, Report, Reporter, ReportTable
 
@@ -27,7 +36,10 @@ class GamesReporter(Reporter):
     def __init__(self, stage_ids: Sequence[str]) -> None:
         self._pairing = Pairing(tells_stages=len(stage_ids) > 1)
         self._games: list[tuple[Row, Game]] = []
+        self._arms: list[str] = []
         self._without_result: Counter[str] = Counter()
+        self._names: dict[str, set[str]] = {}
+        self._is_dilemma = True
 
     def add(self, rows: Sequence[Row]) -> None:
         if not rows:
@@ -38,11 +50,18 @@ class GamesReporter(Reporter):
             return
         where = {column: placed[0].get(column) for column in _WHERE}
         self._games.append((where, games_from(placed)[0]))
+        self._arms.append(arm_of(placed[0]))
+        self._is_dilemma = self._is_dilemma and placed[0].get("is_dilemma") is not False
+        for side in ("a", "b"):
+            self._names.setdefault(str(placed[0][f"player_{side}"]), set()).add(
+                str(placed[0].get(f"name_{side}") or "")
+            )
 
     def report(self) -> Report | None:
         games = [game for _, game in self._games]
         if not games:
             return None
+        drawn = plots([*zip(self._arms, games, strict=True)], self._called(), is_dilemma=self._is_dilemma)
         return Report(
             tables=(
                 _games_table(self._games),
@@ -50,10 +69,17 @@ class GamesReporter(Reporter):
                 _measures_table(games),
                 _leaderboard(games),
                 self._cautions(games),
+                *(ReportTable(plot.name, plot.columns, plot.rows) for plot in drawn),
             ),
-            figures=_figures(games),
+            figures={f"{plot.name}.svg": plot.drawing for plot in drawn},
             lines=tuple(self._lines(games)),
         )
+
+    def _called(self) -> dict[str, str]:
+        """What each player is called in figures: its name, if it has one in all games that nobody else has."""
+        own = {player: next(iter(names)) for player, names in self._names.items() if len(names) == 1}
+        shared = Counter(own.values())
+        return {player: name if name and shared[name] == 1 else player for player, name in own.items()}
 
     def _cautions(self, games: Sequence[Game]) -> ReportTable:
         rows = [{"subject": one.subject, "caution": one.text} for one in cautions(games)]
@@ -62,9 +88,9 @@ class GamesReporter(Reporter):
 
     def _lines(self, games: Sequence[Game]) -> Iterator[str]:
         for convention in CONVENTIONS:
-            yield from leaderboard_lines(standings(scores(games), convention), convention)
+            yield from leaderboard_lines(_ranked(games, convention), convention, unit=_unit(games))
             yield ""
-        yield from heat_map_lines(cooperation_rates(games))
+        yield from heat_map_lines(cooperation_rates(games), "Cooperation" if self._is_dilemma else "First action")
         subjects: dict[str, list[str]] = {}
         for row in self._cautions(games).rows:
             subjects.setdefault(row["caution"], []).append(row["subject"])
@@ -107,33 +133,32 @@ def _estimates(found: Mapping[str, Estimate], rounds: str) -> Iterator[dict[str,
         yield {"rounds": rounds, "measure": measure, **asdict(estimate)}
 
 
+def _unit(games: Sequence[Game]) -> str:
+    return "points" if has_even_lengths(games) else "points per round"
+
+
+def _ranked(games: Sequence[Game], convention: Convention) -> list[Standing]:
+    """By points, or where games differ in length by points per round: a mean over the same seats."""
+    if has_even_lengths(games):
+        return standings(scores(games), convention)
+    found = standings(scores_per_round(games), convention)
+    if convention == "self-play twice":
+        return found
+    means = {one.player: one.score / one.pairings if one.pairings else 0.0 for one in found}
+    return sorted(
+        (
+            replace(one, score=means[one.player], rank=1 + sum(mean > means[one.player] for mean in means.values()))
+            for one in found
+        ),
+        key=lambda one: (one.rank, one.player),
+    )
+
+
 def _leaderboard(games: Sequence[Game]) -> ReportTable:
-    scored = scores(games)
-    rows = [
-        {"convention": convention, **asdict(standing)}
-        for convention in CONVENTIONS
-        for standing in standings(scored, convention)
-    ]
-    return ReportTable("leaderboard", ("convention", "rank", "player", "score", "pairings"), tuple(rows))
-
-
-def _figures(games: Sequence[Game]) -> dict[str, str]:
-    pairs = by_pair(games)
-    curves = {pair: _both(chart(played)) for pair, played in pairs.items()}
-    payoffs = {
-        pair: [(name, found[f"points_{side}"].mean) for name, side in zip(played[0].players, "ab", strict=True)]
-        for pair, played in pairs.items()
-        for found in [pair_estimates(played)]
-    }
-    return {
-        "cooperation_over_time.svg": lines("Cooperation over the last ten rounds, mean of both players", curves),
-        "payoffs.svg": bars("Mean points per game", payoffs),
-        "cooperation.svg": heat_map("Cooperation rate of the player in the row", cooperation_rates(games)),
-    }
-
-
-def _both(found: Chart) -> list[float | None]:
-    return [
-        None if one is None or other is None else (one + other) / 2
-        for one, other in zip(found.cooperation_rates_a, found.cooperation_rates_b, strict=True)
-    ]
+    """The total stands beside the score; it is what the convention says of points, whatever the lengths of games."""
+    rows = []
+    for convention in CONVENTIONS:
+        totals = {one.player: one.score for one in standings(scores(games), convention)}
+        for one in _ranked(games, convention):
+            rows.append({"convention": convention, **asdict(one), "unit": _unit(games), "total": totals[one.player]})
+    return ReportTable("leaderboard", tuple(rows[0]), tuple(rows))

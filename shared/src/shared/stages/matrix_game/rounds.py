@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Final
 from uuid import UUID
 
-from shared.stage import Json, StageView, Table
+from shared.stage import Json, Member, StageView, Table
 from shared.stages.matrix_game.game import SEATS, Game, message_key, move_key
 from shared.stages.matrix_game.payoffs import violations
 from shared.stages.matrix_game.prompts import Turn
@@ -13,6 +13,7 @@ from shared.stages.matrix_game.protocol import promise
 
 _OF_A_PLAYER: Final = (
     "player",
+    "name",
     "action",
     "points",
     "total",
@@ -38,6 +39,7 @@ def rows(game: Game, view: StageView) -> Iterator[dict[str, Json]]:
         "status": game.status,
         "is_dilemma": not any(violations(game.stage.payoffs)),
         **{f"player_{seat}": _player(game, view, seat) for seat in SEATS},
+        **{f"name_{seat}": _name(game, view, seat) for seat in SEATS},
     }
     turns = game.turns(0)
     totals = [list(accumulate((turn.points[side] for turn in turns), initial=0)) for side in (0, 1)]
@@ -78,6 +80,15 @@ def _message(game: Game, view: StageView, number: int, seat: str) -> dict[str, J
 
 def _player(game: Game, view: StageView, seat: str) -> str:
     """The persona that plays, else `person`."""
-    seated = game.draws.get(seat)
-    member = next((one for one in view.members if str(one.id) == seated), None)
+    member = _seated(game, view, seat)
     return "" if member is None else member.persona or member.player
+
+
+def _name(game: Game, view: StageView, seat: str) -> str:
+    """What the player is called by the others."""
+    member = _seated(game, view, seat)
+    return "" if member is None else member.name
+
+
+def _seated(game: Game, view: StageView, seat: str) -> Member | None:
+    return next((one for one in view.members if str(one.id) == game.draws.get(seat)), None)

@@ -12,7 +12,7 @@ from shared.contracts.models import HINT_SUGGESTED, Hint
 from shared.contracts.prompt_items import Character, PromptItems, StageContext, Task
 from shared.errors import InvalidInput, Problem
 from shared.stage import PAGE, Ask, Block, Column, Json, Member, Reporter, StageKind, StageView, Unanswered, heading
-from shared.stages.matrix_game import display, manner, play, prompts, rounds, script, telling
+from shared.stages.matrix_game import display, looking_back, manner, play, prompts, rounds, script, telling
 from shared.stages.matrix_game.answers import checked_message, checked_move
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.game import (
@@ -71,9 +71,9 @@ class MatrixGame(StageKind[MatrixGameStage]):
         Each has a stream of its own, so that none depends on what is drawn for another.
         """
         facts = dict(drawn)
-        if "rounds" not in facts:
+        if "luck_a" not in facts:
             streams = [rng.getrandbits(_SEED_BITS) for _ in range(4)]
-            facts["rounds"] = length(stage.horizon, Random(streams[0]))
+            facts.setdefault("rounds", length(stage.horizon, Random(streams[0])))
             facts["swapped"] = stage.counterbalance and Random(streams[1]).random() < 0.5
             facts |= {"luck_a": streams[2], "luck_b": streams[3]}
         waiting = iter(
@@ -83,6 +83,10 @@ class MatrixGame(StageKind[MatrixGameStage]):
             if seat not in facts and (member_id := next(waiting, None)) is not None:
                 facts[seat] = member_id
         return facts
+
+    def matched(self, stage: MatrixGameStage, rng: Random) -> dict[str, Json]:
+        """The length: a replicate of a pair is as long under every level of a factor, so that they can be compared."""
+        return {"rounds": length(stage.horizon, Random(rng.getrandbits(_SEED_BITS)))}
 
     def public_state(self, stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
         return tally(stage, view)
@@ -94,6 +98,8 @@ class MatrixGame(StageKind[MatrixGameStage]):
         self, stage: MatrixGameStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         game = game_of(stage, view)
+        if ask is None:
+            return [Block("\n\n".join(looking_back.paragraphs(game, view.reader)))]
         side = game.side_of(view.reader)
         turns = [] if side is None else game.turns(side)
         said = [] if side is None else game.messages(side)
@@ -196,6 +202,11 @@ class MatrixGame(StageKind[MatrixGameStage]):
             assert reading.reason is not None
             raise InvalidInput(prompts.correction(reading.reason, labels))
         return {"action": labels.letter(reading.action), "reasoning": text.replace("\x00", "")}
+
+    def most_replies(self, stage: MatrixGameStage) -> int | None:
+        """A message and a move in each round; a drawn number of rounds is known once it is drawn."""
+        rounds = stage.horizon.rounds if isinstance(stage.horizon, FixedHorizon) else None
+        return None if rounds is None else rounds * (2 if stage.chat else 1)
 
     def most_unusable_replies(self, stage: MatrixGameStage) -> int:
         """Three attempts: the first and two corrections."""

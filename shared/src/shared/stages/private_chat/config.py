@@ -4,11 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from shared.chat.config import LONGEST_TALK_SECONDS, TalkProgress
-from shared.contracts.experiment import StageConfig
+from shared.chat.config import LONGEST_TALK_SECONDS, TalkProgress, TalkStage
 
 
-class PrivateChatStage(StageConfig):
+class PrivateChatStage(TalkStage):
     """Every participant talks with the mediators of the cohort, and nobody else reads it."""
 
     kind: Literal["private_chat"] = "private_chat"

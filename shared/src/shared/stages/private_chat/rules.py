@@ -1,11 +1,12 @@
 """The rules of a private conversation with the mediators."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from uuid import UUID
 
 from shared.chat import display
-from shared.chat.kind import GOES_ON, Conversation, is_over_for, shown_to, time_problems
+from shared.chat.kind import GOES_ON, Conversation, is_over_for, shown_to, time_problems, up_to_calls
 from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
@@ -64,7 +65,7 @@ class PrivateChat(Conversation[PrivateChatStage]):
         self, stage: PrivateChatStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         """The transcript is shown with and without answers: it is what the stage consists of."""
-        return display.describe(StageView(tuple(_present(view)), view.reader, messages=view.messages))
+        return display.in_private(replace(view, members=tuple(_present(view))), is_over=ask is None)
 
     def task(self, stage: PrivateChatStage, ask: Ask, view: StageView) -> str:
         return _MEDIATE if ask.purpose == MEDIATE else _TALK
@@ -95,6 +96,9 @@ class PrivateChat(Conversation[PrivateChatStage]):
 
     def turn_taking(self, stage: PrivateChatStage) -> str:
         return "private"
+
+    def message_cost(self, stage: PrivateChatStage, participants: int, mediators: int) -> str | None:
+        return f"{up_to_calls(mediators)} for each message of the participant"
 
     def has_replies_and_reactions(self, stage: PrivateChatStage) -> bool:
         return stage.replies_and_reactions

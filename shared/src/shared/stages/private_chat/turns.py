@@ -5,6 +5,7 @@ from shared.chat.speaking import (
     EVERYONE_LEFT,
     TIME_IS_UP,
     can_be_asked,
+    in_order,
     is_here,
     of_kind,
     opening_pause,
@@ -31,11 +32,18 @@ def next_wave(stage: PrivateChatStage, thread: Thread) -> Wave:
     eligible = (
         [] if thread.agent_run >= stage.max_agent_run else [s for s in thread.speakers if can_be_asked(s, thread)]
     )
-    if mediators := of_kind("mediator", eligible):
+    reason = _why_over(stage, thread, own)
+    comes_first = reason is None and in_order(thread)[0] == "participant"
+    if comes_first and own in eligible:
+        return Wave((own.member.id,))
+    mediators = of_kind("mediator", eligible)
+    if mediators and not (comes_first and own.member.id in thread.at_work):
         return Wave(tuple(speaker.member.id for speaker in mediators))
-    if (reason := _why_over(stage, thread, own)) is not None:
+    if thread.at_work or thread.busy:
+        return Wave()
+    if reason is not None:
         return Wave(over=reason)
-    if eligible:
+    if own in eligible:
         return Wave((own.member.id,))
     if thread.is_waking:
         return Wave()

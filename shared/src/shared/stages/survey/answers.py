@@ -1,10 +1,10 @@
 """Answers to a page of questions: which questions count, whether every answer fits, and what a model is to fill in."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, ClassVar, Final
 from uuid import UUID
 
-from pydantic import Field, create_model
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, create_model
 
 from shared import rules
 from shared.errors import InvalidInput, Problem
@@ -41,8 +41,10 @@ def possible_questions(stage: SurveyStage, pages: Pages) -> list[BaseQuestion]:
     ]
 
 
-def check(stage: SurveyStage, answer: Json, pages: Pages) -> dict[str, Json]:
+def check(stage: SurveyStage, answer: Json, pages: Pages, missing: Collection[str] = ()) -> dict[str, Json]:
     """The answer as it is stored: one value for every question that is shown, nothing for the others.
+
+    missing: the questions of which no usable reply came; null stands for them.
 
     Raises:
         InvalidInput: with all problems.
@@ -50,7 +52,7 @@ def check(stage: SurveyStage, answer: Json, pages: Pages) -> dict[str, Json]:
     if not isinstance(answer, Mapping):
         found = Problem("", type(answer).__name__, "an object with one entry per question")
         raise InvalidInput("These answers cannot be used.", [found])
-    stored, problems = _split(stage, answer, pages)
+    stored, problems = _split(stage, answer, pages, missing)
     known = {question.id for question in stage.questions}
     problems += [Problem(str(key), "an answer", "no such question here") for key in answer if key not in known]
     if problems:
@@ -63,7 +65,7 @@ def without_hidden(stage: SurveyStage, reply: PageReply) -> dict[str, Json]:
     given: dict[str, Json] = reply.model_dump(by_alias=True)
     kept: dict[str, Json] = {}
     for question in stage.questions:
-        if question.id in given and _is_shown(question, kept, stage, reply.pages):
+        if question.id in given and is_shown(question, kept, stage, reply.pages):
             kept[question.id] = given[question.id]
     return kept
 
@@ -73,10 +75,22 @@ def reply_model(stage: SurveyStage, pages: Pages) -> type[PageReply]:
     fields: dict[str, Any] = {}
     for index, question in enumerate(possible_questions(stage, pages)):
         described = Field(alias=question.id, description=_instruction(question, stage, pages))
-        fields[f"answer_{index}"] = (question.reply_type(), described)
+        expected = question.reply_type()
+        # Whether such an answer counts is known only with the others: it is looked at then.
+        fields[f"answer_{index}"] = (Annotated[expected, _LATER] if question.show_if else expected, described)
     model = create_model("SurveyReply", __base__=PageReply, **fields)
     model.pages = pages
     return model
+
+
+def _whatever(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return validate(value)
+    except ValidationError:
+        return value
+
+
+_LATER: Final = WrapValidator(_whatever)
 
 
 def _instruction(question: BaseQuestion, stage: SurveyStage, pages: Pages) -> str:
@@ -87,18 +101,24 @@ def _instruction(question: BaseQuestion, stage: SurveyStage, pages: Pages) -> st
     return f"{text} Counts only if: {rules.in_words(rule)}."
 
 
-def _is_shown(question: BaseQuestion, answers: PageAnswer, stage: SurveyStage, pages: Pages) -> bool:
+def is_shown(question: BaseQuestion, answers: PageAnswer, stage: SurveyStage, pages: Pages) -> bool:
+    """Whether the question comes up, given the answers on this page so far and those of earlier pages."""
     return question.show_if is None or rules.holds(question.show_if, {**pages, stage.id: answers}, stage.id)
 
 
-def _split(stage: SurveyStage, answer: PageAnswer, pages: Pages) -> tuple[dict[str, Json], list[Problem]]:
+def _split(
+    stage: SurveyStage, answer: PageAnswer, pages: Pages, missing: Collection[str]
+) -> tuple[dict[str, Json], list[Problem]]:
     stored: dict[str, Json] = {}
     problems: list[Problem] = []
     for question in stage.questions:
         value = answer.get(question.id)
-        if not _is_shown(question, stored, stage, pages):
+        if not is_shown(question, stored, stage, pages):
             if value is not None:
                 problems.append(Problem(question.id, "an answer", "none, because this question is not shown"))
+            continue
+        if value is None and question.id in missing:
+            stored[question.id] = None
             continue
         if value is None and isinstance(question, CheckQuestion):
             value = False

@@ -20,6 +20,9 @@ def problems(stage: SurveyStage, earlier: Sequence[StageConfig]) -> Iterator[Pro
         for problem in question.problems():
             yield Problem(f"{where}.{problem.where}", problem.found, problem.expected)
         yield from _misled_rules(question, where, {**surveys, stage.id: before}, stage.id)
+        if stage.has_correct and question.id == "score":
+            expected = "another id: the column `score` says how many answers are correct"
+            yield Problem(f"{where}.id", "'score'", expected)
         before.add(question.id)
 
 

@@ -42,9 +42,9 @@ def _answers_of(member: Member, stage: SurveyStage, view: StageView) -> Block:
     answer = view.answers.get((member.id, PAGE))
     title = "Your answers:" if member.id == view.reader else f"Answers of {member.name}:"
     if not isinstance(answer, Mapping):
-        return Block(f"{title} none yet.")
+        return Block(f"{title} none.")
     lines = [
-        f"- {question.title} {question.in_words(answer[question.id])}"
+        f"- {question.title} {question.given_in_words(answer[question.id])}"
         for question in stage.questions
         if question.id in answer
     ]

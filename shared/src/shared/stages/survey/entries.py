@@ -13,10 +13,10 @@ from pydantic import Field, create_model
 
 from shared import rules
 from shared.errors import InvalidInput, Problem
-from shared.stage import Json, StageView
-from shared.stages.survey.answers import PageReply, Pages, found_in_words
+from shared.stage import Answered, Json, StageView
+from shared.stages.survey.answers import PageReply, Pages, found_in_words, is_shown
 from shared.stages.survey.config import SurveyStage
-from shared.stages.survey.questions import BaseQuestion, Unfit
+from shared.stages.survey.questions import BaseQuestion, ChoiceQuestion, ChoicesQuestion, Unfit
 
 _PREFIX: Final = "question:"
 
@@ -48,7 +48,7 @@ def due(stage: SurveyStage, pages: Pages, entries: Mapping[str, Json]) -> list[B
             continue
         if _waits_for(question, stage, undecided):
             undecided.add(question.id)
-        elif _is_shown(question, stage, pages, entries):
+        elif is_shown(question, entries, stage, pages):
             wanted.append(question)
             undecided.add(question.id)
             if stage.ask == "sequential":
@@ -63,10 +63,6 @@ def _waits_for(question: BaseQuestion, stage: SurveyStage, undecided: set[str]) 
         (comparison.stage or stage.id) == stage.id and comparison.question in undecided
         for _, comparison in rules.comparisons(question.show_if)
     )
-
-
-def _is_shown(question: BaseQuestion, stage: SurveyStage, pages: Pages, entries: Mapping[str, Json]) -> bool:
-    return question.show_if is None or rules.holds(question.show_if, {**pages, stage.id: entries}, stage.id)
 
 
 def check(question: BaseQuestion, answer: Json) -> Json:
@@ -96,9 +92,23 @@ def _reply_model(question: BaseQuestion) -> type[PageReply]:
     return create_model("SurveyReply", __base__=PageReply, **fields)
 
 
+def answered(question: BaseQuestion, answer: Json) -> Answered:
+    """The line of the long table for this question; the answer may be missing."""
+    has_options = isinstance(question, ChoiceQuestion | ChoicesQuestion)
+    return Answered(
+        field=question.id,
+        label=question.title,
+        type="json" if isinstance(question, ChoicesQuestion) else question.columns()[0].type,
+        value=answer,
+        text=question.in_words(answer) if has_options and answer is not None else None,
+        is_correct=question.is_correct(answer),
+        asked_as=key_of(question),
+    )
+
+
 def in_words(stage: SurveyStage, question: BaseQuestion, view: StageView) -> str:
     """What a prompt shows when this question is asked: in a sequence what was answered before, then the question."""
     asked = f"Question:\n- {question.title} [{question.hint()}]"
     entries = given(stage, view, view.reader) if stage.ask == "sequential" else {}
-    lines = [f"- {one.title} {one.in_words(entries[one.id])}" for one in stage.questions if one.id in entries]
+    lines = [f"- {one.title} {one.given_in_words(entries[one.id])}" for one in stage.questions if one.id in entries]
     return "\n".join(["Your answers so far:", *lines, "", asked]) if lines else asked

@@ -9,13 +9,15 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from shared.contracts.experiment import Document, Slug
 from shared.errors import Problem
-from shared.replies import Text, Truth, number, whole_number
+from shared.replies import Truth, number, text, whole_number
 from shared.rules import Rule
 from shared.stage import Column, Json
 from shared.storable import is_storable_number, is_storable_text
 
 Number = int | float
 _MOST_LISTED_STEPS: Final = 200
+LONGEST_TEXT: Final = 10_000
+"""Characters of an answer in one's own words, where the file says nothing else."""
 
 
 class Unfit(Exception):
@@ -35,6 +37,11 @@ class BaseQuestion(Document):
     """The question itself."""
     show_if: Rule | None = None
     """The question is shown only when this is true; left out: always."""
+
+    @property
+    def has_correct(self) -> bool:
+        """Whether one answer is the right one."""
+        return False
 
     @abstractmethod
     def stored(self, value: Json) -> Json:
@@ -56,6 +63,10 @@ class BaseQuestion(Document):
         """The answer as a prompt shows it."""
         return str(answer)
 
+    def given_in_words(self, answer: Json) -> str:
+        """The same for an answer that may be missing."""
+        return "(no answer)" if answer is None else self.in_words(answer)
+
     def problems(self) -> Iterator[Problem]:
         """What the types cannot say about this question; `where` is relative to it."""
         yield from ()
@@ -66,6 +77,14 @@ class BaseQuestion(Document):
     def cells(self, answer: Json) -> dict[str, Json]:
         return {self.id: answer}
 
+    def is_correct(self, answer: Json) -> bool | None:
+        """Whether the answer is right; None where there is no right one, or no answer."""
+        return None
+
+    def given_cells(self, answer: Json) -> dict[str, Json]:
+        """The cells of an answer that may be missing: then they are empty."""
+        return {column.name: None for column in self.columns()} if answer is None else self.cells(answer)
+
 
 class TextQuestion(BaseQuestion):
     """An answer in one's own words."""
@@ -74,7 +93,7 @@ class TextQuestion(BaseQuestion):
     min_chars: int = Field(default=1, ge=0)
     """The fewest characters, spaces around the answer not counted; 0: it may stay empty."""
     max_chars: int | None = Field(default=None, ge=1)
-    """The most characters; left out: no limit."""
+    """The most characters; left out: 10,000, or `min_chars` if that is more."""
 
     def stored(self, value: Json) -> Json:
         if not isinstance(value, str) or not is_storable_text(value):
@@ -82,10 +101,12 @@ class TextQuestion(BaseQuestion):
         text = value.strip()
         if len(text) < self.min_chars or (self.max_chars is not None and len(text) > self.max_chars):
             raise Unfit(self.hint())
+        if len(text) > (limit := max(LONGEST_TEXT, self.min_chars)) and self.max_chars is None:
+            raise Unfit(f"text of at most {limit} characters")
         return text
 
     def reply_type(self) -> Any:
-        return Annotated[Text, Field(min_length=self.min_chars, max_length=self.max_chars)]
+        return text(Field(min_length=self.min_chars, max_length=self.max_chars))
 
     def hint(self) -> str:
         if self.max_chars is None:
@@ -188,6 +209,23 @@ class ChoiceQuestion(_OptionsQuestion):
         yield from super().problems()
         if self.correct is not None and self.correct not in self.option_ids:
             yield Problem("correct", repr(self.correct), f"one of the options {', '.join(self.option_ids)}")
+
+    @property
+    def has_correct(self) -> bool:
+        return self.correct is not None
+
+    def is_correct(self, answer: Json) -> bool | None:
+        return None if self.correct is None or answer is None else bool(answer == self.correct)
+
+    def columns(self) -> list[Column]:
+        columns = [*super().columns(), Column(f"{self.id}.text", f"{self.title} (text)", "text", derived=True)]
+        if self.correct is not None:
+            columns.append(Column(f"{self.id}.correct", f"{self.title} (correct)", "boolean", derived=True))
+        return columns
+
+    def cells(self, answer: Json) -> dict[str, Json]:
+        marked = {} if self.correct is None else {f"{self.id}.correct": self.is_correct(answer)}
+        return {**super().cells(answer), f"{self.id}.text": self.in_words(answer), **marked}
 
 
 class ChoicesQuestion(_OptionsQuestion):

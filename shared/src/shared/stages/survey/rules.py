@@ -2,14 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from random import Random
+from typing import Final
 
 from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
+from shared.contracts.models import HINT_QUESTION, Hint
 from shared.errors import Problem
 from shared.rules import Comparison
-from shared.stage import PAGE, Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
-from shared.stages.survey import answers, checks, display, entries
+from shared.stage import (
+    PAGE,
+    Answered,
+    Ask,
+    Block,
+    Column,
+    Json,
+    Member,
+    Salvaged,
+    StageKind,
+    StageView,
+    Unanswered,
+    UnusableReply,
+    heading,
+)
+from shared.stages.survey import answers, checks, display, entries, salvage
 from shared.stages.survey.config import SurveyStage
 from shared.stages.survey.questions import (
     BaseQuestion,
@@ -28,6 +44,9 @@ _HONESTLY = (
 )
 _PAGE_TASK = f"Complete this page: answer every question {_HONESTLY}"
 _QUESTION_TASK = f"Answer this question {_HONESTLY}"
+
+
+SCORE: Final = Column("score", "How many answers are correct", "integer", derived=True)
 
 
 class Survey(StageKind[SurveyStage]):
@@ -58,6 +77,9 @@ class Survey(StageKind[SurveyStage]):
 
     def task(self, stage: SurveyStage, ask: Ask, view: StageView) -> str:
         return _PAGE_TASK if entries.question_of(stage, ask.key) is None else _QUESTION_TASK
+
+    def most_replies(self, stage: SurveyStage) -> int:
+        return 1 if stage.ask == "all_at_once" else len(stage.questions)
 
     def check_answer(self, stage: SurveyStage, ask: Ask, answer: Json, view: StageView) -> Json:
         question = entries.question_of(stage, ask.key)
@@ -96,13 +118,24 @@ class Survey(StageKind[SurveyStage]):
         is_asked_by_question = stage.ask != "all_at_once" and member.player == "agent"
         if not is_asked_by_question or not self._possible(stage, member, view) or self._due(stage, member, view):
             return None
-        return answers.check(stage, entries.given(stage, view, member.id), answers.earlier_pages(view, member.id))
+        given = entries.given(stage, view, member.id)
+        missing = [question_id for question_id, value in given.items() if value is None]
+        return answers.check(stage, given, answers.earlier_pages(view, member.id), missing)
 
     def reply_model(self, stage: SurveyStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
         question = entries.question_of(stage, ask.key)
         if question is not None:
             return entries.reply_model(question)
         return answers.reply_model(stage, answers.earlier_pages(view, view.reader))
+
+    def mock_hints(self, stage: SurveyStage, ask: Ask, view: StageView) -> dict[str, Hint]:
+        """All scales share a trait: who agrees with one tends to agree with the others."""
+        return {
+            f"{HINT_QUESTION}{question.id}": f"attitude/{question.id}"
+            if isinstance(question, ScaleQuestion)
+            else question.id
+            for question in stage.questions
+        }
 
     def answer_from_reply(self, stage: SurveyStage, ask: Ask, reply: BaseModel) -> Json:
         if not isinstance(reply, answers.PageReply):
@@ -113,20 +146,32 @@ class Survey(StageKind[SurveyStage]):
         return answers.without_hidden(stage, reply)
 
     def on_unanswered(self, stage: SurveyStage, ask: Ask, reason: str) -> Unanswered:
-        """A page without answers is never passed over in silence: the member leaves, with the reason."""
-        return "drop"
+        """What fits stands, and what does not is missing; of whom no reply came leaves, with the reason."""
+        return "salvage" if reason == "invalid" and stage.on_invalid == "missing" else "drop"
+
+    def salvaged(self, stage: SurveyStage, ask: Ask, view: StageView, replies: Sequence[UnusableReply]) -> Salvaged:
+        question = entries.question_of(stage, ask.key)
+        if question is not None:
+            return salvage.of_question(question, replies)
+        return salvage.of_page(stage, answers.earlier_pages(view, view.reader), replies)
 
     def columns(self, stage: SurveyStage) -> list[Column]:
-        return [column for question in stage.questions for column in question.columns()]
+        columns = [column for question in stage.questions for column in question.columns()]
+        return [*columns, SCORE] if stage.has_correct else columns
 
     def cells(self, stage: SurveyStage, answer: Json) -> dict[str, Json]:
         given = answer if isinstance(answer, Mapping) else {}
-        return {
-            name: cell
-            for question in stage.questions
-            if question.id in given
-            for name, cell in question.cells(given[question.id]).items()
-        }
+        answered = [(question, given[question.id]) for question in stage.questions if question.id in given]
+        cells = {name: cell for question, answer in answered for name, cell in question.given_cells(answer).items()}
+        right = [question.is_correct(answer) for question, answer in answered]
+        return {**cells, SCORE.name: right.count(True)} if stage.has_correct and given else cells
+
+    def answered(self, stage: SurveyStage, key: str, answer: Json) -> list[Answered]:
+        """A line for each question, whether it was asked on the page or by itself."""
+        alone = entries.question_of(stage, key)
+        page = answer if isinstance(answer, Mapping) else {}
+        given = page if alone is None else {alone.id: answer}
+        return [entries.answered(question, given[question.id]) for question in stage.questions if question.id in given]
 
     def example(self) -> SurveyStage:
         yes_no = (Option(id="yes", text="Yes"), Option(id="no", text="No"))

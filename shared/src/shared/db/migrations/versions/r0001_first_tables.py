@@ -23,6 +23,21 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_experimenters_name")),
     )
     op.create_table(
+        "gates",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("is_tried", sa.Boolean(), server_default=sa.text("true"), nullable=False),
+        sa.Column("refusals", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("refused_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("refused_before_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("accepted_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("paused_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("fault", sa.Text(), server_default=sa.text("''"), nullable=False),
+        sa.Column("reason", sa.Text(), server_default=sa.text("''"), nullable=False),
+        sa.Column("asked", sa.Text(), server_default=sa.text("''"), nullable=False),
+        sa.Column("next_try_at", sa.DateTime(timezone=True), nullable=True),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_gates")),
+    )
+    op.create_table(
         "lab",
         sa.Column("only", sa.Boolean(), server_default=sa.text("true"), nullable=False),
         sa.Column("bus", sa.Text(), nullable=False),
@@ -43,6 +58,7 @@ def upgrade() -> None:
         sa.Column("type", sa.Text(), nullable=False),
         sa.Column("subject_id", sa.Text(), nullable=False),
         sa.Column("correlation", sa.Text(), nullable=False),
+        sa.Column("urgent", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
     )
@@ -86,9 +102,20 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("paused_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("resumed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("pause_reason", sa.Text(), nullable=True),
+        sa.CheckConstraint(
+            "(status = 'paused') = (pause_reason IS NOT NULL)", name=op.f("ck_experiments_paused_for_a_reason")
+        ),
+        sa.CheckConstraint("(status = 'paused') = (paused_at IS NOT NULL)", name=op.f("ck_experiments_paused_at")),
         sa.CheckConstraint("model_mode IN ('mock', 'real')", name=op.f("ck_experiments_model_mode")),
         sa.CheckConstraint("pace IN ('live', 'fast')", name=op.f("ck_experiments_pace")),
-        sa.CheckConstraint("status IN ('draft', 'running', 'ended')", name=op.f("ck_experiments_status")),
+        sa.CheckConstraint(
+            "pause_reason IN ('requested', 'lab_stopped', 'calls_spent', 'key_refused')",
+            name=op.f("ck_experiments_pause_reason"),
+        ),
+        sa.CheckConstraint("status IN ('draft', 'running', 'paused', 'ended')", name=op.f("ck_experiments_status")),
         sa.ForeignKeyConstraint(["owner_id"], ["experimenters.id"], name=op.f("fk_experiments_owner_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_experiments")),
     )
@@ -103,6 +130,26 @@ def upgrade() -> None:
         sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["owner_id"], ["experimenters.id"], name=op.f("fk_personas_owner_id")),
         sa.PrimaryKeyConstraint("owner_id", "id", name=op.f("pk_personas")),
+    )
+    op.create_table(
+        "call_limits",
+        sa.Column("experiment_id", sa.Uuid(), nullable=False),
+        sa.Column("most", sa.Integer(), nullable=False),
+        sa.Column("taken", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.CheckConstraint("taken <= most", name=op.f("ck_call_limits_most")),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_call_limits_experiment_id")),
+        sa.PrimaryKeyConstraint("experiment_id", name=op.f("pk_call_limits")),
+    )
+    op.create_table(
+        "joining",
+        sa.Column("experiment_id", sa.Uuid(), nullable=False),
+        sa.Column("rule", sa.Text(), nullable=False),
+        sa.Column("block", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("arms_left", sa.ARRAY(sa.Text()), server_default=sa.text("'{}'"), nullable=False),
+        sa.Column("draws", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.CheckConstraint("rule IN ('drawn', 'one_arm', 'by_arrival')", name=op.f("ck_joining_rule")),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_joining_experiment_id")),
+        sa.PrimaryKeyConstraint("experiment_id", name=op.f("pk_joining")),
     )
     op.create_table(
         "persona_chats",
@@ -207,6 +254,7 @@ def upgrade() -> None:
         sa.Column("stepped_version", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("token_hash", sa.Text(), nullable=True),
         sa.Column("is_test", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("joining", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("joined_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("arrived_at", sa.DateTime(timezone=True), nullable=True),
@@ -224,7 +272,14 @@ def upgrade() -> None:
         sa.UniqueConstraint("experiment_id", "path", name=op.f("uq_members_experiment_id_path")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_members_token_hash")),
     )
-    op.create_index(op.f("ix_members_cohort_id"), "members", ["cohort_id"], unique=False)
+    op.create_index(op.f("ix_members_cohort_id_kind"), "members", ["cohort_id", "kind"], unique=False)
+    op.create_index(
+        "ix_members_expected",
+        "members",
+        ["experiment_id", "cohort_id"],
+        unique=False,
+        postgresql_where=sa.text("status = 'expected'"),
+    )
     op.create_index(
         "ix_members_unstepped",
         "members",
@@ -259,6 +314,7 @@ def upgrade() -> None:
         sa.Column("clock_ms", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("turn_state", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
         sa.Column("held", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("paused_ms", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
         sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("end_reason", sa.Text(), nullable=True),
@@ -293,6 +349,7 @@ def upgrade() -> None:
         sa.Column("cohort_id", sa.Uuid(), nullable=False),
         sa.Column("value", postgresql.JSONB(), nullable=True),
         sa.Column("valid", sa.Boolean(), server_default=sa.text("true"), nullable=False),
+        sa.Column("invalid", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
         sa.Column("audience", sa.ARRAY(sa.Uuid()), nullable=True),
         sa.Column("revision", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("completed_at", sa.DateTime(timezone=True), nullable=True),
@@ -303,6 +360,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("member_id", "stage_id", "key", name=op.f("pk_answers")),
     )
     op.create_index(op.f("ix_answers_cohort_id_stage_id"), "answers", ["cohort_id", "stage_id"], unique=False)
+    op.create_index(
+        "ix_answers_told", "answers", ["cohort_id"], unique=False, postgresql_where=sa.text("audience IS NOT NULL")
+    )
     op.create_table(
         "asks",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -391,6 +451,9 @@ def upgrade() -> None:
         sa.Column("lease_owner", sa.Uuid(), nullable=True),
         sa.Column("lease_until", sa.DateTime(timezone=True), nullable=True),
         sa.Column("attempts", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("free_calls", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("tried_since", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("waits_for", sa.Text(), nullable=True),
         sa.Column("not_before", sa.DateTime(timezone=True), nullable=False),
         sa.Column("due_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("finish_ms", sa.BigInteger(), nullable=True),
@@ -429,6 +492,9 @@ def upgrade() -> None:
         ["thread_id"],
         unique=False,
         postgresql_where=sa.text("state IN ('wanted', 'thinking', 'ready')"),
+    )
+    op.create_index(
+        "ix_drafts_waiting", "drafts", ["waits_for"], unique=False, postgresql_where=sa.text("waits_for IS NOT NULL")
     )
     op.create_index(
         "ix_drafts_wanted",
@@ -487,6 +553,7 @@ def upgrade() -> None:
         sa.Column("provider", sa.Text(), nullable=False),
         sa.Column("model_asked", sa.Text(), nullable=False),
         sa.Column("model_returned", sa.Text(), nullable=True),
+        sa.Column("endpoint", sa.Text(), nullable=True),
         sa.Column("model_mode", sa.Text(), nullable=False),
         sa.Column("settings", postgresql.JSONB(), nullable=False),
         sa.Column("prompt", postgresql.JSONB(), nullable=False),
@@ -537,6 +604,7 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_reactions_member_id"), table_name="reactions")
     op.drop_table("reactions")
     op.drop_index("ix_drafts_wanted", table_name="drafts", postgresql_where=sa.text("state IN ('wanted', 'thinking')"))
+    op.drop_index("ix_drafts_waiting", table_name="drafts", postgresql_where=sa.text("waits_for IS NOT NULL"))
     op.drop_index(
         "ix_drafts_open_in_thread",
         table_name="drafts",
@@ -551,6 +619,7 @@ def downgrade() -> None:
     op.drop_index("uq_asks_open", table_name="asks", postgresql_where=sa.text("state = 'open'"))
     op.drop_index("ix_asks_member_id_open", table_name="asks", postgresql_where=sa.text("state = 'open'"))
     op.drop_table("asks")
+    op.drop_index("ix_answers_told", table_name="answers", postgresql_where=sa.text("audience IS NOT NULL"))
     op.drop_index(op.f("ix_answers_cohort_id_stage_id"), table_name="answers")
     op.drop_table("answers")
     op.drop_index(op.f("ix_alerts_member_id"), table_name="alerts")
@@ -565,7 +634,8 @@ def downgrade() -> None:
         table_name="members",
         postgresql_where=sa.text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
     )
-    op.drop_index(op.f("ix_members_cohort_id"), table_name="members")
+    op.drop_index("ix_members_expected", table_name="members", postgresql_where=sa.text("status = 'expected'"))
+    op.drop_index(op.f("ix_members_cohort_id_kind"), table_name="members")
     op.drop_table("members")
     op.drop_index(op.f("ix_events_experiment_id"), table_name="events")
     op.drop_table("events")
@@ -576,6 +646,8 @@ def downgrade() -> None:
     op.drop_index("uq_persona_chats_open", table_name="persona_chats", postgresql_where=sa.text("cleared_at IS NULL"))
     op.drop_index(op.f("ix_persona_chats_owner_id"), table_name="persona_chats")
     op.drop_table("persona_chats")
+    op.drop_table("joining")
+    op.drop_table("call_limits")
     op.drop_table("personas")
     op.drop_index(op.f("ix_experiments_owner_id"), table_name="experiments")
     op.drop_table("experiments")
@@ -585,4 +657,5 @@ def downgrade() -> None:
     op.drop_table("outbox")
     op.drop_table("limits")
     op.drop_table("lab")
+    op.drop_table("gates")
     op.drop_table("experimenters")

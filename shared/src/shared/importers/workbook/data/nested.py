@@ -16,6 +16,7 @@ def head(study: Study) -> dict[str, Json]:
     return {
         "experiment_id": study.name,
         "model_mode": study.experiment["model_mode"],
+        **study.called,
         "random_seed": study.seed,
         "constants": study.constants,
     }

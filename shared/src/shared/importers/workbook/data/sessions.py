@@ -7,16 +7,15 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from shared.contracts.experiment import Profile
 from shared.importers.exported import Exported, Row
 from shared.importers.workbook.compiling import STAGE
 from shared.importers.workbook.data.study import Study
 from shared.importers.workbook.design import ID
 from shared.importers.workbook.settings import HUGGING_FACE
-from shared.stage import Member, StageView
+from shared.stage import Member
 from shared.stages.group_interview import flow, transcript
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
-from shared.stages.group_interview.rules import KIND
+from shared.views import lab_view, member_of
 
 Json = Any
 
@@ -154,12 +153,8 @@ def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Sessio
     opened = next((row for row in rows["stages"] if row["stage"] == STAGE), None)
     draws = opened["draws"] if opened is not None else _before_opening(stage, members)
     stored = {(row["member_path"], row["key"]): row for row in rows["answers"] if row["stage"] == STAGE}
-    view = StageView(
-        members=tuple(members),
-        draws=draws,
-        answers={(UUID(row["member_id"]), row["key"]): row["value"] for row in stored.values()},
-    )
-    state = KIND.public_state(stage, view)
+    answers = {(UUID(row["member_id"]), row["key"]): row["value"] for row in stored.values()}
+    state = lab_view(stage, members=members, draws=draws, answers=answers, variables={}).state
     tasks = flow.tasks_in_order(stage, draws)
     session_id = _session_id(stage, cohort)
     agents = _agents(stage, study.facts.facilitator, session_id, members, rows["members"], draws)
@@ -201,12 +196,12 @@ def _before_opening(stage: GroupInterviewStage, members: Sequence[Member]) -> di
 
 def _member(row: Row) -> Member:
     """Whoever is on the stage now is present, as they were for those who ran the interview."""
-    return Member(
-        id=UUID(row["member_id"]),
+    return member_of(
+        id=row["member_id"],
         path=row["path"],
         kind=row["kind"],
         player=row["player"],
-        profile=Profile.model_construct(**row["profile"]),
+        profile=row["profile"],
         present=row["status"] == "in_progress" and row["stages"][row["position"] : row["position"] + 1] == [STAGE],
     )
 

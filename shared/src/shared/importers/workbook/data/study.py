@@ -1,9 +1,9 @@
 """What is the same for all sessions of a workbook's experiment."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -15,6 +15,9 @@ from shared.importers.workbook.facts import WorkbookFacts
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
 
 Json = Any
+
+CALLED: Final = ("endpoint", "model")
+"""What every file says of the models behind it."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class Study:
         return int(self.experiment["seed"])
 
     @property
+    def called(self) -> dict[str, str]:
+        """The hosts that were called and the models that answered there, of the whole run."""
+        return called_in(self.experiment.get("models_called") or [])
+
+    @property
     def constants(self) -> dict[str, Json]:
         return {constant.name: constant.value for constant in self.facts.constants}
 
@@ -61,6 +69,12 @@ class Study:
         """What the workbook calls the task."""
         facts = self.facts.task(task.id)
         return facts.task_id if facts is not None else task.id
+
+
+def called_in(calls: Iterable[Mapping[str, Json]]) -> dict[str, str]:
+    """Where these calls went, and which models answered."""
+    called = [call for call in calls if call.get("endpoint") or call.get("model")]
+    return {name: "; ".join(dict.fromkeys(call[name] for call in called if call[name])) for name in CALLED}
 
 
 def read_study(exported: Exported) -> Study:

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from shared.importers.workbook.data.sessions import Agent, Reply, Session, last
-from shared.importers.workbook.data.study import Study
+from shared.importers.workbook.data.study import CALLED, Study, called_in
 from shared.importers.workbook.facts import TaskFacts
 from shared.stages.group_interview.config import InterviewQuestion, InterviewTask
 from shared.stages.group_interview.options import ListOptions, RangeOptions, TextOptions
 
 Json = Any
 
-_WHERE: Final = ("experiment_id", "model_mode", "session_id", "treatment_label")
+_WHERE: Final = ("experiment_id", "model_mode", *CALLED, "session_id", "treatment_label")
 _WHO: Final = ("ID", "role", "played_by", "member_path")
 
 ANSWER_COLUMNS: Final = (
@@ -31,7 +31,6 @@ ANSWER_COLUMNS: Final = (
     "reasoning",
     "speculation_score",
     "attempts",
-    "model",
     "provider",
     "prompt_hash",
     "tokens_in",
@@ -120,7 +119,7 @@ def _reply(reply: Reply) -> dict[str, Json]:
         **{part: reply.part(part) for part in ("value", "response", "valid", "reasoning", "speculation_score")},
         "raw": final.get("raw") if reply.calls else reply.part("response"),
         "attempts": len(reply.calls) if reply.agent.played_by == "agent" else None,
-        "model": final.get("model_returned") or final.get("model_asked"),
+        **called_in(reply.calls),
         "provider": final.get("provider"),
         "prompt_hash": final.get("prompt_hash"),
         "tokens_in": reply.total("tokens_in"),
@@ -259,6 +258,7 @@ def _where(session: Session) -> Mapping[str, Json]:
     return {
         "experiment_id": study.name,
         "model_mode": study.experiment["model_mode"],
+        **study.called,
         "session_id": session.id,
         "treatment_label": session.treatment_label,
         **{f"constant.{name}": value for name, value in study.constants.items()},

@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Final
 
 from shared.importers.workbook.data.sessions import ANSWERED, Agent, Reply, Session
+from shared.importers.workbook.data.study import Study
 from shared.stages.group_interview.transcript import Line
 
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|"})
@@ -23,13 +24,19 @@ def _heading(session: Session) -> Iterator[str]:
     yield f"- Treatment: {_plain(session.treatment_label)}"
     if constants:
         yield f"- Constants: {_plain(constants)}"
-    yield f"- Models: {study.experiment['model_mode']}"
+    yield f"- Models: {study.experiment['model_mode']}{_plain(_called(study))}"
     yield f"- Status: {session.cohort['status']}"
     for agent in session.agents:
         yield f"- {_plain(_who(session, agent))}"
     yield ""
     yield from _quoted(session.stage.context)
     yield from _quoted(session.stage.treatment)
+
+
+def _called(study: Study) -> str:
+    called = study.called
+    where = f" at {called['endpoint']}" if called["endpoint"] else ""
+    return f": {called['model']}{where}" if called["model"] else where
 
 
 def _who(session: Session, agent: Agent) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shared.importers.workbook.data.sessions import Agent, Session
-from shared.importers.workbook.data.study import Study
+from shared.importers.workbook.data.study import Study, called_in
 from shared.importers.workbook.prompts import CONSTANT_PREFIX, RESERVED_COLUMNS
 from shared.stages.group_interview.config import InterviewTask
 
@@ -51,6 +51,7 @@ def _who(session: Session, agent: Agent) -> dict[str, Json]:
         "experiment_context": session.stage.context,
         "system_message": session.system_message(agent),
         "model_mode": study.experiment["model_mode"],
+        **called_in(call for reply in session.replies_of(agent) for call in reply.calls),
         "played_by": agent.played_by,
         **{f"{CONSTANT_PREFIX}{name}": value for name, value in study.constants.items()},
     }

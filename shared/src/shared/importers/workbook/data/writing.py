@@ -167,6 +167,7 @@ def _write_manifest(study: Study, seen: _Seen, folder: Path) -> None:
         "model_info": facts.model_info,
         "temperature": facts.temperature,
         "models_called": seen.models,
+        "endpoints": study.called["endpoint"],
         "sessions": seen.sessions,
         "status": study.experiment["status"],
         "question_hashes": _question_hashes(study),

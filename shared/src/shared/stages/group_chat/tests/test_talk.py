@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from shared.chat.replies import SpeakReply, TalkReply
 from shared.contracts.experiment import Profile
-from shared.stage import PAGE, TALK, Ask, Member, Message, Speaker, StageView, Thread, Utterance
+from shared.stage import PAGE, SPEAK, TALK, Ask, Member, Message, Speaker, StageView, Thread, Utterance
 from shared.stages.group_chat import KIND
-from shared.stages.group_chat.config import GroupChatStage
+from shared.stages.group_chat.config import GroupChatStage, Topic
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana", pronouns="she/her"))
 BEN = Member(UUID(int=2), "c1/m2", "participant", "person", Profile(name="Ben"))
@@ -74,6 +74,18 @@ def test_reasons_come_before_the_decision() -> None:
     ]
 
 
+def test_a_mediator_whose_turn_it_is_has_a_task_of_its_own() -> None:
+    view = StageView((ANA, BEN, GUIDE))
+
+    of_guide = KIND.task(KIND.example(), Ask(GUIDE.id, PAGE, SPEAK), view)
+    of_ana = KIND.task(KIND.example(), Ask(ANA.id, PAGE, SPEAK), view)
+
+    assert "You are the mediator" in of_guide
+    assert "your turn to speak" in of_guide
+    assert "Do not sum up" not in of_guide
+    assert "Do not sum up" in of_ana
+
+
 def test_an_agent_stays_until_it_is_ready_or_the_conversation_is_over() -> None:
     stage = KIND.example()
 
@@ -104,9 +116,22 @@ def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
 
 
 def test_an_empty_conversation_says_so() -> None:
-    blocks = KIND.describe(KIND.example(), StageView((ANA,)), with_answers=False)
+    asked = KIND.describe(KIND.example(), StageView((ANA,)), with_answers=False, ask=Ask(ANA.id, PAGE, TALK))
+    looked_back_at = KIND.describe(KIND.example(), StageView((ANA,)), with_answers=False)
 
-    assert "Nobody has said anything yet." in blocks[-1].text
+    assert asked[-1].text == "Nobody has said anything yet."
+    assert looked_back_at[-1].text == "Nobody said anything."
+
+
+def test_only_a_conversation_that_goes_on_has_a_present_topic() -> None:
+    stage = GroupChatStage(id="talk", topics=(Topic(id="a", name="Fares"), Topic(id="b", name="Routes")))
+    view = StageView((ANA,), messages=(Message(1, ANA.id, "Ana", "Hello", 500, topic="b"),))
+
+    asked = KIND.describe(stage, view, with_answers=False, ask=Ask(ANA.id, PAGE, TALK))
+    looked_back_at = KIND.describe(stage, view, with_answers=False)
+
+    assert asked[1].text == "What is talked about now: Routes"
+    assert looked_back_at[1].text == "What was talked about, one after another:\n\nFares\n\nRoutes"
 
 
 def test_a_chat_waits_for_all_even_when_it_says_something_else_about_progress() -> None:

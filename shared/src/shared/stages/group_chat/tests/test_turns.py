@@ -58,6 +58,82 @@ def test_mediators_are_asked_first_and_participants_when_all_of_them_were() -> N
     assert asked(next_wave(TIMED, thread(*everybody, asked=frozenset({UUID(int=8)})))) == [1, 2]
 
 
+def test_what_a_mediator_says_goes_to_the_participants_first_and_to_mediators_when_those_are_silent() -> None:
+    second = speaker(7, kind="mediator")
+    everybody = (speaker(1), speaker(2), second, MEDIATOR, PERSON)
+    after_mediator = thread(*everybody, last_author_id=MEDIATOR.member.id)
+    asked_all = frozenset({UUID(int=1), UUID(int=2)})
+
+    assert asked(next_wave(TIMED, after_mediator)) == [1, 2]
+    assert asked(next_wave(TIMED, thread(*everybody, last_author_id=MEDIATOR.member.id, asked=asked_all))) == [7]
+    assert asked(next_wave(TIMED, thread(*everybody, last_author_id=UUID(int=1)))) == [7, 8]
+
+
+def test_a_silence_after_a_mediators_message_is_the_mediators_to_break() -> None:
+    woken = thread(speaker(1), MEDIATOR, speaker(7, kind="mediator"), trigger_key="idle:1", last_author_id=UUID(int=8))
+
+    assert asked(next_wave(TIMED, woken)) == [7]
+
+
+def test_in_race_the_last_author_is_asked_whether_it_is_ready_once_in_so_many_messages() -> None:
+    stage = GroupChatStage(id="talk", ready_check_every=3, max_agent_run=50)
+    agents = (speaker(1, spoken=2), speaker(2, spoken=1))
+
+    def checked(**changes: Any) -> tuple[UUID, ...]:
+        return next_wave(stage, thread(*agents, PERSON, last_author_id=UUID(int=1), **changes)).others
+
+    assert checked() == (UUID(int=1),)
+    assert checked(checked=1) == ()
+    assert checked(asked=frozenset({UUID(int=2)})) == ()
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        speaker(1, spoken=9, chat={"max_responses": 9}),
+        speaker(1, spoken=9, done=True),
+        speaker(1, spoken=9, ready=True),
+        speaker(1, spoken=9, kind="mediator"),
+        speaker(1, spoken=9, player="person"),
+        speaker(1, spoken=9, chat={"can_self_trigger": True}),
+    ],
+)
+def test_in_race_nobody_is_checked_who_is_ready_or_asked_to_speak(last: Speaker) -> None:
+    wave = next_wave(TIMED, thread(last, speaker(2), PERSON, last_author_id=UUID(int=1)))
+
+    assert 2 in asked(wave)
+    assert wave.others == ()
+
+
+@given(
+    way=st.sampled_from(["race", "select", "round"]),
+    least=st.lists(st.integers(0, 6), min_size=2, max_size=4),
+    used_up=st.lists(st.booleans(), min_size=4, max_size=4),
+    last=st.integers(0, 3),
+    count=st.integers(0, 6),
+    seed=st.integers(0, 99),
+)
+def test_nobody_is_called_before_the_thread_is_long_enough_or_after_their_last_word(
+    way: str, least: list[int], used_up: list[bool], last: int, count: int, seed: int
+) -> None:
+    stage = GroupChatStage.model_validate({"id": "talk", "turn_taking": way, "ready_check_every": 1})
+    speakers = [
+        speaker(
+            number,
+            spoken=1,
+            chat={"min_messages_before_responding": minimum, "max_responses": 1 if used_up[number] else None},
+        )
+        for number, minimum in enumerate(least)
+    ]
+    talk = thread(*speakers, PERSON, last_author_id=UUID(int=last), message_count=count)
+
+    wave = KIND.next_wave(stage, talk, Random(seed))
+
+    for called in (*wave.speakers, *wave.others):
+        assert least[called.int] <= count
+        assert not used_up[called.int]
+
+
 def test_without_an_eligible_mediator_participants_are_asked_at_once() -> None:
     silent = speaker(8, kind="mediator", spoken=2, chat={"max_responses": 2})
 

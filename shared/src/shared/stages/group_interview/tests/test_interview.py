@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from shared.errors import InvalidInput
 from shared.stages.group_interview import flow
-from shared.stages.group_interview.config import InterviewSession, InterviewTask
+from shared.stages.group_interview.config import InterviewQuestion, InterviewSession, InterviewTask
 from shared.stages.group_interview.options import ListOptions, RangeOptions
 from shared.stages.group_interview.rules import KIND
+from shared.stages.group_interview.transcript import lines
 from shared.testing.interviews import (
     LABELS,
     MEMBERS,
@@ -95,6 +96,47 @@ def test_whatever_the_order_of_answers_everybody_is_asked_the_same_once(seed: in
 
 def _id(course: Course, role: str) -> UUID:
     return next(one.id for one in MEMBERS if course.role(one.id) == role)
+
+
+@pytest.mark.parametrize(("kind", "times"), [("public_question", 3), ("private_question", 1)])
+def test_in_public_the_facilitator_puts_the_question_to_each_by_name(kind: str, times: int) -> None:
+    same = tuple(InterviewQuestion(role=role, text="What do you say?") for role in "ABC")
+    course = Course(stage(task("one", kind, "A", "B", "C").model_copy(update={"questions": same})))
+    while course.open:
+        course.answer_all()
+
+    said = lines(course.stage, course.view.draws, course.view.state, None)
+
+    assert [one.to for one in said if one.is_read_out] == ["A", "B", "C"][:times]
+    if times == 3:
+        assert [one.is_read_out for one in said] == [True, False] * 3
+
+
+def test_in_a_discussion_by_role_those_who_are_named_speak_in_that_order_and_all_hear_what_is_put_to_them() -> None:
+    asked = (
+        InterviewQuestion(role="C", text="Begin, C: {response_options}", options=ListOptions(values=(1, 2))),
+        InterviewQuestion(role="A", text="What do you say to that?"),
+    )
+    talk = task("talk", "discussion", check=True, variable_type="integer").model_copy(
+        update={"questions": asked, "text": ""}
+    )
+    course = Course(stage(talk))
+    assert not list(KIND.problems(course.stage, []))
+    waves = []
+    while course.open:
+        waves.append(course.open)
+        course.answer_all()
+
+    said = lines(course.stage, course.view.draws, course.view.state, "B")
+
+    assert waves == [[("C", "talk")], [("A", "talk")]]
+    assert [(one.role, one.to) for one in said] == [
+        ("Facilitator", "C"),
+        ("C", None),
+        ("Facilitator", "A"),
+        ("A", None),
+    ]
+    assert said[0].text == "Begin, C: Answer with one of these: 1, 2."
 
 
 def test_a_mediator_hears_those_before_it_and_not_who_happens_to_be_early() -> None:
@@ -263,10 +305,16 @@ def test_values_of_cells_have_the_type_of_the_variable() -> None:
     }
 
 
+def test_no_reasoning_can_be_asked_for_beside_a_plain_text() -> None:
+    both = stage(task("q", "private_question", "A", plain_text=True, ask_reasoning=True))
+
+    assert [problem.where for problem in KIND.problems(both, [])] == ["tasks[0].ask_reasoning"]
+
+
 def test_every_problem_of_an_interview_is_told() -> None:
     broken = stage(
         task("q", "private_question", "A", "A", "Nobody"),
-        task("q", "discussion", "A"),
+        task("q", "context", "A"),
         task("empty", "public_question"),
         sessions=(InterviewSession(roles=("A", "A", "B"), order=("q",)),),
     )

@@ -17,6 +17,24 @@ TWELVE = "CDCCDDCCCDCC", "CCDCDCCDCCCD"
 """In round 12, the first player cooperates and is defected on."""
 
 
+PUBLISHED = """You are playing round 3 of an iterated Prisoner's Dilemma game.
+
+PAYOFF MATRIX:
+- Both Cooperate (C,C): You get 3, opponent gets 3
+- You Cooperate, Opponent Defects (C,D): You get 0, opponent gets 5
+- You Defect, Opponent Cooperates (D,C): You get 5, opponent gets 0
+- Both Defect (D,D): You get 1, opponent gets 1
+
+HISTORY (last 10 rounds):
+Round 1: You=C, Opponent=C → You got 3, Opponent got 3
+Round 2: You=D, Opponent=C → You got 5, Opponent got 0
+
+SCORES: You: 8 | Opponent: 3
+
+Choose your action: respond with EXACTLY one character, either C or D.
+Then briefly explain your reasoning."""
+
+
 def stage(**fields: Any) -> MatrixGameStage:
     return MatrixGameStage.model_validate({"id": "game", **fields})
 
@@ -43,7 +61,7 @@ def history_lines(text: str) -> list[str]:
 
 def test_round_prompt_has_the_parts_of_the_template_in_their_order() -> None:
     assert prompt("C", "D").splitlines() == [
-        "This is round 2 of a Prisoner's Dilemma that you play again and again with the same opponent.",
+        "You are playing round 2 of an iterated Prisoner's Dilemma game.",
         "",
         "PAYOFF MATRIX:",
         "- Both Cooperate (C,C): You get 3, opponent gets 3",
@@ -56,9 +74,13 @@ def test_round_prompt_has_the_parts_of_the_template_in_their_order() -> None:
         "",
         "SCORES: You: 0 | Opponent: 5",
         "",
-        "Choose your action: give EXACTLY one character, either C or D, in the field `action`.",
-        "Say briefly in the field `reasoning` why.",
+        "Choose your action: respond with EXACTLY one character, either C or D.",
+        "Then briefly explain your reasoning.",
     ]
+
+
+def test_named_actions_have_the_words_of_the_published_template() -> None:
+    assert prompt("CD", "CC") == PUBLISHED
 
 
 def test_the_window_holds_the_last_ten_rounds_oldest_first() -> None:
@@ -157,7 +179,8 @@ def test_the_horizon_is_told_only_when_it_is_announced() -> None:
     geometric = {"type": "geometric", "stop_probability": 0.02}
 
     assert "of 50" not in prompt()
-    assert "This is round 1 of 50 of a" in prompt(announce_horizon=True)
+    assert "Dilemma game.\nIt has 50 rounds.\n" in prompt(announce_horizon=True)
+    assert "This is round 1 of 50 of a" in prompt(announce_horizon=True, framing="neutral", labels=labels_of("neutral"))
     assert "probability" not in prompt(horizon=geometric)
     assert "ends with a probability of 0.02" in prompt(horizon=geometric, announce_horizon=True)
     assert "of 50" not in prompt(horizon=geometric, announce_horizon=True)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from shared.arena.standings import pairings
+from shared.stage import Report
 from shared.stages.matrix_game.payoffs import Payoffs
 from shared.stages.matrix_game.play import play
 from shared.stages.matrix_game.policies import Policy, luck, rule_of
@@ -98,3 +99,58 @@ def test_the_cells_of_a_design_are_pairs_of_their_own() -> None:
 
 def test_nothing_is_reported_of_an_experiment_in_which_nothing_was_played() -> None:
     assert GamesReporter(["game"]).report() is None
+
+
+def the_report(*games: Sequence[dict[str, Any]]) -> Report:
+    reporter = GamesReporter(["game"])
+    for game in games:
+        reporter.add(game)
+    report = reporter.report()
+    assert report is not None
+    return report
+
+
+def test_where_lengths_differ_scores_are_per_round_and_totals_carry_a_caution() -> None:
+    long, short = [*rows("ALLC", "ALLC", "c1")], [*rows("ALLD", "ALLC", "c2")][:10]
+    report = the_report(long, short)
+    tables = {table.name: [dict(row) for row in table.rows] for table in report.tables}
+    board = [row for row in tables["leaderboard"] if row["convention"] == "self-play once"]
+    assert [(row["player"], row["score"], row["unit"]) for row in board] == [
+        ("ALLD", 5.0, "points per round"),
+        ("ALLC", 1.5, "points per round"),
+    ]
+    assert [row["total"] for row in board] == [50.0, 150.0]
+    assert "totals also rank the drawn lengths" in tables["cautions"][0]["caution"]
+    assert any(line.startswith("Leaderboard, self-play once, points per round: mean over") for line in report.lines)
+
+
+def test_every_figure_has_the_table_that_it_is_drawn_from_with_names_and_counts() -> None:
+    names = {"name_a": "Tit for Tat", "name_b": "Always Defect"}
+    report = the_report([*rows("TFT", "ALLD", "c1", **names)], [*rows("TFT", "ALLD", "c2", **names)])
+    tables = {table.name: [dict(row) for row in table.rows] for table in report.tables}
+    assert {name.removesuffix(".svg") for name in report.figures} <= set(tables)
+    assert all("Tit for Tat" in drawing for drawing in report.figures.values())
+    assert [row["name"] for row in tables["payoffs"]] == ["Always Defect", "Tit for Tat"]
+    assert {(row["over"], row["count"]) for row in tables["payoffs"]} == {("games", 2)}
+    assert len(tables["cooperation_over_time"]) == 100
+
+
+def test_games_that_are_no_dilemma_are_not_told_in_its_words() -> None:
+    report = the_report([*rows("TFT", "ALLD", "c1", is_dilemma=False)])
+    assert set(report.figures) == {"first_action.svg", "first_action_over_time.svg", "payoffs.svg"}
+    assert not any("ooperat" in drawing for drawing in report.figures.values())
+    assert not any(line.startswith("Cooperation") for line in report.lines)
+
+
+def test_arms_stand_beside_each_other() -> None:
+    games = [[*rows("TFT", "ALLD", f"c{arm}", treatment=f"TFT-vs-ALLD-{arm}")] for arm in ("loss", "gain")]
+    report = the_report(*games)
+    assert all(f">{arm}</text>" in report.figures["payoffs.svg"] for arm in ("loss", "gain"))
+
+
+def test_players_whose_names_are_drawn_or_shared_are_called_by_their_ids() -> None:
+    games = [[*rows("TFT", "ALLD", f"c{n}", name_a=f"Fox {n}", name_b="Bear")] for n in (1, 2)]
+    assert "TFT" in the_report(*games).figures["payoffs.svg"]
+    both = the_report([*rows("TFT", "ALLD", "c1", name_a="Bear", name_b="Bear")]).figures["payoffs.svg"]
+    assert "TFT" in both
+    assert "ALLD" in both

@@ -1,5 +1,6 @@
 """A private conversation: whose reply is awaited, when it is over, and what the participant is told."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from shared import conversation
 from shared.contracts.experiment import Profile
 from shared.conversation import Draft
-from shared.stage import Member, StageView
+from shared.stage import PAGE, TALK, Ask, Member, StageView
 from shared.stages.private_chat import KIND
 from shared.stages.private_chat.config import PrivateChatStage
 from shared.testing.thread_world import World, a_member, a_scene
@@ -63,6 +64,17 @@ def test_mediators_answer_and_the_participant_waits_for_them() -> None:
     assert world.may_speak(PIA)
     assert not blocked(world)
     assert texts(world) == ["What is this?", "Of course."]
+
+
+def test_what_a_mediator_says_goes_to_an_agent_who_takes_part_before_other_mediators() -> None:
+    world = a_chat(ADA, MED, ZOE)
+    answer(world, None)
+    answer(world, "Welcome.")
+
+    assert [draft.member_id for draft in world.scene.drafts] == [ADA.id]
+    answer(world, None)
+    assert len(world.scene.drafts) == 1
+    assert world.scene.member(world.scene.drafts[0].member_id).kind == "mediator"
 
 
 def test_without_turns_the_participant_may_go_on_writing() -> None:
@@ -233,6 +245,29 @@ def test_the_page_shows_mediators_and_nobody_else() -> None:
 
     assert [person["id"] for person in people] == [str(PIA.id), str(MED.id)]
     assert all("player" not in person for person in people)
+
+
+def test_a_prompt_says_with_whom_one_is_alone() -> None:
+    pia, mo = (
+        replace(one, profile=Profile(name=name, pronouns="she/her")) for one, name in ((PIA, "Pia"), (MED, "Mo"))
+    )
+    kim = replace(MED, id=ADA.id, profile=Profile(name="Kim"))
+
+    def first_line(*members: Member, reader: Member, ask: Ask | None = None) -> str:
+        view = StageView(members, reader.id)
+        return KIND.describe(KIND.example(), view, with_answers=False, ask=ask)[0].text
+
+    talk = Ask(pia.id, PAGE, TALK)
+    assert first_line(pia, mo, reader=pia, ask=talk) == (
+        "This is a private conversation with the mediator Mo (she/her); nobody else reads it."
+    )
+    assert first_line(pia, mo, reader=mo) == (
+        "This was a private conversation with the participant Pia (she/her); nobody else reads it."
+    )
+    assert "with the mediators Mo (she/her) and Kim;" in first_line(pia, mo, kim, reader=pia)
+    assert "with the participant Pia (she/her) and the mediator Kim;" in first_line(pia, mo, kim, reader=mo)
+    assert "in which there is nobody else;" in first_line(pia, reader=pia)
+    assert first_line(mo, kim, reader=mo).endswith("What was said stays between them and is not shown.")
 
 
 def test_fewer_turns_than_are_asked_for_are_a_mistake() -> None:

@@ -59,6 +59,11 @@ def test_a_fitting_answer_is_stored(asked: BaseQuestion, value: Any, stored: Any
     assert type(asked.stored(value)) is type(stored)
 
 
+def test_a_file_may_ask_for_longer_texts_than_usual() -> None:
+    for asked in (question("text", max_chars=20_000), question("text", min_chars=15_000)):
+        assert asked.stored("x" * 15_000) == "x" * 15_000
+
+
 @pytest.mark.parametrize(
     ("asked", "value"),
     [
@@ -66,6 +71,7 @@ def test_a_fitting_answer_is_stored(asked: BaseQuestion, value: Any, stored: Any
         (question("text"), 5),
         (question("text"), "a\0b"),
         (question("text", max_chars=2), "abc"),
+        (question("text"), "x" * 10_001),
         (question("check", required=True), False),
         (question("check"), 1),
         (question("choice", options=OPTIONS), "A"),
@@ -248,7 +254,7 @@ def test_a_prompt_shows_answers_in_words_and_only_those_in_view() -> None:
 
     mine, other = KIND.describe(stage, answered, with_answers=True)
 
-    assert mine.text == "Your answers: none yet."
+    assert mine.text == "Your answers: none."
     assert other.text == "Answers of Ben:\n- Well? A; B\n- Well? 3, on a scale from 0 to 10 (10 = much)"
 
 
@@ -262,3 +268,26 @@ def test_every_point_of_a_scale_fits_and_nothing_between(lower: int, steps: int,
     assert asked.stored(point) == point
     with pytest.raises(Unfit):
         asked.stored(point + step / 3)
+
+
+def test_an_answer_that_is_missing_is_neither_right_nor_wrong() -> None:
+    options = [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}]
+    questions = [{"id": f"q{n}", "kind": "choice", "title": "?", "options": options, "correct": "a"} for n in range(3)]
+    stage = SurveyStage.model_validate({"id": "s", "kind": "survey", "questions": questions})
+
+    cells = KIND.cells(stage, {"q0": "a", "q1": None})
+
+    assert (cells["q0.correct"], cells["q1.correct"], cells["q1.text"], cells["score"]) == (True, None, None, 1)
+
+
+def test_no_question_takes_the_column_of_the_score() -> None:
+    options = [{"id": "a", "text": "A"}]
+    question = {"kind": "choice", "title": "?", "options": options}
+    marked = [{"id": "score", **question}, {"id": "q", **question, "correct": "a"}]
+
+    def problems(questions: list[dict[str, Any]]) -> list[str]:
+        stage = SurveyStage.model_validate({"id": "s", "kind": "survey", "questions": questions})
+        return [problem.where for problem in KIND.problems(stage, [])]
+
+    assert problems(marked) == ["questions[0].id"]
+    assert problems([{**question, "id": "score"}]) == []

@@ -1,0 +1,23 @@
+"""What a person at the terminal is told before the first paid call: how many calls there can be at most."""
+
+from shared.experiment import Experiment
+from shared.experiment.most_calls import most_calls
+
+
+def costs_line(experiment: Experiment, max_calls: int | None) -> str:
+    """How many calls of models the file can make, and where it stops; `max_calls`: where somebody limits them."""
+    most = most_calls(experiment)
+    replies = f"{most.replies} {'reply' if most.replies == 1 else 'replies'}"
+    if most.open_ended:
+        stages = ", ".join(most.open_ended)
+        known = f" On other stages it asks for at most {replies}." if most.replies else ""
+        told = f"How many calls of models it makes is not known beforehand: {stages} may take any number.{known}"
+    else:
+        told = (
+            f"It asks models for at most {replies}: {most.replies} calls, or up to {most.calls} where they have to be "
+            "asked for again. Calls that a provider turns away come on top."
+        )
+    limit = max_calls or experiment.limits.calls
+    if limit is not None:
+        return f"{told} It is paused after {limit} calls."
+    return f"{told} --max-calls N pauses it after N." if most.open_ended else told

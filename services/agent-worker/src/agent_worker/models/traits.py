@@ -1,0 +1,62 @@
+"""How a persona answers a question: by stable traits, drawn from the seed and from who it is. Pure.
+
+Related questions share a trait, and a question that is asked again goes by the same one.
+"""
+
+import re
+from dataclasses import dataclass
+from math import sqrt
+from random import Random
+from statistics import NormalDist
+from typing import Final
+
+from shared.seeds import rng as seeded
+
+# Parts of the variance of an answer: the trait that related questions share, the question's own, and the moment.
+_SHARED: Final = 0.5
+_OWN: Final = 0.35
+_MOMENT: Final = 0.15
+
+# Half of a trait is the persona's, half the member's: two members with one persona are alike but not the same.
+_OF_PERSONA: Final = 0.5
+
+_WHEN: Final = frozenset({"before", "after", "pre", "post", "baseline", "followup", "then", "now", "t1", "t2"})
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who answers: the persona, empty for none, and the member that plays it."""
+
+    seed: int
+    persona: str
+    member: str
+
+
+def position(identity: Identity, question: str, moment: Random) -> float:
+    """Where the answer lies among what is allowed, 0 to 1; over many personas every place is as likely as another.
+
+    question: the trait that it shares with others, if any, and its own, such as `attitude/support`.
+    """
+    shared, _, own = question.rpartition("/")
+    of_shared = _SHARED if shared else 0.0
+    standing = (
+        sqrt(of_shared) * _trait(identity, f"shared:{shared}")
+        + sqrt(_OWN + _SHARED - of_shared) * _trait(identity, f"own:{at_any_time(own)}")
+        + sqrt(_MOMENT) * moment.gauss()
+    )
+    return NormalDist().cdf(standing)
+
+
+def at_any_time(question: str) -> str:
+    """The question's id without the words for when it is asked: `support_before` and `post-support` are `support`."""
+    parts = [part for part in re.split(r"[^a-z0-9]+", question.casefold()) if part]
+    return "-".join([part for part in parts if part not in _WHEN] or parts)
+
+
+def _trait(identity: Identity, name: str) -> float:
+    """From the standard normal distribution."""
+    of_member = seeded(identity.seed, f"trait/{name}/member:{identity.member}").gauss()
+    if not identity.persona:
+        return of_member
+    of_persona = seeded(identity.seed, f"trait/{name}/persona:{identity.persona}").gauss()
+    return sqrt(_OF_PERSONA) * of_persona + sqrt(1 - _OF_PERSONA) * of_member

@@ -1,0 +1,326 @@
+"""A key that is refused costs time and nobody: it is paused and tried by one call at a time; a first call is alone."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from agent_worker.models.openai_model import OpenAIModel
+from agent_worker.settings import WorkerSettings
+from agent_worker.thinking import Thinker
+from shared.contracts.model_keys import NO_KEYS
+from shared.db.called_keys import waiting_for_keys
+from shared.db.session import Database
+from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from tests.flows.drain import DrainLab
+from tests.flows.test_statements import only_steps
+
+pytestmark = pytest.mark.postgres
+
+Data = dict[str, Any]
+
+SURVEY = """
+parley: 1
+name: A question
+seed: 0
+model_mode: real
+personas:
+  - {{id: ada, profile: {{name: Ada}}, model: {{provider: openai, model: gpt-4.1-mini}}}}
+  - {{id: bad, profile: {{name: Bad}}, model: {{provider: openai, model: gpt-4.1-mini}}, text: refuse me}}
+  - {{id: other, profile: {{name: Other}}, model: {{provider: openai, model: gpt-4.1}}}}
+stages:
+  - {{id: q, kind: survey, questions: [{{id: view, kind: scale, title: Your view, lower: 1, upper: 7}}]}}
+cohorts: [{{seats: [{seats}]}}]
+"""
+ANSWER = {"view": 4}
+REFUSED = {
+    401: FakeReply(401, {"error": {"message": "Incorrect API key.", "code": "invalid_api_key"}}),
+    403: FakeReply(403, {"error": {"message": "Not for you.", "code": "x"}}),
+    429: FakeReply(429, {"error": {"message": "You have no money left.", "code": "insufficient_quota"}}),
+}
+
+
+def seats(**counts: int) -> str:
+    return ", ".join(f"{{persona: {persona}, count: {count}}}" for persona, count in counts.items())
+
+
+class Rehearsed:
+    """A lab whose endpoint answers what a test says."""
+
+    def __init__(self, database: Database, endpoint: FakeEndpoint) -> None:
+        self.lab = DrainLab(database)
+        self.endpoint = endpoint
+        self.model = OpenAIModel(NO_KEYS, base_url=endpoint.base_url)
+        self.lab.thinker = self.worker()
+        self.experiment_id: Any = None
+
+    def worker(self, **settings: Any) -> Thinker:
+        return Thinker(
+            database=self.lab.database,
+            models={"openai": self.model},
+            prompts=self.lab.prompts,
+            clock=self.lab.clock,
+            settings=WorkerSettings(**settings),
+            later=lambda delay, work: self.lab.later.append((delay, work)),
+        )
+
+    async def start(self, document: str) -> None:
+        self.experiment_id = await self.lab.start(document)
+        await self.lab.drain()
+
+    async def wait(self, seconds: float) -> None:
+        """Let so much time pass, in which the worker looks after its keys once a second."""
+        for _ in range(int(seconds)):
+            self.lab.clock.advance(1)
+            await self.lab.thinker.try_keys()
+            await self.lab.drain()
+
+    async def column(self, query: str) -> list[Any]:
+        return [row[0] for row in await self.lab.rows(query)]
+
+    async def statuses(self) -> list[str]:
+        return await self.column("SELECT status FROM members ORDER BY path")
+
+    async def calls(self) -> int:
+        return int((await self.column("SELECT count(*) FROM model_calls"))[0])
+
+
+@pytest.fixture
+async def rehearsed(database: Database) -> AsyncIterator[Rehearsed]:
+    async with FakeEndpoint() as endpoint:
+        rehearsed = Rehearsed(database, endpoint)
+        yield rehearsed
+        await rehearsed.model.aclose()
+
+
+@pytest.mark.parametrize("status", REFUSED)
+async def test_three_refusals_in_a_row_pause_the_key_and_nobody_is_lost(rehearsed: Rehearsed, status: int) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[status]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+
+    assert await rehearsed.calls() == 3
+    assert await rehearsed.statuses() == ["in_progress"] * 8
+    assert await rehearsed.column("SELECT count(*) FROM drafts WHERE waits_for = 'openai'") == [8]
+    await rehearsed.wait(95)
+    assert await rehearsed.calls() == 6
+    rehearsed.endpoint.replies = lambda _body: ANSWER
+    await rehearsed.wait(31)
+
+    assert await rehearsed.statuses() == ["completed"] * 8
+    assert await rehearsed.calls() == 6 + 8
+    assert {row.state for row in await rehearsed.lab.rows("SELECT state FROM drafts")} == {"answered"}
+
+
+async def test_an_alert_says_which_key_is_paused_why_and_since_when_and_when_it_is_over(rehearsed: Rehearsed) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=4)))
+
+    ((text, resolved_at),) = await rehearsed.lab.rows("SELECT text, resolved_at FROM alerts")
+    assert "openai is paused since 00:00:0" in text
+    assert "HTTP 401: " in text
+    assert resolved_at is None
+    rehearsed.endpoint.replies = lambda _body: ANSWER
+    await rehearsed.wait(31)
+
+    assert None not in await rehearsed.column("SELECT resolved_at FROM alerts")
+
+
+async def test_one_refusal_beside_calls_that_are_accepted_is_that_agents_failure(rehearsed: Rehearsed) -> None:
+    def reply(body: Data) -> FakeReply | Data:
+        return REFUSED[403] if "refuse me" in str(body["messages"]) else ANSWER
+
+    rehearsed.endpoint.replies = reply
+    await rehearsed.start(SURVEY.format(seats=seats(ada=3, bad=1)).replace("count: 1}", "count: 1}, {persona: ada}"))
+    await rehearsed.wait(3)
+
+    assert sorted(await rehearsed.statuses()) == ["completed"] * 4 + ["failed"]
+    assert await rehearsed.calls() == 5
+    ((text,),) = await rehearsed.lab.rows("SELECT text FROM alerts")
+    assert "HTTP 403" in text
+
+
+async def test_a_burst_of_refusals_loses_nobody(rehearsed: Rehearsed) -> None:
+    asked: list[int] = []
+
+    def reply(body: Data) -> FakeReply | Data:
+        asked.append(len(asked))
+        return REFUSED[429] if asked[-1] in (3, 4, 7, 8) else ANSWER
+
+    rehearsed.endpoint.replies = reply
+    await rehearsed.start(SURVEY.format(seats=seats(ada=10)))
+    await rehearsed.wait(3)
+
+    assert await rehearsed.statuses() == ["completed"] * 10
+    assert await rehearsed.calls() == 14
+
+
+async def test_agents_who_are_refused_twice_while_others_are_accepted_fail(rehearsed: Rehearsed) -> None:
+    def reply(body: Data) -> FakeReply | Data:
+        return REFUSED[403] if "refuse me" in str(body["messages"]) else ANSWER
+
+    rehearsed.endpoint.replies = reply
+    await rehearsed.lab.start(SURVEY.format(seats=seats(bad=2)))
+    await only_steps(rehearsed.lab)
+    await rehearsed.lab.deliver(rehearsed.lab.hints)
+    rehearsed.lab.hints = []
+    rehearsed.lab.clock.advance(1)
+    await rehearsed.start(SURVEY.format(seats=seats(ada=2)))
+    await rehearsed.wait(5)
+
+    assert sorted(await rehearsed.statuses()) == ["completed", "completed", "failed", "failed"]
+    assert await rehearsed.calls() == 6
+
+
+async def test_nobody_at_the_address_pauses_the_key_too(rehearsed: Rehearsed) -> None:
+    await rehearsed.endpoint.stop()
+    await rehearsed.start(SURVEY.format(seats=seats(ada=5)))
+    await rehearsed.wait(65)
+
+    assert await rehearsed.statuses() == ["in_progress"] * 5
+    assert set(await rehearsed.column("SELECT status FROM model_calls")) == {"unreachable"}
+    assert await rehearsed.calls() == 5
+
+
+TALK = """
+parley: 1
+name: A talk
+seed: 0
+model_mode: real
+personas:
+  - {id: ada, profile: {name: Ada}, model: {provider: openai, max_attempts: 2}}
+  - {id: ben, profile: {name: Ben}, model: {provider: openai, max_attempts: 2}}
+stages:
+  - {id: talk, kind: group_chat, turn_taking: round}
+cohorts: [{seats: [{persona: ada}, {persona: ben}]}]
+"""
+
+
+async def test_in_a_conversation_nobody_waits_for_a_paused_key(rehearsed: Rehearsed) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=3)))
+    await rehearsed.start(TALK)
+
+    drafts = await rehearsed.lab.rows("SELECT state, waits_for FROM drafts WHERE thread_id IS NOT NULL")
+    assert drafts
+    assert {tuple(row) for row in drafts} == {("failed", None)}
+
+
+WITH_A_PERSON = """
+parley: 1
+name: Together
+seed: 0
+model_mode: real
+personas: [{id: ada, profile: {name: Ada}, model: {provider: openai}}]
+stages:
+  - {id: q, kind: survey, questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]}
+  - {id: later, kind: info, lines: [Later], progress: {wait_for_all: true}}
+cohorts: [{seats: [{persona: ada, count: 4}, {open: true}]}]
+"""
+
+
+async def test_a_person_who_waits_for_agents_does_not_wait_for_their_key(rehearsed: Rehearsed) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(WITH_A_PERSON)
+    assert (await rehearsed.statuses())[:4] == ["in_progress"] * 4
+    person, _ = await rehearsed.lab.join(rehearsed.experiment_id)
+    await rehearsed.lab.rows(
+        "UPDATE members SET position = 1, version = version + 1 WHERE id = :id RETURNING id", id=person
+    )
+    await rehearsed.wait(31)
+
+    assert "failed" in await rehearsed.statuses()
+
+
+class Held:
+    """Answers that wait until the test lets them go."""
+
+    def __init__(self, answer: FakeReply | Data = ANSWER) -> None:
+        self.answer = answer
+        self.go = asyncio.Event()
+        self.asked: list[str] = []
+
+    async def __call__(self, body: Data) -> FakeReply | Data:
+        self.asked.append(body["model"])
+        await self.go.wait()
+        return self.answer
+
+
+async def all_but_one(works: list[asyncio.Task[None]]) -> None:
+    """Return when all of these are over except one, which is held."""
+    async with asyncio.timeout(60):
+        for number, over in enumerate(asyncio.as_completed(works), 2):
+            await over
+            if number == len(works):
+                return
+
+
+async def at_once(rehearsed: Rehearsed, workers: list[Thinker], held: Held) -> list[str]:
+    """Hand every draft to every worker at the same time; returns what was asked while the first call was not over."""
+    drafts = await rehearsed.column("SELECT id FROM drafts WHERE state = 'wanted'")
+    works = [asyncio.create_task(worker.work_on(draft)) for worker in workers for draft in drafts]
+    await all_but_one(works)
+    asked = list(held.asked)
+    held.go.set()
+    await asyncio.gather(*works)
+    return asked
+
+
+@pytest.mark.race
+async def test_the_first_call_with_a_key_is_alone_whoever_asks(rehearsed: Rehearsed) -> None:
+    held = Held()
+    rehearsed.endpoint.replies = held
+    workers = [rehearsed.worker(first_calls_alone=True) for _ in range(3)]
+    rehearsed.lab.thinker = workers[0]
+    rehearsed.experiment_id = await rehearsed.lab.start(SURVEY.format(seats=seats(ada=8, other=8)))
+    await only_steps(rehearsed.lab)
+
+    asked_alone = await at_once(rehearsed, workers, held)
+    await rehearsed.lab.drain()
+
+    assert len(asked_alone) == 1
+    assert await rehearsed.statuses() == ["completed"] * 16
+    assert await rehearsed.calls() == len(held.asked) == 16
+
+
+@pytest.mark.race
+async def test_when_the_first_call_is_refused_nothing_else_is_asked(rehearsed: Rehearsed) -> None:
+    held = Held(REFUSED[401])
+    rehearsed.endpoint.replies = held
+    workers = [rehearsed.worker(first_calls_alone=True) for _ in range(3)]
+    rehearsed.lab.thinker = workers[0]
+    rehearsed.experiment_id = await rehearsed.lab.start(SURVEY.format(seats=seats(ada=8, other=8)))
+    await only_steps(rehearsed.lab)
+
+    await at_once(rehearsed, workers, held)
+    await rehearsed.lab.drain()
+
+    assert len(held.asked) == 1
+    assert await rehearsed.statuses() == ["in_progress"] * 16
+    assert await rehearsed.column("SELECT status FROM model_calls") == ["auth_error"]
+    async with rehearsed.lab.database.transaction() as session:
+        (waiting,) = await waiting_for_keys(session, rehearsed.experiment_id)
+    assert waiting.gate.is_tried is False
+    assert waiting.gate.asked.startswith("c1/m")
+
+
+@pytest.mark.race
+async def test_a_paused_key_is_tried_by_exactly_one_call(rehearsed: Rehearsed) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+    held = Held()
+    rehearsed.endpoint.replies = held
+    workers = [rehearsed.lab.thinker, *(rehearsed.worker() for _ in range(3))]
+    rehearsed.lab.clock.advance(31)
+
+    await asyncio.gather(*(worker.try_keys() for worker in workers))
+    drafts = await rehearsed.column("SELECT id FROM drafts WHERE state = 'wanted' AND waits_for IS NULL")
+    assert len(drafts) > 1
+    works = [asyncio.create_task(worker.work_on(draft)) for worker in workers for draft in drafts]
+    await all_but_one(works)
+
+    assert len(held.asked) == 1
+    held.go.set()
+    await asyncio.gather(*works)
+    await rehearsed.lab.drain()
+    assert await rehearsed.statuses() == ["completed"] * 8

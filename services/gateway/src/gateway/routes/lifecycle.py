@@ -1,0 +1,98 @@
+"""Pausing, resuming, ending and deleting experiments."""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from gateway.context import ApiKey, InContext
+from gateway.routes.experiments import check_models, owned, resource_of, served_providers
+from shared.contracts.resources import CallLimitRequest, CallLimitResource, ExperimentResource, RetryOfFailed
+from shared.db import call_limits, ending, pausing, reviving
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
+from shared.experiment import Experiment
+
+router = APIRouter(prefix="/v1", tags=["experiments"])
+
+
+@router.post("/experiments/{experiment_id}/pause", summary="Pause an experiment")
+async def pause(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+    """From the answer on nothing is published, asked, timed or paid in it. Calls in flight are stored when they come
+    back, and used after the pause. What people send is refused with the reason `paused`. Pausing twice is pausing once.
+    """
+
+    async def work(session: Session) -> ExperimentResource:
+        await owned(session, context, key, experiment_id, "write")
+        await pausing.pause(session, experiment_id, context.clock.now())
+        return await resource_of(session, experiment_id)
+
+    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+
+
+@router.post("/experiments/{experiment_id}/resume", summary="Go on with a paused experiment")
+async def resume(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+    """It goes on where it was: timers have as long to go as they had. Resuming twice is resuming once. Real models are
+    refused unless everything that they need says so."""
+
+    async def work(session: Session) -> ExperimentResource:
+        row = await owned(session, context, key, experiment_id, "write")
+        if row.status == "paused":
+            served = await served_providers(session, context)
+            check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
+        await pausing.resume(session, experiment_id, context.clock.now())
+        return await resource_of(session, experiment_id)
+
+    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+
+
+@router.post("/experiments/{experiment_id}/end", summary="End an experiment with the data that there are")
+async def end(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+    """Conversations are closed, whoever has not finished is removed, and nothing more happens. Ending twice is ending
+    once."""
+
+    async def work(session: Session) -> ExperimentResource:
+        await owned(session, context, key, experiment_id, "write")
+        await ending.end(session, experiment_id, context.clock.now())
+        return await resource_of(session, experiment_id)
+
+    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+
+
+@router.post("/experiments/{experiment_id}/retry-failed", summary="Ask those again who failed")
+async def retry_failed(experiment_id: UUID, context: InContext, key: ApiKey) -> RetryOfFailed:
+    """Agents who failed for good go on where they were, and what they were asked there is asked again. An experiment
+    that has ended goes on with them; real models are refused unless everything that they need says so. A conversation
+    that they missed stays missed. Twice is once, until somebody fails again."""
+
+    async def work(session: Session) -> RetryOfFailed:
+        row = await owned(session, context, key, experiment_id, "write")
+        if row.status == "ended":
+            served = await served_providers(session, context)
+            check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
+        found = await reviving.retry_failed(session, experiment_id, context.clock.now())
+        return RetryOfFailed(members=found.members, asks=found.asks)
+
+    return await context.decide(work)
+
+
+@router.put("/experiments/{experiment_id}/max-calls", summary="Limit the calls of models of an experiment")
+async def limit_calls(
+    experiment_id: UUID, body: CallLimitRequest, context: InContext, key: ApiKey
+) -> CallLimitResource:
+    """It is paused when one more call is wanted than there may be, those included that it has made. Where that has
+    happened, raise the limit and resume it."""
+
+    async def work(session: Session) -> CallLimitResource:
+        await owned(session, context, key, experiment_id, "write")
+        await call_limits.set_most_calls(session, experiment_id, body.calls)
+        found = await call_limits.call_limit(session, experiment_id)
+        return CallLimitResource(calls=body.calls, made=found.taken if found is not None else 0)
+
+    return await context.decide(work)
+
+
+@router.delete("/experiments/{experiment_id:uuid}", status_code=204, summary="Delete an experiment and all its data")
+async def delete(experiment_id: UUID, context: InContext, key: ApiKey) -> None:
+    """A running one is ended first. Nothing of it can be had back; export what you need before."""
+    async with context.database.transaction() as session:
+        await owned(session, context, key, experiment_id, "write")
+    await ending.delete(context.database, experiment_id, context.clock.now())

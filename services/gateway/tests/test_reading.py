@@ -1,0 +1,230 @@
+"""Files of strangers: whatever is in them, it is told, and nobody else waits for it."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway import reading
+from gateway.reading import Reader
+from gateway.settings import GatewaySettings
+from gateway.testing import FILE, Api
+from shared.errors import TooLarge
+
+HOLD_SECONDS = 0.05
+"""No input of a stranger may keep the event loop for longer."""
+
+
+@pytest.fixture
+def max_body_bytes() -> int:
+    """As users have it."""
+    return GatewaySettings().max_body_bytes
+
+
+async def nobody(_: object) -> dict[str, Any]:
+    return {}
+
+
+async def longest_hold(work: Awaitable[object]) -> float:
+    """For how much of its CPU time, in seconds, the process did nothing else in the event loop while `work` was on."""
+    task = asyncio.ensure_future(work)
+    longest = 0.0
+    before = time.process_time()
+    while not task.done():
+        await asyncio.sleep(0.001)
+        now = time.process_time()
+        longest, before = max(longest, now - before), now
+    await task
+    return longest
+
+
+def round_robin(players: int) -> dict[str, Any]:
+    names = [f"p{number}" for number in range(players)]
+    return {
+        "parley": 1,
+        "name": "Everybody",
+        "stages": [{"id": "game", "kind": "matrix_game"}],
+        "personas": [{"id": name} for name in names],
+        "pairings": {"stage": "game", "round_robin": names},
+    }
+
+
+HARMFUL = {
+    "a round robin of 500": round_robin(500),
+    "a round robin of 30": round_robin(30),
+    "a list of numbers": [1] * 200_000,
+    "a long text": {**FILE, "description": "x" * 1_000_000},
+    "broken stages": {**FILE, "stages": [{"id": "x", "kind": "survey"}] * 3_000},
+    "cohorts of nobody": {**FILE, "cohorts": [{"seats": [{"persona": "x"}]}] * 3_000},
+}
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+async def test_no_file_holds_the_event_loop(api: Api, name: str) -> None:
+    content = orjson.dumps(HARMFUL[name])
+    # The process that reads is there already, as it is for all but the first.
+    await api.experimenter("POST", "/v1/experiments/validate", json=FILE)
+    holds = []
+
+    for _ in range(5):
+        sent = api.experimenter(
+            "POST", "/v1/experiments", content=content, headers={"Content-Type": "application/json"}
+        )
+        holds.append(await longest_hold(sent))
+        # What else the machine does may hold it once.
+        if holds[-1] < HOLD_SECONDS:
+            return
+
+    assert min(holds) < HOLD_SECONDS
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [[1] * 120_000, {str(number): number for number in range(20_000)}, "x" * 250_000, [[[]]] * 60_000],
+    ids=["numbers", "fields", "text", "lists"],
+)
+async def test_no_answer_of_a_participant_holds_the_event_loop(api: Api, answer: Any) -> None:
+    token = await api.join(await api.running())
+    await api.advance(token, "welcome")
+    content = json.dumps({"answer": answer}, separators=(",", ":")).encode()
+    holds = []
+
+    for _ in range(5):
+        sent = api.participant(
+            token,
+            "POST",
+            "/v1/me/stages/before/advance",
+            content=content,
+            headers={"Content-Type": "application/json"},
+        )
+        holds.append(await longest_hold(sent))
+        if holds[-1] < HOLD_SECONDS:
+            return
+
+    assert min(holds) < HOLD_SECONDS
+
+
+async def test_a_file_with_many_problems_lists_the_first_500(api: Api) -> None:
+    refused = await api.experimenter("POST", "/v1/experiments", json=HARMFUL["cohorts of nobody"])
+
+    assert refused.status_code == 422
+    assert len(refused.json()["problems"]) == 500
+    assert "2500 of them are not listed" in refused.json()["detail"]
+
+
+async def test_too_many_pairs_are_told_before_they_are_written_out(api: Api) -> None:
+    refused = await api.experimenter("POST", "/v1/experiments", json=round_robin(500))
+
+    assert refused.status_code == 422
+    assert [(one["where"], one["found"], one["expected"]) for one in refused.json()["problems"]] == [
+        ("pairings", "124750 pairs, each in all its arms", "at most 20000")
+    ]
+
+
+async def test_a_round_robin_is_stored_whole(api: Api) -> None:
+    stored = await api.experimenter("POST", "/v1/experiments/validate", json=round_robin(20))
+
+    assert stored.status_code == 200, stored.text
+    assert (stored.json()["cohorts"], stored.json()["members"]) == (190, 380)
+
+
+async def test_a_body_of_a_participant_has_a_limit_of_its_own(api: Api) -> None:
+    token = await api.join(await api.running())
+
+    refused = await api.participant(token, "POST", "/v1/me/stages/welcome/advance", json={"answer": "x" * 300_000})
+
+    assert refused.status_code == 413
+    assert "262144 bytes" in refused.json()["detail"]
+
+
+async def test_a_reader_that_was_killed_is_started_again(api: Api) -> None:
+    first = await api.experimenter("POST", "/v1/experiments/validate", json=FILE)
+    process = reading._started[0]._process
+    process.kill()
+    process.wait()
+
+    again = await api.experimenter("POST", "/v1/experiments/validate", json=FILE)
+
+    assert (first.status_code, again.status_code) == (200, 200)
+
+
+async def test_a_file_that_wants_all_memory_ends_its_own_process_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def killed(_: bytes) -> bytes:
+        return b""
+
+    monkeypatch.setattr(reading, "_asked", killed)
+
+    with pytest.raises(TooLarge, match="more memory or time"):
+        await Reader(at_once=1).experiment(orjson.dumps(FILE), "experiment.json", nobody)
+
+
+async def test_the_process_that_reads_is_ended_when_its_time_is_up() -> None:
+    slow = Reader(at_once=1, patience_seconds=0.3)
+    content = orjson.dumps(round_robin(190))
+
+    with pytest.raises(TooLarge):
+        await slow.experiment(content, "experiment.json", nobody)
+
+    # Its alarm ends the fork, not the process that forks.
+    parent = reading._started[0]._process.pid
+    async with asyncio.timeout(10):
+        while _children(parent):
+            await asyncio.to_thread(time.sleep, 0.05)
+    read = await Reader(at_once=1).experiment(orjson.dumps(FILE), "experiment.json", nobody)
+    assert read.name == FILE["name"]
+
+
+def _children(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except FileNotFoundError:
+        return []
+
+
+async def test_the_process_that_reads_knows_nothing_of_our_environment(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    reading._stop()
+
+    await api.experimenter("POST", "/v1/experiments/validate", json=FILE)
+
+    assert b"sk-secret" not in _environment_of(reading._started[0]._process.pid)
+
+
+def _environment_of(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/personas/a%00b",
+        "/v1/personas/a%00b/agent",
+        "/v1/personas/a%00b/chat",
+        "/v1/experiments/a%00b",
+        "/v1/experiments/00000000-0000-0000-0000-000000000000/prompt?persona=a%00&stage=b",
+        "/v1/experiments/00000000-0000-0000-0000-000000000000/prompt?persona=a&stage=b%00",
+    ],
+)
+async def test_an_id_with_nul_is_the_callers_mistake(api: Api, path: str) -> None:
+    refused = await api.experimenter("GET", path)
+
+    assert refused.status_code in (404, 422), refused.text
+
+
+@pytest.mark.parametrize("path", ["/v1/me/stages/a%00b", "/v1/me/threads/a%00b/messages"])
+async def test_so_it_is_of_a_participant(api: Api, path: str) -> None:
+    token = await api.join(await api.running())
+
+    refused = await api.participant(token, "GET", path)
+
+    assert refused.status_code in (404, 422), refused.text

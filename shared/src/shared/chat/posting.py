@@ -1,0 +1,16 @@
+"""How much a person may post."""
+
+from datetime import datetime
+from math import ceil
+
+
+def seconds_to_wait(limit: tuple[int, float] | None, limiting_at: datetime | None, now: datetime) -> int:
+    """Whole seconds until a person may post again; 0: now.
+
+    `limit`: so many messages in so many seconds. `limiting_at`: when the last but as many as that was stored, which is
+    the one that keeps a further message from being within the limit; None: there are not as many.
+    """
+    if limit is None or limiting_at is None:
+        return 0
+    _, seconds = limit
+    return max(0, ceil(seconds - (now - limiting_at).total_seconds()))

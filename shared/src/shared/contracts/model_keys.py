@@ -1,0 +1,120 @@
+"""Whose key goes to which address: a key belongs to its vendor and to the addresses that its owner gave it.
+
+Whoever writes an experiment file names addresses; only the environment gives them keys. Pure.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from shared.contracts.addresses import Place, host_of, read_place
+from shared.contracts.endpoints import ENDPOINT_KEYS_VARIABLE, USUAL, own_addresses, read_endpoint_keys
+from shared.contracts.providers import KEY_VARIABLES
+
+_REDACTED: Final = "[redacted]"
+_SHORTEST_SECRET: Final = 8
+_LONGEST_WORD: Final = 20
+"""Letters alone are a word up to this length, such as the `anything` of a server that asks for no key."""
+
+
+@dataclass(frozen=True)
+class ModelKeys:
+    """The keys of one process. `named` says which variable holds the key of an address, `own` which addresses of a
+    vendor the environment names beside those that are the vendor's."""
+
+    named: Mapping[Place, str] = field(default_factory=dict)
+    own: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the variables hold, without those that hold nothing."""
+
+    def variable(self, account: str, base_url: str | None) -> str | None:
+        """The variable that holds the key for calls of this account at `base_url` (None: its usual address).
+
+        None where no key goes: no address that only a file names gets a key that the environment did not give it.
+        """
+        place = self._place(account, base_url)
+        named = [one for one in self.named if place is not None and one.holds(place)]
+        if named:
+            return self.named[max(named, key=_precision)]
+        return KEY_VARIABLES.get(account) if self.is_own(account, base_url) else None
+
+    def key(self, account: str, base_url: str | None) -> str | None:
+        return self.values.get(self.variable(account, base_url) or "")
+
+    def is_own(self, account: str, base_url: str | None) -> bool:
+        """Whether this is an address of the account's vendor, or one that the environment gives its models."""
+        place = self._place(account, base_url)
+        if place is None:
+            return base_url is None
+        return any(one.holds(place) for one in (*self.own.get(account, ()), *_usual(account)))
+
+    def host(self, account: str, base_url: str | None) -> str:
+        """The host at which models of this account are called, as it stands in data; empty where nobody says."""
+        place = self._place(account, base_url)
+        return host_of(str(place)) if place is not None else host_of(base_url or "")
+
+    def missing(self, account: str, base_url: str | None) -> str | None:
+        """The variable that has to be set before this may be called; None when nothing is missing."""
+        variable = self.variable(account, base_url)
+        return variable if variable is not None and variable not in self.values else None
+
+    def how_to_give_one(self, account: str, base_url: str | None) -> str:
+        """What to set so that a key goes to an address to which none goes; names no key."""
+        place = self._place(account, base_url)
+        example = json.dumps({str(place or base_url): "NAME_OF_THE_VARIABLE_WITH_ITS_KEY"})
+        return (
+            f"the environment keeps no key for this address; to give it one, set {ENDPOINT_KEYS_VARIABLE}='{example}'"
+        )
+
+    def redacted(self, text: str) -> str:
+        """`text` without any of the keys. What nobody would call a secret stays: a short text, a plain word."""
+        for secret in self._secrets():
+            text = text.replace(secret, _REDACTED)
+        return text
+
+    def _secrets(self) -> list[str]:
+        # The longest first: one key may begin as another one does.
+        return sorted(filter(_is_secret, set(self.values.values())), key=len, reverse=True)
+
+    def _place(self, account: str, base_url: str | None) -> Place | None:
+        places = [*self.own.get(account, ()), *_usual(account)] if base_url is None else _readable([base_url])
+        return places[0] if places else None
+
+
+NO_KEYS: Final = ModelKeys()
+
+
+def read_model_keys(environ: Mapping[str, str]) -> ModelKeys:
+    """The keys that this environment has, and the addresses that it gives them to.
+
+    Raises:
+        SettingsInvalid: naming what cannot be read, and never what stands there in place of a variable's name.
+    """
+    named = read_endpoint_keys(environ)
+    variables = {*named.values(), *filter(None, KEY_VARIABLES.values())}
+    values = {name: environ.get(name, "").strip() for name in variables}
+    own = {vendor: _readable(addresses.values()) for vendor, addresses in own_addresses(environ).items()}
+    return ModelKeys(named, own, {name: value for name, value in values.items() if value})
+
+
+def _usual(account: str) -> list[Place]:
+    return [read_place(url, may_be_wild=True) for url in USUAL.get(account, ())]
+
+
+def _readable(urls: Iterable[str]) -> list[Place]:
+    """No key goes to an address that can be read in two ways; what is wrong with it is told by who calls it."""
+    places: list[Place] = []
+    for url in urls:
+        with suppress(ValueError):
+            places.append(read_place(url))
+    return places
+
+
+def _precision(place: Place) -> tuple[bool, int, int]:
+    return not place.host.startswith("*"), len(place.path), len(place.host)
+
+
+def _is_secret(key: str) -> bool:
+    return len(key) >= _SHORTEST_SECRET and not (key.isalpha() and len(key) < _LONGEST_WORD)

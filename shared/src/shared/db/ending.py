@@ -1,0 +1,220 @@
+"""Ending an experiment with the data that there are, and deleting one with all that was stored of it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.contracts.hints import FACTS, Hint
+from shared.db.pausing import lock, stand_still
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Event, Session, is_deadlock
+from shared.errors import Conflict
+
+EXPERIMENT_ENDED: Final = "experiment_ended"
+"""Why a conversation is over, and a member is out, that the experiment was ended around."""
+
+_TRIES: Final = 5
+"""How often somebody who deletes steps back for somebody who saves a last reply."""
+
+_END_ASKS: Final = text(
+    """
+    UPDATE asks k SET state = 'cancelled', reason = :reason, closed_at = :now
+    FROM cohorts c WHERE c.id = k.cohort_id AND c.experiment_id = :id AND k.state = 'open'
+    """
+)
+# What is thought about belongs to a worker, who finds the end when it is back; a lease that has run out is nobody's.
+_END_DRAFTS: Final = text(
+    """
+    WITH open AS (
+        SELECT d.id FROM drafts d JOIN cohorts c ON c.id = d.cohort_id
+        WHERE c.experiment_id = :id
+            AND (d.state IN ('wanted', 'ready') OR d.state = 'thinking' AND d.lease_until <= :now)
+        ORDER BY d.id FOR NO KEY UPDATE OF d
+    )
+    UPDATE drafts d SET state = CASE WHEN d.thread_id IS NULL THEN 'cancelled' ELSE 'ended' END,
+        reason = :reason, lease_owner = NULL, lease_until = NULL, closed_at = :now
+    FROM open WHERE d.id = open.id
+    """
+)
+_END_TIMERS: Final = text(
+    """
+    UPDATE timers t SET state = 'cancelled'
+    FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.state IN ('armed', 'held')
+    """
+)
+_END_THREADS: Final = text(
+    """
+    UPDATE threads t SET ended_at = :now, end_reason = :reason, held = false
+    FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.ended_at IS NULL
+    RETURNING t.cohort_id, t.id, t.path, t.stage_id
+    """
+)
+# Who takes part is out; a mediator has done its work, as when a cohort ends by itself.
+_END_MEMBERS: Final = text(
+    """
+    UPDATE members SET status = CASE kind WHEN 'mediator' THEN 'completed' ELSE 'removed' END,
+        status_reason = CASE kind WHEN 'mediator' THEN status_reason ELSE :reason END,
+        ended_at = :now, version = version + 1
+    WHERE experiment_id = :id AND status IN ('expected', 'in_progress', 'paused')
+    RETURNING cohort_id, id, path, kind
+    """
+)
+_END_COHORTS: Final = text(
+    """
+    UPDATE cohorts SET status = 'ended', ended_at = :now WHERE experiment_id = :id AND status = 'running'
+    RETURNING id, path
+    """
+)
+_END: Final = text(
+    """
+    UPDATE experiments SET status = 'ended', ended_at = :now, paused_at = NULL, pause_reason = NULL WHERE id = :id
+    """
+)
+
+
+async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: str = "request") -> bool:
+    """End the experiment where it stands; False when it had ended. What was stored stays.
+
+    A call in flight is recorded when it comes back, and nothing else is made of it.
+
+    Raises:
+        NotFound: there is no such experiment.
+        Conflict: it has not been started.
+    """
+    row = await lock(session, experiment_id)
+    if row.status == "draft":
+        raise Conflict("This experiment has not been started; delete it if it is not wanted.", reason="not_started")
+    if row.status == "ended":
+        return False
+    await stand_still(session, experiment_id)
+    params = {"id": experiment_id, "now": now, "reason": EXPERIMENT_ENDED}
+    for statement in (_END_ASKS, _END_DRAFTS, _END_TIMERS):
+        await session.run(statement, params)
+
+    def tell(cohort_id: UUID, event_type: str, path: str, subject_id: UUID, payload: Mapping[str, Any]) -> None:
+        _record(session, experiment_id, cohort_id, event_type, path, subject_id, payload, now, cause=cause)
+
+    for thread in await session.all(_END_THREADS, params):
+        said = {"thread_id": str(thread.id), "stage_id": thread.stage_id, "reason": EXPERIMENT_ENDED}
+        tell(thread.cohort_id, "thread.ended", thread.path, thread.id, said)
+    for member in await session.all(_END_MEMBERS, params):
+        if member.kind == "participant":
+            tell(member.cohort_id, "member.removed", member.path, member.id, {"member_id": str(member.id)})
+    for cohort in await session.all(_END_COHORTS, params):
+        tell(cohort.id, "cohort.ended", cohort.path, cohort.id, {})
+        session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+    await session.run(_END, params)
+    return True
+
+
+def _record(
+    session: Session,
+    experiment_id: UUID,
+    cohort_id: UUID,
+    event_type: str,
+    path: str,
+    subject_id: UUID,
+    public: Mapping[str, Any],
+    now: datetime,
+    *,
+    cause: str,
+) -> None:
+    session.record(
+        Event(
+            experiment_id=experiment_id,
+            cohort_id=cohort_id,
+            type=event_type,
+            actor="lab",
+            cause=cause,
+            subject=path,
+            subject_id=subject_id,
+            payload={"reason": EXPERIMENT_ENDED, **public},
+            public=public,
+            at=now,
+        )
+    )
+
+
+# From the drafts upwards: a worker that saves a reply holds its draft when it waits for the thread. What others refer
+# to is locked before anything is deleted, so that nothing is added to it in between.
+_LOCKS: Final = tuple(
+    text(f"SELECT 1 AS one FROM {table} x {condition} ORDER BY x.id FOR UPDATE OF x")  # noqa: S608 - constants
+    for table, condition in (
+        ("drafts", "JOIN cohorts c ON c.id = x.cohort_id WHERE c.experiment_id = :id"),
+        ("threads", "JOIN cohorts c ON c.id = x.cohort_id WHERE c.experiment_id = :id"),
+        ("members", "WHERE x.experiment_id = :id"),
+        ("cohorts", "WHERE x.experiment_id = :id"),
+        ("experiments", "WHERE x.id = :id"),
+    )
+)
+_OF_COHORTS: Final = "cohort_id IN (SELECT id FROM cohorts WHERE experiment_id = :id)"
+_OF_THREADS: Final = (
+    "thread_id IN (SELECT t.id FROM threads t JOIN cohorts c ON c.id = t.cohort_id WHERE c.experiment_id = :id)"
+)
+_DELETIONS: Final = tuple(
+    text(f"DELETE FROM {table} WHERE {condition}")  # noqa: S608 - constants
+    for table, condition in (
+        ("trigger_log", _OF_THREADS),
+        (
+            "model_calls",
+            "draft_id IN (SELECT d.id FROM drafts d JOIN cohorts c ON c.id = d.cohort_id WHERE c.experiment_id = :id)",
+        ),
+        ("timers", _OF_COHORTS),
+        ("drafts", _OF_COHORTS),
+        ("reactions", "member_id IN (SELECT id FROM members WHERE experiment_id = :id)"),
+        ("messages", _OF_THREADS),
+        ("threads", _OF_COHORTS),
+        ("answers", _OF_COHORTS),
+        ("asks", _OF_COHORTS),
+        ("alerts", "experiment_id = :id"),
+        ("call_limits", "experiment_id = :id"),
+        ("events", "experiment_id = :id"),
+        ("streams", _OF_COHORTS),
+        ("cohort_stages", _OF_COHORTS),
+        ("members", "experiment_id = :id"),
+        ("cohorts", "experiment_id = :id"),
+        ("treatments", "experiment_id = :id"),
+        ("persona_chats", "experiment_id = :id"),
+        ("joining", "experiment_id = :id"),
+        ("experiments", "id = :id"),
+    )
+)
+"""What refers to something goes before it."""
+
+
+async def delete(database: Database, experiment_id: UUID, now: datetime) -> None:
+    """End the experiment, and remove every row of it. Work in flight finds nothing when it is back, and stops.
+
+    Raises:
+        NotFound: there is no such experiment.
+    """
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            await _delete_once(database, experiment_id, now)
+        except Exception as error:
+            if not is_deadlock(error) or not tries_left:
+                raise
+        else:
+            return
+
+
+async def _delete_once(database: Database, experiment_id: UUID, now: datetime) -> None:
+    async with database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
+        row = await lock(session, experiment_id)
+        if row.status != "draft":
+            await end(session, experiment_id, now)
+    async with database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
+        await _require_at_rest(session, experiment_id)
+        for statement in (*_LOCKS, *_DELETIONS):
+            await session.run(statement, {"id": experiment_id})
+
+
+async def _require_at_rest(session: Session, experiment_id: UUID) -> None:
+    """Raises:
+    Conflict: somebody has started a draft that is being deleted.
+    """
+    row = await lock(session, experiment_id)
+    if row.status not in ("draft", "ended"):
+        raise Conflict("This experiment has just been started; delete it again.", reason="started_meanwhile")

@@ -1,0 +1,252 @@
+"""Pausing and resuming an experiment: nothing is published, asked, timed or paid in between.
+
+Whoever writes in an experiment holds the lock of a cohort, a member or a thread, and reads after it was got how things
+stand. So whoever pauses gets all these locks, in the order that everybody keeps: what comes before is done by then,
+what comes after finds the pause. Work in flight is stored when it is there, and acted on after the pause.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, Literal
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
+from shared.conversation.pace import LONGEST_TYPING_SECONDS
+from shared.db.experiments import end_when_done
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Event, Row, Session
+from shared.errors import Conflict, NotFound
+
+PauseReason = Literal["requested", "lab_stopped", "calls_spent", "key_refused"]
+"""Why an experiment is paused: somebody asked for it, the process that ran it is gone, it may make no more
+calls, or a key was refused and its run stopped."""
+
+LAB_STOPPED: Final = "lab_stopped"
+
+_LOCK: Final = text("SELECT id, status, paused_at, pause_reason FROM experiments WHERE id = :id FOR NO KEY UPDATE")
+_LOCKS: Final = (
+    text("SELECT 1 AS one FROM cohorts WHERE experiment_id = :id ORDER BY id FOR NO KEY UPDATE"),
+    text("SELECT 1 AS one FROM members WHERE experiment_id = :id ORDER BY id FOR NO KEY UPDATE"),
+    text(
+        """
+        SELECT 1 AS one FROM threads t JOIN cohorts c ON c.id = t.cohort_id
+        WHERE c.experiment_id = :id ORDER BY t.id FOR NO KEY UPDATE OF t
+        """
+    ),
+)
+
+
+async def lock(session: Session, experiment_id: UUID) -> Row:
+    """The experiment's row under its lock, which keeps others from starting, pausing, resuming and ending it.
+
+    Raises:
+        NotFound: there is no such experiment.
+    """
+    row = await session.first(_LOCK, {"id": experiment_id})
+    if row is None:
+        raise NotFound("There is no such experiment.")
+    return row
+
+
+async def stand_still(session: Session, experiment_id: UUID) -> None:
+    """Take the locks of all cohorts, members and threads of a locked experiment: until the transaction ends nothing
+    moves in it."""
+    for statement in _LOCKS:
+        await session.run(statement, {"id": experiment_id})
+
+
+_PAUSE: Final = text(
+    "UPDATE experiments SET status = 'paused', paused_at = :since, pause_reason = :reason WHERE id = :id"
+)
+_HOLD_THREADS: Final = text(
+    """
+    UPDATE threads t SET held = true FROM cohorts c
+    WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.ended_at IS NULL
+    """
+)
+_HOLD_TIMERS: Final = text(
+    """
+    UPDATE timers t SET state = 'held', due_at = NULL,
+        remaining_ms = greatest(0, ceil(extract(epoch FROM t.due_at - CAST(:since AS timestamptz)) * 1000))
+    FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.state = 'armed'
+    """
+)
+_COHORTS: Final = text("SELECT id, path FROM cohorts WHERE experiment_id = :id AND status = 'running' ORDER BY id")
+
+
+async def pause(
+    session: Session,
+    experiment_id: UUID,
+    now: datetime,
+    *,
+    reason: PauseReason = "requested",
+    cause: str = "request",
+    since: datetime | None = None,
+) -> bool:
+    """Let nothing happen in the experiment from the commit on; False when it was paused already.
+
+    `since`: since when nothing has happened, when that was before now. What is paused because its lab was stopped can
+    be paused on request as well: then it is not continued with the lab.
+
+    Raises:
+        NotFound: there is no such experiment.
+        Conflict: it has not been started, or has ended.
+    """
+    row = await lock(session, experiment_id)
+    if row.status == "paused":
+        if reason == "requested" and row.pause_reason == LAB_STOPPED:
+            await session.run(_PAUSE, {"id": experiment_id, "since": row.paused_at, "reason": reason})
+        return False
+    _require_begun(row)
+    await stand_still(session, experiment_id)
+    params = {"id": experiment_id, "since": since or now, "reason": reason}
+    await session.run(_PAUSE, params)
+    await session.run(_HOLD_THREADS, params)
+    await session.run(_HOLD_TIMERS, params)
+    cohorts = await session.all(_COHORTS, params)
+    _record(session, experiment_id, cohorts, "experiment.paused", {"reason": reason}, now, cause=cause)
+    return True
+
+
+def _require_begun(row: Row) -> None:
+    if row.status == "draft":
+        raise Conflict("This experiment has not been started.", reason="not_started")
+    if row.status == "ended":
+        raise Conflict("This experiment has ended.", reason="ended")
+
+
+_RESUME: Final = text(
+    """
+    UPDATE experiments SET status = 'running', paused_at = NULL, pause_reason = NULL, resumed_at = :now WHERE id = :id
+    """
+)
+_RELEASE_THREADS: Final = text(
+    """
+    UPDATE threads t SET held = false,
+        paused_ms = t.paused_ms + CASE WHEN t.ended_at IS NULL THEN CAST(:paused_ms AS bigint) ELSE 0 END
+    FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.held
+    """
+)
+_ARM_TIMERS: Final = text(
+    """
+    UPDATE timers t SET state = 'armed', remaining_ms = NULL,
+        due_at = CAST(:now AS timestamptz) + t.remaining_ms * interval '1 millisecond'
+    FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.state = 'held'
+    """
+)
+# Replies that are being typed; one that came in the pause is typed after it.
+_TYPE_ON: Final = text(
+    """
+    UPDATE drafts d SET due_at = CAST(:now AS timestamptz)
+        + least(d.due_at - CAST(:since AS timestamptz), make_interval(secs => :longest))
+    FROM cohorts c WHERE c.id = d.cohort_id AND c.experiment_id = :id AND d.state = 'ready' AND d.due_at > :since
+    """
+)
+_WAKE: Final = text(
+    """
+    UPDATE members SET version = version + 1
+    WHERE experiment_id = :id AND kind = 'participant' AND player <> 'person' AND status = 'in_progress'
+    RETURNING id, player
+    """
+)
+_WANTED: Final = text(
+    """
+    SELECT d.id, d.provider FROM drafts d JOIN cohorts c ON c.id = d.cohort_id
+    WHERE c.experiment_id = :id AND d.state = 'wanted' ORDER BY d.not_before, d.id
+    """
+)
+
+
+async def resume(session: Session, experiment_id: UUID, now: datetime, *, cause: str = "request") -> bool:
+    """Let the experiment go on where it was paused; False when it goes on already.
+
+    Raises:
+        NotFound: there is no such experiment.
+        Conflict: it has not been started, or has ended.
+    """
+    row = await lock(session, experiment_id)
+    if row.status == "running":
+        return False
+    _require_begun(row)
+    await stand_still(session, experiment_id)
+    paused_ms = max(0, int((now - row.paused_at) / timedelta(milliseconds=1)))
+    params = {"id": experiment_id, "now": now, "since": row.paused_at, "paused_ms": paused_ms}
+    await session.run(_RESUME, params)
+    await session.run(_RELEASE_THREADS, params)
+    await session.run(_ARM_TIMERS, params)
+    await session.run(_TYPE_ON, {**params, "longest": LONGEST_TYPING_SECONDS})
+    cohorts = await session.all(_COHORTS, params)
+    _record(session, experiment_id, cohorts, "experiment.resumed", {}, now, cause=cause, unsettles=True)
+    await _wake_all(session, experiment_id, cohorts)
+    await end_when_done(session, experiment_id, now)
+    return True
+
+
+async def _wake_all(session: Session, experiment_id: UUID, cohorts: Iterable[Row]) -> None:
+    """Announce all that may be due; what gets lost the watchdog finds."""
+    woken = await session.all(_WAKE, {"id": experiment_id})
+    if any(row.player == "script" for row in woken):
+        session.announce(Hint(ORCHESTRATOR, SCRIPTED_COHORTS, str(experiment_id)))
+    for row in cohorts:
+        session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(row.id)))
+    for row in woken:
+        session.announce(Hint(AGENT_STEPS, "member.changed", str(row.id)))
+    for row in await session.all(_WANTED, {"id": experiment_id}):
+        session.announce(Hint(provider_queue(row.provider), "draft.wanted", str(row.id)))
+
+
+def _record(
+    session: Session,
+    experiment_id: UUID,
+    cohorts: Sequence[Row],
+    event_type: str,
+    payload: dict[str, str],
+    now: datetime,
+    *,
+    cause: str,
+    unsettles: bool = False,
+) -> None:
+    """Tell everybody in these cohorts."""
+    for row in cohorts:
+        session.record(
+            Event(
+                experiment_id=experiment_id,
+                cohort_id=row.id,
+                type=event_type,
+                actor="lab",
+                cause=cause,
+                subject=row.path,
+                subject_id=row.id,
+                payload=payload,
+                public={},
+                at=now,
+                unsettles=unsettles,
+            )
+        )
+        session.announce(Hint(FACTS, "cohort.updated", str(row.id)))
+
+
+# The last moment of which it is known that a process was at work on the experiment.
+_LEFT_BEHIND: Final = text(
+    """
+    SELECT e.id, least(CAST(:now AS timestamptz), greatest(e.started_at, e.resumed_at,
+        (SELECT max(v.at) FROM cohorts c JOIN streams s ON s.cohort_id = c.id
+            JOIN events v ON v.cohort_id = s.cohort_id AND v.stream_seq = s.last WHERE c.experiment_id = e.id),
+        (SELECT max(w.seen_at) FROM workers w))) AS since
+    FROM experiments e WHERE e.status = 'running' ORDER BY e.id
+    """
+)
+
+
+async def pause_left_behind(database: Database, now: datetime) -> int:
+    """Pause what a lab that is gone was running, from when it was last at work on it; returns how much that was.
+
+    For whoever knows that no lab is at work on this database.
+    """
+    async with database.transaction() as session:
+        left = await session.all(_LEFT_BEHIND, {"now": now})
+    for row in left:
+        async with database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
+            await pause(session, row.id, now, reason=LAB_STOPPED, cause="lab", since=row.since)
+    return len(left)

@@ -1,0 +1,172 @@
+"""What is wrong with a text that is not YAML, in words: where it began, and what to type instead. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import yaml
+
+from shared.errors import Problem
+
+_ENTRY: Final = re.compile(r"^(?P<before>\s*(?:- +)*)(?P<key>[\w.-]+):\s+(?P<text>.*\S)\s*$")
+"""A line with a key and a value."""
+_LAST_ENTRY: Final = re.compile(r"(?P<key>[\w.-]+):\s*(?P<text>[^,:{}\[\]\"']*)$")
+"""The last key, with what stands after it, of a line that ends where YAML gave up."""
+_PLACE_FIRST: Final = re.compile(r"[\w.-]+: +\{\{[^,\]}]*\}\}[^,\]}]*")
+_NEVER_FIRST: Final = "@`%|>&*!"
+
+
+def slip(text: str, error: yaml.MarkedYAMLError, name: str) -> Problem:
+    """The slip that stopped the reading of `text`."""
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return Problem(name, error.problem or "something that is not YAML", "valid YAML")
+    lines = text.splitlines() or [""]
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    problem, begun = error.problem or "", error.context_mark or mark
+    if "'\\t'" in problem or line[: mark.column + 1].strip(" ").startswith("\t"):
+        return Problem(_at(mark), "a tab", "spaces: type two for each step of indentation")
+    if "scanning a quoted scalar" in (error.context or ""):
+        quote = text[begun.index] if begun.index < len(text) else '"'
+        return Problem(_at(begun), f"a text that begins with {quote} and does not end", f"{quote} at its end")
+    if (quoted := _late_quote(text, mark)) is not None:
+        return quoted
+    if (place := _PLACE_FIRST.search(line)) is not None:
+        whole = line if _ENTRY.match(line) and line.count("{") == line.count("{{") * 2 else place[0]
+        return Problem(_at(mark, 0), "a text that begins with {{", f"it in quotes: {_in_quotes(whole)}")
+    if "mapping values are not allowed" in problem:
+        return _colon(lines, mark)
+    if "flow" in (error.context or "") or problem.startswith("expected ',' or"):
+        return _in_braces(line, mark, begun, problem)
+    if "expected <block end>" in problem:
+        return _indentation(lines, mark, begun)
+    if "could not find expected ':'" in problem:
+        return Problem(_at(begun), repr(lines[begun.line].strip()), "`name: value`, with a colon and a space")
+    if "alias" in problem or "alias" in (error.context or "") or "anchor" in (error.context or ""):
+        return Problem(_at(mark), "a text that begins with * or &", f"it in quotes: {_in_quotes(line)}")
+    if "cannot start any token" in problem or line.strip()[:1] in _NEVER_FIRST:
+        return Problem(_at(mark), f"a text that begins with {line[mark.column : mark.column + 1]}", _quoted(line))
+    return Problem(_at(mark), problem or "something that is not YAML", "valid YAML")
+
+
+def commas_in_braces(root: yaml.Node, text: str) -> Iterator[Problem]:
+    """Texts in braces that have a comma and no quotes: YAML takes what follows for a name without a value."""
+    pending, seen = [root], set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            pending += reversed(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            pending += [part for _, part in reversed(node.value)]
+            if node.flow_style:
+                yield from _loose_words(node, text)
+
+
+def _loose_words(node: yaml.MappingNode, text: str) -> Iterator[Problem]:
+    owner: tuple[yaml.ScalarNode, yaml.ScalarNode] | None = None
+    words: list[str] = []
+    for key, value in [*node.value, (None, None)]:
+        if key is not None and _is_loose(key, value, text):
+            words.append(key.value)
+            continue
+        if words:
+            yield _comma(node, owner, words)
+        is_plain = isinstance(key, yaml.ScalarNode) and isinstance(value, yaml.ScalarNode) and value.style is None
+        owner, words = ((key, value) if is_plain else None), []
+
+
+def _is_loose(key: yaml.Node, value: yaml.Node, text: str) -> bool:
+    """A name after which no colon stands."""
+    is_empty = isinstance(value, yaml.ScalarNode) and value.value == "" and value.style is None
+    between = text[key.end_mark.index : value.start_mark.index]
+    return is_empty and isinstance(key, yaml.ScalarNode) and ":" not in between
+
+
+def _comma(node: yaml.MappingNode, owner: tuple[yaml.ScalarNode, yaml.ScalarNode] | None, words: list[str]) -> Problem:
+    if owner is None:
+        return Problem(_at(node.start_mark), f"{words[0]!r} without a value", f"a value: `{words[0]}: ...`")
+    key, value = owner
+    whole = ", ".join([value.value, *words])
+    found = f"a comma in a text without quotes, after {value.value!r}"
+    return Problem(_at(value.start_mark), found, f'the text in quotes: {key.value}: "{whole}"')
+
+
+def _late_quote(text: str, mark: yaml.Mark) -> Problem | None:
+    """A text in quotes that goes over several lines and ends where the reading stopped: its quote was forgotten."""
+    last: yaml.ScalarToken | None = None
+    try:
+        for token in yaml.scan(text):
+            if isinstance(token, yaml.ScalarToken) and token.style in ("'", '"'):
+                last = token
+            if token.start_mark.index >= mark.index:
+                break
+    except yaml.YAMLError:
+        pass
+    if last is None or last.start_mark.line == last.end_mark.line or mark.line - last.end_mark.line not in (0, 1):
+        return None
+    found = f"a text that begins with {last.style} and ends only in line {last.end_mark.line + 1}"
+    return Problem(_at(last.start_mark), found, f"{last.style} at the end of the text")
+
+
+def _colon(lines: list[str], mark: yaml.Mark) -> Problem:
+    line = lines[mark.line]
+    if ":" not in line[: mark.column]:
+        above = next((number for number in range(mark.line - 1, -1, -1) if lines[number].strip()), mark.line)
+        entry = _ENTRY.match(lines[above])
+        if entry is not None and len(line) - len(line.lstrip()) > len(entry["before"]):
+            column = len(entry["before"]) + 1
+            found = f"a line that begins in column {len(line) - len(line.lstrip()) + 1}"
+            return Problem(_at(mark, 0), found, f"it in column {column}, like {entry['key']!r} in line {above + 1}")
+    return Problem(_at(mark), "a colon in a text without quotes", f"the text in quotes: {_in_quotes(line)}")
+
+
+def _in_braces(line: str, mark: yaml.Mark, begun: yaml.Mark, problem: str) -> Problem:
+    got = problem.rpartition("got ")[2].strip("'")
+    entry = _LAST_ENTRY.search(line[: mark.column])
+    if got in (":", "?", "<scalar>", "-") and entry is not None:
+        rest = re.split(r"[,}\]]", line[mark.column :], maxsplit=1)[0]
+        what = {":": "a colon", "?": "a question mark", "-": "a dash"}.get(got, "a quote")
+        whole = f"{entry['text']}{rest}".strip().replace('"', "'")
+        return Problem(_at(mark), f"{what} in a text without quotes", f'the text in quotes: {entry["key"]}: "{whole}"')
+    closing = "]" if "']'" in problem else "}"
+    found = f"{'[' if closing == ']' else '{'} in line {begun.line + 1} that is not closed before this"
+    return Problem(_at(mark), found, f"{closing} where it ends, and a comma between its parts")
+
+
+def _indentation(lines: list[str], mark: yaml.Mark, begun: yaml.Mark) -> Problem:
+    own = lines[mark.line] if mark.line < len(lines) else ""
+    if own[: mark.column].strip(" -"):
+        return Problem(_at(mark), "a text that goes on after its closing quote", _quoted(own))
+    found = f"a line that begins in column {len(own) - len(own.lstrip()) + 1}"
+    number, column = begun.line, begun.column
+    if own.lstrip().startswith("-"):
+        entries = [(other, line.index("-")) for other, line in enumerate(lines[: mark.line]) if line.strip()[:1] == "-"]
+        number, column = entries[-1] if entries else (number, column)
+    else:
+        column += len(re.match(r"(?:- +)*", lines[number][column:])[0])  # type: ignore[index]  # it matches nothing, too
+    like = lines[number][column:].partition(":")[0].strip()
+    return Problem(_at(mark, 0), found, f"it in column {column + 1}, like {like!r} in line {number + 1}")
+
+
+def _quoted(line: str) -> str:
+    return f"it in quotes: {_in_quotes(line)}"
+
+
+def _in_quotes(line: str) -> str:
+    """The entry of a line with its text in quotes."""
+    entry = _ENTRY.match(line)
+    key, text = (entry["key"], entry["text"]) if entry else ("", line.strip().removeprefix("- "))
+    if '"' in text and "'" not in text:
+        quoted = f"'{text}'"
+    else:
+        plain = text.strip("\"'").replace('"', "'")
+        quoted = f'"{plain}"'
+    return f"{key}: {quoted}" if key else quoted
+
+
+def _at(mark: yaml.Mark, column: int | None = None) -> str:
+    """A place as people read it; `column` 0: the line as a whole."""
+    return f"line {mark.line + 1}" if column == 0 else f"line {mark.line + 1}, column {mark.column + 1}"

@@ -1,0 +1,163 @@
+"""A server that is gone without a word: its connections are given up in time, and new ones are made."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+
+import pytest
+from sqlalchemy import text
+
+from shared.db import lab, listening
+from shared.db.session import Database, connect
+from shared.errors import Unavailable
+from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
+
+pytestmark = [pytest.mark.fault, pytest.mark.timeout(60)]
+
+ONE = text("SELECT 1 AS one")
+SLOW = text("SELECT pg_sleep(0.5)")
+ENDLESS = text("SELECT pg_sleep(600)")
+ASLEEP = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
+
+
+@asynccontextmanager
+async def behind_a_proxy(database: Database) -> AsyncIterator[tuple[Database, TcpProxy]]:
+    """The same database by way of a proxy, with the limit of a statement at 0.2 s."""
+    async with before_postgres(database.url) as proxy:
+        proxied = connect(through(proxy, database.url), statement_seconds=0.2)
+        try:
+            yield proxied, proxy
+        finally:
+            await proxied.close()
+
+
+async def asks(database: Database) -> None:
+    async with database.transaction() as session:
+        await session.one(ONE)
+
+
+async def looks(database: Database) -> None:
+    async with database.looking() as session:
+        await session.one(ONE)
+
+
+async def reads_a_stream(database: Database) -> None:
+    async with database.transaction() as session:
+        assert len([row async for row in session.stream(ONE, {}, at_once=10)]) == 1
+
+
+async def copies(database: Database) -> None:
+    async with database.transaction() as session:
+        await session.copy("COPY workers FROM STDIN", [])
+
+
+async def holds_connections(database: Database, count: int) -> None:
+    """Give so many connections back to the pool, used."""
+    async with AsyncExitStack() as stack:
+        for session in [await stack.enter_async_context(database.looking()) for _ in range(count)]:
+            await session.one(ONE)
+
+
+@pytest.mark.parametrize("work", [asks, looks, reads_a_stream, copies])
+async def test_a_server_that_does_not_answer_any_more_is_given_up_in_time(
+    database: Database, work: Callable[[Database], Awaitable[None]]
+) -> None:
+    async with behind_a_proxy(database) as (proxied, proxy):
+        await work(proxied)
+        proxy.swallow()
+
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            await work(proxied)
+
+        await work(proxied)
+
+
+async def test_all_older_connections_are_replaced_when_one_goes_unanswered(database: Database) -> None:
+    async with behind_a_proxy(database) as (proxied, proxy):
+        await holds_connections(proxied, 5)
+        proxy.swallow()
+
+        with pytest.raises(Unavailable):
+            await asks(proxied)
+
+        for _ in range(5):
+            await asks(proxied)
+
+
+async def test_whoever_is_cancelled_while_the_server_is_silent_ends_in_time(database: Database) -> None:
+    async with behind_a_proxy(database) as (proxied, proxy):
+        await holds_connections(proxied, 5)
+        proxy.swallow()
+        asking = asyncio.create_task(asks(proxied))
+        await asyncio.sleep(0.05)
+        asking.cancel()
+
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asking, 5)
+
+        for _ in range(5):
+            await asks(proxied)
+
+
+async def test_who_declares_a_longer_limit_gets_it(database: Database) -> None:
+    async with behind_a_proxy(database) as (proxied, _):
+        async with proxied.transaction(statement_seconds=30) as session:
+            await session.run(SLOW)
+
+        with pytest.raises(Unavailable):
+            async with proxied.transaction() as session:
+                await session.run(SLOW)
+
+
+async def test_the_server_ends_a_statement_whose_client_has_hung_up(database: Database) -> None:
+    async with behind_a_proxy(database) as (proxied, _):
+        with pytest.raises(Unavailable):
+            async with proxied.transaction() as session:
+                await session.run(ENDLESS)
+
+        async with asyncio.timeout(20), database.looking() as session:
+            while await session.first(ASLEEP) is not None:
+                pass
+
+
+async def test_the_right_to_the_lab_is_taken_again_after_a_silent_failover(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab, "STATEMENT_SECONDS", 0.2)
+    async with behind_a_proxy(database) as (proxied, proxy):
+        claim = await lab.claim_lab(proxied.url, "in-process")
+        proxy.swallow()
+        # The old server is gone, and its lock with it.
+        async with database.looking() as session:
+            await session.run(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+
+        await asyncio.wait_for(claim.renew(), 10)
+
+        await claim.renew()
+        await claim.close()
+
+
+async def test_facts_are_heard_again_after_a_silent_failover(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(listening, "_SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(listening, "_AGAIN_SECONDS", 0.01)
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    connected = asyncio.Event()
+    async with before_postgres(database.url) as proxy, asyncio.timeout(20):
+        hearing = asyncio.create_task(
+            listening.hear_facts(through(proxy, database.url), heard.put_nowait, connected.set)
+        )
+        await connected.wait()
+        connected.clear()
+        proxy.swallow()
+
+        await connected.wait()
+        async with database.transaction() as session:
+            await session.run(text("SELECT pg_notify('parley_facts', 'one')"))
+
+        assert await heard.get() == "one"
+        hearing.cancel()
+        with suppress(asyncio.CancelledError):
+            await hearing

@@ -1,0 +1,163 @@
+"""What failed for good is tried again on request: members go on where they were, and what they missed stays missed."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db.reviving import Revived, retry_failed
+from shared.db.session import Database
+from shared.errors import Conflict
+from tests.flows.drain import DrainLab
+from tests.flows.test_workbook import Telling, small
+
+pytestmark = pytest.mark.postgres
+
+SURVEY = """
+parley: 1
+name: Before and after
+seed: 0
+personas: [{id: ada, profile: {name: Ada}}, {id: bob, profile: {name: Bob}}]
+stages:
+  - {id: before, kind: survey, ask: sequential, questions: [
+      {id: one, kind: check, title: One}, {id: two, kind: check, title: Two}]}
+  - {id: talk, kind: group_chat, max_agent_run: 4}
+  - {id: after, kind: survey, questions: [{id: three, kind: check, title: Three}]}
+cohorts: [{seats: [{persona: ada}, {persona: bob}]}]
+"""
+REFUSED = ModelReply(status="bad_request", error="HTTP 400: no such thing")
+
+
+class Model:
+    """Answers with what fits, and fails whoever's path is named in `fails`."""
+
+    def __init__(self, *fails: str) -> None:
+        self.fails = fails
+        self.asked: list[str] = []
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.asked.append(request.path)
+        if any(part in request.path for part in self.fails):
+            return REFUSED
+        parsed = {name: _fitting(name, shape) for name, shape in request.reply_schema["properties"].items()}
+        return ModelReply(status="ok", parsed=parsed, raw=str(parsed))
+
+    async def aclose(self) -> None:
+        pass
+
+
+def _fitting(name: str, shape: dict[str, Any]) -> Any:
+    if "boolean" in str(shape.get("type")):
+        return name != "readyToEndChat"
+    return "Words."
+
+
+async def revive(lab: DrainLab, experiment_id: UUID) -> Revived:
+    async with lab.database.transaction() as session:
+        revived = await retry_failed(session, experiment_id, lab.clock.now())
+    await lab.drain()
+    return revived
+
+
+async def members(lab: DrainLab) -> list[tuple[str, str, str | None]]:
+    rows = await lab.rows("SELECT path, status, status_reason FROM members ORDER BY path")
+    return [(row.path, row.status, row.status_reason) for row in rows]
+
+
+async def test_a_member_who_failed_goes_on_where_it_was_in_an_experiment_that_had_ended(database: Database) -> None:
+    model = Model("c1/m1/before/question:two")
+    lab = DrainLab(database, models={"mock": model})
+    experiment_id = await lab.start(SURVEY)
+    await lab.drain()
+    assert [status for _, status, _ in await members(lab)] == ["failed", "completed"]
+    ((said_before,),) = await lab.rows("SELECT count(*) FROM messages")
+    model.fails, model.asked = (), []
+
+    lab.clock.advance(3600)
+    revived = await revive(lab, experiment_id)
+
+    assert revived == Revived(members=1, asks=1)
+    assert await members(lab) == [("c1/m1", "completed", None), ("c1/m2", "completed", None)]
+    assert [path.split("/draft")[0] for path in model.asked] == ["c1/m1/before/question:two", "c1/m1/after/page"]
+    assert await lab.rows("SELECT count(*) FROM messages") == [(said_before,)]
+    ((status, ended_at),) = await lab.rows("SELECT status, ended_at FROM experiments")
+    assert (status, ended_at) == ("ended", lab.clock.now())
+    assert await lab.rows("SELECT 1 FROM alerts WHERE resolved_at IS NULL") == []
+
+
+async def test_twice_is_once_and_whoever_fails_again_can_be_tried_again(database: Database) -> None:
+    model = Model("c1/m1/")
+    lab = DrainLab(database, models={"mock": model})
+    experiment_id = await lab.start(SURVEY)
+    await lab.drain()
+
+    assert (await revive(lab, experiment_id)).members == 1
+    assert (await members(lab))[0][1] == "failed"
+    assert len(await lab.rows("SELECT 1 FROM alerts WHERE resolved_at IS NULL")) == 1
+    model.fails = ()
+    assert (await revive(lab, experiment_id)).members == 1
+    assert (await revive(lab, experiment_id)) == Revived(0, 0)
+    assert [status for _, status, _ in await members(lab)] == ["completed", "completed"]
+
+
+async def test_a_model_that_may_try_once_may_try_once_more(database: Database) -> None:
+    model = Model("c1/m1/")
+    lab = DrainLab(database, models={"mock": model})
+    experiment_id = await lab.start(SURVEY.replace("{id: ada,", "{id: ada, model: {max_attempts: 1},"))
+    await lab.drain()
+    model.fails = ()
+
+    await revive(lab, experiment_id)
+
+    assert [status for _, status, _ in await members(lab)] == ["completed", "completed"]
+
+
+class Interviewed(Telling):
+    """Answers as in other tests of interviews, except for whose path is named in `fails`."""
+
+    fails: tuple[str, ...] = ()
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        return REFUSED if any(part in request.path for part in self.fails) else await super().reply(request)
+
+
+async def test_somebody_who_failed_in_an_interview_goes_on_with_it(database: Database) -> None:
+    model = Interviewed()
+    model.fails = ("/m2/",)
+    lab = DrainLab(database, models={"mock": model})
+    experiment_id = await lab.start(small())
+    await lab.drain()
+    assert [path for path, status, _ in await members(lab) if status == "failed"] == ["c1/m2"]
+    model.fails = ()
+
+    await revive(lab, experiment_id)
+
+    assert {status for _, status, _ in await members(lab)} == {"completed"}
+    assert [row.status for row in await lab.rows("SELECT status FROM experiments")] == ["ended"]
+    assert await lab.rows(
+        "SELECT 1 FROM answers a JOIN members m ON m.id = a.member_id WHERE m.path = 'c1/m2' AND a.valid"
+    )
+
+
+async def test_all_of_a_cohort_who_failed_hold_the_conversation_that_never_began(database: Database) -> None:
+    model = Model("/before")
+    lab = DrainLab(database, models={"mock": model})
+    experiment_id = await lab.start(SURVEY)
+    await lab.drain()
+    assert [status for _, status, _ in await members(lab)] == ["failed", "failed"]
+    model.fails = ()
+
+    await revive(lab, experiment_id)
+
+    assert [status for _, status, _ in await members(lab)] == ["completed", "completed"]
+    assert await lab.rows("SELECT 1 FROM messages")
+
+
+async def test_a_draft_has_nobody_to_revive(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(SURVEY)
+    await lab.rows("UPDATE experiments SET status = 'draft' RETURNING id")
+
+    with pytest.raises(Conflict):
+        await revive(lab, experiment_id)

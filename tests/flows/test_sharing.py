@@ -1,0 +1,139 @@
+"""A worker's slots are shared by the experiments that wait, and a hint brings a draft, whoever it was about."""
+
+from collections.abc import Iterator
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from sqlalchemy import text
+
+from agent_worker import sharing
+from orchestrator.service import Orchestrator
+from orchestrator.settings import OrchestratorSettings
+from shared.bus.in_process import InProcessBus
+from shared.contracts.hints import Hint, provider_queue
+from shared.contracts.models import ModelReply, ModelRequest
+from shared.db.session import Database
+from tests.flows.drain import DrainLab
+
+pytestmark = pytest.mark.postgres
+
+PAGE = """
+parley: 1
+name: A page
+seed: {seed}
+personas: [{{id: ada}}]
+stages: [{{id: page, kind: survey, questions: [{{id: q, kind: text, title: Q}}]}}]
+cohorts: [{{count: {cohorts}, seats: [{{persona: ada}}]}}]
+"""
+MOCK = provider_queue("mock")
+CLEARED = text("DELETE FROM outbox")
+
+
+class Noting:
+    """A model that answers and notes who asked."""
+
+    def __init__(self) -> None:
+        self.seeds: list[int] = []
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.seeds.append(request.seed)
+        return ModelReply(status="ok", parsed={"q": "Well."}, raw='{"q": "Well."}')
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def always_full() -> Iterator[None]:
+    """A worker that has its hands full from the first draft on."""
+    with patch.object(sharing, "ALONE", 0):
+        yield
+
+
+async def drafts_of(lab: DrainLab, *, seed: int, cohorts: int) -> list[Hint]:
+    """An experiment whose agents are to be asked, and the hints about their drafts."""
+    await lab.start(PAGE.format(seed=seed, cohorts=cohorts))
+    wanted: list[Hint] = []
+    while lab.hints:
+        hints, lab.hints = lab.hints, []
+        wanted += [hint for hint in hints if hint.queue == MOCK]
+        await lab.deliver([hint for hint in hints if hint.queue != MOCK])
+    return wanted
+
+
+async def work_on(lab: DrainLab, hints: list[Hint]) -> None:
+    for hint in hints:
+        await lab.thinker.work_on_next("mock", UUID(hint.id))
+
+
+@pytest.mark.usefixtures("always_full")
+async def test_a_small_experiment_does_not_wait_for_a_big_one_that_was_first(database: Database) -> None:
+    model = Noting()
+    lab = DrainLab(database, models={"mock": model})
+    big = await drafts_of(lab, seed=1, cohorts=20)
+    small = await drafts_of(lab, seed=2, cohorts=3)
+
+    await work_on(lab, [*big, *small])
+
+    assert sorted(model.seeds[:6]) == [1, 1, 1, 2, 2, 2]
+    assert len(model.seeds) == 23
+
+
+async def test_alone_a_worker_brings_the_draft_that_a_hint_names(database: Database) -> None:
+    model = Noting()
+    lab = DrainLab(database, models={"mock": model})
+    big = await drafts_of(lab, seed=1, cohorts=5)
+    small = await drafts_of(lab, seed=2, cohorts=2)
+
+    await work_on(lab, [*big, *small])
+
+    assert model.seeds == [1] * 5 + [2] * 2
+
+
+@pytest.mark.usefixtures("always_full")
+async def test_a_draft_whose_hint_was_lost_is_brought_by_the_hint_of_another(database: Database) -> None:
+    lab = DrainLab(database, models={"mock": Noting()})
+    hints = await drafts_of(lab, seed=1, cohorts=10)
+    oldest = (await lab.rows("SELECT id FROM drafts ORDER BY not_before, path LIMIT 1"))[0].id
+
+    await work_on(lab, [hint for hint in hints if hint.id != str(oldest)])
+
+    waiting = await lab.rows("SELECT id FROM drafts WHERE state <> 'answered'")
+    assert len(waiting) == 1
+    assert waiting[0].id != oldest
+
+
+@pytest.mark.usefixtures("always_full")
+async def test_a_hint_that_comes_twice_finds_nothing(database: Database) -> None:
+    model = Noting()
+    lab = DrainLab(database, models={"mock": model})
+    hints = await drafts_of(lab, seed=1, cohorts=4)
+
+    await work_on(lab, hints * 2)
+
+    assert len(model.seeds) == 4
+
+
+async def test_drafts_that_merely_wait_in_the_queue_are_not_announced_again(database: Database) -> None:
+    lab, bus = DrainLab(database), InProcessBus()
+    hints = await drafts_of(lab, seed=1, cohorts=20)
+    async with database.transaction() as session:
+        await session.run(CLEARED)
+    orchestrator = Orchestrator(
+        database=database, bus=bus, clock=lab.clock, settings=OrchestratorSettings(overdue_seconds=0)
+    )
+    lab.clock.advance(1)
+
+    await bus.publish(hints)
+    await orchestrator.watch()
+    none_lost = await bus.waiting(MOCK)
+    lost_two = InProcessBus()
+    await lost_two.publish(hints[2:])
+    watching = Orchestrator(
+        database=database, bus=lost_two, clock=lab.clock, settings=OrchestratorSettings(overdue_seconds=0)
+    )
+    await watching.watch()
+
+    assert none_lost == 20
+    assert await lost_two.waiting(MOCK) == 20

@@ -1,0 +1,116 @@
+"""Many people join at the same instant: blocks, capacity and filling hold as if they had come in turn."""
+
+import asyncio
+from collections import Counter
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.db.joining import join
+from shared.db.session import Database, connect
+from shared.errors import Conflict
+from tests.flows.drain import DrainLab
+
+DOCUMENT = """
+parley: 1
+name: A crowd
+seed: 7
+pace: live
+{rule}
+stages: [{{id: page, kind: info, lines: [Hello]}}]
+treatments: [{{id: a}}, {{id: b}}, {{id: c}}]
+cohorts: [{{count: 12, seats: [{{open: true, count: 2}}]}}]
+"""
+SEATS = 24
+LABS = 3
+
+
+async def crowd(
+    url: str, experiment_id: UUID, now: datetime, *, people: int, named: dict[int, UUID] | None = None
+) -> list[str]:
+    """Everybody joins at once, over the pools of several processes' worth of databases; what became of each."""
+    databases = [connect(url) for _ in range(LABS)]
+
+    async def one(number: int) -> str:
+        try:
+            async with databases[number % LABS].transaction() as session:
+                await join(session, experiment_id, now, cohort_id=(named or {}).get(number), profile=None)
+        except Conflict as refused:
+            return refused.reason
+        return "seated"
+
+    try:
+        return await asyncio.gather(*(one(number) for number in range(people)))
+    finally:
+        for database in databases:
+            await database.close()
+
+
+async def seated(lab: DrainLab) -> list[Any]:
+    """Who sits where, in the order of the draws."""
+    return list(
+        await lab.rows(
+            "SELECT m.path, m.joining, c.path AS cohort, c.treatment_id AS arm FROM members m"
+            " JOIN cohorts c ON c.id = m.cohort_id WHERE m.status = 'in_progress'"
+            " ORDER BY (m.joining ->> 'draw')::int, length(m.path), m.path"
+        )
+    )
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("people", [10, SEATS, SEATS + 16])
+async def test_a_crowd_draws_in_permuted_blocks_and_fills_one_cohort_of_an_arm_after_another(
+    database: Database, database_url: str, people: int
+) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(DOCUMENT.format(rule=""))
+
+    outcomes = await crowd(database_url, experiment_id, lab.clock.now(), people=people)
+
+    assert Counter(outcomes) == Counter(seated=min(people, SEATS), full=max(0, people - SEATS)) - Counter()
+    rows = await seated(lab)
+    assert [row.joining["draw"] for row in rows] == list(range(1, min(people, SEATS) + 1))
+    for _, group in groupby(rows, key=lambda row: row.joining["block"]):
+        block = list(group)
+        assert len({row.arm for row in block}) == len(block)
+        assert [row.joining["probability"] for row in block] == [1 / 3, 1 / 2, 1][: len(block)]
+    for arm in "abc":
+        filled = Counter(row.cohort for row in rows if row.arm == arm)
+        assert sum(number < 2 for number in filled.values()) <= 1
+    if people >= SEATS:
+        assert Counter(row.arm for row in rows) == dict.fromkeys("abc", SEATS // 3)
+
+
+@pytest.mark.race
+async def test_people_who_name_a_cohort_take_no_place_that_was_drawn(database: Database, database_url: str) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(DOCUMENT.format(rule=""))
+    cohorts = await lab.rows("SELECT id FROM cohorts ORDER BY length(path), path")
+    named = {number: cohorts[number % 4].id for number in range(0, 40, 2)}
+
+    outcomes = await crowd(database_url, experiment_id, lab.clock.now(), people=40, named=named)
+
+    rows = await seated(lab)
+    rules = Counter(row.joining["rule"] for row in rows)
+    assert Counter(outcomes)["seated"] == len(rows) == len({row.path for row in rows})
+    assert rules["drawn"] + rules["named"] == len(rows)
+    drawn = [row for row in rows if row.joining["rule"] == "drawn"]
+    for _, group in groupby(drawn, key=lambda row: row.joining["block"]):
+        block = [row.arm for row in group]
+        assert len(set(block)) == len(block)
+
+
+@pytest.mark.race
+async def test_by_arrival_fills_the_cohorts_in_the_order_of_the_file(database: Database, database_url: str) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(DOCUMENT.format(rule="joining: by_arrival"))
+
+    outcomes = await crowd(database_url, experiment_id, lab.clock.now(), people=21)
+
+    assert Counter(outcomes) == {"seated": 21}
+    rows = await seated(lab)
+    assert {tuple(row.joining.items()) for row in rows} == {(("rule", "by_arrival"),)}
+    assert Counter(row.cohort for row in rows) == {**{f"c{number}": 2 for number in range(1, 11)}, "c11": 1}
