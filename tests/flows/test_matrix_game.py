@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shared.arena.games import Pairing, games_from, measures_of, with_pairs
-from shared.arena.summaries import cautions
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import asks
 from shared.db.members import end_member, lock_standing, sign_in
@@ -19,6 +17,8 @@ from shared.exports import export
 from shared.importers.arena import read_agent
 from shared.stage import Ask
 from shared.stages import kind_of
+from shared.stages.matrix_game.arena.games import Pairing, games_from, measures_of, with_pairs
+from shared.stages.matrix_game.arena.summaries import cautions
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

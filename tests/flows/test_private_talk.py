@@ -217,7 +217,6 @@ async def test_a_model_that_fails_is_told_as_a_line_of_the_lab_and_the_person_go
     servers: ServerSettings, tmp_path: Path
 ) -> None:
     async with visited(servers, tmp_path / "lab", silent_at_first(refused_key), a_study()) as (room, (pia,)):
-
         notice = ("lab", "No reply could be fetched. You can write again.")
         for number in range(1, 3):
             assert (await pia.say(f"Hello {number}?")).status_code == 201

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from shared.chat.speaking import NOBODY_ANSWERED, SILENT, has_person, is_here, may_send, of_kind
-from shared.deliberate_lab_draws import shuffled
 from shared.stage import SPEAK, NextTurn, Speaker, Thread, Wave
+from shared.stages.group_chat.deliberate_lab_draws import shuffled
 
 Checks = Callable[[Speaker], tuple[UUID, ...]]
 

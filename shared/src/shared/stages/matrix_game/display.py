@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
-from shared.arena import measures
-from shared.arena.measures import Play
 from shared.stage import Column, Json, StageView
+from shared.stages.matrix_game.arena import measures
+from shared.stages.matrix_game.arena.measures import Play
 from shared.stages.matrix_game.game import MESSAGE, MOVE, SEATS, Game
 from shared.stages.matrix_game.horizon import FixedHorizon, GeometricHorizon
 from shared.stages.matrix_game.payoffs import Action, violations

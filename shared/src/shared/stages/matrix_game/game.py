@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Final, Literal
 from uuid import UUID
 
-from shared.arena.measures import NOT_COUNTED, Play
 from shared.stage import Json, StageView
+from shared.stages.matrix_game.arena.measures import NOT_COUNTED, Play
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.labels import Labels, labels_of
 from shared.stages.matrix_game.moves import FAILED

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
-from shared.arena.games import Game, Pairing, arm_of, games_from, measures_of, with_pairs
-from shared.arena.intervals import Estimate
-from shared.arena.plots import plots
-from shared.arena.standings import (
+from shared.stage import Json, Report, Reporter, ReportTable
+from shared.stages.matrix_game.arena.games import Game, Pairing, arm_of, games_from, measures_of, with_pairs
+from shared.stages.matrix_game.arena.intervals import Estimate
+from shared.stages.matrix_game.arena.plots import plots
+from shared.stages.matrix_game.arena.standings import (
     CONVENTIONS,
     Convention,
     Standing,
@@ -18,9 +19,8 @@ from shared.arena.standings import (
     scores_per_round,
     standings,
 )
-from shared.arena.summaries import by_pair, cautions, experiment_estimates, pair_estimates
-from shared.arena.terminal import heat_map_lines, leaderboard_lines
-from shared.stage import Json, Report, Reporter, ReportTable
+from shared.stages.matrix_game.arena.summaries import by_pair, cautions, experiment_estimates, pair_estimates
+from shared.stages.matrix_game.arena.terminal import heat_map_lines, leaderboard_lines
 
 Row = Mapping[str, Json]
 _WHERE: Final = ("pair", "replicate", "cohort_path", "cohort", "treatment", "stage", "player_a", "player_b")

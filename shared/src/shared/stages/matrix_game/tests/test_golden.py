@@ -6,9 +6,9 @@ from statistics import fmean, stdev
 import pytest
 
 from shared import seeds
-from shared.arena.games import Game, Round, measures_of
-from shared.arena.standings import Convention, cooperation_rates, pairings, scores, standings
-from shared.arena.summaries import chart
+from shared.stages.matrix_game.arena.games import Game, Round, measures_of
+from shared.stages.matrix_game.arena.standings import Convention, cooperation_rates, pairings, scores, standings
+from shared.stages.matrix_game.arena.summaries import chart
 from shared.stages.matrix_game.payoffs import Payoffs
 from shared.stages.matrix_game.play import play
 from shared.stages.matrix_game.policies import PersonaType, Policy, Rule, luck, persona_rule, rule_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from shared.arena.standings import pairings
 from shared.stage import Report
+from shared.stages.matrix_game.arena.standings import pairings
 from shared.stages.matrix_game.payoffs import Payoffs
 from shared.stages.matrix_game.play import play
 from shared.stages.matrix_game.policies import Policy, luck, rule_of

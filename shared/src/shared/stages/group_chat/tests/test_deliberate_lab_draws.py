@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from shared.deliberate_lab_draws import drawn, shuffled, uniform_numbers
+from shared.stages.group_chat.deliberate_lab_draws import drawn, shuffled, uniform_numbers
 
 
 @pytest.mark.parametrize(

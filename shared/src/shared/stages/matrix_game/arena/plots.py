@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import Any, Final
 
-from shared.arena import figures, measures
-from shared.arena.figures import Heading, Panel, Scored
-from shared.arena.games import SIDES, Game, Side
-from shared.arena.intervals import Estimate, estimate
-from shared.arena.standings import cooperation_rates, has_even_lengths
+from shared.stages.matrix_game.arena import figures, measures
+from shared.stages.matrix_game.arena.figures import Heading, Panel, Scored
+from shared.stages.matrix_game.arena.games import SIDES, Game, Side
+from shared.stages.matrix_game.arena.intervals import Estimate, estimate
+from shared.stages.matrix_game.arena.standings import cooperation_rates, has_even_lengths
 
 ALL_ARMS: Final = ""
 """Stands in the place of an arm for what is over all arms together."""

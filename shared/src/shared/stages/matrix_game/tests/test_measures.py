@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.arena import measures
-from shared.arena.measures import Play, Recovery
+from shared.stages.matrix_game.arena import measures
+from shared.stages.matrix_game.arena.measures import Play, Recovery
 
 EXAMPLE = Play("CDDC", "CCDD")
 """Payoffs 9 and 9 at 5/3/1/0."""

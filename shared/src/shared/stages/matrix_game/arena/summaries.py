@@ -6,10 +6,10 @@ from itertools import groupby
 from statistics import fmean
 from typing import Final
 
-from shared.arena import measures
-from shared.arena.games import SIDES, Game, Side, bounds_of, measures_of
-from shared.arena.intervals import Estimate, estimate
-from shared.arena.measures import TRAILING_ROUNDS
+from shared.stages.matrix_game.arena import measures
+from shared.stages.matrix_game.arena.games import SIDES, Game, Side, bounds_of, measures_of
+from shared.stages.matrix_game.arena.intervals import Estimate, estimate
+from shared.stages.matrix_game.arena.measures import TRAILING_ROUNDS
 
 MOST_UNREADABLE: Final = 0.01
 """A player of whose actions more than this share could not be read is worth a warning."""

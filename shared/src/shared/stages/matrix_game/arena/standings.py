@@ -6,8 +6,8 @@ from itertools import combinations_with_replacement
 from statistics import fmean
 from typing import Final, Literal
 
-from shared.arena import measures
-from shared.arena.games import SIDES, Game
+from shared.stages.matrix_game.arena import measures
+from shared.stages.matrix_game.arena.games import SIDES, Game
 
 Convention = Literal["without self-play", "self-play once", "self-play twice"]
 CONVENTIONS: Final[dict[Convention, str]] = {

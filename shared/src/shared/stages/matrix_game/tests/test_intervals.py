@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.arena.intervals import Estimate, estimate, student_t
+from shared.stages.matrix_game.arena.intervals import Estimate, estimate, student_t
 
 # Two-sided 95 % and 99 %, NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2.
 TABLE = {

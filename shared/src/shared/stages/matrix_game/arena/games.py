@@ -6,9 +6,9 @@ from itertools import groupby
 from math import fsum, inf, isfinite
 from typing import Any, Final, Literal
 
-from shared.arena import measures
-from shared.arena.measures import COOPERATE, DEFECT, NOT_COUNTED, Play
 from shared.errors import InvalidInput, Problem
+from shared.stages.matrix_game.arena import measures
+from shared.stages.matrix_game.arena.measures import COOPERATE, DEFECT, NOT_COUNTED, Play
 
 Value = float | int | bool | None
 Side = Literal["a", "b"]

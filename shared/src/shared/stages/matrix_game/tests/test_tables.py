@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
-from shared.arena.games import MEASURES, SIDE_MEASURES, Game, Round, bounds_of, games_from, measures_of
-from shared.arena.intervals import Estimate
-from shared.arena.standings import pairings, scores, standings
-from shared.arena.summaries import by_pair, cautions, chart, experiment_estimates, pair_estimates
 from shared.errors import InvalidInput
+from shared.stages.matrix_game.arena.games import (
+    MEASURES,
+    SIDE_MEASURES,
+    Game,
+    Round,
+    bounds_of,
+    games_from,
+    measures_of,
+)
+from shared.stages.matrix_game.arena.intervals import Estimate
+from shared.stages.matrix_game.arena.standings import pairings, scores, standings
+from shared.stages.matrix_game.arena.summaries import by_pair, cautions, chart, experiment_estimates, pair_estimates
 
 POINTS = {"CC": (3, 3), "CD": (0, 5), "DC": (5, 0), "DD": (1, 1)}
 

@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import Final
 from unicodedata import east_asian_width
 
-from shared.arena.intervals import Estimate
+from shared.stages.matrix_game.arena.intervals import Estimate
 
 COLOURS: Final = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
 """Told apart by people who see colours differently, too (Paul Tol's bright scheme)."""

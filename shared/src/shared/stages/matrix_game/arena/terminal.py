@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.arena.standings import CONVENTIONS, Convention, Standing
+from shared.stages.matrix_game.arena.standings import CONVENTIONS, Convention, Standing
 
 _SHADES: Final = " ░▒▓█"
 

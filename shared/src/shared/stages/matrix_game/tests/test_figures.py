@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.arena.figures import Heading, Panel, Scored, dots, heat_map, panels
-from shared.arena.intervals import Estimate
-from shared.arena.standings import Standing
-from shared.arena.terminal import heat_map_lines, leaderboard_lines
+from shared.stages.matrix_game.arena.figures import Heading, Panel, Scored, dots, heat_map, panels
+from shared.stages.matrix_game.arena.intervals import Estimate
+from shared.stages.matrix_game.arena.standings import Standing
+from shared.stages.matrix_game.arena.terminal import heat_map_lines, leaderboard_lines
 
 NAMES = st.text(max_size=30)
 HEADING = Heading("Title", "note")
