@@ -9,6 +9,9 @@ from shared.errors import Problem
 LARGEST_INTEGER: Final = 2**63 - 1
 """In either direction: what databases, CSV readers and JSON readers of other languages hold without rounding."""
 
+DEEPEST: Final = 32
+"""How many levels of objects and lists an answer, or what a model said, may have."""
+
 
 def is_storable_text(text: str) -> bool:
     """Whether Postgres can hold the text: no NUL, no half of a surrogate pair."""
@@ -33,6 +36,18 @@ def unstorable(value: Any, *, deepest: int) -> Iterator[Problem]:
     """
     if not _is_storable(value, deepest):
         yield from _unstorable(value, deepest=deepest, where="", depth=0)
+
+
+def storable_json(value: Any) -> Any:
+    """The value itself, when Postgres can hold it and give it back unchanged.
+
+    Raises:
+        ValueError: it holds NUL or broken characters, a number that JSON does not know, or too many levels.
+    """
+    for problem in unstorable(value, deepest=DEEPEST):
+        place = f" at {problem.where}" if problem.where else ""
+        raise ValueError(f"{problem.expected} is expected{place}")
+    return value
 
 
 def _is_storable(value: Any, deepest: int) -> bool:

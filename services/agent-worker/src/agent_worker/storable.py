@@ -3,7 +3,7 @@
 import re
 
 from shared.contracts.models import ModelReply
-from shared.contracts.resources import storable_json
+from shared.storable import storable_json
 
 LONGEST_WAIT_SECONDS = 3600.0
 _LARGEST_COUNT = 2**31 - 1

@@ -8,7 +8,8 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from gateway.problems import MEDIA_TYPE
-from shared.contracts.resources import ProblemDetails, StreamEvent
+from gateway.resources.problems import ProblemDetails
+from gateway.resources.threads import StreamEvent
 
 router = APIRouter(include_in_schema=False)
 

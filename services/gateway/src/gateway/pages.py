@@ -6,17 +6,9 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from gateway.resources.members import ProfileResource
+from gateway.resources.participants import AskResource, Lock, Me, Page, StageMark, StagePage, ThreadState
 from shared.contracts.experiment import StageConfig
-from shared.contracts.resources import (
-    AskResource,
-    Lock,
-    Me,
-    Page,
-    ProfileResource,
-    StageMark,
-    StagePage,
-    ThreadState,
-)
 from shared.db.members import OpenAsk, Standing
 from shared.stage import PAGE, Json, Member, StageView
 from shared.stages import kind_of

@@ -12,12 +12,7 @@ from fastapi.sse import EventSourceResponse
 from gateway import archives, bodies, cursors
 from gateway.context import ApiKey, Context, InContext
 from gateway.live import RETRY_MS, Frame
-from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
-from shared.contracts.experiment import Persona
-from shared.contracts.real_models import model_mode_problems
-from shared.contracts.resources import (
-    CohortList,
-    CohortResource,
+from gateway.resources.experiments import (
     ExperimentChange,
     ExperimentCheck,
     ExperimentList,
@@ -27,10 +22,11 @@ from shared.contracts.resources import (
     ExperimentStatus,
     ExperimentSummary,
     MeasureTable,
-    MemberList,
-    MemberResource,
-    RemovalRequest,
 )
+from gateway.resources.members import CohortList, CohortResource, MemberList, MemberResource, RemovalRequest
+from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
+from shared.contracts.experiment import Persona
+from shared.contracts.real_models import model_mode_problems
 from shared.db import experiments, keys, members, personas, workers
 from shared.db import pages as reads
 from shared.db import streams as stream_reads

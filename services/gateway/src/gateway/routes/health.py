@@ -5,7 +5,7 @@ import asyncio
 from fastapi import APIRouter
 
 from gateway.context import InContext
-from shared.contracts.resources import Health, Readiness
+from gateway.resources.lab import Health, Readiness
 from shared.db.context import check_reachable
 from shared.errors import Unavailable
 

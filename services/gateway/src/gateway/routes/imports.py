@@ -7,8 +7,8 @@ from starlette.exceptions import HTTPException
 
 from gateway.context import ApiKey, Context, InContext
 from gateway.forms import FORM, file_in_form
+from gateway.resources.experiments import ImportCheck, ImportedExperiments
 from gateway.routes.experiments import checked, resource_of
-from shared.contracts.resources import ImportCheck, ImportedExperiments
 from shared.db import experiments, keys
 from shared.db.session import Session
 from shared.experiment import Draft

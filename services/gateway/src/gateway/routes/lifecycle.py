@@ -5,8 +5,8 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from gateway.context import ApiKey, InContext
+from gateway.resources.experiments import CallLimitRequest, CallLimitResource, ExperimentResource, RetryOfFailed
 from gateway.routes.experiments import check_models, owned, resource_of, served_providers
-from shared.contracts.resources import CallLimitRequest, CallLimitResource, ExperimentResource, RetryOfFailed
 from shared.db import call_limits, ending, pausing, reviving
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.experiment import Experiment

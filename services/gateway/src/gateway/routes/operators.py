@@ -5,8 +5,8 @@ from collections import Counter
 from fastapi import APIRouter
 
 from gateway.context import ApiKey, InContext
+from gateway.resources.lab import ProviderResource, ProvidersResource, WorkerResource
 from shared.contracts.providers import CREWAI_PROVIDER, MOCK_PROVIDER
-from shared.contracts.resources import ProviderResource, ProvidersResource, WorkerResource
 from shared.db import keys, workers
 
 router = APIRouter(prefix="/v1", tags=["operators"])

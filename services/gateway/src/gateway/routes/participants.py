@@ -15,8 +15,7 @@ from gateway import cursors, pages
 from gateway.context import Context, InContext, MemberToken
 from gateway.eyes import MemberEyes
 from gateway.live import RETRY_MS
-from shared.contracts.experiment import Profile, Slug
-from shared.contracts.resources import (
+from gateway.resources.participants import (
     AdvanceRequest,
     AnsweredAsk,
     AnswerRequest,
@@ -24,12 +23,11 @@ from shared.contracts.resources import (
     Joined,
     JoinRequest,
     Me,
-    MessageList,
-    MessageRequest,
-    MessageResource,
     Page,
     StagePage,
 )
+from gateway.resources.threads import MessageList, MessageRequest, MessageResource
+from shared.contracts.experiment import Profile, Slug
 from shared.db import asks, conversation, joining, members
 from shared.db import pages as reads
 from shared.db.members import Standing, hash_token

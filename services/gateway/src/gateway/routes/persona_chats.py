@@ -7,9 +7,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 
 from gateway.context import ApiKey, Context, InContext
+from gateway.resources.personas import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
 from gateway.routes.experiments import check_models, served_providers
 from shared.contracts.experiment import Slug
-from shared.contracts.resources import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
 from shared.experiment.persona_chat import chat_with, why_no_reply

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query, Request, Response
 
 from gateway import bodies
 from gateway.context import ApiKey, Context, InContext
+from gateway.resources.personas import PersonaImport, PersonaList, PersonaResource
 from shared.contracts.experiment import Persona, Slug
-from shared.contracts.resources import PersonaImport, PersonaList, PersonaResource
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
 from shared.experiment import write_personas

@@ -5,10 +5,10 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from gateway.context import ApiKey, Context, InContext
+from gateway.resources.members import PromptMessage, PromptResource
 from gateway.routes.experiments import owned
 from shared.contracts.experiment import Slug
 from shared.contracts.prompts import DraftPreview, MemberPreview, PreviewQuestion, StagePreview
-from shared.contracts.resources import PromptMessage, PromptResource
 from shared.db import keys
 from shared.db import pages as reads
 from shared.errors import Unavailable

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from gateway.context import Context, InContext, MemberToken
-from shared.contracts.resources import MessageResource, Reaction
+from gateway.resources.threads import MessageResource, Reaction
 from shared.db import reactions
 from shared.db.members import hash_token
 from shared.db.session import Session

@@ -1,0 +1,126 @@
+"""Experiments: what they are, how far they are, what their data come to."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import ConfigDict, Field
+
+from gateway.resources.base import Request, Resource
+from shared.contracts.experiment import ModelMode, Pace
+
+
+class ExperimentProgress(Resource):
+    members_by_status: dict[str, int] = Field(examples=[{"in_progress": 3, "completed": 1}])
+    """Participants, by status."""
+    messages: int = Field(examples=[12])
+    model_calls: int = Field(examples=[20])
+    cohorts: int = Field(examples=[2])
+    cohorts_running: int = Field(examples=[1])
+
+
+ExperimentStatus = Literal["draft", "running", "paused", "ended"]
+
+
+class ExperimentSummary(Resource):
+    id: UUID
+    name: str = Field(examples=["Free night buses"])
+    study: str = Field(examples=["Night buses"])
+    status: ExperimentStatus
+    pace: Pace
+    model_mode: ModelMode
+    seed: int = Field(examples=[7])
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    paused_at: datetime | None = None
+    """Since when nothing happens in it; null while it goes on."""
+    pause_reason: Literal["requested", "lab_stopped"] | None = None
+    """Why it is paused: somebody asked for it, or the process that ran it was stopped."""
+
+
+class ExperimentResource(ExperimentSummary):
+    is_test: bool = Field(examples=[False])
+    document_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    """The same for two files that say the same."""
+    progress: ExperimentProgress
+
+
+class MeasureTable(Resource):
+    """A table that a kind of stage makes of its data."""
+
+    name: str = Field(examples=["pairs"])
+    columns: list[str]
+    rows: list[dict[str, Any]]
+
+
+class ExperimentMeasures(Resource):
+    """What the data come to, as far as they are there."""
+
+    experiment_id: UUID
+    status: str = Field(examples=["ended"])
+    model_mode: ModelMode
+    tables: list[MeasureTable]
+
+
+class ExperimentList(Resource):
+    experiments: list[ExperimentSummary]
+    next_after: str | None
+    """Give this as `after` to read on; null at the end."""
+
+
+class ExperimentCheck(Resource):
+    """What a valid experiment file comes to."""
+
+    name: str = Field(examples=["Free night buses"])
+    document_hash: str
+    stages: list[str] = Field(examples=[["welcome", "before", "talk", "after"]])
+    treatments: list[str] = Field(examples=[["control", "warm"]])
+    cohorts: int = Field(examples=[2])
+    members: int = Field(examples=[10])
+    """Seats and mediators of all cohorts."""
+
+
+class ImportedExperiments(Resource):
+    """What was stored of a file with several experiments."""
+
+    experiments: list[ExperimentResource]
+    warnings: list[str] = Field(examples=[["experimental_setting!B3: this model is not in the list of known ones"]])
+    """What was forgiven in the file."""
+
+
+class ImportCheck(Resource):
+    """What the valid experiments in a file come to."""
+
+    experiments: list[ExperimentCheck]
+    warnings: list[str] = Field(examples=[[]])
+    """What was forgiven in the file."""
+
+
+class ExperimentChange(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"model_mode": "mock"}]})
+
+    model_mode: ModelMode
+    """`mock` or `real`; can be changed while the experiment is a draft."""
+
+
+class RetryOfFailed(Resource):
+    """What is tried again."""
+
+    members: int
+    """How many members who had failed go on."""
+    asks: int
+    """How many questions, pages and moves are asked again."""
+
+
+class CallLimitRequest(Request):
+    """How many calls of real models an experiment may make in all, failed ones included."""
+
+    calls: int = Field(ge=1, le=2**31 - 1)
+
+
+class CallLimitResource(Resource):
+    """How many calls of real models an experiment may make, and has made."""
+
+    calls: int
+    made: int

@@ -1,0 +1,38 @@
+"""What those who run the lab read about it."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from gateway.resources.base import Resource
+
+
+class Health(Resource):
+    status: Literal["ok"] = "ok"
+
+
+class ProviderResource(Resource):
+    provider: str = Field(examples=["openai"])
+    workers: int = Field(examples=[2])
+    """How many workers call its models now; with none, experiments that need it are not started."""
+
+
+class WorkerResource(Resource):
+    name: str = Field(examples=["process 7 on agent-worker-2"])
+    providers: list[str] = Field(examples=[["mock", "openai"]])
+    started_at: datetime
+    seen_at: datetime
+    """When the worker last said that it is there."""
+
+
+class ProvidersResource(Resource):
+    providers: list[ProviderResource]
+    workers: list[WorkerResource]
+
+
+class Readiness(Resource):
+    status: Literal["ready"] = "ready"
+    database: bool = True
+    bus: bool = Field(examples=[True])
+    """Whether the bus answers; without it the gateway stays ready, and what it accepts is published later."""

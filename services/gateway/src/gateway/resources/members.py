@@ -1,0 +1,115 @@
+"""Cohorts and their members, as the experimenter sees them."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from gateway.resources.base import Request, Resource, StorableText
+
+
+class PromptMessage(Resource):
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class PromptResource(Resource):
+    """What a model is shown, and the shape that its reply must have."""
+
+    draft_id: UUID | None
+    """The draft that it is for; null when nothing is wanted of the agent now."""
+    was_sent: bool
+    """Whether a model was shown exactly this."""
+    messages: list[PromptMessage]
+    reply_schema: dict[str, Any]
+    """The JSON Schema of the reply."""
+    purpose: str = Field(examples=["talk"])
+    fingerprint: str
+    """The SHA-256 of the messages."""
+    left_out: int = Field(examples=[0])
+    """How many of the oldest messages are not shown, so that the prompt stays within its budget."""
+
+
+class CohortResource(Resource):
+    id: UUID
+    path: str = Field(examples=["c1"])
+    name: str = Field(examples=["morning"])
+    treatment_id: str = Field(examples=["control"])
+    status: Literal["running", "ended"]
+    locked: bool
+    open_seats: int = Field(examples=[1])
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class CohortList(Resource):
+    cohorts: list[CohortResource]
+    next_after: UUID | None
+    """Give this as `after` to read on; null at the end."""
+
+
+class ProfileResource(Resource):
+    """How others see a member; the same shape for people and agents."""
+
+    name: str = Field(default="", examples=["Ada"])
+    avatar: str = Field(default="", examples=["🦊"])
+    pronouns: str = Field(default="", examples=["she/her"])
+
+
+class ProfileRequest(Request):
+    """How the participant wants to be seen; what is left out is given by the lab."""
+
+    name: StorableText = Field(default="", max_length=100, examples=["Ada"])
+    avatar: StorableText = Field(default="", max_length=32, examples=["🦊"])
+    pronouns: StorableText = Field(default="", max_length=40, examples=["she/her"])
+
+
+class JoiningResource(Resource):
+    """How a person came to a cohort."""
+
+    rule: Literal["drawn", "one_arm", "by_arrival", "named"]
+    """`drawn`: the arm was drawn. `named`: the request to join named the cohort. The others: in order."""
+    draw: int | None = Field(default=None, examples=[7])
+    """The number of the draw in the experiment."""
+    block: int | None = Field(default=None, examples=[3])
+    """The number of the permuted block."""
+    probability: float | None = Field(default=None, examples=[0.5])
+    """That of this arm, given all draws before."""
+
+
+class MemberResource(Resource):
+    """A member as the experimenter sees them, private parts included."""
+
+    id: UUID
+    path: str = Field(examples=["c1/m2"])
+    kind: Literal["participant", "mediator"]
+    player: Literal["person", "agent", "script"]
+    profile: ProfileResource
+    agent: dict[str, Any] | None
+    """The private configuration of an agent: persona, model settings, chat settings."""
+    status: str = Field(examples=["in_progress"])
+    status_reason: str | None
+    stage_id: str | None = Field(examples=["talk"])
+    """Where the member is; null after the last stage."""
+    stage_ids: list[str]
+    cohort_id: UUID
+    cohort: str = Field(examples=["morning"])
+    treatment_id: str = Field(examples=["control"])
+    joining: JoiningResource | None
+    """How somebody who joined came to this cohort; null for agents and for seats that nobody has taken."""
+    is_test: bool
+    created_at: datetime
+    joined_at: datetime | None
+    arrived_at: datetime | None
+    ended_at: datetime | None
+
+
+class MemberList(Resource):
+    members: list[MemberResource]
+    next_after: UUID | None
+    """Give this as `after` to read on; null at the end."""
+
+
+class RemovalRequest(Request):
+    reason: StorableText = Field(min_length=1, max_length=500, examples=["asked to be taken out"])
