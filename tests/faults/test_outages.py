@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
+from shared import embedded_postgres
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.db import embedded
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
 from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
@@ -149,7 +149,7 @@ async def test_posts_go_on_while_the_broker_is_away_and_nothing_is_lost_or_doubl
 @pytest.mark.fault
 @pytest.mark.slow
 async def test_postgres_is_restarted_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
-    server = await asyncio.to_thread(embedded.start, tmp_path / "postgres")
+    server = await asyncio.to_thread(embedded_postgres.start, tmp_path / "postgres")
     servers = ServerSettings(database_url=server.url)
     try:
         async with EmbeddedLab(tmp_path / "lab", servers=servers, environ=os.environ, port=0) as lab:
@@ -168,9 +168,9 @@ async def test_postgres_is_restarted_and_nothing_is_lost_or_doubled(tmp_path: Pa
         await asyncio.to_thread(server.stop)
 
 
-def _restart(server: embedded.EmbeddedPostgres, directory: Path) -> embedded.EmbeddedPostgres:
+def _restart(server: embedded_postgres.EmbeddedPostgres, directory: Path) -> embedded_postgres.EmbeddedPostgres:
     server.stop()
-    return embedded.start(directory)
+    return embedded_postgres.start(directory)
 
 
 async def _say_until_heard(person: Person, words: str) -> None:

@@ -8,8 +8,9 @@ from typing import Final, Self
 from uuid import UUID
 
 from parley.directory import DataDirectory
+from shared import embedded_postgres
 from shared.clock import Clock, SystemClock
-from shared.db import drafts, embedded, keys, migrate, pausing
+from shared.db import drafts, keys, migrate, pausing
 from shared.db.lab import is_running
 from shared.db.session import Database, connect
 from shared.errors import SettingsInvalid, Unavailable
@@ -36,7 +37,7 @@ class LabDatabase:
         self._stack = AsyncExitStack()
         self._database: Database | None = None
         self._operator_id: UUID | None = None
-        self._postgres: embedded.EmbeddedPostgres | None = None
+        self._postgres: embedded_postgres.EmbeddedPostgres | None = None
 
     @property
     def database(self) -> Database:
@@ -77,7 +78,7 @@ class LabDatabase:
         if self._servers.database_url is not None:
             return self._servers.database_url
         # In a thread: it waits for other programs, and Ctrl-C should not.
-        self._postgres = server = await asyncio.to_thread(embedded.start, self.directory.postgres)
+        self._postgres = server = await asyncio.to_thread(embedded_postgres.start, self.directory.postgres)
         stack.push_async_callback(asyncio.to_thread, server.stop)
         return server.url
 
@@ -94,7 +95,7 @@ class LabDatabase:
                 "runs, that the database exists, and that the user may create tables in it."
             ) from error
         if self._postgres is not None:
-            self.directory.stamp(embedded.MAJOR, migrated.after)
+            self.directory.stamp(embedded_postgres.MAJOR, migrated.after)
 
     async def _connected(self, stack: AsyncExitStack, url: str) -> Database:
         self._database = database = connect(url, pool_size=_POOL_SIZE)
@@ -114,7 +115,7 @@ class LabAtHand(LabDatabase):
 
     async def _start(self, stack: AsyncExitStack) -> None:
         if self._servers.database_url is None and self.directory.is_held():
-            database = await self._connected(stack, embedded.url_of(self.directory.postgres))
+            database = await self._connected(stack, embedded_postgres.url_of(self.directory.postgres))
             async with database.transaction() as session:
                 self._operator_id = await keys.experimenter_named(session, OPERATOR, self.clock.now())
         else:

@@ -37,6 +37,22 @@ def drop_database(url: str, name: str) -> None:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
+def cut_off_everybody(url: str) -> None:
+    """End all connections of clients to the server.
+
+    Raises:
+        Unavailable: it does not answer.
+    """
+    try:
+        with _connected(url) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+                "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+            )
+    except psycopg.OperationalError as error:
+        raise Unavailable(f"The database does not answer: {error}") from error
+
+
 def wait_until_ready(url: str, *, seconds: float) -> None:
     """Wait for a server that is starting.
 

@@ -57,9 +57,9 @@ def _postgres_without_environment(stack: ExitStack, *, wanted_embedded: bool) ->
 
 @contextmanager
 def _embedded_postgres(folder: Path, why: str) -> Iterator[Server]:
-    from shared.db import embedded
+    from shared import embedded_postgres
 
-    server = embedded.start(folder, fast=True)
+    server = embedded_postgres.start(folder, fast=True)
     try:
         yield Server(server.url, f"embedded ({why})")
     finally:

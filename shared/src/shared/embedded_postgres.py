@@ -23,9 +23,7 @@ from time import monotonic, sleep
 from typing import IO
 from urllib.parse import quote
 
-import psycopg
-
-from shared.db.databases import create_database, with_name
+from shared.db.databases import create_database, cut_off_everybody, with_name
 from shared.errors import SettingsInvalid, Unavailable
 
 MAJOR = 18
@@ -193,8 +191,8 @@ def _take_over(data_dir: Path, url: str) -> bool:
     deadline = monotonic() + _START_SECONDS
     while _left_behind(data_dir):
         try:
-            _cut_off_others(url)
-        except psycopg.OperationalError as error:
+            cut_off_everybody(url)
+        except Unavailable as error:
             if monotonic() > deadline:
                 raise Unavailable(f"The PostgreSQL of {data_dir} runs but does not answer. {_log(data_dir)}") from error
             sleep(0.1)
@@ -233,14 +231,6 @@ def _disown(lock_file: Path) -> None:
     if lock_file.exists():
         _, newline, rest = lock_file.read_text().partition("\n")
         lock_file.write_text(f"{_NO_PROCESS}{newline}{rest}")
-
-
-def _cut_off_others(url: str) -> None:
-    with psycopg.connect(url, autocommit=True, connect_timeout=2) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-        )
 
 
 def _start(data_dir: Path) -> None:

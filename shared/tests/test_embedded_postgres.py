@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import psycopg
 import pytest
 
-from shared.db import embedded
+from shared import embedded_postgres
 from shared.errors import SettingsInvalid
 
 pytestmark = [pytest.mark.postgres]
@@ -40,12 +40,12 @@ def _server_pid(data_dir: Path) -> int:
 
 
 def test_what_was_committed_is_there_after_a_new_start(data_dir: Path) -> None:
-    first = embedded.start(data_dir, fast=True)
+    first = embedded_postgres.start(data_dir, fast=True)
     _keep(first.url, 1)
     first.stop()
     first.stop()
 
-    second = embedded.start(data_dir, fast=True)
+    second = embedded_postgres.start(data_dir, fast=True)
     rows = _rows(second.url)
     second.stop()
 
@@ -54,10 +54,10 @@ def test_what_was_committed_is_there_after_a_new_start(data_dir: Path) -> None:
 
 
 def test_directory_in_use_is_refused_with_the_process_that_uses_it(data_dir: Path) -> None:
-    server = embedded.start(data_dir, fast=True)
+    server = embedded_postgres.start(data_dir, fast=True)
 
     with pytest.raises(SettingsInvalid, match=f"process {os.getpid()}, is using"):
-        embedded.start(data_dir, fast=True)
+        embedded_postgres.start(data_dir, fast=True)
 
     server.stop()
 
@@ -67,7 +67,7 @@ def test_directory_of_another_major_is_refused(data_dir: Path) -> None:
     (data_dir / "PG_VERSION").write_text("16\n")
 
     with pytest.raises(SettingsInvalid, match="was made by PostgreSQL 16"):
-        embedded.start(data_dir)
+        embedded_postgres.start(data_dir)
 
 
 def test_directory_with_other_files_is_left_alone(data_dir: Path) -> None:
@@ -75,13 +75,13 @@ def test_directory_with_other_files_is_left_alone(data_dir: Path) -> None:
     (data_dir / "thesis.txt").write_text("mine")
 
     with pytest.raises(SettingsInvalid, match="is not empty"):
-        embedded.start(data_dir)
+        embedded_postgres.start(data_dir)
 
     assert [path.name for path in data_dir.iterdir()] == ["thesis.txt"]
 
 
 def test_path_too_long_for_a_socket_works(data_dir: Path) -> None:
-    server = embedded.start(data_dir / ("long " * 30), fast=True)
+    server = embedded_postgres.start(data_dir / ("long " * 30), fast=True)
     _keep(server.url, 1)
     rows = _rows(server.url)
     server.stop()
@@ -92,8 +92,8 @@ def test_path_too_long_for_a_socket_works(data_dir: Path) -> None:
 _LAB_THAT_IS_KILLED = """
 import sys, signal, os
 from pathlib import Path
-from shared.db import embedded
-server = embedded.start(Path(sys.argv[1]), fast=True)
+from shared import embedded_postgres
+server = embedded_postgres.start(Path(sys.argv[1]), fast=True)
 print(server.url, flush=True)
 sys.stdin.read()
 """
@@ -122,7 +122,7 @@ def test_server_left_behind_by_a_kill_is_taken_over_and_stopped(data_dir: Path) 
     with psycopg.connect(url) as forgotten:
         forgotten.execute("SELECT 1")
 
-        server = embedded.start(data_dir)
+        server = embedded_postgres.start(data_dir)
 
         with pytest.raises(psycopg.OperationalError):
             forgotten.execute("SELECT 1")
@@ -137,12 +137,12 @@ def test_server_left_behind_by_a_kill_is_taken_over_and_stopped(data_dir: Path) 
 
 @pytest.mark.fault
 def test_server_that_was_killed_itself_comes_back_with_its_data(data_dir: Path) -> None:
-    first = embedded.start(data_dir)
+    first = embedded_postgres.start(data_dir)
     _keep(first.url, 1)
     os.kill(_server_pid(data_dir), signal.SIGKILL)
     first._lock.close()
 
-    second = embedded.start(data_dir)
+    second = embedded_postgres.start(data_dir)
     rows = _rows(second.url)
     second.stop()
 
@@ -151,11 +151,11 @@ def test_server_that_was_killed_itself_comes_back_with_its_data(data_dir: Path) 
 
 @pytest.mark.fault
 def test_number_of_another_program_in_the_pid_file_is_not_taken_for_a_server(data_dir: Path) -> None:
-    server = embedded.start(data_dir, fast=True)
+    server = embedded_postgres.start(data_dir, fast=True)
     server.stop()
     (data_dir / "postmaster.pid").write_text(f"{os.getpid()}\n{data_dir}\n0\n5432\n\n\n0\nready\n")
 
-    server = embedded.start(data_dir, fast=True)
+    server = embedded_postgres.start(data_dir, fast=True)
 
     assert _server_pid(data_dir) != os.getpid()
     server.stop()
