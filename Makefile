@@ -4,9 +4,9 @@ EXPERIMENT ?= demos/deliberation.yaml
 EXTRAS ?=
 ARGS ?=
 
-MEMBERS := shared services/gateway services/orchestrator services/agent-worker services/prompt-builder parley
+MEMBERS := shared formats services/gateway services/orchestrator services/agent-worker services/prompt-builder parley
 PROJECTS := pyproject.toml $(MEMBERS:%=%/pyproject.toml)
-DISTRIBUTIONS := parley-shared parley-gateway parley-orchestrator parley-agent-worker parley-prompt-builder parley-lab
+DISTRIBUTIONS := parley-shared parley-formats parley-gateway parley-orchestrator parley-agent-worker parley-prompt-builder parley-lab
 BIN := .venv/bin
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url $(DISTRIBUTIONS:%=--no-emit-package %) $(ARGS)

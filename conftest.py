@@ -5,7 +5,8 @@ import importlib.util
 import pytest
 from hypothesis import HealthCheck, settings
 
-# pytest would take the folder `parley/` for the package of that name, were it not imported already.
+# pytest would take the folders `parley/` and `formats/` for these packages, were they not imported already.
+import formats  # noqa: F401
 import parley  # noqa: F401
 
 pytest_plugins = ["pytester", "shared.testing.no_skips"]

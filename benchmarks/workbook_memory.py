@@ -24,9 +24,9 @@ from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import own_database
 from benchmarks.workbook_run import created, ended, many
+from formats.workbook import Compiled, compile_designs
 from parley.embedded import EmbeddedLab
 from shared.db import experiments
-from shared.importers.workbook import Compiled, compile_designs
 from shared.settings import ServerSettings
 
 LATENCY_SECONDS: Final = 0.05

@@ -27,9 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.processes import StartFailed, cpu_seconds, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import backends, own_database
+from formats.workbook import Compiled, Design, Workbook, compile_designs, estimates, read, read_xlsx
 from parley.embedded import EmbeddedLab
 from shared.db import experiments
-from shared.importers.workbook import Compiled, Design, Workbook, compile_designs, estimates, read, read_xlsx
 from shared.settings import ServerSettings
 
 DEMO: Final = Path(__file__).resolve().parent.parent / "demos" / "public_goods.xlsx"

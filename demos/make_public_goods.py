@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from shared.importers.workbook.prompts import HEADER
-from shared.importers.workbook.writing import write_xlsx
+from formats.workbook.prompts import HEADER
+from formats.workbook.writing import write_xlsx
 
 Rows = list[list[Any]]
 

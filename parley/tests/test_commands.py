@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from formats.testing.workbooks import base_values, with_setting, xlsx_of
 from parley.experiment_run import failed_lines
 from shared.db.following import Failed
-from shared.testing.workbooks import base_values, with_setting, xlsx_of
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 

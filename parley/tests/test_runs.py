@@ -14,8 +14,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from formats.testing.workbooks import base_values, task_row, with_setting, xlsx_of
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
-from shared.testing.workbooks import base_values, task_row, with_setting, xlsx_of
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 BeginParley = Callable[..., "subprocess.Popen[str]"]

@@ -4,9 +4,9 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from shared.importers.workbook import compile_workbook
-from shared.testing.workbook_runs import Run
-from shared.testing.workbooks import base_values, workbook_of
+from formats.testing.workbook_runs import Run
+from formats.testing.workbooks import base_values, workbook_of
+from formats.workbook import compile_workbook
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 

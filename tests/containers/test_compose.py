@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from shared.exports import without_ids_and_clocks
+from formats.exports import without_ids_and_clocks
 from tests.containers.compose import ROOT, WORKER, ComposeLab, built_lab, compose_command, engine_answers
 
 # Building an image and starting Erlang take their time.

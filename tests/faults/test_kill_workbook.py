@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from formats.testing.workbooks import base_values, task_row, with_setting, workbook_of
+from formats.workbook import compile_designs, estimates
 from shared.db.session import Database
-from shared.importers.workbook import compile_designs, estimates
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
-from shared.testing.workbooks import base_values, task_row, with_setting, workbook_of
 from tests.faults.test_kill import KILLED, in_thread, started
 from tests.flows.drain import DrainLab
 

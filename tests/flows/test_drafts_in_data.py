@@ -10,12 +10,12 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from formats.exports import export
 from shared.checkpoints import on_checkpoint
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.conversation import end_thread, post_message
 from shared.db.members import end_member, lock_standing
 from shared.db.session import Database
-from shared.exports import export
 from shared.stages.group_chat.config import GroupChatStage
 from tests.flows.drain import DrainLab
 

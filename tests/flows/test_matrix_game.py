@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from formats.arena import read_agent
+from formats.exports import export
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import asks
 from shared.db.members import end_member, lock_standing, sign_in
 from shared.db.session import Database
-from shared.exports import export
-from shared.importers.arena import read_agent
 from shared.stage import Ask
 from shared.stages import kind_of
 from shared.stages.matrix_game.arena.games import Pairing, games_from, measures_of, with_pairs

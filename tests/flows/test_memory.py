@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from formats.testing.workbooks import base_values, workbook_of
+from formats.workbook import compile_workbook
 from parley.embedded import EmbeddedLab
-from shared.importers.workbook import compile_workbook
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint
-from shared.testing.workbooks import base_values, workbook_of
 from tests.faults.lab_tools import start
 from tests.flows.rooms import eventually
 

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from agent_worker.models import Model, build_models
+from formats.arena import first_agents, read_agent
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from parley.embedded import EmbeddedLab
@@ -20,7 +21,6 @@ from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db import keys
 from shared.db.persona_chats import find
 from shared.db.session import Database, Session
-from shared.importers.arena import first_agents, read_agent
 from shared.settings import ServerSettings
 from shared.stages import manner_of
 from shared.testing.buses import RabbitBroker

@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from shared.exports import export
+from formats.exports import export
 from shared.settings import ServerSettings
 from shared.testing.fake_clock import FakeClock
 from tests.flows.rooms import Room, eventually, talking_room_in

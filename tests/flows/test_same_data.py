@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 import yaml
 
+from formats.exports import export, without_ids_and_clocks
 from parley.embedded import EmbeddedLab
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.db import experiments
-from shared.exports import export, without_ids_and_clocks
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
 from tests.faults.lab_tools import start

@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import text
 
 from agent_worker.models import build_models
+from formats.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
+from formats.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.experiment import Experiment
-from shared.importers.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
 from shared.testing.fake_endpoint import FakeEndpoint
-from shared.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

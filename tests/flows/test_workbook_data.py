@@ -11,14 +11,14 @@ from zipfile import ZipFile
 import orjson
 import pytest
 
+from formats.exports import export
+from formats.testing.workbooks import Values, base_values, task_row, with_setting, workbook_of
+from formats.workbook import compile_workbook
 from gateway import archives
 from shared.contracts.experiment import Source
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.experiment import Experiment
-from shared.exports import export
-from shared.importers.workbook import compile_workbook
-from shared.testing.workbooks import Values, base_values, task_row, with_setting, workbook_of
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

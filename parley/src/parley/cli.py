@@ -275,8 +275,8 @@ def validate(
 
 
 def _validate_workbook(file: Path) -> None:
+    from formats.workbook import compile_workbook
     from parley.workbook_file import read_workbook
-    from shared.importers.workbook import compile_workbook
 
     workbook = read_workbook(file)
     for warning in workbook.warnings:

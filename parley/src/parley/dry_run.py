@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from formats.workbook import Compiled, Draws, SessionEstimate, compile_designs, estimates
 from parley.workbook_file import is_workbook, read_workbook
 from shared.errors import InvalidInput
-from shared.importers.workbook import Compiled, Draws, SessionEstimate, compile_designs, estimates
 
 _COLUMNS: Final = (
     ("session", "left"),

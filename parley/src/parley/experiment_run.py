@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Final
 from uuid import UUID
 
+from formats.exports import conversations, export
 from parley import run_folder
 from parley.costing import costs_line
 from parley.embedded import EmbeddedLab
@@ -34,7 +35,6 @@ from shared.db.runs import spent
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.errors import Conflict, InvalidInput, NotFound
 from shared.experiment import Experiment
-from shared.exports import conversations, export
 from shared.stages import kind_of
 
 FINISHED: Final = 0

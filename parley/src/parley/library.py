@@ -8,6 +8,7 @@ from uuid import UUID
 
 import uvloop
 
+from formats.arena import first_agents, read_agent, write_agent
 from parley.experiment_file import content_of
 from parley.lab_database import LabDatabase
 from parley.safe_text import one_line
@@ -19,7 +20,6 @@ from shared.db.session import Session
 from shared.errors import InvalidInput
 from shared.experiment import read_personas, write_personas
 from shared.experiment.personas import Format
-from shared.importers.arena import first_agents, read_agent, write_agent
 from shared.settings import ServerSettings, read_settings
 
 ResultT = TypeVar("ResultT")

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import uvloop
 
+from formats.exports import export
 from parley import run_folder
 from parley.lab_database import LabAtHand
 from parley.screen import run_line
@@ -23,7 +24,6 @@ from shared.db.runs import known_runs, run_of, seat_of
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session, is_deadlock
 from shared.errors import Conflict, InvalidInput
 from shared.experiment import Experiment, models_used
-from shared.exports import export
 from shared.settings import ServerSettings, read_settings
 
 ResultT = TypeVar("ResultT")

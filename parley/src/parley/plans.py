@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
+from formats.workbook import Draws, compile_designs, estimates
 from parley import run_folder
 from parley.experiment_file import ExperimentFile, Models, chosen_mode, kept_mode, mode_asked_for, read_file
 from parley.following import PATIENCE
@@ -17,7 +18,6 @@ from shared.db import experiments, personas
 from shared.db.session import Row, Session
 from shared.errors import InvalidInput, NotFound
 from shared.experiment import Experiment, document_hash
-from shared.importers.workbook import Draws, compile_designs, estimates
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Final
 
+from formats.workbook import Draws, Workbook, read, read_csv_tables, read_xlsx, template
+from formats.workbook.data import write_data
+from formats.workbook.xlsx import MAX_BYTES
 from shared.errors import InvalidInput, TooLarge
-from shared.importers.workbook import Draws, Workbook, read, read_csv_tables, read_xlsx, template
-from shared.importers.workbook.data import write_data
-from shared.importers.workbook.xlsx import MAX_BYTES
 
 _SUFFIXES: Final = (".xlsx", ".xlsm", ".xls")
 

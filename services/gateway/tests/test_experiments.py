@@ -17,6 +17,7 @@ import yaml
 from sqlalchemy import text
 from structlog.typing import EventDict
 
+from formats.exports import without_ids_and_clocks
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
@@ -24,7 +25,6 @@ from shared.bus.in_process import InProcessBus
 from shared.db import experiments, keys
 from shared.db.keys import Scope
 from shared.db.session import Database, Session, connect
-from shared.exports import without_ids_and_clocks
 
 AGENT = {"id": "ann", "profile": {"name": "Ann"}, "text": "A careful person"}
 

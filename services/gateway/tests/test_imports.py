@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from formats.importing import XLSX, ZIP, Choice
+from formats.testing.workbooks import Values, base_values, with_setting, xlsx_of
 from gateway.reading import Reader
 from gateway.testing import Api
 from shared.errors import TooLarge
-from shared.importers.formats import XLSX, ZIP, Choice
-from shared.testing.workbooks import Values, base_values, with_setting, xlsx_of
 
 ADDRESS = "/v1/experiments/import"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, Literal
 from uuid import UUID
 
+from formats.exports import export
 from shared.db.session import Database
-from shared.exports import export
 
 CHUNK_BYTES = 256 * 1024
 

@@ -11,8 +11,8 @@ from typing import Final
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
+from formats.importing import IMPORTERS, XLSX, ZIP
 from shared.errors import InvalidInput, Problem
-from shared.importers.formats import IMPORTERS, XLSX, ZIP
 
 FORM: Final = "multipart/form-data"
 _MOST_PARTS: Final = 20

@@ -12,15 +12,15 @@ from typing import Any, Final
 import orjson
 import structlog
 
+from formats.importing import Choice
 from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput, Problem, TooLarge
 from shared.experiment import Draft
-from shared.importers.formats import Choice
 
 log = structlog.get_logger(__name__)
 
 PATIENCE_SECONDS: Final = 60.0
-_COMMAND: Final = (sys.executable, "-I", "-m", "shared.importers")
+_COMMAND: Final = (sys.executable, "-I", "-m", "formats")
 _NOTHING_CAME: Final = "The file needs more memory or time to read than such a file should."
 
 Library = Callable[[Collection[str]], Awaitable[Mapping[str, Persona]]]

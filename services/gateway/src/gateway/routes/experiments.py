@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from fastapi.sse import EventSourceResponse
 
+from formats.exports import natural, reports
 from gateway import archives, bodies, cursors
 from gateway.context import ApiKey, Context, InContext
 from gateway.live import RETRY_MS, Frame
@@ -39,7 +40,6 @@ from shared.experiment import (
     json_schema,
     models_used,
 )
-from shared.exports import natural, reports
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request
 from starlette.exceptions import HTTPException
 
+from formats.importing import IMPORTERS, Choice
 from gateway.context import ApiKey, Context, InContext
 from gateway.forms import FORM, file_in_form
 from gateway.resources.experiments import ImportCheck, ImportedExperiments
@@ -12,7 +13,6 @@ from gateway.routes.experiments import checked, resource_of
 from shared.db import experiments, keys
 from shared.db.session import Session
 from shared.experiment import Draft
-from shared.importers.formats import IMPORTERS, Choice
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 

@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 
+from formats.arena import first_agents, write_agent
 from gateway import bodies
 from gateway.context import ApiKey, Context, InContext
 from gateway.resources.personas import PersonaImport, PersonaList, PersonaResource
@@ -13,7 +14,6 @@ from shared.contracts.experiment import Persona, Slug
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
 from shared.experiment import write_personas
-from shared.importers.arena import first_agents, write_agent
 
 router = APIRouter(prefix="/v1", tags=["personas"])
 

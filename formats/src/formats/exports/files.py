@@ -1,0 +1,330 @@
+"""Writes the data files. A file is there as a whole or not at all; text stands in it as it was said."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any, Final
+from uuid import UUID
+
+from formats.data_files import as_indented_json, as_json, csv_file, whole_file
+from formats.data_writers import format_of, writer_of
+from formats.exports import rows
+from shared.db import exports as reads
+from shared.db.session import Database, Session
+from shared.errors import InvalidInput
+from shared.experiment import SCHEMA_VERSION, Resolved
+from shared.stage import Report, Reporter, Table
+from shared.stages import kind_of
+
+EXPORT_VERSION: Final = 1
+"""Counts up when a file changes in a way that would break somebody's script."""
+
+CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv")
+
+_CALLED: Final = ("endpoint", "model")
+
+Rows = AsyncIterator[Mapping[str, Any]]
+_TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
+"""A file, its columns, the rows it is made from, and the lines that each of them comes to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written: the manifest, a file of its own, and what the tables were found to come to."""
+
+    manifest: Mapping[str, Any]
+    reports: Sequence[Report]
+
+
+async def export(
+    database: Database,
+    experiment_id: UUID,
+    folder: Path,
+    now: datetime,
+    *,
+    formats: Iterable[str] = ("json", "csv"),
+) -> Written:
+    """Write the data of an experiment into `folder`, all of one moment.
+
+    `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced. An experiment that was made
+    from another format has the data files of that format, too, in a folder named after it.
+
+    Raises:
+        NotFound: there is no such experiment.
+    """
+    wanted = frozenset(formats)
+    counts: dict[str, int] = {}
+    found: list[Report] = []
+    with TemporaryDirectory(prefix="parley-data-") as scratch:
+        async with reads.snapshot(database) as session:
+            experiment = await reads.experiment(session, experiment_id)
+            called = await reads.models_called(session, experiment_id)
+            origin = format_of(experiment.document)
+            data = (folder if "json" in wanted else Path(scratch)) / "data.json"
+            if "json" in wanted or origin is not None:
+                count = await _write_json(session, experiment, called, data)
+                counts.update({"data.json": count} if "json" in wanted else {})
+            if "csv" in wanted:
+                marks = _marks(experiment, called)
+                reporters = await _reporters(session, experiment.id)
+                counts.update(await _write_tables(session, experiment, folder, reporters, marks))
+                found = _reports_of(reporters.values())
+                for report in found:
+                    counts.update(_write_report(report, folder, marks))
+        manifest = _manifest(experiment, called, counts, now)
+        if origin is not None:
+            manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
+    with whole_file(folder / "manifest.json") as target:
+        target.write(as_indented_json(manifest))
+    return Written(manifest, found)
+
+
+def _write_origin(
+    origin: str, data: Path, folder: Path, wanted: Collection[str], counts: Mapping[str, int]
+) -> dict[str, Any]:
+    """Write the files of the format that the experiment was made from; returns what the manifest says of them.
+
+    An experiment that was changed until it is none of that format any more has all its data without them.
+    """
+    own = folder / origin
+    own.mkdir(exist_ok=True)
+    try:
+        written = writer_of(origin)(data, own, wanted)
+    except InvalidInput as error:
+        return {"not_written": {origin: str(error)}}
+    return {"rows": {**counts, **{f"{origin}/{name}": count for name, count in written.items()}}}
+
+
+def _marks(experiment: Any, called: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What stands in every line of every table: which run it is of, and which models answered in it."""
+    lists = {name: "; ".join(dict.fromkeys(filter(None, (row[name] for row in called)))) for name in _CALLED}
+    return {"experiment_id": experiment.id, "model_mode": experiment.model_mode, **lists}
+
+
+def _manifest(experiment: Any, called: Sequence[Any], counts: Mapping[str, int], now: datetime) -> dict[str, Any]:
+    return {
+        "export_version": EXPORT_VERSION,
+        "experiment_schema_version": SCHEMA_VERSION,
+        "software": "parley",
+        "software_version": version("parley-shared"),
+        "experiment_id": str(experiment.id),
+        "name": experiment.name,
+        "study": experiment.study,
+        "file_hash": experiment.document_hash,
+        "seed": experiment.seed,
+        "pace": experiment.pace,
+        "model_mode": experiment.model_mode,
+        "models_called": called,
+        "is_test": experiment.is_test,
+        "status": experiment.status,
+        "created_at": now,
+        "rows": dict(counts),
+    }
+
+
+def _header(experiment: Any, called: Sequence[Any]) -> dict[str, Any]:
+    return {
+        "experiment_id": experiment.id,
+        "name": experiment.name,
+        "study": experiment.study,
+        "seed": experiment.seed,
+        "pace": experiment.pace,
+        "model_mode": experiment.model_mode,
+        "models_called": called,
+        "is_test": experiment.is_test,
+        "status": experiment.status,
+        "file_hash": experiment.document_hash,
+        "created_at": experiment.created_at,
+        "started_at": experiment.started_at,
+        "ended_at": experiment.ended_at,
+        "document": experiment.document,
+    }
+
+
+async def _write_json(session: Session, experiment: Any, called: Sequence[Any], path: Path) -> int:
+    """One object with a list for every section, one row a line; returns the number of rows."""
+    count = 0
+    with whole_file(path) as target:
+        head = {
+            "export_version": EXPORT_VERSION,
+            "model_mode": experiment.model_mode,
+            "experiment": _header(experiment, called),
+        }
+        # The object stays open: its sections follow, one by one.
+        target.write(as_json(head)[:-1])
+        for name in reads.SECTIONS:
+            count += await _write_section(target, name, reads.section(session, name, experiment.id))
+        count += await _write_section(target, "conversations", conversations(session, experiment.id))
+        target.write(b"\n}\n")
+    return count
+
+
+async def _write_section(target: IO[bytes], name: str, source: Rows) -> int:
+    count = 0
+    target.write(f',\n"{name}": ['.encode())
+    async for row in source:
+        target.write((b",\n" if count else b"\n") + as_json(dict(row)))
+        count += 1
+    target.write(b"\n]")
+    return count
+
+
+async def conversations(session: Session, experiment_id: UUID) -> Rows:
+    """A row for every treatment and stage in which members talked; see `rows.conversation`."""
+    arms = await _arms(session, experiment_id)
+    async for row in reads.conversations(session, experiment_id):
+        if kind_of(arms[row["treatment"]].stage(row["stage"])).thread == "conversation":
+            yield rows.conversation(row, arms)
+
+
+async def _arms(session: Session, experiment_id: UUID) -> dict[str, Resolved]:
+    return {
+        row["treatment"]: Resolved.model_validate(row["resolved"])
+        async for row in reads.section(session, "treatments", experiment_id)
+    }
+
+
+async def reports(session: Session, experiment_id: UUID) -> list[Report]:
+    """What the kinds of stages in this experiment say of their data together."""
+    arms, reporters = await _arms(session, experiment_id), await _reporters(session, experiment_id)
+    for table, stage_ids in _stages_with_tables(arms).items():
+        if table in reporters:
+            async for row in reads.cohort_stages(session, experiment_id, [*stage_ids]):
+                reporters[table].add([*rows.own_rows(row, arms)])
+    return _reports_of(reporters.values())
+
+
+def _reports_of(reporters: Iterable[Reporter]) -> list[Report]:
+    return [report for reporter in reporters if (report := reporter.report()) is not None]
+
+
+async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Reporter]:
+    found = {}
+    arms = await _arms(session, experiment_id)
+    for table, stage_ids in _stages_with_tables(arms).items():
+        stages = [resolved.stage(one) for resolved in arms.values() for one in stage_ids if one in resolved.stage_ids]
+        reporter = kind_of(stages[0]).reporter([*stage_ids])
+        if reporter is not None:
+            found[table] = reporter
+    return found
+
+
+def _write_report(report: Report, folder: Path, marks: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Writes the files of the report; yields those that have rows, with their number."""
+    for table in report.tables:
+        with csv_file(folder / f"{table.name}.csv", _marked(marks, table.columns)) as write:
+            for row in table.rows:
+                write({**marks, **row})
+        yield f"{table.name}.csv", len(table.rows)
+    for name, figure in report.figures.items():
+        with whole_file(folder / name) as binary:
+            binary.write(figure.encode())
+
+
+async def _write_tables(
+    session: Session, experiment: Any, folder: Path, reporters: Mapping[Table, Reporter], marks: Mapping[str, Any]
+) -> dict[str, int]:
+    arms = await _arms(session, experiment.id)
+    answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
+    tables: list[_TableToWrite] = [
+        (
+            "participants.csv",
+            [*rows.PARTICIPANT_COLUMNS, *rows.attribute_columns(arms), *answers],
+            reads.participants(session, experiment.id),
+            lambda row: [rows.participant(row, arms)],
+        ),
+        (
+            "answers.csv",
+            rows.ANSWER_COLUMNS,
+            reads.answers(session, experiment.id),
+            lambda row: rows.answer(row, arms),
+        ),
+        (
+            "messages.csv",
+            rows.MESSAGE_COLUMNS,
+            reads.section(session, "messages", experiment.id),
+            lambda row: [row],
+        ),
+        (
+            "model_calls.csv",
+            rows.MODEL_CALL_COLUMNS,
+            reads.section(session, "model_calls", experiment.id),
+            lambda row: [row],
+        ),
+        *_own_tables(session, experiment, arms, reporters),
+    ]
+    levels = rows.levels(arms)
+    factors = list(dict.fromkeys(factor for arm in levels.values() for factor in arm))
+    return {
+        name: await _write_csv(
+            folder / name, _with_factors(_marked(marks, columns), factors), source, spread, marks, levels
+        )
+        for name, columns, source, spread in tables
+    }
+
+
+def _with_factors(columns: Sequence[str], factors: Sequence[str]) -> list[str]:
+    """The columns with those of the factors beside the treatment, in a table that has it."""
+    if "treatment" not in columns:
+        return [*columns]
+    place = columns.index("treatment") + 1
+    return [*columns[:place], *factors, *columns[place:]]
+
+
+def _own_tables(
+    session: Session, experiment: Any, arms: Mapping[str, Resolved], reporters: Mapping[Table, Reporter]
+) -> Iterator[_TableToWrite]:
+    """The tables that kinds of stages have of their own, where the experiment has such stages."""
+    for table, stage_ids in _stages_with_tables(arms).items():
+        yield (
+            f"{table.name}.csv",
+            [*rows.COHORT_STAGE_COLUMNS, *table.columns],
+            reads.cohort_stages(session, experiment.id, [*stage_ids]),
+            partial(_reported_rows, arms=arms, reporter=reporters.get(table)),
+        )
+
+
+def _reported_rows(
+    row: Mapping[str, Any], *, arms: Mapping[str, Resolved], reporter: Reporter | None
+) -> list[dict[str, Any]]:
+    lines = [*rows.own_rows(row, arms)]
+    if reporter is not None:
+        reporter.add(lines)
+    return lines
+
+
+def _stages_with_tables(arms: Mapping[str, Resolved]) -> dict[Table, dict[str, None]]:
+    stages: dict[Table, dict[str, None]] = {}
+    for resolved in arms.values():
+        for stage_id in resolved.stage_ids:
+            if (table := rows.table_of(resolved, stage_id)) is not None:
+                stages.setdefault(table, {})[stage_id] = None
+    return stages
+
+
+def _marked(marks: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    """The columns of a table with the marks before them, but for those that it fills itself, line by line."""
+    return [*(one for one in marks if one not in columns), *columns]
+
+
+async def _write_csv(
+    path: Path,
+    columns: Sequence[str],
+    source: Rows,
+    spread: Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]],
+    marks: Mapping[str, Any],
+    levels: Mapping[str, Mapping[str, str]],
+) -> int:
+    """levels: what stands beside the treatment, by treatment."""
+    count = 0
+    with csv_file(path, columns) as write:
+        async for row in source:
+            for line in spread(row):
+                write({**marks, **line, **levels.get(line.get("treatment", ""), {})})
+                count += 1
+    return count

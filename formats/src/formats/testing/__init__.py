@@ -1,0 +1,1 @@
+"""Workbooks, and data of runs that never were, for tests."""

@@ -1,0 +1,17 @@
+"""The door to workbooks: read one, with every problem in it at once, and draw who is where in what order."""
+
+from formats.workbook.assignment import Assignment as Assignment
+from formats.workbook.assignment import Session as Session
+from formats.workbook.assignment import assign as assign
+from formats.workbook.compiling import Compiled as Compiled
+from formats.workbook.compiling import compile_designs as compile_designs
+from formats.workbook.compiling import compile_workbook as compile_workbook
+from formats.workbook.csv_tables import read_csv_tables as read_csv_tables
+from formats.workbook.design import Design as Design
+from formats.workbook.design import Workbook as Workbook
+from formats.workbook.draws import Draws as Draws
+from formats.workbook.estimating import SessionEstimate as SessionEstimate
+from formats.workbook.estimating import estimates as estimates
+from formats.workbook.reading import read as read
+from formats.workbook.template import template as template
+from formats.workbook.xlsx import read_xlsx as read_xlsx

@@ -1,0 +1,122 @@
+"""Assignments that are made by hand, in columns of agent_profiles: whether they go together."""
+
+from collections.abc import Mapping, Sequence
+
+from formats.workbook.cells import Cell, quoted
+from formats.workbook.complaints import Complaints
+from formats.workbook.design import Arm, Profile, Role, Settings
+from formats.workbook.profiles import Profiles
+from formats.workbook.sheets import PROFILES
+
+
+def check_assignments(
+    settings: Settings, arms: Sequence[Arm], roles: Sequence[Role], profiles: Profiles, complaints: Complaints
+) -> None:
+    """Complains about labels that nothing has, and about sessions that are not put together as they must be."""
+    user_roles = [role.label for role in roles if not role.is_special]
+    if settings.treatment_strategy == "manual":
+        _check_labels(settings.treatment_column, profiles, [arm.label for arm in arms], "treatment", complaints)
+    if settings.role_strategy == "manual":
+        _check_labels(settings.role_column, profiles, user_roles, "role", complaints)
+    if settings.session_strategy != "manual" or settings.session_column is None:
+        return
+    _check_named(settings.session_column, profiles, complaints)
+    for session, people in sessions_by_hand(profiles.people, settings.session_column).items():
+        _check_session(session, people, settings, user_roles, complaints)
+
+
+def sessions_by_hand(people: Sequence[Profile], column: int) -> Mapping[str, Sequence[Profile]]:
+    """Who is in which session, both in the order in which they first appear."""
+    sessions: dict[str, list[Profile]] = {}
+    for person in people:
+        label = cell_of(person, column).label
+        if label:
+            sessions.setdefault(label, []).append(person)
+    return sessions
+
+
+def check_drawn(
+    sessions: Mapping[str, Sequence[Profile]], column: int, roles: Sequence[Role], complaints: Complaints
+) -> None:
+    """Complains about sessions that were drawn, of agents whose roles were given: each role has to be there once."""
+    labels = [role.label for role in roles]
+    for session, people in sessions.items():
+        given = [cell_of(person, column).label for person in people]
+        missing = ", ".join(quoted(label) for label in labels if label not in given)
+        for index, person in enumerate(people):
+            cell = cell_of(person, column)
+            if cell.label in given[:index]:
+                complaints.cell(
+                    cell,
+                    f"the role {quoted(cell.label)} is drawn twice for the session {quoted(session)}, and {missing} is "
+                    f"missing; it is also in {cell_of(people[given.index(cell.label)], column).where}",
+                    "every role once in every session",
+                    hint="sessions are drawn with random_seed: take another one, or assign the sessions by hand, too",
+                )
+
+
+def cell_of(person: Profile, column: int) -> Cell:
+    return person.cells.get(column) or Cell(PROFILES, column, person.row)
+
+
+def _check_labels(
+    column: int | None, profiles: Profiles, labels: Sequence[str], what: str, complaints: Complaints
+) -> None:
+    if column is None:
+        return
+    for person in profiles.people:
+        cell = cell_of(person, column)
+        if cell.is_blank:
+            complaints.cell(cell, f"the {what} of {quoted(person.id)} is missing", f"one of {', '.join(labels)}")
+        elif cell.label not in labels:
+            complaints.cell(cell, f"there is no {what} {quoted(cell.label)} to assign", f"one of {', '.join(labels)}")
+
+
+def _check_named(column: int, profiles: Profiles, complaints: Complaints) -> None:
+    for person in profiles.people:
+        cell = cell_of(person, column)
+        if cell.is_blank:
+            complaints.cell(cell, f"the session of {quoted(person.id)} is missing", "the name of a session")
+
+
+def _check_session(
+    session: str,
+    people: Sequence[Profile],
+    settings: Settings,
+    user_roles: Sequence[str],
+    complaints: Complaints,
+) -> None:
+    assert settings.session_column is not None
+    first = cell_of(people[0], settings.session_column)
+    if len(people) != len(user_roles):
+        complaints.cell(
+            first,
+            f"the session {quoted(session)} has {len(people)} agents, and there are {len(user_roles)} roles",
+            f"{len(user_roles)} agents in every session",
+            found=f"{len(people)} agents",
+        )
+    if settings.treatment_strategy == "manual" and settings.treatment_column is not None:
+        labels = list(dict.fromkeys(cell_of(person, settings.treatment_column).label for person in people))
+        if len(labels) > 1:
+            complaints.cell(
+                first,
+                f"the session {quoted(session)} has different treatments",
+                "one treatment for all agents of a session",
+                found=", ".join(quoted(label) for label in labels),
+            )
+    if settings.role_strategy == "manual" and settings.role_column is not None:
+        _check_roles(session, people, settings.role_column, complaints)
+
+
+def _check_roles(session: str, people: Sequence[Profile], column: int, complaints: Complaints) -> None:
+    seen: dict[str, str] = {}
+    for person in people:
+        cell = cell_of(person, column)
+        taken = seen.get(cell.label)
+        if cell.label and taken:
+            complaints.cell(
+                cell,
+                f"the role {quoted(cell.label)} is taken in the session {quoted(session)}, by {taken}",
+                "every role once in every session",
+            )
+        seen.setdefault(cell.label, cell.where)

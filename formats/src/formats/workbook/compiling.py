@@ -1,0 +1,255 @@
+"""From a design and its sessions to an experiment: sessions become cohorts, roles seats, tasks one interview.
+
+Facilitator and Summarizer are mediators. What agents are told stands in the prompts of their personas, in the order of
+the format: context, treatment, profile, role.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Any, Final
+
+from formats.workbook.assigned import check_drawn
+from formats.workbook.assignment import Assignment, SeatDraw, Session, assign
+from formats.workbook.complaints import Complaints
+from formats.workbook.design import SUMMARIZER, Design, Role, Task, Workbook
+from formats.workbook.draws import Draws
+from formats.workbook.facts import FORMAT, facts_of
+from formats.workbook.messages import profile_text
+from formats.workbook.open_seats import OpenSeat, open_seats, special_seats
+from formats.workbook.settings import HUGGING_FACE, takes_temperature
+from shared.experiment import Experiment, validate
+
+Json = Any
+
+STAGE: Final = "interview"
+MAX_ATTEMPTS: Final = 5
+"""How often an answer is asked for in all, as the format says."""
+_MODELS_WITHOUT_SCHEMAS: Final = ("gpt-4", "gpt-4-turbo", "gpt-3.5-turbo", HUGGING_FACE)
+"""OpenAI's older models refuse a call that brings a schema, and what servers of inference endpoints make of one
+differs. All of them are told in words what a reply looks like, as the prompt does anyway."""
+_HUGGING_FACE_MODEL: Final = "tgi"
+"""What the servers behind such endpoints call the one model that they have."""
+_BRACES: Final = "{{"
+_BRACES_NAME: Final = "open_braces"
+_VARIABLES: Final = {_BRACES_NAME: _BRACES}
+_NO_SLUG: Final = re.compile(r"[^a-z0-9_]+")
+_LONGEST_SLUG: Final = 40
+
+
+def compile_workbook(
+    workbook: Workbook, *, draws: Draws = "reference", people: Collection[str] = (), sessions: int | None = None
+) -> list[Experiment]:
+    """The experiment of every permutation, called as its files are.
+
+    people: the seats that people take by joining: `Role` in every session, `session/Role` in one. sessions: only so
+    many, the first ones; what is drawn stays as it is for all.
+
+    Raises:
+        InvalidInput: the workbook makes no experiment that could run.
+    """
+    return [one.experiment for one in compile_designs(workbook, draws=draws, people=people, sessions=sessions)]
+
+
+def _check_drawn(design: Design, assignment: Assignment, name: str) -> None:
+    """Raises:
+    InvalidInput: roles that were given by hand do not go together as sessions were drawn.
+    """
+    settings, complaints = design.settings, Complaints()
+    if settings.role_column is not None and (settings.role_strategy, settings.session_strategy) == ("manual", "random"):
+        people = {session.id: [seat.profile for seat in session.seats] for session in assignment.sessions}
+        check_drawn(people, settings.role_column, design.user_roles, complaints)
+    complaints.raise_if_any(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The experiment of one permutation, with what was drawn for it: its sessions, and which seats people take."""
+
+    design: Design
+    experiment: Experiment
+    sessions: tuple[Session, ...]
+    seats: frozenset[OpenSeat]
+
+
+def compile_designs(
+    workbook: Workbook, *, draws: Draws = "reference", people: Collection[str] = (), sessions: int | None = None
+) -> list[Compiled]:
+    """As `compile_workbook`, with what each experiment was made of."""
+    found: list[Compiled] = []
+    for name, design in zip(workbook.names(), workbook.designs, strict=True):
+        everything = assign(design, draws)
+        _check_drawn(design, everything, name)
+        chosen = replace(everything, sessions=everything.sessions[:sessions])
+        seats = open_seats(design, chosen.sessions, people)
+        found.append(Compiled(design, compile_design(design, name, chosen, seats), chosen.sessions, seats))
+    return found
+
+
+def compile_design(
+    design: Design, name: str, assignment: Assignment, seats: frozenset[OpenSeat] = frozenset()
+) -> Experiment:
+    """The experiment of one permutation with these sessions; see `compile_workbook`."""
+    chosen = assignment.sessions
+    arms = _arm_ids(design)
+    value = {
+        "parley": 1,
+        "name": name,
+        "study": design.settings.experiment_id,
+        "seed": design.settings.random_seed,
+        "model_mode": "mock",
+        "variables": {**_VARIABLES, "context": design.context.text.strip()},
+        "source": {"format": FORMAT, "facts": facts_of(design, assignment, _task_ids(design), len(chosen))},
+        "stages": [_stage(design, chosen, seats)],
+        "personas": [*_mediators(design), *_players(design, chosen, seats)],
+        "cohorts": [_cohort(design, session, number, seats) for number, session in enumerate(chosen, start=1)],
+        "treatments": [
+            {
+                "id": arms[arm.label],
+                "name": arm.label,
+                "variables": {"treatment": arm.description.strip(), "treatment_label": arm.label},
+            }
+            for arm in design.arms
+        ],
+    }
+    return validate(value, name)
+
+
+def _stage(design: Design, sessions: Sequence[Session], seats: frozenset[OpenSeat]) -> Json:
+    ids = _task_ids(design)
+    return {
+        "id": STAGE,
+        "kind": "group_interview",
+        "progress": {"wait_for_all": True},
+        "context": "{{context}}",
+        "treatment": "{{treatment}}",
+        "roles": [_role(role) for role in design.user_roles],
+        "special_roles": [_role(role) for role in design.roles if role.label == SUMMARIZER],
+        "tasks": [_task(task, ids[task.task_id]) for task in design.tasks],
+        "sessions": [
+            {
+                "name": session.id,
+                "roles": [*(seat.role.label for seat in session.seats), *special_seats(design, session, seats)],
+                "order": [ids[task.task_id] for task in session.tasks],
+            }
+            for session in sessions
+        ],
+        "max_replies": design.settings.max_conversation_length,
+    }
+
+
+def _role(role: Role) -> Json:
+    return {"label": role.label, "description": _verbatim(role.description)}
+
+
+def _task(task: Task, task_id: str) -> Json:
+    return {
+        "id": task_id,
+        "type": task.type,
+        "text": "" if task.questions else _verbatim(task.text),
+        "questions": [
+            {
+                "role": question.role,
+                "text": _verbatim(question.text),
+                "options": None if question.options is None else question.options.model_dump(mode="json"),
+            }
+            for question in task.questions
+        ],
+        "variable": task.var_name,
+        "variable_type": task.var_type,
+        "randomize_options": task.randomize_options,
+        "check": task.validate,
+        "ask_score": task.wants_score,
+        "ask_reasoning": task.as_json,
+        "plain_text": not task.as_json,
+    }
+
+
+def _task_ids(design: Design) -> dict[str, str]:
+    names = [task.task_id for task in design.tasks]
+    return dict(zip(names, _slugs(names), strict=True))
+
+
+def _arm_ids(design: Design) -> dict[str, str]:
+    labels = [arm.label for arm in design.arms]
+    return dict(zip(labels, _slugs(labels), strict=True))
+
+
+def _cohort(design: Design, session: Session, number: int, seats: frozenset[OpenSeat]) -> Json:
+    special = special_seats(design, session, seats)
+    return {
+        "id": f"session-{number}",
+        "treatment": _arm_ids(design)[session.arm.label],
+        "seats": [
+            *(
+                {"open": True} if (session.id, seat.role.label) in seats else {"persona": _persona_id(seat)}
+                for seat in session.seats
+            ),
+            *({"open": True} for _ in special),
+        ],
+        "mediators": [_mediator_id(role) for role in design.roles if role.is_special and role.label not in special],
+    }
+
+
+def _mediators(design: Design) -> Iterator[Json]:
+    for role in design.roles:
+        if role.is_special:
+            yield _persona(design, _mediator_id(role), role, "", {})
+
+
+def _players(design: Design, sessions: Sequence[Session], seats: frozenset[OpenSeat]) -> Iterator[Json]:
+    for session in sessions:
+        for seat in session.seats:
+            if (session.id, seat.role.label) not in seats:
+                answers = {column.name: _verbatim(answer) for column, answer in design.answers(seat.profile)}
+                profile = profile_text(design, seat)
+                yield _persona(design, _persona_id(seat), seat.role, profile, {"ID": seat.profile.id, **answers})
+
+
+def _persona(design: Design, persona_id: str, role: Role, profile: str, attributes: Json) -> Json:
+    texts = ["{{context}}", "{{treatment}}", _verbatim(profile), _verbatim(role.description.strip())]
+    items = [{"type": "text", "text": text} for text in texts if text]
+    return {
+        "id": persona_id,
+        "profile": {"name": role.label},
+        "text": _verbatim(profile),
+        "attributes": attributes,
+        "model": _model(design),
+        "prompts": {STAGE: [*items, {"type": "stage_context", "text": False}, {"type": "task"}]},
+    }
+
+
+def _mediator_id(role: Role) -> str:
+    return role.label.lower()
+
+
+def _persona_id(seat: SeatDraw) -> str:
+    """By the row of the sheet, which no two have in common."""
+    return f"profile-{seat.profile.row}"
+
+
+def _model(design: Design) -> Json:
+    settings = design.settings
+    if settings.model_info == HUGGING_FACE:
+        where = {"provider": HUGGING_FACE, "model": _HUGGING_FACE_MODEL, "base_url": settings.api_endpoint}
+    else:
+        where = {"provider": "openai", "model": settings.model_info}
+    temperature = {"temperature": settings.temperature} if takes_temperature(settings.model_info) else {}
+    shape = {"structured_output": "text"} if settings.model_info in _MODELS_WITHOUT_SCHEMAS else {}
+    return {**where, **temperature, **shape, "max_attempts": MAX_ATTEMPTS}
+
+
+def _verbatim(text: str) -> str:
+    """The text as it stands, also where it has braces that would be filled in once more."""
+    return text.replace(_BRACES, f"{{{{{_BRACES_NAME}}}}}")
+
+
+def _slugs(names: Sequence[str]) -> list[str]:
+    """An id for each name, like it and of its own."""
+    made: list[str] = []
+    for name in names:
+        plain = _NO_SLUG.sub("-", name.lower()).strip("-_")[:_LONGEST_SLUG] or "unnamed"
+        numbered = (f"{plain}-{number}" for number in count(2))
+        made.append(next(slug for slug in chain([plain], numbered) if slug not in made))
+    return made

@@ -1,0 +1,62 @@
+"""Reading a folder of CSV files, one for each sheet, into the same sheets of cells that a workbook gives."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from io import StringIO
+from typing import Final
+
+from formats.workbook.cells import Cell, flaw_of
+from formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, Sheets, sheet_of
+from shared.errors import InvalidInput, Problem, TooLarge
+
+MAX_BYTES: Final = 10 * 1024 * 1024
+"""Of all tables together."""
+
+
+def read_csv_tables(tables: Mapping[str, bytes], name: str) -> Sheets:
+    """The sheets in `tables`, by the names of their files without `.csv`.
+
+    Raises:
+        TooLarge: more than a workbook may have.
+        InvalidInput: some table cannot be read; every such table is named.
+    """
+    size = sum(len(content) for content in tables.values())
+    if size > MAX_BYTES:
+        raise TooLarge(f"{name} has {size} bytes; a workbook may have {MAX_BYTES}.")
+    sheets: dict[str, Sheet] = {}
+    problems: list[Problem] = []
+    for title, content in tables.items():
+        try:
+            sheets[title] = sheet_of(title, _rows(title, content))
+        except (csv.Error, UnicodeDecodeError) as error:
+            problems.append(_unreadable(title, error))
+    if problems:
+        raise InvalidInput(f"{name} cannot be read.", problems)
+    return sheets
+
+
+def _unreadable(title: str, error: csv.Error | UnicodeDecodeError) -> Problem:
+    found = str(error) if isinstance(error, csv.Error) else f"byte {error.start}, which is not UTF-8"
+    hint = "in a spreadsheet program, save the sheet as CSV UTF-8"
+    return Problem(f"{title}.csv", found, "comma-separated values in UTF-8", "the table cannot be read", hint)
+
+
+def _rows(title: str, content: bytes) -> Iterator[tuple[int, list[Cell]]]:
+    text = content.decode("utf-8-sig")
+    reader = csv.reader(StringIO(text, newline=""), strict=True, delimiter=_delimiter(text))
+    for number, values in enumerate(reader, start=1):
+        if not any(value.strip() for value in values):
+            continue
+        if number > MAX_ROWS or len(values) > MAX_COLUMNS:
+            raise TooLarge(f"The table {title!r} has more than {MAX_ROWS} rows or {MAX_COLUMNS} columns.")
+        yield number, [_cell(title, column, number, value) for column, value in enumerate(values, start=1)]
+
+
+def _cell(title: str, column: int, row: int, value: str) -> Cell:
+    return Cell(title, column, row, value, flaw=flaw_of(value))
+
+
+def _delimiter(text: str) -> str:
+    """Spreadsheets write semicolons where the comma is a decimal point; the header shows which."""
+    header = text.partition("\n")[0]
+    return ";" if header.count(";") > header.count(",") else ","

@@ -1,0 +1,294 @@
+"""One session: who was there in which role, what each of them replied, and what each reply took."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from formats.exported import Exported, Row
+from formats.workbook.compiling import STAGE
+from formats.workbook.data.study import Study
+from formats.workbook.design import ID
+from formats.workbook.settings import HUGGING_FACE
+from shared.stage import Member
+from shared.stages.group_interview import flow, transcript
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
+from shared.views import lab_view, member_of
+
+Json = Any
+
+SECTIONS: Final = ("members", "stages", "answers", "asks", "drafts", "model_calls")
+ANSWERED: Final = "answered"
+NOT_ASKED: Final = "not_asked"
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Somebody with a role; `id` is that of the profile, or made of role and session where there is none."""
+
+    row: Row
+    id: str
+    role: str
+    description: str
+    is_special: bool
+
+    @property
+    def path(self) -> str:
+        return str(self.row["path"])
+
+    @property
+    def played_by(self) -> str:
+        return str(self.row["player"])
+
+    @property
+    def model(self) -> Mapping[str, Json]:
+        """The settings of the model; empty for a person."""
+        settings: Mapping[str, Json] = self._config.get("model", {})
+        return settings
+
+    @property
+    def model_info(self) -> str | None:
+        """The model as the sheets name it: inference endpoints are called by that name, and theirs says nothing."""
+        is_at_endpoint = self.model.get("provider") == HUGGING_FACE
+        return HUGGING_FACE if is_at_endpoint else self.model.get("model")
+
+    @property
+    def attributes(self) -> Mapping[str, Json]:
+        attributes: Mapping[str, Json] = self._config.get("attributes", {})
+        return attributes
+
+    @property
+    def profile_text(self) -> str:
+        return str(self._config.get("text", ""))
+
+    @property
+    def has_profile(self) -> bool:
+        return ID in self.attributes
+
+    @property
+    def _config(self) -> Mapping[str, Json]:
+        return self.row["agent"] or {}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came of asking an agent for a reply to a task. `entry` is None when nothing did; `calls` are in order."""
+
+    agent: Agent
+    task: InterviewTask
+    status: str
+    reason: str | None
+    entry: Mapping[str, Json] | None
+    answered_at: str | None
+    calls: Sequence[Row]
+
+    def part(self, name: str) -> Json:
+        """The value, response, reasoning or score of the reply, or whether it is valid."""
+        return self.entry.get(name) if self.entry is not None else None
+
+    @property
+    def shown_value(self) -> Json:
+        """The value, and what was said instead when it has none; where the task wants numbers, nothing but a number."""
+        value = self.part("value")
+        if self.task.variable_type in ("integer", "float"):
+            return value if isinstance(value, int | float) else None
+        return self.part("response") if value is None else value
+
+    def total(self, name: str) -> Json:
+        """The sum over all calls of what is known of them; None when nothing is."""
+        known = [call[name] for call in self.calls if call[name] is not None]
+        return sum(known) if known else None
+
+    @property
+    def latency_ms(self) -> int | None:
+        """How long the calls took together."""
+        took = [_ms_between(call["started_at"], call["finished_at"]) for call in self.calls if call["finished_at"]]
+        return sum(took) if took else None
+
+
+@dataclass(frozen=True)
+class Session:
+    """`agents` are the facilitator, then whoever has a seat, then other special roles."""
+
+    study: Study
+    cohort: Row
+    stage: GroupInterviewStage
+    id: str
+    agents: Sequence[Agent]
+    tasks: Sequence[InterviewTask]
+    replies: Sequence[Reply]
+    lines: Sequence[transcript.Line]
+    draws: Mapping[str, Json]
+    unlocked_at: str | None
+    is_over: bool
+
+    @property
+    def treatment_label(self) -> str:
+        return self.study.treatment_label(self.cohort["treatment"])
+
+    def system_message(self, agent: Agent) -> str:
+        """Who the agent is told to be: context, treatment, profile and role, in this order."""
+        parts = [self.stage.context, self.stage.treatment, agent.profile_text, agent.description]
+        return "\n\n".join(part.strip() for part in parts if part.strip())
+
+    def replies_of(self, agent: Agent) -> list[Reply]:
+        return [reply for reply in self.replies if reply.agent is agent]
+
+
+def sessions(exported: Exported, study: Study) -> Iterator[Session]:
+    """The sessions in the order of cohorts, each read when it is asked for.
+
+    Raises:
+        InvalidInput: the file is damaged.
+    """
+    for cohort, rows in exported.by_cohort(*SECTIONS):
+        yield _session(study, cohort, rows)
+
+
+def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Session:
+    stage = study.stage(cohort["treatment"])
+    members = [_member(row) for row in rows["members"]]
+    opened = next((row for row in rows["stages"] if row["stage"] == STAGE), None)
+    draws = opened["draws"] if opened is not None else _before_opening(stage, members)
+    stored = {(row["member_path"], row["key"]): row for row in rows["answers"] if row["stage"] == STAGE}
+    answers = {(UUID(row["member_id"]), row["key"]): row["value"] for row in stored.values()}
+    state = lab_view(stage, members=members, draws=draws, answers=answers, variables={}).state
+    tasks = flow.tasks_in_order(stage, draws)
+    session_id = _session_id(stage, cohort)
+    agents = _agents(stage, study.facts.facilitator, session_id, members, rows["members"], draws)
+    reached = _reached(stage, tasks, rows["members"], state) if opened is not None else -1
+    return Session(
+        study=study,
+        cohort=cohort,
+        stage=stage,
+        id=session_id,
+        agents=agents,
+        tasks=tasks,
+        replies=list(_replies(stage, tasks, agents, draws, stored, rows)),
+        lines=transcript.lines(stage, draws, {**state, "position": reached}, None) if reached >= 0 else [],
+        draws=draws,
+        unlocked_at=opened["unlocked_at"] if opened is not None else None,
+        is_over=reached >= len(tasks),
+    )
+
+
+def _reached(
+    stage: GroupInterviewStage, tasks: Sequence[InterviewTask], members: Sequence[Row], state: Mapping[str, Json]
+) -> int:
+    """The position of the task that is or was the last one; past the end when the session went through all of them.
+
+    Whoever has left is asked nothing more, and so a session that all have left would look as if it were through.
+    """
+    given: Mapping[str, Mapping[str, Json]] = state["replies"]
+    is_cut = stage.max_replies is not None and sum(map(len, given.values())) >= stage.max_replies
+    went_on = any(row["status"] in ("in_progress", "completed") for row in members if row["kind"] == "participant")
+    replied = max((number for number, task in enumerate(tasks) if given.get(task.id)), default=-1)
+    return max(replied, int(state["position"])) if went_on and not is_cut else replied
+
+
+def _before_opening(stage: GroupInterviewStage, members: Sequence[Member]) -> dict[str, Json]:
+    """Roles and tasks stand in the file; the orders of options are not drawn yet."""
+    seated = flow.drawn(stage, members, {}, Random(0))
+    return {**seated, "orders": {}}
+
+
+def _member(row: Row) -> Member:
+    """Whoever is on the stage now is present, as they were for those who ran the interview."""
+    return member_of(
+        id=row["member_id"],
+        path=row["path"],
+        kind=row["kind"],
+        player=row["player"],
+        profile=row["profile"],
+        present=row["status"] == "in_progress" and row["stages"][row["position"] : row["position"] + 1] == [STAGE],
+    )
+
+
+def _session_id(stage: GroupInterviewStage, cohort: Row) -> str:
+    number = int(cohort["cohort_path"].removeprefix("c"))
+    named = stage.sessions[number - 1].name if number <= len(stage.sessions) else ""
+    return named or str(cohort["cohort"])
+
+
+def _agents(
+    stage: GroupInterviewStage,
+    facilitator_text: str,
+    session_id: str,
+    members: Sequence[Member],
+    rows: Sequence[Row],
+    draws: Mapping[str, Json],
+) -> list[Agent]:
+    descriptions = {
+        stage.facilitator: facilitator_text,
+        **{role.label: role.description for role in (*stage.roles, *stage.special_roles)},
+    }
+    found: list[Agent] = []
+    for member, row in zip(members, rows, strict=True):
+        role = flow.role_of(stage, member, draws)
+        if role is not None:
+            attributes = (row["agent"] or {}).get("attributes", {})
+            found.append(
+                Agent(
+                    row=row,
+                    id=str(attributes.get(ID, f"{role}_{session_id}")),
+                    role=role,
+                    description=descriptions.get(role, ""),
+                    is_special=role in flow.special(stage),
+                )
+            )
+    return sorted(found, key=lambda agent: 0 if agent.role == stage.facilitator else 1 + agent.is_special)
+
+
+def _replies(
+    stage: GroupInterviewStage,
+    tasks: Sequence[InterviewTask],
+    agents: Sequence[Agent],
+    draws: Mapping[str, Json],
+    stored: Mapping[tuple[str, str], Row],
+    rows: Mapping[str, list[Row]],
+) -> Iterator[Reply]:
+    """One for everybody whom a task asks, replied or not."""
+    by_role = {agent.role: agent for agent in agents}
+    asks = {(row["member_path"], row["key"]): row for row in rows["asks"] if row["stage"] == STAGE}
+    calls = _calls_by_ask(rows)
+    for task in tasks:
+        for turn in flow.turns(stage, task, draws):
+            agent = by_role.get(turn.role)
+            if agent is not None:
+                at = agent.path, flow.key_of(task)
+                yield _reply(agent, task, stored.get(at), asks.get(at), calls.get(at, []))
+
+
+def _calls_by_ask(rows: Mapping[str, list[Row]]) -> dict[tuple[str, str], list[Row]]:
+    keys = {row["path"]: (row["member_path"], row["key"]) for row in rows["asks"] if row["stage"] == STAGE}
+    drafts = {row["path"]: keys[row["ask_path"]] for row in rows["drafts"] if row["ask_path"] in keys}
+    found: dict[tuple[str, str], list[Row]] = {}
+    for call in rows["model_calls"]:
+        if call["draft_path"] in drafts:
+            found.setdefault(drafts[call["draft_path"]], []).append(call)
+    return found
+
+
+def _reply(agent: Agent, task: InterviewTask, stored: Row | None, ask: Row | None, calls: Sequence[Row]) -> Reply:
+    status = ANSWERED if stored is not None else ask["state"] if ask is not None else NOT_ASKED
+    return Reply(
+        agent=agent,
+        task=task,
+        status=status,
+        reason=ask["reason"] if ask is not None else None,
+        entry=stored["value"] if stored is not None else None,
+        answered_at=stored["written_at"] if stored is not None else None,
+        calls=calls,
+    )
+
+
+def _ms_between(started_at: str, finished_at: str) -> int:
+    took = datetime.fromisoformat(finished_at) - datetime.fromisoformat(started_at)
+    return round(took.total_seconds() * 1000)
+
+
+def last(calls: Sequence[Row]) -> Row:
+    """The last of the calls; an empty row when there is none."""
+    return calls[-1] if calls else {}

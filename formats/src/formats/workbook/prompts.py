@@ -1,0 +1,215 @@
+"""The sheet interview_prompts: what is asked of whom, in which order, and what counts as an answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, get_args
+
+from formats.workbook.complaints import Complaints
+from formats.workbook.design import Question, Role, Task, TaskType
+from formats.workbook.draws import Draws
+from formats.workbook.filling import Filling
+from formats.workbook.literals import NotLiteral, read_literal
+from formats.workbook.options import read_options
+from formats.workbook.sheets import Record, Sheet, records
+from formats.workbook.values import flag, whole_number, word
+from shared.stages.group_interview.options import ListOptions, Options, with_options
+from shared.stages.group_interview.replies import VariableType, match
+
+HEADER: Final = (
+    "task_id",
+    "type",
+    "task_order",
+    "is_adapted",
+    "human_text",
+    "llm_text",
+    "var_name",
+    "var_type",
+    "response_options",
+    "randomize_response_order",
+    "validate_response",
+    "generate_speculation_score",
+    "format_response",
+)
+RESERVED_COLUMNS: Final = (
+    "ID",
+    "experiment_id",
+    "session_id",
+    "model_info",
+    "temperature",
+    "role",
+    "treatment",
+    "treatment_label",
+    "experiment_context",
+    "system_message",
+    "model_mode",
+    "endpoint",
+    "model",
+    "played_by",
+)
+"""Columns that the table of results has anyway."""
+CONSTANT_PREFIX: Final = "constant."
+"""So begin the names of its columns with constants."""
+PARTS: Final = (".response", ".valid", ".reasoning", ".speculation_score")
+_ASKING: Final = ("public_question", "private_question")
+
+
+def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling, draws: Draws) -> tuple[Task, ...]:
+    """The tasks in the order of the sheet; the first one is the context."""
+    found = records(sheet, HEADER, filling.complaints)
+    if sheet is not None and not sheet.after(1):
+        filling.complaints.cell(sheet.next_free, "there is no task", "at least one row, of type context")
+    tasks = [_task(record, roles, filling, draws) for record in found]
+    if found and tasks[0].type != "context":
+        cell = found[0].cell("type")
+        filling.complaints.cell(cell, "the first task is not the context", "context, in the first row")
+    _check_ids(found, tasks, filling.complaints)
+    _check_columns(found, tasks, filling.complaints)
+    return tuple(tasks)
+
+
+def _check_ids(found: Sequence[Record], tasks: Sequence[Task], complaints: Complaints) -> None:
+    seen: dict[str, str] = {}
+    for record, task in zip(found, tasks, strict=True):
+        cell = record.cell("task_id")
+        if not task.task_id:
+            complaints.cell(cell, "the task has no id", "an id of its own for every task")
+        elif task.task_id in seen:
+            complaints.cell(cell, f"the id is repeated from {seen[task.task_id]}", "an id of its own for every task")
+        seen.setdefault(task.task_id, cell.where)
+
+
+def _check_columns(found: Sequence[Record], tasks: Sequence[Task], complaints: Complaints) -> None:
+    """Complains about names that two columns of the results would share."""
+    seen: dict[str, str] = {}
+    for record, task in zip(found, tasks, strict=True):
+        cell = record.cell("var_name")
+        name = task.var_name
+        if not name:
+            continue
+        taken = next((seen[one] for one in (name, *(name + part for part in PARTS)) if one in seen), None)
+        if name in RESERVED_COLUMNS or name.startswith(CONSTANT_PREFIX):
+            complaints.cell(cell, f"the results have a column {name} anyway", "another name", found=repr(name))
+        elif taken is not None:
+            wrong = f"the variable of the task {task.task_id} is repeated from {taken}"
+            complaints.cell(cell, wrong, "a name of its own", found=repr(name))
+        for one in (name, *(name + part for part in PARTS)):
+            seen.setdefault(one, cell.where)
+
+
+def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws) -> Task:
+    complaints = filling.complaints
+    kind: TaskType = word(record.cell("type"), "the type", get_args(TaskType), complaints) or "context"
+    task_id = filling.text(record.cell("task_id")).strip()
+    text_cell = record.cell("llm_text")
+    text = filling.text(text_cell)
+    if text_cell.is_blank or (not text.strip() and not text_cell.flaw):
+        complaints.cell(text_cell, "the text is missing", "the text that is shown to the model")
+    asks = kind in _ASKING or (kind == "discussion" and _decides_who_talks(record, text, filling.complaints, draws))
+    if not asks:
+        text = _with_options(record, text, roles, filling, is_talked_about=kind == "discussion")
+    var_type = _variable_type(record, complaints)
+    order = whole_number(record.cell("task_order"), "the order", complaints, least=-(2**31), most=2**31)
+    return Task(
+        task_id=task_id,
+        type=kind,
+        order=order or 0,
+        text=text,
+        questions=_questions(record, text, None if kind == "discussion" else var_type, roles, filling) if asks else (),
+        var_name=filling.text(record.cell("var_name")).strip() or task_id,
+        var_type=var_type,
+        randomize_options=flag(record.cell("randomize_response_order"), "randomize_response_order", complaints),
+        validate=flag(record.cell("validate_response"), "validate_response", complaints),
+        wants_score=flag(record.cell("generate_speculation_score"), "generate_speculation_score", complaints),
+        as_json=flag(record.cell("format_response"), "format_response", complaints),
+        is_adapted=flag(record.cell("is_adapted"), "is_adapted", complaints),
+        human_text=record.cell("human_text").text,
+    )
+
+
+def _decides_who_talks(record: Record, text: str, complaints: Complaints, draws: Draws) -> bool:
+    """Whether the text of a discussion says by role who takes part; the reference takes it for a text like others."""
+    try:
+        is_by_role = isinstance(read_literal(text), dict) if text.lstrip().startswith("{") else False
+    except NotLiteral:
+        is_by_role = True
+    if is_by_role and draws == "reference":
+        wrong = "the texts by role are read out to all as they stand, as the reference does"
+        expected = (
+            "one text for all; with --draws parley a text for each role decides who takes part, and in which order"
+        )
+        complaints.warn(record.cell("llm_text"), wrong, expected)
+        return False
+    return is_by_role
+
+
+def _with_options(record: Record, text: str, roles: Sequence[Role], filling: Filling, *, is_talked_about: bool) -> str:
+    """The text of a task that asks nobody by name, with the options for all where they are to be talked about."""
+    cell = record.cell("response_options")
+    labels = [role.label for role in roles]
+    options, is_by_role = read_options(cell, filling.text(cell), labels, labels, filling.complaints)
+    of_all = None if is_by_role else next(iter(options.values()), None)
+    return with_options(text, of_all) if is_talked_about else text
+
+
+def _variable_type(record: Record, complaints: Complaints) -> VariableType | None:
+    cell = record.cell("var_type")
+    return None if cell.is_blank else word(cell, "the type of the variable", get_args(VariableType), complaints)
+
+
+def _questions(
+    record: Record, text: str, var_type: VariableType | None, roles: Sequence[Role], filling: Filling
+) -> tuple[Question, ...]:
+    """Who is asked what, in speaking order; a text that is no dict goes to every role but the special ones."""
+    user_roles = [role.label for role in roles if not role.is_special]
+    labels = [role.label for role in roles]
+    texts = _texts(record, text, labels, user_roles, filling.complaints)
+    cell = record.cell("response_options")
+    options, is_by_role = read_options(cell, filling.text(cell), labels, user_roles, filling.complaints)
+    if is_by_role:
+        for role in texts:
+            if role not in options and role in user_roles:
+                wrong = f"the role {role} is asked and has no options"
+                filling.complaints.cell(cell, wrong, "options for every role that is asked")
+    for role in dict.fromkeys(texts):
+        _check_type(record, options.get(role), var_type, filling.complaints)
+    return tuple(Question(role, asked, options.get(role)) for role, asked in texts.items())
+
+
+def _texts(
+    record: Record, text: str, labels: Sequence[str], user_roles: Sequence[str], complaints: Complaints
+) -> Mapping[str, str]:
+    cell = record.cell("llm_text")
+    expected = "a text for all roles, or a dict with a text for each role that is asked"
+    try:
+        value = read_literal(text) if text.lstrip().startswith("{") else text
+    except NotLiteral as error:
+        complaints.cell(cell, str(error), expected, hint="mind the quotes inside the texts")
+        return {}
+    if not isinstance(value, dict):
+        if not isinstance(value, str):
+            complaints.cell(cell, "the texts have no roles", expected)
+            return {}
+        return dict.fromkeys(user_roles, text)
+    found: dict[str, str] = {}
+    if not value:
+        complaints.cell(cell, "nobody is asked", expected)
+    for role, asked in value.items():
+        if role not in labels:
+            complaints.cell(cell, f"there is no role {role!r}", f"one of {', '.join(labels)}")
+        elif not isinstance(asked, str) or not asked.strip():
+            complaints.cell(cell, f"the text of {role} is missing", "a text in quotes")
+        else:
+            found[role] = asked
+    return found
+
+
+def _check_type(record: Record, options: Options | None, var_type: VariableType | None, complaints: Complaints) -> None:
+    """Complains about options that could never be a valid answer."""
+    if not isinstance(options, ListOptions) or var_type not in ("integer", "float"):
+        return
+    for option in options.values:
+        if not match(str(option), options, var_type).is_valid:
+            complaints.cell(
+                record.cell("response_options"),
+                f"the option {option!r} is no {var_type}",
+                f"options of type {var_type}",
+            )

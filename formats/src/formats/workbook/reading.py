@@ -1,0 +1,117 @@
+"""From sheets to a workbook: everything is read, checked against everything else, and complained about at once."""
+
+from collections.abc import Mapping, Sequence
+
+from formats.workbook.assigned import check_assignments
+from formats.workbook.cells import Cell
+from formats.workbook.complaints import Complaints
+from formats.workbook.constants import permutations, read_constants
+from formats.workbook.design import Design, Role, Settings, Task, Workbook
+from formats.workbook.draws import Draws
+from formats.workbook.filling import Filling
+from formats.workbook.labelled import read_arms, read_roles
+from formats.workbook.profiles import Profiles, read_profiles
+from formats.workbook.prompts import read_tasks
+from formats.workbook.settings import read_settings, setting_cells
+from formats.workbook.sheets import (
+    CONSTANTS,
+    PROFILES,
+    PROMPTS,
+    ROLES,
+    SETTINGS,
+    TREATMENTS,
+    Sheets,
+    check_flaws,
+    check_names,
+)
+from formats.workbook.templates import Constant
+
+
+def read(sheets: Sheets, name: str = "workbook", *, draws: Draws = "reference") -> Workbook:
+    """The workbook that these sheets are; `draws` as they will be made: what one cell means follows from it.
+
+    Raises:
+        InvalidInput: with all problems.
+    """
+    complaints = Complaints()
+    check_names(list(sheets), complaints)
+    check_flaws(sheets, complaints)
+    profiles = read_profiles(sheets.get(PROFILES), complaints)
+    cells = setting_cells(sheets.get(SETTINGS), complaints)
+    settings = read_settings(cells, profiles, complaints)
+    designs = [
+        design
+        for number, constants in enumerate(permutations(read_constants(sheets.get(CONSTANTS), complaints)), start=1)
+        if (design := _design(number, constants, sheets, settings, cells, profiles, complaints, draws))
+    ]
+    complaints.raise_if_any(name)
+    return Workbook(tuple(designs), tuple(complaints.warnings))
+
+
+def _design(
+    number: int,
+    constants: Mapping[str, Constant],
+    sheets: Sheets,
+    settings: Settings | None,
+    cells: Mapping[str, Cell],
+    profiles: Profiles,
+    complaints: Complaints,
+    draws: Draws,
+) -> Design | None:
+    """The design of one permutation; None when something keeps it from being one."""
+    filling = Filling(constants, complaints)
+    arms = read_arms(sheets.get(TREATMENTS), filling)
+    roles = read_roles(sheets.get(ROLES), filling)
+    tasks = read_tasks(sheets.get(PROMPTS), roles, filling, draws)
+    if settings is None:
+        return None
+    if sheets.keys() >= {TREATMENTS, ROLES, PROMPTS, PROFILES}:
+        _check_sizes(settings, cells, roles, tasks, profiles, complaints)
+        check_assignments(settings, arms, roles, profiles, complaints)
+    if complaints.problems:
+        return None
+    return Design(
+        permutation=number,
+        constants=constants,
+        settings=settings,
+        arms=arms,
+        roles=roles,
+        context=tasks[0],
+        tasks=tasks[1:],
+        columns=profiles.columns,
+        profiles=profiles.people,
+    )
+
+
+def _check_sizes(
+    settings: Settings,
+    cells: Mapping[str, Cell],
+    roles: Sequence[Role],
+    tasks: Sequence[Task],
+    profiles: Profiles,
+    complaints: Complaints,
+) -> None:
+    """Complains about numbers in the settings that do not go with the other sheets."""
+    user_roles = sum(not role.is_special for role in roles)
+    if settings.num_agents_per_session != user_roles and roles:
+        complaints.cell(
+            cells["num_agents_per_session"],
+            "every role is played by one agent in each session",
+            f"{user_roles}, the number of roles without Facilitator and Summarizer",
+        )
+    needed = settings.num_agents_per_session * settings.num_sessions
+    given = len(profiles.people)
+    if needed != given and given:
+        complaints.cell(
+            cells["num_sessions"],
+            f"{settings.num_sessions} sessions of {settings.num_agents_per_session} agents need {needed} profiles",
+            f"{needed} profiles in agent_profiles",
+            found=f"{given} profiles",
+        )
+    least = len(tasks) * len(roles)
+    if settings.max_conversation_length < least:
+        complaints.cell(
+            cells["max_conversation_length"],
+            f"{len(tasks)} tasks and {len(roles)} roles do not fit in",
+            f"at least {least}",
+        )

@@ -1,0 +1,164 @@
+"""The six sheets of a workbook as rows of cells, wherever they were read from, and the rows under a fixed header."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from formats.workbook.cells import Cell, Value, flaw_of, quoted
+from formats.workbook.complaints import Complaints
+from shared.experiment.complaints import one_of
+
+SETTINGS: Final = "experimental_setting"
+TREATMENTS: Final = "treatments"
+ROLES: Final = "agent_roles"
+PROMPTS: Final = "interview_prompts"
+PROFILES: Final = "agent_profiles"
+CONSTANTS: Final = "constants"
+SHEETS: Final = (SETTINGS, TREATMENTS, ROLES, PROMPTS, PROFILES, CONSTANTS)
+
+MAX_ROWS: Final = 20_000
+MAX_COLUMNS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of one row that are not blank, by column; both count from 1."""
+
+    sheet: str
+    number: int
+    cells: Mapping[int, Cell]
+
+    def cell(self, column: int) -> Cell:
+        return self.cells.get(column) or Cell(self.sheet, column, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """`rows` holds what is not blank, in order; the numbers are those that the spreadsheet shows."""
+
+    name: str
+    rows: Sequence[Row]
+
+    def row(self, number: int) -> Row:
+        return next((row for row in self.rows if row.number == number), Row(self.name, number, {}))
+
+    def after(self, number: int) -> list[Row]:
+        """The rows below this one."""
+        return [row for row in self.rows if row.number > number]
+
+    @property
+    def next_free(self) -> Cell:
+        """The first cell below everything."""
+        return Cell(self.name, 1, self.rows[-1].number + 1 if self.rows else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A row under a header that is known; its cells by the names of their columns."""
+
+    row: Row
+    columns: Mapping[str, int]
+
+    def cell(self, column: str) -> Cell:
+        return self.row.cell(self.columns[column])
+
+
+Sheets = Mapping[str, Sheet]
+
+
+def sheet_of(name: str, rows: Iterable[tuple[int, Iterable[Cell]]]) -> Sheet:
+    """A sheet of numbered rows, without what is blank."""
+    kept: list[Row] = []
+    for number, cells in rows:
+        filled = {cell.column: cell for cell in cells if not cell.is_blank}
+        if filled:
+            kept.append(Row(name, number, filled))
+    return Sheet(name, kept)
+
+
+def sheet_of_values(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
+    """A sheet from plain values, for tests and for tables that are made by programs."""
+
+    def cell(column: int, row: int, value: Value) -> Cell:
+        return Cell(name, column, row, value, flaw=flaw_of(value))
+
+    return sheet_of(
+        name,
+        (
+            (number, [cell(column, number, value) for column, value in enumerate(values, start=1)])
+            for number, values in enumerate(rows, start=1)
+        ),
+    )
+
+
+def check_names(names: Sequence[str], complaints: Complaints) -> None:
+    """Complains about sheets that are missing or too many; names are case-sensitive."""
+    for name in SHEETS:
+        if name not in names:
+            found = f"the sheets {', '.join(quoted(one) for one in names)}" if names else "no sheets"
+            complaints.at(f"{name}!A1", f"the sheet {name} is missing", f"a sheet named {name}", found=found)
+    for name in names:
+        if name not in SHEETS:
+            complaints.at(
+                f"{name}!A1",
+                f"the sheet {name} does not belong in a workbook",
+                one_of(name, SHEETS, "sheet"),
+                found=f"a sheet named {quoted(name)}",
+                hint="rename it or take it out; names are case-sensitive",
+            )
+
+
+def check_flaws(sheets: Sheets, complaints: Complaints) -> None:
+    """Complains about every cell that has no usable value."""
+    for sheet in sheets.values():
+        for row in sheet.rows:
+            for cell in row.cells.values():
+                if cell.flaw:
+                    complaints.at(
+                        cell.where,
+                        "the cell has no value that can be used",
+                        "a text, a number, a date, or TRUE or FALSE",
+                        found=cell.flaw,
+                        hint="copy the cell and paste it back as a value",
+                    )
+
+
+def records(sheet: Sheet | None, header: Sequence[str], complaints: Complaints) -> list[Record]:
+    """The rows below the header, which must have these columns, in any order; none when columns are missing."""
+    if sheet is None:
+        return []
+    columns = _columns(sheet, header, complaints)
+    if len(columns) < len(header):
+        return []
+    found = [Record(row, columns) for row in sheet.after(1)]
+    _check_outside(sheet, complaints)
+    return found
+
+
+def _columns(sheet: Sheet, header: Sequence[str], complaints: Complaints) -> dict[str, int]:
+    top = sheet.row(1)
+    width = max(top.cells, default=0)
+    found = [top.cell(column).label for column in range(1, width + 1)]
+    if sorted(found) != sorted(header):
+        complaints.at(
+            _first_difference(sheet, header, found).where,
+            "the header is not as it must be",
+            f"[{', '.join(header)}]",
+            found=f"[{', '.join(found)}]" if found else "no header in row 1",
+            hint="these columns, in any order, each once, and no others",
+        )
+    return {name: found.index(name) + 1 for name in header if name in found}
+
+
+def _first_difference(sheet: Sheet, header: Sequence[str], found: Sequence[str]) -> Cell:
+    """The first column that does not belong there, or stands there twice; else the one after the last."""
+    wrong = (index for index, name in enumerate(found) if name not in header or name in found[:index])
+    return sheet.row(1).cell(next(wrong, len(found)) + 1)
+
+
+def _check_outside(sheet: Sheet, complaints: Complaints) -> None:
+    named = set(sheet.row(1).cells)
+    for row in sheet.after(1):
+        for column, cell in row.cells.items():
+            if column not in named:
+                complaints.cell(cell, "the cell stands in a column without a name", "nothing in this column")

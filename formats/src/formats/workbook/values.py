@@ -1,0 +1,70 @@
+"""Typed values of single cells: numbers, flags, one of several words; complaints stand in the cell's place."""
+
+from typing import Final, TypeVar
+
+from formats.workbook.cells import Cell
+from formats.workbook.complaints import Complaints
+from shared.experiment.complaints import one_of
+from shared.stages.group_interview.replies import parse_number
+
+T = TypeVar("T", bound=str)
+
+_TRUE: Final = ("1", "true")
+_FALSE: Final = ("0", "false")
+_LARGEST: Final = 2**63 - 1
+
+
+def whole_number(
+    cell: Cell, name: str, complaints: Complaints, *, least: int | None = None, most: int = _LARGEST
+) -> int | None:
+    """The whole number in the cell, however it was typed (`3`, `3.0`, a text); None when complained about."""
+    expected = "a whole number" if least is None else f"a whole number, at least {least}"
+    number = None if isinstance(cell.value, bool) else parse_number(cell.label)
+    if number is None or abs(number) > _LARGEST or number != int(number):
+        complaints.cell(cell, _wrong(cell, name, "is no whole number"), expected)
+        return None
+    if least is not None and number < least:
+        complaints.cell(cell, f"{name} is too small", expected)
+        return None
+    if number > most:
+        complaints.cell(cell, f"{name} is too large", f"at most {most}")
+        return None
+    return int(number)
+
+
+def number_between(cell: Cell, name: str, complaints: Complaints, *, least: float, most: float) -> float | None:
+    """The number in the cell, both limits included; None when complained about."""
+    expected = f"a number from {least:g} to {most:g}"
+    number = None if isinstance(cell.value, bool) else parse_number(cell.label)
+    if number is None:
+        complaints.cell(cell, _wrong(cell, name, "is no number"), expected)
+        return None
+    if not least <= number <= most:
+        complaints.cell(cell, f"{name} is out of its limits", expected)
+        return None
+    return float(number)
+
+
+def flag(cell: Cell, name: str, complaints: Complaints) -> bool:
+    """0 or 1, also as TRUE or FALSE; False when complained about."""
+    text = cell.label.casefold()
+    number = parse_number(text)
+    if text in _TRUE or number == 1:
+        return True
+    if text not in _FALSE and number != 0:
+        complaints.cell(cell, _wrong(cell, name, "is neither yes nor no"), "0 or 1")
+    return False
+
+
+def word(cell: Cell, name: str, words: tuple[T, ...], complaints: Complaints) -> T | None:
+    """The word in the cell, when it is one of `words`; None when complained about."""
+    for one in words:
+        if one == cell.label:
+            return one
+    expected = one_of(cell.label, words, "word") if cell.label else f"one of {', '.join(words)}"
+    complaints.cell(cell, _wrong(cell, name, "is not known"), expected)
+    return None
+
+
+def _wrong(cell: Cell, name: str, otherwise: str) -> str:
+    return f"{name} is missing" if cell.is_blank else f"{name} {otherwise}"

@@ -1,0 +1,126 @@
+"""Reading an .xlsx file into sheets of cells: bounded in memory, and never raising anything but InvalidInput."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
+from typing import Any, Final
+from zipfile import BadZipFile, ZipFile
+
+import openpyxl
+from openpyxl.worksheet._read_only import ReadOnlyWorksheet
+
+from formats.workbook.cells import Cell, flaw_of
+from formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheets, sheet_of
+from shared.errors import InvalidInput, Problem, TooLarge
+
+MAX_BYTES: Final = 10 * 1024 * 1024
+MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
+"""A zip file says how large its parts are, and Python's reader does not go beyond what it says."""
+MAX_SHEETS: Final = 50
+LAST_ROW: Final = 1_048_576
+"""Of any sheet; a damaged file may claim to go on for ever."""
+MAX_CELLS: Final = 2_000_000
+"""Cells of one sheet that are looked at, blank ones included: formats may reach further than values."""
+_OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0"
+_MACROS: Final = "vbaproject.bin"
+_OPENPYXL_FORMULA: Final = "f"
+_OPENPYXL_ERROR: Final = "e"
+
+
+def read_xlsx(content: bytes, name: str) -> Sheets:
+    """The sheets of the file. Formulas count as what they showed when the file was saved.
+
+    Raises:
+        TooLarge: more than a workbook may have.
+        InvalidInput: it is no workbook, or a damaged one.
+    """
+    _check_package(content, name)
+    try:
+        with warnings.catch_warnings():
+            # openpyxl warns of what it leaves out, such as styles.
+            warnings.simplefilter("ignore")
+            return _sheets(content, name)
+    except (InvalidInput, TooLarge):
+        raise
+    except Exception as error:
+        # Whatever openpyxl stumbles over in a damaged file, it raises as it comes.
+        raise _unreadable(name, f"a damaged file ({type(error).__name__})") from error
+
+
+def _check_package(content: bytes, name: str) -> None:
+    if len(content) > MAX_BYTES:
+        raise TooLarge(f"{name} has {len(content)} bytes; a workbook may have {MAX_BYTES}.")
+    if content.startswith(_OLD_OFFICE):
+        raise _unreadable(name, "an old .xls file, or one with a password", "save it as .xlsx, without a password")
+    try:
+        with ZipFile(BytesIO(content)) as package:
+            parts = package.infolist()
+    except (BadZipFile, ValueError, OSError, NotImplementedError, EOFError) as error:
+        raise _unreadable(name, "something that is not an .xlsx file") from error
+    unpacked = sum(part.file_size for part in parts)
+    if unpacked > MAX_UNPACKED_BYTES:
+        raise TooLarge(f"{name} unpacks to {unpacked} bytes; a workbook may have {MAX_UNPACKED_BYTES}.")
+    if any(part.filename.lower().endswith(_MACROS) for part in parts):
+        raise _unreadable(name, "a workbook with macros", "save it as .xlsx, which has none")
+
+
+def _unreadable(name: str, found: str, hint: str = "save it again as .xlsx") -> InvalidInput:
+    problem = Problem(name, found, "an .xlsx workbook", "the file cannot be read", hint)
+    return InvalidInput(f"{name} cannot be read.", [problem])
+
+
+def _sheets(content: bytes, name: str) -> Sheets:
+    values = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
+    formulas = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=False, keep_links=False)
+    if len(values.sheetnames) > MAX_SHEETS:
+        raise TooLarge(f"{name} has {len(values.sheetnames)} sheets; a workbook has 6.")
+    return {
+        title: sheet_of(title, _rows(title, values[title], _formulas(title, formulas[title])))
+        for title in values.sheetnames
+    }
+
+
+def _formulas(title: str, sheet: Any) -> dict[int, list[int]]:
+    """The columns of formulas, by row; with values only, one that was never calculated looks like a blank cell."""
+    return {
+        number: [cell.column for cell in cells if cell.data_type == _OPENPYXL_FORMULA]
+        for number, cells in _bounded(title, sheet)
+    }
+
+
+def _rows(title: str, sheet: Any, formulas: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, list[Cell]]]:
+    values = {number: [_cell(title, cell) for cell in cells] for number, cells in _bounded(title, sheet)}
+    for number in sorted({*values, *formulas}):
+        cells = {cell.column: cell for cell in values.get(number, ())}
+        for column in formulas.get(number, ()):
+            if column not in cells:
+                cells[column] = Cell(title, column, number, flaw="a formula whose value was never calculated")
+        yield number, list(cells.values())
+
+
+def _cell(title: str, cell: Any) -> Cell:
+    flaw = f"the error {cell.value}" if cell.data_type == _OPENPYXL_ERROR else flaw_of(cell.value)
+    return Cell(title, cell.column, cell.row, cell.value, cell.number_format or "General", flaw)
+
+
+def _bounded(title: str, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
+    """The rows with something in them; cells of openpyxl that are not there at all have no column."""
+    if not isinstance(sheet, ReadOnlyWorksheet):
+        # A sheet that is all chart has no cells.
+        return
+    # The size that a sheet claims to have may be made up.
+    sheet.reset_dimensions()
+    rows: Iterator[tuple[Any, ...]] = sheet.rows
+    looked_at = 0
+    for number, cells in enumerate(rows, start=1):
+        looked_at += len(cells)
+        if looked_at > MAX_CELLS or number > LAST_ROW:
+            raise TooLarge(f"The sheet {title!r} has more than {MAX_CELLS} cells, or goes on below row {LAST_ROW}.")
+        filled = [cell for cell in cells if cell.value is not None]
+        if not filled:
+            continue
+        if number > MAX_ROWS:
+            raise TooLarge(f"The sheet {title!r} has more than {MAX_ROWS} rows.")
+        if filled[-1].column > MAX_COLUMNS:
+            raise TooLarge(f"The sheet {title!r} has more than {MAX_COLUMNS} columns, in row {number}.")
+        yield number, filled

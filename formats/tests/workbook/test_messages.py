@@ -1,0 +1,74 @@
+"""What agents of a workbook are told before anything is asked, and how a question reads."""
+
+from random import Random
+
+from formats.testing.workbooks import Values, base_values, design_of, task_row, with_setting, with_tasks
+from formats.workbook import assign
+from formats.workbook.messages import question_text, system_message
+
+
+def message(values: Values, role: str | None = None) -> str:
+    """The system message of the first agent of the first session, or of a special role there."""
+    design = design_of(values)
+    session = assign(design).sessions[0]
+    return system_message(design, session, design.role(role) if role else session.seats[0])
+
+
+def test_a_system_message_has_context_treatment_profile_and_role_in_this_order() -> None:
+    text = message(base_values())
+
+    parts = [
+        "A game is played.",
+        "You play as you like.",
+        "1) Interviewer: How old are you? Me: 31",
+        "You are player C.",
+    ]
+    assert [part for part in parts if part in text] == parts
+    assert sorted(parts, key=text.index) == parts
+
+
+def test_the_id_is_not_part_of_a_profile() -> None:
+    assert "ID" not in message(base_values())
+
+
+def test_blank_answers_are_left_out_and_zero_and_false_are_not() -> None:
+    values = base_values()
+    for row in values["agent_profiles"][2:]:
+        row[1:] = [0, None]
+    values["agent_profiles"] = [
+        [*row, "FALSE?" if number < 2 else False] for number, row in enumerate(values["agent_profiles"])
+    ]
+
+    text = message(values)
+
+    assert "1) Interviewer: How old are you? Me: 0" in text
+    assert "2) Interviewer: FALSE? Me: FALSE" in text
+    assert "How do you feel?" not in text
+    assert "nan" not in text
+
+
+def test_columns_that_assign_are_not_part_of_a_profile() -> None:
+    values = with_setting(base_values(), session_column="mood", role_column="How old are you?")
+
+    assert "Interviewer" not in message(values)
+
+
+def test_special_roles_have_no_profile() -> None:
+    text = message(base_values(), "Facilitator")
+
+    assert "Interviewer" not in text
+    assert text.endswith("You lead the session.")
+
+
+def test_options_are_shown_in_the_order_of_the_sheet_unless_they_are_to_be_randomised() -> None:
+    values = with_tasks(
+        task_row("t1", response_options=str(list("abcdefgh"))),
+        task_row("t2", response_options=str(list("abcdefgh")), randomize_response_order=1),
+    )
+    plain, drawn = design_of(values).tasks
+
+    assert question_text(plain, plain.questions[0], Random(1)).endswith("a, b, c, d, e, f, g, h.")
+    shuffled = question_text(drawn, drawn.questions[0], Random(1))
+    assert not shuffled.endswith("a, b, c, d, e, f, g, h.")
+    assert shuffled == question_text(drawn, drawn.questions[0], Random(1))
+    assert sorted(shuffled.rpartition(": ")[2].removesuffix(".").split(", ")) == list("abcdefgh")
