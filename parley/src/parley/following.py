@@ -15,13 +15,13 @@ from parley.openings import Openings
 from parley.screen import Screen
 from parley.telling import Teller
 from shared.clock import Clock, SystemClock
+from shared.db.alerts import alerts_of
 from shared.db.call_limits import CallLimit, call_limit
 from shared.db.called_keys import Waiting, waiting_for_keys
 from shared.db.experiments import Progress, progress
 from shared.db.following import (
     CohortProgress,
     OpenedStage,
-    alerts_of,
     cohort_progress,
     has_ended,
     news,
@@ -302,10 +302,10 @@ class Follower:
         for alert in alerts:
             if alert.id not in self._alerts_seen:
                 self._alerts_seen.add(alert.id)
-                self._screen.alert(self._label + (alert.cohort_path or _LAB), alert.text)
+                self._screen.alert(self._label + (alert.cohort or _LAB), alert.text)
             elif alert.is_over and alert.id not in self._alerts_over:
                 self._alerts_over.add(alert.id)
-                self._screen.happened(self._label + (alert.cohort_path or _LAB), f"is over: {alert.text}")
+                self._screen.happened(self._label + (alert.cohort or _LAB), f"is over: {alert.text}")
 
     def _show_progress(self, now: Progress) -> None:
         every = PROGRESS_SECONDS if self._screen.is_terminal else PLAIN_PROGRESS_SECONDS

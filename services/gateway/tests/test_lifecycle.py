@@ -1,12 +1,21 @@
 """Pausing, resuming, ending and deleting an experiment over REST, and what people are told meanwhile."""
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import ANSWER, Api
+from gateway.testing import ANSWER, FILE, Api
+from shared.contracts.experiment import PauseReason
+from shared.db import called_keys, keys, pausing
+from shared.db.alerts import raise_alert, resolve_alerts
+from shared.db.asks import open_asks
+from shared.db.members import lock_standing
+from shared.db.runs import seat_of
+from shared.stage import PAGE, Ask
 
 pytestmark = pytest.mark.postgres
 
@@ -143,6 +152,116 @@ async def test_a_paused_experiment_can_be_ended(api: Api) -> None:
 
     assert (ended["status"], ended["paused_at"], ended["pause_reason"]) == ("ended", None, None)
     assert await rows(api, "SELECT held FROM threads") == [(False,)]
+
+
+@pytest.mark.parametrize("reason", get_args(PauseReason))
+async def test_whatever_an_experiment_is_paused_for_is_told(api: Api, reason: PauseReason) -> None:
+    experiment_id = await api.running()
+    async with api.database.transaction() as session:
+        await pausing.pause(session, UUID(experiment_id), api.clock.now(), reason=reason)
+
+    one = await api.experimenter("GET", f"/v1/experiments/{experiment_id}")
+    listed = await api.experimenter("GET", "/v1/experiments")
+
+    assert one.json()["pause_reason"] == listed.json()["experiments"][0]["pause_reason"] == reason
+
+
+async def test_an_experiment_tells_of_the_paused_keys_that_its_answers_wait_for(api: Api) -> None:
+    agents = {
+        "stages": [FILE["stages"][1]],
+        "personas": [{"id": "ada"}],
+        "cohorts": [{"seats": [{"persona": "ada"}]}],
+    }
+    experiment_id, other = await api.running(**agents), await api.running(**agents)
+    since = api.clock.now()
+    async with api.database.transaction() as session:
+        gate = await called_keys.locked_gate(session, "openai", is_tried=True)
+        refused = replace(gate, paused_at=since, fault="auth_error", reason="HTTP 401: no", asked="c1/m1")
+        await called_keys.keep(session, refused)
+        member_id = (await seat_of(session, UUID(experiment_id), "c1/m1")).id
+        standing = await lock_standing(session, member_id)
+        await open_asks(session, standing, [Ask(member_id, PAGE, "page")], since)
+        await session.run(text("UPDATE drafts SET waits_for = 'openai'"))
+
+    waiting = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()
+    not_waiting = (await api.experimenter("GET", f"/v1/experiments/{other}")).json()
+
+    (key,) = waiting["paused_keys"]
+    assert (key["key"], key["reason"], key["asked"], key["answers"]) == ("openai", "HTTP 401: no", "c1/m1", 1)
+    assert key["paused_at"] == since.isoformat().replace("+00:00", "Z")
+    assert not_waiting["paused_keys"] == []
+
+
+async def test_alerts_come_in_pages_and_say_what_they_are_about_and_whether_it_is_over(api: Api) -> None:
+    experiment_id, other = await api.running(), await api.running()
+    async with api.database.transaction() as session:
+        member = await lock_standing(session, (await seat_of(session, UUID(experiment_id), "c1/m2")).id)
+    for number in range(3):
+        async with api.database.transaction() as session:
+            await raise_alert(
+                session,
+                experiment_id=UUID(experiment_id),
+                path=f"alert {number}",
+                alert_type="model_failed",
+                text=f"Number {number}",
+                now=api.clock.now(),
+                cohort_id=member.cohort_id if number else None,
+                member_id=member.member.id if number else None,
+            )
+        if number:
+            api.clock.advance(1)
+    async with api.database.transaction() as session:
+        await resolve_alerts(session, "model_failed", "alert 1", api.clock.now())
+
+    address = f"/v1/experiments/{experiment_id}/alerts"
+    first = (await api.experimenter("GET", f"{address}?limit=2")).json()
+    second = (await api.experimenter("GET", f"{address}?limit=2&after={first['next_after']}")).json()
+    of_the_other = (await api.experimenter("GET", f"/v1/experiments/{other}/alerts")).json()
+
+    found = [*first["alerts"], *second["alerts"]]
+    assert (len(first["alerts"]), second["next_after"]) == (2, None)
+    assert {alert["text"] for alert in found} == {"Number 0", "Number 1", "Number 2"}
+    assert second["alerts"][0]["text"] == "Number 2"
+    assert {alert["text"]: (alert["cohort"], alert["member"]) for alert in found} == {
+        "Number 0": (None, None),
+        "Number 1": ("c1", "c1/m2"),
+        "Number 2": ("c1", "c1/m2"),
+    }
+    assert [alert["text"] for alert in found if alert["resolved_at"]] == ["Number 1"]
+    assert of_the_other == {"alerts": [], "next_after": None}
+
+
+async def test_nobody_reads_the_alerts_of_somebody_else(api: Api) -> None:
+    experiment_id = await api.running()
+    async with api.database.transaction() as session:
+        key = await keys.create_key(session, "Somebody else", api.clock.now())
+
+    refused = await api.participant(key, "GET", f"/v1/experiments/{experiment_id}/alerts")
+    no_cursor = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/alerts?after=x")
+
+    assert refused.status_code == 404
+    assert (no_cursor.status_code, no_cursor.json()["problems"][0]["where"]) == (422, "after")
+
+
+async def test_the_alert_of_spent_calls_is_over_when_the_experiment_goes_on(api: Api) -> None:
+    experiment_id = await api.running()
+    async with api.database.transaction() as session:
+        now = api.clock.now()
+        await pausing.pause(session, UUID(experiment_id), now, reason="calls_spent")
+        for alert_type in ("calls_spent", "model_failed"):
+            await raise_alert(
+                session,
+                experiment_id=UUID(experiment_id),
+                path=alert_type,
+                alert_type=alert_type,
+                text=alert_type,
+                now=now,
+            )
+
+    await change(api, experiment_id, "resume")
+    alerts = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/alerts")).json()["alerts"]
+
+    assert [alert["type"] for alert in alerts if alert["resolved_at"]] == ["calls_spent"]
 
 
 @pytest.mark.parametrize("what", ["pause", "resume", "end"])

@@ -44,6 +44,23 @@ async def test_experiments_come_in_pages_that_miss_and_repeat_nothing(api: Api) 
     assert pages[0][0]["name"] == "Number 4"
 
 
+async def test_personas_come_in_pages_that_miss_and_repeat_nothing(api: Api) -> None:
+    ids = ["ada", "b2", "b10", "zoe", "eve"]
+    for persona_id in ids:
+        await api.experimenter("PUT", f"/v1/personas/{persona_id}", json={})
+
+    pages = await _pages(api, "/v1/personas", "personas", limit=2)
+    (whole,) = await _pages(api, "/v1/personas", "personas")
+    await api.experimenter("DELETE", f"/v1/personas/{pages[0][-1]['id']}")
+    rest = await api.experimenter("GET", "/v1/personas", params={"after": pages[0][-1]["id"]})
+    refused = await api.experimenter("GET", "/v1/personas", params={"limit": 0, "after": "no id"})
+
+    assert [[one["id"] for one in page] for page in pages] == [["ada", "b10"], ["b2", "eve"], ["zoe"]]
+    assert [one for page in pages for one in page] == whole
+    assert [one["id"] for one in rest.json()["personas"]] == ["b2", "eve", "zoe"]
+    assert {problem["where"] for problem in refused.json()["problems"]} == {"limit", "after"}
+
+
 async def test_a_page_is_read_on_from_an_experiment_that_was_deleted(api: Api) -> None:
     await _stored(api, ["One", "Two", "Three"])
     first = (await api.experimenter("GET", "/v1/experiments", params={"limit": 1})).json()
@@ -94,7 +111,7 @@ async def test_cohorts_come_in_pages(api: Api) -> None:
     ("method", "address", "name"),
     [
         ("GET", "/v1/experiments?limt=3", "limt"),
-        ("GET", "/v1/personas?limit=3", "limit"),
+        ("GET", "/v1/personas?after_seq=3", "after_seq"),
         ("POST", "/v1/experiments?is_tset=true", "is_tset"),
         ("GET", f"/v1/experiments/{UUID(int=1)}/export?formt=csv", "formt"),
         ("GET", "/v1/me?token=x", "token"),

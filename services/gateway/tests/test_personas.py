@@ -89,7 +89,7 @@ async def test_an_import_with_a_problem_stores_nothing(api: Api) -> None:
     refused = await api.experimenter("POST", "/v1/persona-library", json={"parley": 1, "personas": [{"id": "a"}, {}]})
 
     assert [problem["where"] for problem in refused.json()["problems"]] == ["personas[1].id"]
-    assert (await api.experimenter("GET", "/v1/personas")).json() == {"personas": []}
+    assert (await api.experimenter("GET", "/v1/personas")).json() == {"personas": [], "next_after": None}
 
 
 async def test_imports_at_once_store_every_persona_once(api: Api) -> None:

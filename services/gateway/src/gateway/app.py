@@ -16,6 +16,7 @@ from gateway.middleware import CORRELATION_HEADER, AroundRequest
 from gateway.parameters import REFUSE_UNKNOWN
 from gateway.previews import PreviewClient
 from gateway.routes import (
+    alerts,
     experiments,
     health,
     imports,
@@ -76,6 +77,7 @@ def create_app(
             imports,
             experiments,
             lifecycle,
+            alerts,
             participants,
             reactions,
             personas,

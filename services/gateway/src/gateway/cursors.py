@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from shared.db.experiments import Place
+from shared.db.places import Place
 from shared.errors import InvalidInput, Problem
 
 START = "start"
@@ -51,11 +51,11 @@ def list_cursor(cursor: str) -> Place:
     """The place in `<microseconds>.<id>`.
 
     Raises:
-        InvalidInput: it is no cursor of a list of experiments.
+        InvalidInput: it is no cursor of a list that is ordered by time.
     """
-    microseconds, _, experiment_id = cursor.partition(".")
+    microseconds, _, row_id = cursor.partition(".")
     try:
-        return Place(_EPOCH + (_number(microseconds) or 0) * _MICROSECOND, UUID(experiment_id))
+        return Place(_EPOCH + (_number(microseconds) or 0) * _MICROSECOND, UUID(row_id))
     except (ValueError, OverflowError) as error:
         raise _refusal(cursor, "the `next_after` of the page before") from error
 

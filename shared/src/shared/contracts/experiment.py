@@ -17,6 +17,9 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Pace = Literal["live", "fast"]
 ModelMode = Literal["mock", "real"]
 Joining = Literal["drawn", "by_arrival"]
+PauseReason = Literal["requested", "lab_stopped", "calls_spent", "key_refused"]
+"""Why an experiment is paused: somebody asked for it, the process that ran it is gone, it may make no more
+calls, or a key was refused and its run stopped."""
 
 
 class Document(BaseModel):

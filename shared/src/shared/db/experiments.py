@@ -17,6 +17,7 @@ from shared.contracts.providers import serving_provider
 from shared.db import joining, tables
 from shared.db.call_limits import set_most_calls
 from shared.db.courses import is_self_acting
+from shared.db.places import Place, parameters
 from shared.db.session import Event, Row, Session
 from shared.errors import Conflict, NotFound
 from shared.experiment import (
@@ -98,14 +99,6 @@ _LIST = text(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an experiment stands in the list of all: when it was created, and which of those of that moment it is."""
-
-    created_at: datetime
-    id: UUID
-
-
 async def list_of(
     session: Session,
     owner_id: UUID,
@@ -120,8 +113,8 @@ async def list_of(
     `after`: only those that come after this place, whether an experiment still stands there or not. `name`: only those
     with this in their name, in capitals or not.
     """
-    place = {"at": None, "id": None} if after is None else {"at": after.created_at, "id": after.id}
-    return await session.all(_LIST, {"owner_id": owner_id, "most": most, "status": status, "name": name, **place})
+    given = {"owner_id": owner_id, "most": most, "status": status, "name": name}
+    return await session.all(_LIST, {**given, **parameters(after)})
 
 
 _SET_MODE = text(

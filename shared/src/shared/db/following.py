@@ -1,8 +1,7 @@
-"""What somebody who follows a run wants to be told: events, how stages stand, who failed, alerts, open seats."""
+"""What somebody who follows a run wants to be told: events, how stages stand, who failed, open seats."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -25,29 +24,12 @@ class Failed:
     cohort: str
 
 
-@dataclass(frozen=True, slots=True)
-class Alert:
-    id: UUID
-    cohort_path: str | None
-    text: str
-    created_at: datetime
-    is_over: bool
-    """Whether what it tells of is over by now."""
-
-
 _FAILED = text(
     """
     SELECT m.path, m.stage_ids[m.position + 1] AS stage_id, m.status_reason,
         CASE c.name WHEN c.path THEN c.path ELSE c.path || ' (' || c.name || ')' END AS cohort
     FROM members m JOIN cohorts c ON c.id = m.cohort_id
     WHERE m.experiment_id = :id AND m.status = 'failed' ORDER BY length(m.path), m.path COLLATE "C"
-    """
-)
-_ALERTS = text(
-    """
-    SELECT a.id, c.path AS cohort_path, a.text, a.created_at, a.resolved_at IS NOT NULL AS is_over
-    FROM alerts a LEFT JOIN cohorts c ON c.id = a.cohort_id
-    WHERE a.experiment_id = :id ORDER BY a.created_at, a.path
     """
 )
 _OPEN_SEATS = text("SELECT count(*) AS n FROM members WHERE experiment_id = :id AND status = 'expected'")
@@ -182,12 +164,6 @@ async def opened_stages(session: Session, cohort_ids: Iterable[UUID]) -> Sequenc
 
 def _member(fields: Mapping[str, Any]) -> Member:
     return member_of(**fields, present=True)
-
-
-async def alerts_of(session: Session, experiment_id: UUID) -> Sequence[Alert]:
-    """Everything an experimenter should look at in this experiment, oldest first."""
-    rows = await session.all(_ALERTS, {"id": experiment_id})
-    return [Alert(row.id, row.cohort_path, row.text, row.created_at, row.is_over) for row in rows]
 
 
 async def open_seats(session: Session, experiment_id: UUID) -> int:

@@ -7,20 +7,17 @@ what comes after finds the pause. Work in flight is stored when it is there, and
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.contracts.experiment import PauseReason
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
 from shared.conversation.pace import LONGEST_TYPING_SECONDS
 from shared.db.experiments import end_when_done
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Event, Row, Session
 from shared.errors import Conflict, NotFound
-
-PauseReason = Literal["requested", "lab_stopped", "calls_spent", "key_refused"]
-"""Why an experiment is paused: somebody asked for it, the process that ran it is gone, it may make no more
-calls, or a key was refused and its run stopped."""
 
 LAB_STOPPED: Final = "lab_stopped"
 
@@ -143,6 +140,9 @@ _TYPE_ON: Final = text(
     FROM cohorts c WHERE c.id = d.cohort_id AND c.experiment_id = :id AND d.state = 'ready' AND d.due_at > :since
     """
 )
+_CALLS_GO_ON: Final = text(
+    "UPDATE alerts SET resolved_at = :now WHERE experiment_id = :id AND type = 'calls_spent' AND resolved_at IS NULL"
+)
 _WAKE: Final = text(
     """
     UPDATE members SET version = version + 1
@@ -176,6 +176,7 @@ async def resume(session: Session, experiment_id: UUID, now: datetime, *, cause:
     await session.run(_RELEASE_THREADS, params)
     await session.run(_ARM_TIMERS, params)
     await session.run(_TYPE_ON, {**params, "longest": LONGEST_TYPING_SECONDS})
+    await session.run(_CALLS_GO_ON, params)
     cohorts = await session.all(_COHORTS, params)
     _record(session, experiment_id, cohorts, "experiment.resumed", {}, now, cause=cause, unsettles=True)
     await _wake_all(session, experiment_id, cohorts)

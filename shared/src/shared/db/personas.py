@@ -60,14 +60,19 @@ def _outcome(version: int | None) -> Outcome:
     return "created" if version == 1 else "replaced"
 
 
-_LIST = text('SELECT * FROM personas WHERE owner_id = :owner_id ORDER BY id COLLATE "C"')
+_LIST = text(
+    """
+    SELECT * FROM personas WHERE owner_id = :owner_id AND id COLLATE "C" > :after
+    ORDER BY id COLLATE "C" LIMIT CAST(:most AS bigint)
+    """
+)
 _SOME = text("SELECT * FROM personas WHERE owner_id = :owner_id AND id = ANY(:ids)")
 _DELETE = text("DELETE FROM personas WHERE owner_id = :owner_id AND id = :id")
 
 
-async def list_of(session: Session, owner_id: UUID) -> list[StoredPersona]:
-    """All personas of this experimenter, by id."""
-    return [_stored(row) for row in await session.all(_LIST, {"owner_id": owner_id})]
+async def list_of(session: Session, owner_id: UUID, *, after: str = "", most: int | None = None) -> list[StoredPersona]:
+    """The personas of this experimenter by id, those after one id; all of them where nobody says how many."""
+    return [_stored(row) for row in await session.all(_LIST, {"owner_id": owner_id, "after": after, "most": most})]
 
 
 async def find(session: Session, owner_id: UUID, persona_id: str) -> StoredPersona:

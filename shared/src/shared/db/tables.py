@@ -5,6 +5,7 @@ Closed lists of states are CHECK constraints; a foreign key has an index unless 
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import get_args
 
 from sqlalchemy import (
     ARRAY,
@@ -29,6 +30,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from shared.contracts.experiment import PauseReason
+
 metadata = MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -40,7 +43,7 @@ metadata = MetaData(
 )
 
 EXPERIMENT_STATES = ("draft", "running", "paused", "ended")
-PAUSE_REASONS = ("requested", "lab_stopped", "calls_spent", "key_refused")
+PAUSE_REASONS = get_args(PauseReason)
 COHORT_STATES = ("running", "ended")
 MEMBER_STATES = ("expected", "in_progress", "paused", "completed", "left", "removed", "failed")
 MEMBER_END_STATES = ("completed", "left", "removed", "failed")

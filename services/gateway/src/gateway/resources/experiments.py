@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from gateway.resources.base import Request, Resource
-from shared.contracts.experiment import ModelMode, Pace
+from shared.contracts.experiment import ModelMode, Pace, PauseReason
 
 
 class ExperimentProgress(Resource):
@@ -35,8 +35,23 @@ class ExperimentSummary(Resource):
     ended_at: datetime | None
     paused_at: datetime | None = None
     """Since when nothing happens in it; null while it goes on."""
-    pause_reason: Literal["requested", "lab_stopped"] | None = None
-    """Why it is paused: somebody asked for it, or the process that ran it was stopped."""
+    pause_reason: PauseReason | None = None
+    """Why it is paused: somebody asked for it, the process that ran it was stopped, it may make no more calls of
+    models, or a key was refused and its run stopped."""
+
+
+class PausedKey(Resource):
+    """A key that its provider refuses, or does not answer to; answers wait for it and nobody fails."""
+
+    key: str = Field(examples=["openai"])
+    """Whose key it is, and at which address if not the usual one."""
+    paused_at: datetime
+    reason: str = Field(examples=["HTTP 401: Incorrect API key provided."])
+    """What came back."""
+    asked: str = Field(examples=["c1/m2"])
+    """The path of the member who was asked then."""
+    answers: int = Field(examples=[12])
+    """How many answers of this experiment wait for it."""
 
 
 class ExperimentResource(ExperimentSummary):
@@ -44,6 +59,8 @@ class ExperimentResource(ExperimentSummary):
     document_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """The same for two files that say the same."""
     progress: ExperimentProgress
+    paused_keys: list[PausedKey]
+    """The keys that its answers wait for, the longest pause first."""
 
 
 class MeasureTable(Resource):

@@ -24,6 +24,8 @@ class PersonaResource(Resource):
 
 class PersonaList(Resource):
     personas: list[PersonaResource]
+    next_after: str | None
+    """Give this as `after` to read on; null at the end."""
 
 
 class PersonaImport(Resource):

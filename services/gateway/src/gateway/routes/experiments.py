@@ -23,15 +23,17 @@ from gateway.resources.experiments import (
     ExperimentStatus,
     ExperimentSummary,
     MeasureTable,
+    PausedKey,
 )
 from gateway.resources.members import CohortList, CohortResource, MemberList, MemberResource, RemovalRequest
 from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
-from shared.contracts.experiment import Persona
+from shared.contracts.experiment import ModelMode, Persona
 from shared.contracts.real_models import model_mode_problems
 from shared.db import experiments, keys, members, personas, workers
 from shared.db import pages as reads
 from shared.db import streams as stream_reads
-from shared.db.experiments import Place
+from shared.db.called_keys import Waiting, waiting_for_keys
+from shared.db.places import Place
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.errors import Conflict, NotFound
 from shared.experiment import (
@@ -161,27 +163,21 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
     async def work(session: Session) -> ExperimentResource:
         row = await owned(session, context, key, experiment_id, "write")
         if row.status == "draft":
-            served = await served_providers(session, context)
-            check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
+            await require_models(session, context, Experiment.model_validate(row.document), row.model_mode)
         await experiments.start(session, experiment_id, context.clock.now())
         return await resource_of(session, experiment_id)
 
     return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
 
-async def served_providers(session: Session, context: Context) -> Collection[str]:
-    """The providers of models that somebody serves: an embedded lab knows its own, otherwise the workers say it."""
-    if context.served_providers is not None:
-        return context.served_providers
-    return await workers.served_providers(session, context.clock.now())
-
-
-def check_models(
-    context: Context, experiment: Experiment, mode: Literal["mock", "real"], served: Collection[str]
-) -> None:
+async def require_models(session: Session, context: Context, experiment: Experiment, mode: ModelMode) -> None:
     """Raises:
     Conflict: naming everything that is missing for real models.
     """
+    # An embedded lab knows its own, otherwise the workers say which providers they serve.
+    served = context.served_providers
+    if served is None:
+        served = await workers.served_providers(session, context.clock.now())
     problems = model_mode_problems(
         mode, models_used(experiment), context.environ, endpoints=context.endpoints, served=served
     )
@@ -361,9 +357,19 @@ async def owned(session: Session, context: Context, key: str, experiment_id: UUI
 async def resource_of(session: Session, experiment_id: UUID) -> ExperimentResource:
     row = await experiments.find(session, experiment_id)
     progress = await experiments.progress(session, experiment_id)
+    waiting = await waiting_for_keys(session, experiment_id)
     return ExperimentResource(
         **ExperimentSummary.model_validate(row, from_attributes=True).model_dump(),
         is_test=row.is_test,
         document_hash=row.document_hash,
         progress=ExperimentProgress.model_validate(progress, from_attributes=True),
+        paused_keys=[_paused_key(one) for one in waiting],
+    )
+
+
+def _paused_key(waiting: Waiting) -> PausedKey:
+    gate = waiting.gate
+    assert gate.paused_at is not None
+    return PausedKey(
+        key=gate.name, paused_at=gate.paused_at, reason=gate.reason, asked=gate.asked, answers=waiting.drafts
     )

@@ -1,12 +1,14 @@
 """Pausing, resuming, ending and deleting experiments."""
 
+from collections.abc import Awaitable, Callable
+from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter
 
-from gateway.context import ApiKey, InContext
+from gateway.context import ApiKey, Context, InContext
 from gateway.resources.experiments import CallLimitRequest, CallLimitResource, ExperimentResource, RetryOfFailed
-from gateway.routes.experiments import check_models, owned, resource_of, served_providers
+from gateway.routes.experiments import owned, require_models, resource_of
 from shared.db import call_limits, ending, pausing, reviving
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.experiment import Experiment
@@ -20,12 +22,9 @@ async def pause(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
     back, and used after the pause. What people send is refused with the reason `paused`. Pausing twice is pausing once.
     """
 
-    async def work(session: Session) -> ExperimentResource:
-        await owned(session, context, key, experiment_id, "write")
-        await pausing.pause(session, experiment_id, context.clock.now())
-        return await resource_of(session, experiment_id)
-
-    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+    return await _changed(
+        context, key, experiment_id, lambda session, row: pausing.pause(session, row.id, context.clock.now())
+    )
 
 
 @router.post("/experiments/{experiment_id}/resume", summary="Go on with a paused experiment")
@@ -33,15 +32,12 @@ async def resume(experiment_id: UUID, context: InContext, key: ApiKey) -> Experi
     """It goes on where it was: timers have as long to go as they had. Resuming twice is resuming once. Real models are
     refused unless everything that they need says so."""
 
-    async def work(session: Session) -> ExperimentResource:
-        row = await owned(session, context, key, experiment_id, "write")
+    async def go_on(session: Session, row: Any) -> None:
         if row.status == "paused":
-            served = await served_providers(session, context)
-            check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
-        await pausing.resume(session, experiment_id, context.clock.now())
-        return await resource_of(session, experiment_id)
+            await require_models(session, context, Experiment.model_validate(row.document), row.model_mode)
+        await pausing.resume(session, row.id, context.clock.now())
 
-    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+    return await _changed(context, key, experiment_id, go_on)
 
 
 @router.post("/experiments/{experiment_id}/end", summary="End an experiment with the data that there are")
@@ -49,9 +45,18 @@ async def end(experiment_id: UUID, context: InContext, key: ApiKey) -> Experimen
     """Conversations are closed, whoever has not finished is removed, and nothing more happens. Ending twice is ending
     once."""
 
+    return await _changed(
+        context, key, experiment_id, lambda session, row: ending.end(session, row.id, context.clock.now())
+    )
+
+
+async def _changed(
+    context: Context, key: str, experiment_id: UUID, change: Callable[[Session, Any], Awaitable[object]]
+) -> ExperimentResource:
+    """The experiment after `change`, which is given its row."""
+
     async def work(session: Session) -> ExperimentResource:
-        await owned(session, context, key, experiment_id, "write")
-        await ending.end(session, experiment_id, context.clock.now())
+        await change(session, await owned(session, context, key, experiment_id, "write"))
         return await resource_of(session, experiment_id)
 
     return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
@@ -66,12 +71,11 @@ async def retry_failed(experiment_id: UUID, context: InContext, key: ApiKey) -> 
     async def work(session: Session) -> RetryOfFailed:
         row = await owned(session, context, key, experiment_id, "write")
         if row.status == "ended":
-            served = await served_providers(session, context)
-            check_models(context, Experiment.model_validate(row.document), row.model_mode, served)
+            await require_models(session, context, Experiment.model_validate(row.document), row.model_mode)
         found = await reviving.retry_failed(session, experiment_id, context.clock.now())
         return RetryOfFailed(members=found.members, asks=found.asks)
 
-    return await context.decide(work)
+    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
 
 @router.put("/experiments/{experiment_id}/max-calls", summary="Limit the calls of models of an experiment")

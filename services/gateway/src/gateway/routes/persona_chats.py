@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from gateway.context import ApiKey, Context, InContext
 from gateway.resources.personas import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
-from gateway.routes.experiments import check_models, served_providers
+from gateway.routes.experiments import require_models
 from shared.contracts.experiment import Slug
 from shared.db import keys, persona_chats, personas
 from shared.db.session import Session
@@ -32,8 +32,7 @@ async def say(persona_id: Slug, body: PersonaMessageRequest, context: InContext,
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
         persona = (await personas.find(session, owner.id, persona_id)).persona
-        served = await served_providers(session, context)
-        check_models(context, chat_with(persona, body.model_mode), body.model_mode, served)
+        await require_models(session, context, chat_with(persona, body.model_mode), body.model_mode)
         said = await persona_chats.say(
             session,
             owner.id,

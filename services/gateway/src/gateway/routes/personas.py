@@ -37,11 +37,21 @@ _MEDIA_TYPES: Final = {"yaml": "application/yaml", "json": "application/json"}
 
 
 @router.get("/personas", summary="My persona library")
-async def list_personas(context: InContext, key: ApiKey) -> PersonaList:
+async def list_personas(
+    context: InContext,
+    key: ApiKey,
+    after: Annotated[Slug | None, Query(description="The `next_after` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> PersonaList:
+    """A page of them, by id; `next_after` says from where to read on."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        stored = await personas.list_of(session, owner.id)
-    return PersonaList(personas=[_resource(one) for one in stored])
+        stored = await personas.list_of(session, owner.id, after=after or "", most=limit + 1)
+    page = stored[:limit]
+    return PersonaList(
+        personas=[_resource(one) for one in page],
+        next_after=page[-1].persona.id if len(stored) > limit else None,
+    )
 
 
 @router.get("/personas/{persona_id}", summary="One persona")

@@ -1,0 +1,35 @@
+"""What experimenters should look at."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+
+from gateway import cursors
+from gateway.context import ApiKey, InContext
+from gateway.resources.alerts import AlertList, AlertResource
+from gateway.routes.experiments import owned
+from shared.db.alerts import alerts_of
+from shared.db.places import Place
+
+router = APIRouter(prefix="/v1", tags=["experiments"])
+
+
+@router.get("/experiments/{experiment_id}/alerts", summary="What you should look at, the oldest first")
+async def list_alerts(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    after: Annotated[str | None, Query(description="The `next_after` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> AlertList:
+    """Models that failed for good, missing answers, paused keys, spent calls. What is over has a `resolved_at`."""
+    place = None if after is None else cursors.list_cursor(after)
+    async with context.database.transaction() as session:
+        await owned(session, context, key, experiment_id, "read")
+        found = await alerts_of(session, experiment_id, after=place, most=limit + 1)
+    page = found[:limit]
+    return AlertList(
+        alerts=[AlertResource.model_validate(alert, from_attributes=True) for alert in page],
+        next_after=cursors.list_cursor_text(Place(page[-1].created_at, page[-1].id)) if len(found) > limit else None,
+    )
