@@ -1,4 +1,4 @@
-"""The migrations lead exactly to what `tables.py` says."""
+"""The migrations lead exactly to what `shared.db.tables` says."""
 
 import subprocess
 import sys
@@ -101,7 +101,7 @@ def test_the_command_says_what_it_did(
     assert capsys.readouterr().out.splitlines()[:3] == [
         f"The database stands at no revision; the newest is {migrate.HEAD}. Migrate it first.",
         f"The database went from no tables to revision {migrate.HEAD}.",
-        f"The database stands at revision {migrate.HEAD} and is what tables.py says.",
+        f"The database stands at revision {migrate.HEAD} and is what shared.db.tables says.",
     ]
 
 

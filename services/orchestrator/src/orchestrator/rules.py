@@ -6,7 +6,7 @@ from uuid import UUID
 from shared import seeds
 from shared.contracts.experiment import StageConfig
 from shared.db.settling import Attendee, CohortState
-from shared.db.tables import MEMBER_END_STATES
+from shared.db.tables.studies import MEMBER_END_STATES
 from shared.stage import Member
 from shared.stages import kind_of
 from shared.views import member_of

@@ -1,8 +1,8 @@
-"""Brings a database to the newest schema, and says whether a database is what `tables.py` says.
+"""Brings a database to the newest schema, and says whether a database is what `shared.db.tables` says.
 
-A change of `tables.py` needs a migration in the same commit. On a database that stands at the newest revision,
+A change of `shared.db.tables` needs a migration in the same commit. On a database that stands at the newest revision,
 `python -m shared.db.migrate --new "What it adds"` writes it into `migrations/versions`; read it, tidy it, run
-`ruff format` on it. A test compares the outcome of all migrations with `tables.py`, and so does `--check`.
+`ruff format` on it. A test compares the outcome of all migrations with `shared.db.tables`, and so does `--check`.
 
 As long as nothing is released there is one migration, and it is written anew instead: delete the file in
 `migrations/versions`, point PARLEY_DATABASE_URL at an empty database, run `--new "First tables"`. Databases of
@@ -86,7 +86,7 @@ async def read_revision(session: Session) -> str | None:
 
 
 def differences(url: str) -> list[str]:
-    """What the database has and `tables.py` does not (`-`), and the other way round (`+`): tables, columns, defaults,
+    """What the database has and `shared.db.tables` does not (`-`), and the other way round (`+`): tables, columns, defaults,
     constraints and indexes, as Postgres prints them. Empty when they agree. Writes nothing."""
     with _connected(url) as connection:
         present = _described(connection, "public")
@@ -102,7 +102,7 @@ def differences(url: str) -> list[str]:
 
 
 def new_revision(url: str, message: str) -> None:
-    """Write the migration that leads from the database, which stands at the newest revision, to `tables.py`."""
+    """Write the migration that leads from the database, which stands at the newest revision, to `shared.db.tables`."""
     with _connected(url) as connection:
         script = command.revision(_config(connection), message, autogenerate=True, rev_id=f"{int(HEAD or 0) + 1:04}")
     assert isinstance(script, Script)
@@ -181,8 +181,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Bring the database at PARLEY_DATABASE_URL to the newest schema.",
     )
     mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--check", action="store_true", help="change nothing; say how the database and tables.py differ")
-    mode.add_argument("--new", metavar="MESSAGE", help="write a migration for what changed in tables.py")
+    mode.add_argument(
+        "--check", action="store_true", help="change nothing; say how the database and shared.db.tables differ"
+    )
+    mode.add_argument("--new", metavar="MESSAGE", help="write a migration for what changed in shared.db.tables")
     options = parser.parse_args(arguments)
     try:
         return _run(_url(), options)
@@ -207,7 +209,7 @@ def _check(url: str) -> int:
         print(f"The database stands at {found or 'no revision'}; the newest is {HEAD}. Migrate it first.")
         return 1
     lines = differences(url)
-    print("\n".join(lines) if lines else f"The database stands at revision {HEAD} and is what tables.py says.")
+    print("\n".join(lines) if lines else f"The database stands at revision {HEAD} and is what shared.db.tables says.")
     return 1 if lines else 0
 
 

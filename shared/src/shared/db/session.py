@@ -100,7 +100,7 @@ def _as_driver_sql(statement: TextClause) -> str:
 def _insert_into(table: str, columns: Sequence[str]) -> TextClause:
     names = ", ".join(columns)
     rows = f"jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:rows AS jsonb))"
-    return text(f"INSERT INTO {table} ({names}) SELECT {names} FROM {rows}")  # noqa: S608 - names of tables.py
+    return text(f"INSERT INTO {table} ({names}) SELECT {names} FROM {rows}")  # noqa: S608 - names of shared.db.tables
 
 
 class Session:

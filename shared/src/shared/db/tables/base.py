@@ -1,0 +1,37 @@
+"""What all tables have in common."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    DateTime,
+    MetaData,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def one_of(column: str, values: Sequence[str], *, name: str) -> CheckConstraint:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return CheckConstraint(f"{column} IN ({listed})", name=name)
+
+
+def at(name: str, *, nullable: bool = True) -> Column[datetime]:
+    return Column(name, DateTime(timezone=True), nullable=nullable)
+
+
+def json_column(name: str, *, default: str | None = "{}", nullable: bool = False) -> Column[object]:
+    server_default = None if default is None else text(f"'{default}'::jsonb")
+    return Column(name, JSONB, nullable=nullable, server_default=server_default)

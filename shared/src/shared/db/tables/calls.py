@@ -1,0 +1,59 @@
+"""Who calls models, and how much they may."""
+
+from sqlalchemy import (
+    ARRAY,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Integer,
+    Table,
+    Text,
+    Uuid,
+    text,
+)
+
+from shared.db.tables.base import at, json_column, metadata
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("providers", ARRAY(Text), nullable=False),
+    at("started_at", nullable=False),
+    at("seen_at", nullable=False),
+    at("believed_until", nullable=False),
+)
+
+limits = Table(
+    "limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    json_column("state"),
+)
+
+gates = Table(
+    "gates",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("is_tried", Boolean, nullable=False, server_default=text("true")),
+    Column("refusals", Integer, nullable=False, server_default=text("0")),
+    at("refused_at"),
+    at("refused_before_at"),
+    at("accepted_at"),
+    at("paused_at"),
+    Column("fault", Text, nullable=False, server_default=text("''")),
+    Column("reason", Text, nullable=False, server_default=text("''")),
+    Column("asked", Text, nullable=False, server_default=text("''")),
+    at("next_try_at"),
+)
+
+call_limits = Table(
+    "call_limits",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), primary_key=True),
+    Column("most", Integer, nullable=False),
+    Column("taken", Integer, nullable=False, server_default=text("0")),
+    CheckConstraint("taken <= most", name="most"),
+)
