@@ -30,7 +30,7 @@ from benchmarks.servers import own_database
 from parley.embedded import EmbeddedLab
 from shared import seeds
 from shared.db import experiments, migrate, tables
-from shared.db.session import connect
+from shared.db.databases import connect
 from shared.experiment import load
 from shared.settings import ServerSettings
 

@@ -17,7 +17,8 @@ from sqlalchemy import text
 from parley.embedded import EmbeddedLab
 from shared.checkpoints import on_checkpoint
 from shared.db import experiments, pausing
-from shared.db.session import Session, connect
+from shared.db.databases import connect
+from shared.db.session import Session
 from shared.logs import set_up_logs
 from shared.settings import ServerSettings
 from tests.faults.lab_tools import start

@@ -17,8 +17,9 @@ from shared.bus import NotNow
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import asks
+from shared.db.databases import connect
 from shared.db.members import end_member, lock_standing, move_on
-from shared.db.session import Database, connect
+from shared.db.session import Database
 from shared.db.settling import CohortBusy
 from shared.errors import Conflict, InvalidInput, NotFound, Unavailable
 from shared.stage import Ask

@@ -12,7 +12,8 @@ from structlog.testing import capture_logs
 from agent_worker.models import Model, build_models
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import ending, pausing
-from shared.db.session import Database, is_deadlock
+from shared.db.failures import is_deadlock
+from shared.db.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.test_chaos import WRONG
 

@@ -21,8 +21,8 @@ import pytest
 import yaml
 
 from shared.contracts.models import HINT_SPEAKER_NAME, ModelReply, ModelRequest
-from shared.db.databases import copy_database, drop_database
-from shared.db.session import Database, connect
+from shared.db.databases import connect, copy_database, drop_database
+from shared.db.session import Database
 from shared.stages import kinds
 from shared.testing.services import Server
 from tests.flows.drain import DrainLab

@@ -13,7 +13,7 @@ from prompt_builder.app import create_app
 from shared.checkpoints import on_checkpoint
 from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import connect
+from shared.db.databases import connect
 
 AT_BARRIER = "reply.current"
 """The reply is saved and was seen to be wanted still; the claim comes next."""

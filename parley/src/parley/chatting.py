@@ -20,8 +20,9 @@ from parley.screen import Screen
 from parley.typed_lines import TypedLines
 from shared.contracts.experiment import Persona
 from shared.db import persona_chats, personas
+from shared.db.failures import is_deadlock
 from shared.db.persona_chats import Chat, Line
-from shared.db.session import Session, is_deadlock
+from shared.db.session import Session
 from shared.errors import InvalidInput, NotFound, Problem
 from shared.experiment import read_personas
 from shared.experiment.complaints import one_of

@@ -11,8 +11,9 @@ from parley.directory import DataDirectory
 from shared import embedded_postgres
 from shared.clock import Clock, SystemClock
 from shared.db import drafts, keys, migrate, pausing
+from shared.db.databases import connect
 from shared.db.lab import is_running
-from shared.db.session import Database, connect
+from shared.db.session import Database
 from shared.errors import SettingsInvalid, Unavailable
 from shared.settings import ServerSettings
 

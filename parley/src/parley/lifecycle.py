@@ -20,8 +20,9 @@ from parley.lab_database import LabAtHand
 from parley.screen import run_line
 from shared.db import ending, members, pausing, workers
 from shared.db.experiments import find
+from shared.db.failures import is_deadlock
 from shared.db.runs import known_runs, run_of, seat_of
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session, is_deadlock
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.errors import Conflict, InvalidInput
 from shared.experiment import Experiment, models_used
 from shared.settings import ServerSettings, read_settings

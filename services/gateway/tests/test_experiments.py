@@ -23,8 +23,9 @@ from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
 from shared.bus.in_process import InProcessBus
 from shared.db import experiments, keys
+from shared.db.databases import connect
 from shared.db.keys import Scope
-from shared.db.session import Database, Session, connect
+from shared.db.session import Database, Session
 
 AGENT = {"id": "ann", "profile": {"name": "Ann"}, "text": "A careful person"}
 

@@ -16,7 +16,8 @@ from gateway.live import Live
 from gateway.testing import Api, served
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import FACTS, Hint
-from shared.db.session import Database, Event
+from shared.db.facts import Event
+from shared.db.session import Database
 
 
 @dataclass(frozen=True)

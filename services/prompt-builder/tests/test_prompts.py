@@ -20,7 +20,8 @@ from prompt_builder.app import build_prompt, create_app
 from shared import seeds
 from shared.contracts.prompts import Prompt
 from shared.db import experiments, tables
-from shared.db.session import Database, as_json, connect
+from shared.db.databases import connect
+from shared.db.session import Database, as_json
 from shared.errors import NotFound, Unavailable
 from shared.experiment import Experiment, resolve, validate
 from shared.testing.statements import counted

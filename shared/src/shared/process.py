@@ -16,10 +16,11 @@ from shared.bus.publisher import OutboxPublisher
 from shared.bus.rabbit import RabbitBus
 from shared.clock import Clock, SystemClock
 from shared.db.context import check_reachable
+from shared.db.databases import connect
 from shared.db.lab import claim_lab
 from shared.db.migrate import HEAD, read_revision
 from shared.db.outbox import Outbox
-from shared.db.session import Database, connect
+from shared.db.session import Database
 from shared.errors import ParleyError, SettingsInvalid, Unavailable
 from shared.health import answering_health
 from shared.logs import set_up_logs

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from shared.db import databases, migrate
-from shared.db.session import Database, as_sqlalchemy_url
+from shared.db.databases import as_sqlalchemy_url
+from shared.db.session import Database
 from shared.errors import SettingsInvalid
 from shared.testing.services import Server
 

@@ -14,7 +14,9 @@ from sqlalchemy import text
 
 from shared.contracts.hints import Hint
 from shared.db import exports, tables
-from shared.db.session import Database, Event, Row, Session, _as_driver_sql, connect
+from shared.db.databases import connect
+from shared.db.facts import Event
+from shared.db.session import Database, Row, Session, _as_driver_sql
 from shared.errors import Unavailable
 from shared.urgency import Urgency, urgency
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from shared.db.session import is_deadlock
+from shared.db.failures import is_deadlock
 from shared.errors import Unavailable
 
 KeyT = TypeVar("KeyT", bound=Hashable)

@@ -37,9 +37,10 @@ from shared.db import drafts
 from shared.db.alerts import raise_alert
 from shared.db.call_limits import call_limit, take_call
 from shared.db.conversation import advance_thread
+from shared.db.failures import is_deadlock
 from shared.db.members import has_people, lock_standing
 from shared.db.pausing import pause
-from shared.db.session import Database, is_deadlock
+from shared.db.session import Database
 from shared.errors import Conflict, NotFound, Unavailable
 from shared.stage import SPEAK, StageView
 from shared.stages import kind_of

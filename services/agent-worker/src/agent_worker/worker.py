@@ -21,7 +21,8 @@ from shared.clock import Clock
 from shared.contracts.hints import AGENT_STEPS, Hint, provider_of, provider_queue
 from shared.db import workers
 from shared.db.drafts import due_threads
-from shared.db.session import Database, is_deadlock
+from shared.db.failures import is_deadlock
+from shared.db.session import Database
 from shared.errors import NotFound, Unavailable
 from shared.limits import Limit
 from shared.logs import correlation

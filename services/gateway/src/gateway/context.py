@@ -15,7 +15,8 @@ from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
 from shared.contracts.endpoints import OPEN, Endpoints
-from shared.db.session import STATEMENT_SECONDS, Database, Session, is_deadlock
+from shared.db.failures import is_deadlock
+from shared.db.session import STATEMENT_SECONDS, Database, Session
 from shared.errors import NotSignedIn
 from shared.urgency import Urgency, urgency
 

@@ -19,7 +19,8 @@ from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, 
 from shared.db import settling
 from shared.db.drafts import overdue, queued
 from shared.db.experiments import end_when_done
-from shared.db.session import Database, is_deadlock
+from shared.db.failures import is_deadlock
+from shared.db.session import Database
 from shared.db.settling import CohortBusy
 from shared.errors import Unavailable
 from shared.logs import correlation

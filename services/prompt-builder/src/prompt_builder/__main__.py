@@ -11,7 +11,7 @@ import uvicorn
 
 from prompt_builder.app import create_app
 from prompt_builder.settings import PromptBuilderSettings
-from shared.db.session import connect
+from shared.db.databases import connect
 from shared.process import run_process
 
 log = structlog.get_logger(__name__)

@@ -15,8 +15,9 @@ from sqlalchemy import text
 from shared import seeds
 from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint, provider_queue
 from shared.db.drafts import Lease
+from shared.db.facts import FLUSH, Event
 from shared.db.members import Standing
-from shared.db.session import FLUSH, Event, Session, as_json
+from shared.db.session import Session, as_json
 from shared.db.settling import Attendee, CohortState, record
 from shared.errors import NotFound
 from shared.stage import PAGE, Ask, Json, Salvaged

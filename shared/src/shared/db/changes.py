@@ -23,8 +23,9 @@ from shared.conversation import (
     topic_of,
     with_begun,
 )
+from shared.db.facts import FLUSH, Event
 from shared.db.scenes import turn_row
-from shared.db.session import FLUSH, Event, Session, as_json
+from shared.db.session import Session, as_json
 from shared.stage import Member
 
 # Messages, thread, drafts and timers in one statement. Everything but the closing of the claiming draft hangs on `won`.

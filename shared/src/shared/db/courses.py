@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
-from shared.db.session import CopyLine, Event, Session, as_json
+from shared.db.facts import Event
+from shared.db.session import CopyLine, Session, as_json
 from shared.db.settling import Attendee, CohortState, attendee
 from shared.experiment import Resolved
 from shared.stage import Json

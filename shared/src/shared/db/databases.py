@@ -1,13 +1,18 @@
-"""Databases as a whole: making, copying and dropping them on a server."""
+"""Databases: making, copying and dropping them, and connecting a process to one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from urllib.parse import urlsplit
 
+import orjson
 import psycopg
 from psycopg import sql
+from sqlalchemy.ext.asyncio import create_async_engine
 
+from shared.db.failures import NOTICES_SILENCE
+from shared.db.session import STATEMENT_SECONDS, WHOLE_EXPERIMENT_SECONDS, Database
+from shared.db.turnstile import Turnstile
 from shared.errors import Unavailable
 
 
@@ -74,3 +79,55 @@ def wait_until_ready(url: str, *, seconds: float) -> None:
 def _connected(url: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(url, autocommit=True, connect_timeout=5) as connection:
         yield connection
+
+
+# Shorter than STATEMENT_SECONDS, so that a lock that somebody holds is told apart from a server that is silent.
+_LOCK_TIMEOUT_MS = 8_000
+
+
+def connect(
+    url: str, *, pool_size: int = 20, patience_seconds: float = 10, statement_seconds: float = STATEMENT_SECONDS
+) -> Database:
+    """A database for this process; `url` is `postgresql://...`. Connects on first use.
+
+    When all connections are in use, others wait for one: what a participant waits for comes first, and who waits for
+    an answer does so for `patience_seconds` at most.
+    """
+    return Database(
+        create_async_engine(
+            as_sqlalchemy_url(url),
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_timeout=patience_seconds,
+            # The connection that was used last has its statements prepared.
+            pool_use_lifo=True,
+            # Whoever borrows a connection ends what was begun on it.
+            pool_reset_on_return=None,
+            connect_args={
+                "options": _OPTIONS,
+                "prepare_threshold": 0,
+                **NOTICES_SILENCE,
+            },
+            json_deserializer=orjson.loads,
+            # What people and models say must not reach a log with an error message.
+            hide_parameters=True,
+        ),
+        Turnstile(pool_size, patience_seconds),
+        statement_seconds=statement_seconds,
+    )
+
+
+# The server ends a statement whose client has hung up, and lets go of the locks of one that has vanished.
+_OPTIONS = (
+    f"-c timezone=UTC -c lock_timeout={_LOCK_TIMEOUT_MS} -c jit=off -c plan_cache_mode=force_generic_plan "
+    "-c client_connection_check_interval=5000 -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 "
+    "-c tcp_keepalives_count=3 -c tcp_user_timeout=10000 "
+    f"-c idle_in_transaction_session_timeout={int(WHOLE_EXPERIMENT_SECONDS * 1000)}"
+)
+
+
+def as_sqlalchemy_url(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    if scheme.split("+")[0] not in ("postgresql", "postgres"):
+        raise ValueError("the database URL must start with postgresql://")
+    return f"postgresql+psycopg://{rest}"

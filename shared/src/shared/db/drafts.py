@@ -14,7 +14,8 @@ from sqlalchemy import text
 from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.hints import ORCHESTRATOR, Hint, provider_queue
 from shared.db.designs import stage_of
-from shared.db.session import Event, Row, Session, as_json
+from shared.db.facts import Event
+from shared.db.session import Row, Session, as_json
 from shared.stage import PAGE, Ask, UnusableReply
 
 

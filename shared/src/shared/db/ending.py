@@ -8,8 +8,10 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.hints import FACTS, Hint
+from shared.db.facts import Event
+from shared.db.failures import is_deadlock
 from shared.db.pausing import lock, stand_still
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Event, Session, is_deadlock
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
 from shared.errors import Conflict
 
 EXPERIMENT_ENDED: Final = "experiment_ended"

@@ -17,8 +17,9 @@ from shared.contracts.providers import serving_provider
 from shared.db import joining, tables
 from shared.db.call_limits import set_most_calls
 from shared.db.courses import is_self_acting
+from shared.db.facts import Event
 from shared.db.places import Place, parameters
-from shared.db.session import Event, Row, Session
+from shared.db.session import Row, Session
 from shared.errors import Conflict, NotFound
 from shared.experiment import (
     CohortAssignment,

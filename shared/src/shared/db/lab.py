@@ -10,8 +10,8 @@ from typing import Literal
 import psycopg
 from sqlalchemy import text
 
+from shared.db.failures import NOTICES_SILENCE, hang_up_after
 from shared.db.session import STATEMENT_SECONDS, Session
-from shared.db.silence import NOTICES_SILENCE, hang_up_after
 from shared.errors import SettingsInvalid
 
 Bus = Literal["in-process", "rabbitmq"]

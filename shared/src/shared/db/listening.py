@@ -7,8 +7,9 @@ from typing import Final
 import structlog
 from psycopg import AsyncConnection, OperationalError
 
-from shared.db.session import FACTS_CHANNEL, STATEMENT_SECONDS
-from shared.db.silence import NOTICES_SILENCE, hang_up_after
+from shared.db.facts import FACTS_CHANNEL
+from shared.db.failures import NOTICES_SILENCE, hang_up_after
+from shared.db.session import STATEMENT_SECONDS
 
 log = structlog.get_logger(__name__)
 

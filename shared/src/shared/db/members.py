@@ -13,8 +13,9 @@ from shared.contracts.experiment import StageConfig
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.conversation import leave_thread
 from shared.db.designs import design
+from shared.db.facts import Event
 from shared.db.scenes import as_member, turn_of
-from shared.db.session import Event, Row, Session, as_json
+from shared.db.session import Row, Session, as_json
 from shared.errors import NotFound, NotSignedIn
 from shared.experiment import Resolved
 from shared.stage import PAGE, Json, Member, Speaker, StageView, Thread

@@ -22,7 +22,8 @@ from alembic.config import Config
 from alembic.script import Script
 from sqlalchemy import Connection, NullPool, create_engine, text
 
-from shared.db.session import Session, as_sqlalchemy_url
+from shared.db.databases import as_sqlalchemy_url
+from shared.db.session import Session
 from shared.db.tables import metadata
 from shared.errors import ParleyError, SettingsInvalid
 
@@ -86,7 +87,7 @@ async def read_revision(session: Session) -> str | None:
 
 
 def differences(url: str) -> list[str]:
-    """What the database has and `shared.db.tables` does not (`-`), and the other way round (`+`): tables, columns, defaults,
+    """What the database has and the tables here do not (`-`), and the other way round (`+`): tables, columns, defaults,
     constraints and indexes, as Postgres prints them. Empty when they agree. Writes nothing."""
     with _connected(url) as connection:
         present = _described(connection, "public")
@@ -182,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument(
-        "--check", action="store_true", help="change nothing; say how the database and shared.db.tables differ"
+        "--check", action="store_true", help="change nothing; say how the database and the tables here differ"
     )
     mode.add_argument("--new", metavar="MESSAGE", help="write a migration for what changed in shared.db.tables")
     options = parser.parse_args(arguments)

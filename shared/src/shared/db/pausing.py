@@ -16,7 +16,8 @@ from shared.contracts.experiment import PauseReason
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
 from shared.conversation.pace import LONGEST_TYPING_SECONDS
 from shared.db.experiments import end_when_done
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Event, Row, Session
+from shared.db.facts import Event
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Row, Session
 from shared.errors import Conflict, NotFound
 
 LAB_STOPPED: Final = "lab_stopped"

@@ -11,8 +11,9 @@ from shared.audience import may_read
 from shared.contracts.hints import FACTS, Hint
 from shared.db import pages
 from shared.db.designs import stage_of
+from shared.db.facts import Event
 from shared.db.messages import reactions
-from shared.db.session import Event, Row, Session
+from shared.db.session import Row, Session
 from shared.errors import Conflict, NotFound, Paused
 from shared.stages import kind_of
 

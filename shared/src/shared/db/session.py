@@ -1,14 +1,8 @@
-"""One transaction, one decision: what it writes, the events that record it and the hints that announce it.
-
-Events and outbox rows are collected and written by one statement, the last before the commit, so that a cohort's
-`stream_seq` is gapless and in commit order and the lock on its counter is held as short as can be.
-"""
+"""One transaction, one decision: what it writes, the events that record it and the hints that announce it."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Any
@@ -19,64 +13,33 @@ import structlog
 from psycopg import AsyncConnection as AsyncDriverConnection
 from psycopg import AsyncCursor, AsyncServerCursor
 from psycopg import Error as DriverError
-from psycopg import InterfaceError as DriverInterfaceError
-from psycopg import OperationalError as DriverOperationalError
 from psycopg.rows import namedtuple_row
 from sqlalchemy import Table, TextClause, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shared.checkpoints import reached
 from shared.contracts.hints import FACTS, Hint
-from shared.db.silence import NOTICES_SILENCE, Silence, hang_up_after
-from shared.db.turnstile import NoPlace, Turnstile
-from shared.errors import Unavailable
+from shared.db.facts import FLUSH_ALONE, Event, ranked
+from shared.db.failures import Silence, hang_up_after, told_apart
+from shared.db.turnstile import Turnstile
 from shared.logs import correlation
 from shared.urgency import is_urgent
 
 log = structlog.get_logger(__name__)
-
 Params = Mapping[str, Any]
 Row = Any
 """A named tuple of the columns."""
 _LINES_AT_ONCE = 2_000
-FACTS_CHANNEL = "parley_facts"
-"""Where FLUSH has Postgres notify of facts: the payload is the id that a fact is about."""
 STATEMENT_SECONDS = 10.0
 """How long a statement may go without an answer before its connection is given up."""
 WHOLE_EXPERIMENT_SECONDS = 300.0
 """The same for statements that read or write a whole experiment at once."""
-# Shorter than STATEMENT_SECONDS, so that a lock that somebody holds is told apart from a server that is silent.
-_LOCK_TIMEOUT_MS = 8_000
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy says nothing of its arguments
 CopyLine = Sequence[str | None]
 """The values of one row, as text, in the order of the columns that a COPY names."""
 Committed = Sequence[tuple[int | None, Hint]]
 """What is to be published now: hints with their outbox rows, and facts, which have none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """A fact, in the past tense. `subject` is the path of what it is about.
-
-    `payload` is the new value, private parts included; `public` what the audience sees, None when nobody does;
-    `audience` None means everybody in the cohort. `unsettles` asks for the cohort to be settled.
-    """
-
-    experiment_id: UUID
-    cohort_id: UUID
-    type: str
-    actor: str
-    cause: str
-    subject: str
-    at: datetime
-    subject_id: UUID | None = None
-    payload: Mapping[str, Any] = field(default_factory=dict)
-    public: Mapping[str, Any] | None = None
-    audience: Sequence[UUID] | None = None
-    unsettles: bool = False
 
 
 @lru_cache(maxsize=4096)
@@ -218,7 +181,7 @@ class Session:
                 await self._driver.commit()
                 return self._committed
             async with self._driver.pipeline():
-                flushed = await self._execute(_FLUSH, self._flush_params())
+                flushed = await self._execute(FLUSH_ALONE, self._flush_params())
                 await self._execute(_COMMIT, None)
         self._keep(await flushed.fetchone())
         return self._committed
@@ -248,7 +211,7 @@ class Session:
 
     def _event_rows(self) -> list[dict[str, Any]]:
         """The events; and without a rank, because it is none, up to where a cohort is settled."""
-        rows = _ranked(self._events)
+        rows = ranked(self._events)
         if self._settled is not None:
             cohort_id, as_of = self._settled
             rows.append({"cohort_id": cohort_id, "settled": as_of})
@@ -282,79 +245,6 @@ def _field(value: str | None) -> str:
 
 _SPECIAL = re.compile(r"[\\\t\n\r]")
 _ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
-
-
-def _ranked(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """The events as rows, each with its rank among those of its cohort."""
-    ranks: dict[UUID, int] = {}
-    rows = []
-    for event in events:
-        ranks[event.cohort_id] = ranks.get(event.cohort_id, 0) + 1
-        rows.append(
-            {
-                "rank": ranks[event.cohort_id],
-                "experiment_id": event.experiment_id,
-                "cohort_id": event.cohort_id,
-                "type": event.type,
-                "actor": event.actor,
-                "cause": event.cause,
-                "subject": event.subject,
-                "subject_id": event.subject_id,
-                "payload": event.payload,
-                "public": event.public,
-                "audience": event.audience,
-                "at": event.at,
-                "unsettles": event.unsettles,
-            }
-        )
-    return rows
-
-
-# `condition_or_from` is `FROM`, or `FROM name,` with an expression that has one row when the change went through;
-# `passed` says whether it did.
-FLUSH = """
-    given AS (
-        SELECT e.* {condition_or_from} jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
-            rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
-            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
-            settled bigint)
-    ), counted AS (
-        UPDATE streams s
-        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END,
-            settled = greatest(s.settled, g.settled)
-        FROM (
-            SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
-            FROM given GROUP BY cohort_id ORDER BY cohort_id
-        ) g
-        WHERE s.cohort_id = g.cohort_id
-        RETURNING s.cohort_id, s.last - g.n AS before
-    ), recorded AS (
-        INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
-            public, audience, at)
-        SELECT g.experiment_id, g.cohort_id, c.before + g.rank, g.type, g.actor, g.cause, g.subject, g.subject_id,
-            g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
-        FROM given g JOIN counted c USING (cohort_id)
-        WHERE g.rank IS NOT NULL
-        ORDER BY g.cohort_id, g.rank
-        RETURNING 1
-    ), announced AS (
-        INSERT INTO outbox (queue, type, subject_id, correlation, urgent, created_at)
-        SELECT h.queue, h.type, h.subject_id, h.correlation, h.urgent, statement_timestamp()
-        {condition_or_from} jsonb_to_recordset(CAST(:hints AS jsonb))
-            AS h(queue text, type text, subject_id text, correlation text, urgent bool)
-        RETURNING id, queue, type, subject_id, correlation, urgent
-    ), told AS (
-        SELECT pg_notify('parley_facts', f.id) {condition_or_from} unnest(CAST(:facts AS text[])) AS f(id)
-    )
-    SELECT CASE WHEN (SELECT count(*) FROM recorded) < (SELECT count(rank) FROM given)
-            THEN CAST('an event names a cohort that has no stream, of ' || (SELECT count(rank) FROM given) AS int)
-        END AS problem,
-        (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
-            AS announced,
-        (SELECT count(*) FROM told) AS told,
-        {passed} AS passed
-"""
-_FLUSH = text("WITH" + FLUSH.format(condition_or_from="FROM", passed="true"))
 _COMMIT = text("COMMIT")
 
 
@@ -430,7 +320,7 @@ class Database:
     @asynccontextmanager
     async def _driver(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
         """A connection of the pool, without what SQLAlchemy puts around it: that takes longer than a statement."""
-        with _told_apart():
+        with told_apart():
             async with self._turnstile.passed(), self._borrowed() as driver:
                 yield driver
 
@@ -471,89 +361,3 @@ async def _is_undone(driver: AsyncDriverConnection[Any], statement_seconds: floa
         log.debug("connection.not_rolled_back", reason=str(failure))
         return False
     return True
-
-
-@contextmanager
-def _told_apart() -> Iterator[None]:
-    """Turns what the driver says of a database that is away, or too busy, into Unavailable."""
-    try:
-        yield
-    except (PoolTimeout, NoPlace) as error:
-        raise Unavailable("The database is busy: no connection was free in time. Try again.") from error
-    except (DBAPIError, DriverError) as error:
-        if is_connection_problem(error):
-            raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
-        if _state_of(error) == _LOCK_TIMEOUT:
-            raise Unavailable("Somebody else is at work on this; it took too long. Try again.") from error
-        raise
-
-
-def is_connection_problem(error: BaseException) -> bool:
-    """Whether Postgres is away, as opposed to refusing what was asked."""
-    original = error.orig if isinstance(error, DBAPIError) else error
-    if isinstance(original, DriverInterfaceError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
-        return True
-    state = _state_of(error)
-    return state in _SHUTDOWN_STATES or (state is None and isinstance(original, DriverOperationalError))
-
-
-_SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "57P05", "53300", "08000", "08001", "08003", "08006")
-_LOCK_TIMEOUT = "55P03"
-_TRY_AGAIN_STATES = ("40P01", "40001")
-
-
-def _state_of(error: BaseException) -> str | None:
-    return getattr(getattr(error, "orig", error), "sqlstate", None)
-
-
-def is_deadlock(error: BaseException) -> bool:
-    """Whether trying the whole transaction again is the right answer (deadlock, serialization failure)."""
-    return _state_of(error) in _TRY_AGAIN_STATES
-
-
-def connect(
-    url: str, *, pool_size: int = 20, patience_seconds: float = 10, statement_seconds: float = STATEMENT_SECONDS
-) -> Database:
-    """A database for this process; `url` is `postgresql://...`. Connects on first use.
-
-    When all connections are in use, others wait for one: what a participant waits for comes first, and who waits for
-    an answer does so for `patience_seconds` at most.
-    """
-    return Database(
-        create_async_engine(
-            as_sqlalchemy_url(url),
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_timeout=patience_seconds,
-            # The connection that was used last has its statements prepared.
-            pool_use_lifo=True,
-            # Whoever borrows a connection ends what was begun on it.
-            pool_reset_on_return=None,
-            connect_args={
-                "options": _OPTIONS,
-                "prepare_threshold": 0,
-                **NOTICES_SILENCE,
-            },
-            json_deserializer=orjson.loads,
-            # What people and models say must not reach a log with an error message.
-            hide_parameters=True,
-        ),
-        Turnstile(pool_size, patience_seconds),
-        statement_seconds=statement_seconds,
-    )
-
-
-# The server ends a statement whose client has hung up, and lets go of the locks of one that has vanished.
-_OPTIONS = (
-    f"-c timezone=UTC -c lock_timeout={_LOCK_TIMEOUT_MS} -c jit=off -c plan_cache_mode=force_generic_plan "
-    "-c client_connection_check_interval=5000 -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 "
-    "-c tcp_keepalives_count=3 -c tcp_user_timeout=10000 "
-    f"-c idle_in_transaction_session_timeout={int(WHOLE_EXPERIMENT_SECONDS * 1000)}"
-)
-
-
-def as_sqlalchemy_url(url: str) -> str:
-    scheme, _, rest = url.partition("://")
-    if scheme.split("+")[0] not in ("postgresql", "postgres"):
-        raise ValueError("the database URL must start with postgresql://")
-    return f"postgresql+psycopg://{rest}"

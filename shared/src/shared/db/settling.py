@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
-from shared.db.session import Event, Row, Session, as_json, as_uuid
+from shared.db.facts import Event
+from shared.db.session import Row, Session, as_json, as_uuid
 from shared.experiment import Resolved
 from shared.stage import Json
 from shared.stages import kind_of

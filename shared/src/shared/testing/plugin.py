@@ -113,9 +113,9 @@ def database_url(postgres_server: services.Server, template_database: str) -> It
 @pytest.fixture
 async def database(database_url: str) -> "AsyncIterator[Database]":
     """Connected to `database_url`."""
-    from shared.db import session
+    from shared.db import databases
 
-    database = session.connect(database_url)
+    database = databases.connect(database_url)
     yield database
     await database.close()
 
@@ -132,9 +132,9 @@ def _shared_database_url(postgres_server: services.Server, template_database: st
 @pytest.fixture
 async def shared_database(_shared_database_url: str) -> "AsyncIterator[Database]":
     """A database with what other tests left in it, without the 50 ms for one of the test's own."""
-    from shared.db import session
+    from shared.db import databases
 
-    database = session.connect(_shared_database_url)
+    database = databases.connect(_shared_database_url)
     yield database
     await database.close()
 

@@ -1,4 +1,4 @@
-"""Notices a server that is gone without a word: a failover whose packets are dropped, a network that swallows them.
+"""How a database that is away, silent or too busy is noticed.
 
 The kernel notices a machine that acknowledges nothing, by keepalives. Where something on the way still acknowledges,
 such as a proxy, only an answer that does not come tells.
@@ -13,6 +13,14 @@ from typing import Any, Final
 
 import structlog
 from psycopg import AsyncConnection
+from psycopg import Error as DriverError
+from psycopg import InterfaceError as DriverInterfaceError
+from psycopg import OperationalError as DriverOperationalError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from shared.db.turnstile import NoPlace
+from shared.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -61,3 +69,41 @@ def hang_up_after(connection: AsyncConnection[Any], seconds: float) -> Iterator[
         yield silence
     finally:
         silence.end()
+
+
+@contextmanager
+def told_apart() -> Iterator[None]:
+    """Turns what the driver says of a database that is away, or too busy, into Unavailable."""
+    try:
+        yield
+    except (PoolTimeout, NoPlace) as error:
+        raise Unavailable("The database is busy: no connection was free in time. Try again.") from error
+    except (DBAPIError, DriverError) as error:
+        if is_connection_problem(error):
+            raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
+        if _state_of(error) == _LOCK_TIMEOUT:
+            raise Unavailable("Somebody else is at work on this; it took too long. Try again.") from error
+        raise
+
+
+def is_connection_problem(error: BaseException) -> bool:
+    """Whether Postgres is away, as opposed to refusing what was asked."""
+    original = error.orig if isinstance(error, DBAPIError) else error
+    if isinstance(original, DriverInterfaceError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+        return True
+    state = _state_of(error)
+    return state in _SHUTDOWN_STATES or (state is None and isinstance(original, DriverOperationalError))
+
+
+_SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "57P05", "53300", "08000", "08001", "08003", "08006")
+_LOCK_TIMEOUT = "55P03"
+_TRY_AGAIN_STATES = ("40P01", "40001")
+
+
+def _state_of(error: BaseException) -> str | None:
+    return getattr(getattr(error, "orig", error), "sqlstate", None)
+
+
+def is_deadlock(error: BaseException) -> bool:
+    """Whether trying the whole transaction again is the right answer (deadlock, serialization failure)."""
+    return _state_of(error) in _TRY_AGAIN_STATES

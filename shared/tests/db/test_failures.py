@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from shared.db import lab, listening
-from shared.db.session import Database, connect
+from shared.db.databases import connect
+from shared.db.session import Database
 from shared.errors import Unavailable
 from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
 

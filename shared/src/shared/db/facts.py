@@ -1,0 +1,110 @@
+"""What a transaction records and announces, and the one statement that writes it, the last before the commit.
+
+A cohort's `stream_seq` is thereby gapless and in commit order, and the lock on its counter is held as short as can be.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+FACTS_CHANNEL = "parley_facts"
+"""Where FLUSH has Postgres notify of facts: the payload is the id that a fact is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact, in the past tense. `subject` is the path of what it is about.
+
+    `payload` is the new value, private parts included; `public` what the audience sees, None when nobody does;
+    `audience` None means everybody in the cohort. `unsettles` asks for the cohort to be settled.
+    """
+
+    experiment_id: UUID
+    cohort_id: UUID
+    type: str
+    actor: str
+    cause: str
+    subject: str
+    at: datetime
+    subject_id: UUID | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    public: Mapping[str, Any] | None = None
+    audience: Sequence[UUID] | None = None
+    unsettles: bool = False
+
+
+def ranked(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """The events as rows, each with its rank among those of its cohort."""
+    ranks: dict[UUID, int] = {}
+    rows = []
+    for event in events:
+        ranks[event.cohort_id] = ranks.get(event.cohort_id, 0) + 1
+        rows.append(
+            {
+                "rank": ranks[event.cohort_id],
+                "experiment_id": event.experiment_id,
+                "cohort_id": event.cohort_id,
+                "type": event.type,
+                "actor": event.actor,
+                "cause": event.cause,
+                "subject": event.subject,
+                "subject_id": event.subject_id,
+                "payload": event.payload,
+                "public": event.public,
+                "audience": event.audience,
+                "at": event.at,
+                "unsettles": event.unsettles,
+            }
+        )
+    return rows
+
+
+# `condition_or_from` is `FROM`, or `FROM name,` with an expression that has one row when the change went through;
+# `passed` says whether it did.
+FLUSH = """
+    given AS (
+        SELECT e.* {condition_or_from} jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
+            rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
+            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
+            settled bigint)
+    ), counted AS (
+        UPDATE streams s
+        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END,
+            settled = greatest(s.settled, g.settled)
+        FROM (
+            SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
+            FROM given GROUP BY cohort_id ORDER BY cohort_id
+        ) g
+        WHERE s.cohort_id = g.cohort_id
+        RETURNING s.cohort_id, s.last - g.n AS before
+    ), recorded AS (
+        INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
+            public, audience, at)
+        SELECT g.experiment_id, g.cohort_id, c.before + g.rank, g.type, g.actor, g.cause, g.subject, g.subject_id,
+            g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
+        FROM given g JOIN counted c USING (cohort_id)
+        WHERE g.rank IS NOT NULL
+        ORDER BY g.cohort_id, g.rank
+        RETURNING 1
+    ), announced AS (
+        INSERT INTO outbox (queue, type, subject_id, correlation, urgent, created_at)
+        SELECT h.queue, h.type, h.subject_id, h.correlation, h.urgent, statement_timestamp()
+        {condition_or_from} jsonb_to_recordset(CAST(:hints AS jsonb))
+            AS h(queue text, type text, subject_id text, correlation text, urgent bool)
+        RETURNING id, queue, type, subject_id, correlation, urgent
+    ), told AS (
+        SELECT pg_notify('parley_facts', f.id) {condition_or_from} unnest(CAST(:facts AS text[])) AS f(id)
+    )
+    SELECT CASE WHEN (SELECT count(*) FROM recorded) < (SELECT count(rank) FROM given)
+            THEN CAST('an event names a cohort that has no stream, of ' || (SELECT count(rank) FROM given) AS int)
+        END AS problem,
+        (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
+            AS announced,
+        (SELECT count(*) FROM told) AS told,
+        {passed} AS passed
+"""
+FLUSH_ALONE = text("WITH" + FLUSH.format(condition_or_from="FROM", passed="true"))
