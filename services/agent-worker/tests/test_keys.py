@@ -10,7 +10,8 @@ from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
 from shared.contracts.model_keys import NO_KEYS
-from shared.db.called_keys import waiting_for_keys
+from shared.db.called_keys import forget, waiting_for_keys
+from shared.db.reviving import retry_failed
 from shared.db.session import Database
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
 from tests.flows.drain import DrainLab
@@ -110,6 +111,42 @@ async def test_three_refusals_in_a_row_pause_the_key_and_nobody_is_lost(rehearse
     assert await rehearsed.statuses() == ["completed"] * 8
     assert await rehearsed.calls() == 6 + 8
     assert {row.state for row in await rehearsed.lab.rows("SELECT state FROM drafts")} == {"answered"}
+
+
+async def test_what_was_asked_in_vain_before_a_key_was_paused_is_no_repetition_after_it(rehearsed: Rehearsed) -> None:
+    rehearsed.lab.thinker = rehearsed.worker(retries_per_minute=0, retry_share=0.0)
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+    await rehearsed.wait(3)
+    rehearsed.endpoint.replies = lambda _body: ANSWER
+    await rehearsed.wait(31)
+
+    assert await rehearsed.statuses() == ["completed"] * 8
+
+
+async def test_who_failed_and_is_asked_again_is_not_held_back_by_what_they_were_asked_before(
+    rehearsed: Rehearsed,
+) -> None:
+    rehearsed.lab.thinker = rehearsed.worker(retries_per_minute=0, retry_share=0.0)
+    rehearsed.endpoint.replies = lambda _body: FakeReply(422, {"error": {"message": "no"}})
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+    failed = await rehearsed.statuses()
+    rehearsed.endpoint.replies = lambda _body: ANSWER
+    async with rehearsed.lab.database.transaction() as session:
+        await retry_failed(session, rehearsed.experiment_id, rehearsed.lab.clock.now())
+    await rehearsed.lab.drain()
+
+    assert failed == ["failed"] * 8
+    assert await rehearsed.statuses() == ["completed"] * 8
+
+
+async def test_a_lab_that_begins_anew_ends_the_alerts_of_keys_of_which_it_knows_nothing(rehearsed: Rehearsed) -> None:
+    rehearsed.endpoint.replies = lambda _body: REFUSED[401]
+    await rehearsed.start(SURVEY.format(seats=seats(ada=4)))
+    async with rehearsed.lab.database.transaction() as session:
+        await forget(session, rehearsed.lab.clock.now())
+
+    assert None not in await rehearsed.column("SELECT resolved_at FROM alerts WHERE type = 'key_paused'")
 
 
 async def test_an_alert_says_which_key_is_paused_why_and_since_when_and_when_it_is_over(rehearsed: Rehearsed) -> None:

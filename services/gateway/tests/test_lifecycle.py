@@ -211,7 +211,7 @@ async def test_alerts_come_in_pages_and_say_what_they_are_about_and_whether_it_i
         if number:
             api.clock.advance(1)
     async with api.database.transaction() as session:
-        await resolve_alerts(session, "model_failed", "alert 1", api.clock.now())
+        await resolve_alerts(session, "model_failed", api.clock.now(), path="alert 1")
 
     address = f"/v1/experiments/{experiment_id}/alerts"
     first = (await api.experimenter("GET", f"{address}?limit=2")).json()

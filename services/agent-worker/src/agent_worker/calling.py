@@ -89,7 +89,7 @@ class Calling:
         wait = self._limiter.closed_seconds(account, lease.agent.model.model)
         if wait > self._settings.limit_patience_seconds:
             raise Closed(account, wait)
-        is_retry = lease.calls_made > 0 and lease.provider != MOCK_PROVIDER and not is_a_try
+        is_retry = lease.is_repeated and lease.provider != MOCK_PROVIDER and not is_a_try
         if is_retry and not self._budget.take(account, self._clock.now()):
             raise RetriesSpent(account, self._budget.wait_seconds(seeds.rng(lease.seed, f"{lease.path}/wait")))
 
@@ -120,7 +120,7 @@ class Calling:
                 permit.give_back(None)
                 raise CallsSpent
             started_at = self._clock.now()
-            if number == 1:
+            if number == lease.calls_made + 1 and not lease.is_repeated:
                 self._budget.note_call(account, started_at)
             reply, look = None, self._begin_to_look(lease)
             try:

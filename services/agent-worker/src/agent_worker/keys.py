@@ -17,6 +17,7 @@ from shared.contracts.models import KEY_FAULTS
 from shared.contracts.providers import MOCK_PROVIDER, account_of
 from shared.db import called_keys, drafts
 from shared.db.alerts import raise_alert, resolve_alerts
+from shared.db.called_keys import KEY_PAUSED
 from shared.db.session import Database, Session
 from shared.errors import Unavailable
 from shared.key_rules import (
@@ -40,7 +41,6 @@ _DOUBT_LASTS: Final = timedelta(minutes=1)
 _TRY_MARGIN: Final = timedelta(seconds=30)
 _STOPPED: Final = timedelta(seconds=10)
 """For how long a first call that was refused keeps its experiment from asking anything else; it is stopped by then."""
-_ALERT: Final = "key_paused"
 
 Outcome = Literal["goes on", "waits", "in doubt", "is its own"]
 """What a call means for its draft: what it always means; or its key was refused, and the draft waits for the key, is
@@ -222,7 +222,7 @@ class Keys:
                 if gate.is_open and not was.is_open:
                     await called_keys.release(session, gate, now)
                     if was.paused_at is not None:
-                        await resolve_alerts(session, _ALERT, _alert_path(was), now)
+                        await resolve_alerts(session, KEY_PAUSED, now, path=_alert_path(was))
         self._learn(after)
 
     async def _refused(self, lease: drafts.Lease, way: Pass, attempt: Attempt) -> Outcome:
@@ -306,7 +306,7 @@ class Keys:
             session,
             experiment_id=lease.experiment_id,
             path=_alert_path(gate),
-            alert_type=_ALERT,
+            alert_type=KEY_PAUSED,
             text=paused_in_words(gate),
             now=now,
         )

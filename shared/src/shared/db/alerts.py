@@ -48,11 +48,16 @@ async def raise_alert(
     )
 
 
-_RESOLVE = text("UPDATE alerts SET resolved_at = :now WHERE type = :type AND path = :path AND resolved_at IS NULL")
+_RESOLVE = text(
+    """
+    UPDATE alerts SET resolved_at = :now
+    WHERE type = :type AND (CAST(:path AS text) IS NULL OR path = :path) AND resolved_at IS NULL
+    """
+)
 
 
-async def resolve_alerts(session: Session, alert_type: str, path: str, now: datetime) -> None:
-    """What these alerts told of is over, in every experiment in which they were raised."""
+async def resolve_alerts(session: Session, alert_type: str, now: datetime, *, path: str | None = None) -> None:
+    """What these alerts told of is over, in every experiment in which they were raised; those of one path, or all."""
     await session.run(_RESOLVE, {"type": alert_type, "path": path, "now": now})
 
 

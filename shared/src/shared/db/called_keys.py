@@ -13,10 +13,13 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.hints import Hint, provider_queue
+from shared.db.alerts import resolve_alerts
 from shared.db.drafts import Lease
 from shared.db.session import Row, Session
 from shared.key_rules import Gate, may_try, tried_by_one
 
+KEY_PAUSED: Final = "key_paused"
+"""The type of the alerts that tell of a paused key."""
 _LOOK_AGAIN_AFTER: Final = timedelta(minutes=10)
 """A draft that waits is looked at after so long even if nobody has released it."""
 
@@ -153,6 +156,7 @@ _RELEASE_ALL = text(
 async def forget(session: Session, now: datetime) -> None:
     """Know nothing of any key: only for a lab that is the only one on its database and has just started."""
     await session.run(_FORGET)
+    await resolve_alerts(session, KEY_PAUSED, now)
     await session.run(_RELEASE_ALL, {"now": now})
 
 

@@ -39,6 +39,8 @@ class Lease:
     calls_made: int
     free_calls: int
     """How many of them used up no attempt."""
+    is_repeated: bool
+    """Whether one of them was made since the draft was last given a new start: its key is accepted again, say."""
     first_called_at: datetime | None
     """Since when the model is asked, in vain so far; what was long ago and has been forgiven does not count."""
     as_of_seq: int | None
@@ -107,12 +109,13 @@ _TAKE = """
         m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
         e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms,
         EXISTS (SELECT FROM call_limits g WHERE g.experiment_id = m.experiment_id) AS has_call_limit,
-        before.calls_made, greatest(before.first_called_at, d.tried_since) AS first_called_at
+        before.calls_made, before.is_repeated, greatest(before.first_called_at, d.tried_since) AS first_called_at
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, {taken}
         LEFT JOIN members m ON m.id = d.member_id LEFT JOIN experiments e ON e.id = m.experiment_id
         LEFT JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
         LEFT JOIN asks k ON k.id = d.ask_id
         CROSS JOIN LATERAL (SELECT count(*) AS calls_made,
+                count(*) FILTER (WHERE d.tried_since IS NULL OR x.started_at > d.tried_since) > 0 AS is_repeated,
                 CASE WHEN count(*) > 0 THEN greatest(min(x.started_at), e.resumed_at) END AS first_called_at
             FROM model_calls x WHERE x.draft_id = d.id) before
 """
@@ -178,6 +181,7 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         attempts=row.attempts,
         calls_made=row.calls_made,
         free_calls=row.free_calls,
+        is_repeated=row.is_repeated,
         first_called_at=row.first_called_at if row.calls_made else None,
         as_of_seq=row.as_of_seq,
         seed=row.seed,
