@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.openai_model import OpenAIModel, redact, request_body, retry_after_seconds
+from agent_worker.models.completions import redact, retry_after_seconds
+from agent_worker.models.openai_model import OpenAIModel, request_body
 from shared.contracts.model_keys import NO_KEYS, ModelKeys, read_model_keys
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply

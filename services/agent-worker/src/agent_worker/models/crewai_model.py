@@ -19,8 +19,8 @@ from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from agent_worker.models.completions import judge, redact, retry_after_seconds, status_of_http
 from agent_worker.models.guard import AddressRefused, allowed_addresses
-from agent_worker.models.openai_model import judge, redact, retry_after_seconds, status_of_http
 from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.model_keys import ModelKeys

@@ -5,23 +5,27 @@ One attempt per call: nothing is repeated here, because every attempt is a row i
 
 import asyncio
 import json
-import re
 import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 import openai
-import orjson
 
+from agent_worker.models.completions import (
+    read_completion,
+    redact,
+    retry_after_seconds,
+    status_of_http,
+    what_is_wrong,
+    with_full_context,
+)
 from agent_worker.models.guard import AddressRefused, GuardedTransport, Resolve, resolve
 from agent_worker.models.openai_schema import to_strict
-from agent_worker.models.parsing import parse_object
 from agent_worker.models.wire import WireTransport
 from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
@@ -46,22 +50,11 @@ _OFFICIAL_HOST: Final = "api.openai.com"
 # CPU each in one pool, 1.3 ms in pools of 64.
 _CALLS_PER_CLIENT: Final = 8
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
-_LONGEST_ERROR: Final = 500
-_KEY_LIKE: Final = re.compile(r"\b(sk|pk|key|rk)-[\w*.\-]{4,}|\bhf_\w{4,}|Bearer\s+\S+", re.IGNORECASE)
-_REDACTED: Final = "[redacted]"
 _NO_KEY: Final = "none"
 """The library wants a text; it is not sent."""
 _PLAIN_HEADERS: Final = frozenset(
     {"host", "connection", "accept", "accept-encoding", "content-type", "content-length", "user-agent"}
 )
-_NO_QUOTA_CODES: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
-_TOO_LONG_CODES: Final = frozenset({"context_length_exceeded", "string_above_max_length"})
-# What servers say whose codes say nothing: vLLM, llama.cpp, Anthropic, Gemini and others, in their own words.
-_TOO_LONG: Final = re.compile(
-    r"context[ _](length|size|window)|maximum number of tokens|(prompt|input) is too long|reduce the length of",
-    re.IGNORECASE,
-)
-_REFUSAL_CODES: Final = frozenset({"content_filter", "content_policy_violation"})
 
 
 class OpenAIModel:
@@ -139,7 +132,7 @@ class OpenAIModel:
             return self._failed("unreachable", f"no connection to {_host(base_url)}: {error}")
         if not response.is_success:
             return self._refused_by_status(base_url, response)
-        return _with_full_context(self._read(response.content, request.reply_schema.get("required", ())), request)
+        return with_full_context(self._read(response.content, request.reply_schema.get("required", ())), request)
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
@@ -197,7 +190,7 @@ class OpenAIModel:
         )
 
     def _read(self, content: bytes, fields: Collection[str]) -> ModelReply:
-        reply = _read_completion(content, fields)
+        reply = read_completion(content, fields)
         if reply is not None:
             return reply
         # Whatever answered here may show what it was sent, the key included.
@@ -213,7 +206,7 @@ class OpenAIModel:
         http_status: int = response.status_code
         if 300 <= http_status < 400:
             return self._failed("bad_request", _MOVED.format(http_status))
-        code, message = _what_is_wrong(response.content)
+        code, message = what_is_wrong(response.content)
         status = status_of_http(http_status, code, message)
         reply = self._failed(status, f"HTTP {http_status}: {message}" if message else f"HTTP {http_status}")
         if status == "auth_error" and self._keys.key(self._vendor, base_url) is None:
@@ -285,42 +278,8 @@ def _headers(usual: Mapping[str, Any], key: str | None, *, is_own: bool) -> dict
     return plain if key is None else {**plain, "authorization": f"Bearer {key}"}
 
 
-def _what_is_wrong(content: bytes) -> tuple[str | None, str]:
-    """The provider's code and its words, which stand in one of two places, or nowhere."""
-    try:
-        body = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return None, ""
-    error = body.get("error", body) if isinstance(body, dict) else None
-    if not isinstance(error, dict):
-        return None, _text(error)
-    code = error.get("code")
-    return None if code is None else str(code), _text(error.get("message"))
-
-
 def _refused_address(problem: str) -> ModelReply:
     return ModelReply(status="bad_request", error=f"the address of the model is refused: {problem}")
-
-
-def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
-    """What the provider asks us to wait: seconds, milliseconds or an HTTP date; None when it says nothing readable."""
-    for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) / divisor
-        except ValueError:
-            continue
-        return seconds if 0 <= seconds < float("inf") else None
-    try:
-        at = parsedate_to_datetime(headers.get("retry-after", ""))
-    except (ValueError, OverflowError):
-        return None
-    aware = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
-    return max(0.0, (aware - now).total_seconds())
-
-
-def redact(text: str, keys: ModelKeys) -> str:
-    """`text` without the lab's keys and whatever looks like one, in one bounded piece."""
-    return _KEY_LIKE.sub(_REDACTED, keys.redacted(text)).strip()[:_LONGEST_ERROR]
 
 
 def _limit_name(base_url: str, settings: ModelSettings) -> str:
@@ -336,79 +295,3 @@ def _host(base_url: str) -> str:
 
 def _is_official(base_url: str) -> bool:
     return urlsplit(base_url).hostname == _OFFICIAL_HOST
-
-
-def status_of_http(http_status: int, code: str | None, message: str) -> ModelStatus:
-    """What an HTTP status, the provider's own code and its words mean for us."""
-    says_too_long = http_status in (400, 422, 500) and _TOO_LONG.search(message) is not None
-    if code in _TOO_LONG_CODES or http_status == 413 or says_too_long:
-        return "too_long"
-    if code in _REFUSAL_CODES:
-        return "refused"
-    if http_status == 402 or code in _NO_QUOTA_CODES:
-        return "no_quota"
-    if http_status in (401, 403):
-        return "auth_error"
-    if http_status == 429:
-        return "rate_limited"
-    if http_status >= 500 or http_status in (408, 409, 425):
-        return "unavailable"
-    return "bad_request" if http_status >= 400 else "error"
-
-
-def _read_completion(content: bytes, fields: Collection[str]) -> ModelReply | None:
-    """None when this is no completion."""
-    try:
-        body = orjson.loads(content)
-        choice = body["choices"][0]
-        message = choice["message"]
-        text, refusal = _text(message.get("content")), _text(message.get("refusal"))
-        finish_reason = _text(choice.get("finish_reason")) or None
-        usage = body.get("usage") or {}
-        tokens_in, tokens_out = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
-    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-        return None
-    status, parsed, error = judge(text, refusal, finish_reason, fields)
-    return ModelReply(
-        status=status,
-        parsed=parsed,
-        raw=refusal or text,
-        model_returned=_text(body.get("model")),
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        finish_reason=finish_reason,
-        error=error,
-    )
-
-
-def _with_full_context(reply: ModelReply, request: ModelRequest) -> ModelReply:
-    """A reply that was cut off before it had all its tokens: what the model can read was full."""
-    most = request.settings.max_tokens or request.most_reply_tokens
-    if reply.finish_reason != "length" or most is None or reply.tokens_out is None or reply.tokens_out >= most:
-        return reply
-    error = f"the prompt left room for {reply.tokens_out} tokens of the reply only"
-    return reply.model_copy(update={"status": "too_long", "error": error})
-
-
-def judge(
-    text: str, refusal: str, finish_reason: str | None, fields: Collection[str]
-) -> tuple[ModelStatus, dict[str, Any] | None, str | None]:
-    """What a text that came is: its status, the object in it, and what is wrong."""
-    if refusal or finish_reason == "content_filter":
-        return "refused", None, "the model refused to answer"
-    if finish_reason == "length":
-        return "invalid", None, "the reply was cut off at the most tokens allowed: say it in fewer words"
-    if not text.strip():
-        return "invalid", None, "the reply is empty"
-    parsed = parse_object(text, fields)
-    if parsed is None:
-        return "invalid", None, "the reply is not a JSON object"
-    return "ok", parsed, None
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
