@@ -72,6 +72,17 @@ def test_traits_are_the_personas_and_not_only_the_seats() -> None:
     assert correlation(played_by(1), played_by(1000)) > 0.3
 
 
+def test_traits_come_from_the_personas_text_as_well_as_from_its_id() -> None:
+    def answers(text: str, seat: int) -> list[float]:
+        return [
+            position(Identity(1, "judge", f"c{seat}/m{one}", f"{text} {one}"), "drives", Random(one + seat))
+            for one in PERSONAS
+        ]
+
+    assert correlation(answers("You are for it.", 1), answers("You are for it.", 1000)) > 0.3
+    assert abs(correlation(answers("You are for it.", 1), answers("You are strongly against it.", 1000))) < 0.3
+
+
 @pytest.mark.parametrize("question", ["support", "support_before", "post-support", "Support.t1", "support now"])
 def test_words_for_when_it_is_asked_are_no_part_of_a_question(question: str) -> None:
     assert at_any_time(question) == "support"
@@ -109,7 +120,11 @@ def page(number: int, stage_id: str) -> dict[str, Any]:
     kind, ask = kind_of(STAGE), Ask(None, PAGE, "survey")  # type: ignore[arg-type]
     model = kind.reply_model(STAGE, ask, StageView())
     assert model is not None
-    hints: dict[str, Hint] = {"persona": f"p{number}", "member": f"c1/m{number}"}
+    hints: dict[str, Hint] = {
+        "persona": f"p{number}",
+        "persona_text": f"You are number {number}.",
+        "member": f"c1/m{number}",
+    }
     request = ModelRequest(
         path=f"c1/m{number}/{stage_id}/page/draft/call:1",
         seed=3,

@@ -14,6 +14,7 @@ from prompt_builder.rendering import render
 from prompt_builder.replies import instruction
 from shared.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig
 from shared.contracts.models import ModelSettings
+from shared.contracts.prompt_items import PersonaContext, StageContext
 from shared.contracts.prompts import Prompt, fingerprint
 from shared.db.context import Answer, PromptContext
 from shared.errors import NotFound
@@ -144,6 +145,16 @@ def test_a_mediator_mediates() -> None:
 
     assert ask_of(of_mediator).purpose == prompt.purpose == MEDIATE
     assert "You are the mediator" in system(prompt)
+    assert prompt.hints["is_mediator"] is True
+
+
+def test_a_mediator_that_no_prompt_tells_to_mediate_is_none_for_the_mock() -> None:
+    mediator = member("Mo", kind="mediator")
+    own = agent().model_copy(update={"prompts": {TALKING.id: (PersonaContext(), StageContext())}})
+
+    prompt = render(context(author=mediator, members=[ANN, mediator], config=own))
+
+    assert prompt.hints["is_mediator"] is False
     assert "only a label" not in system(prompt)
 
 

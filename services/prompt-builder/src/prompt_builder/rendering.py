@@ -76,7 +76,7 @@ def render(context: PromptContext, token_budget: int | None = None) -> Prompt:
         reply_schema=reply.schema,
         reply_name=_NO_NAME.sub("_", f"{stage.kind}_{ask.purpose}")[:_LONGEST_REPLY_NAME],
         purpose=ask.purpose,
-        hints=_hints(context, view),
+        hints=_hints(context, view, items),
         fingerprint=fingerprint(messages),
         is_text=form is not None,
         left_out=left_out,
@@ -151,14 +151,20 @@ def _is_about_the_agent(item: Item) -> bool:
     return not isinstance(item, StageContext | Task)
 
 
-def _hints(context: PromptContext, view: StageView) -> dict[str, Hint]:
+def _has_task(item: Item) -> bool:
+    return any(map(_has_task, item.items)) if isinstance(item, Group) else isinstance(item, Task)
+
+
+def _hints(context: PromptContext, view: StageView, items: PromptItems) -> dict[str, Hint]:
+    # A mediator that no prompt tells to mediate, as in a test chat, speaks as the person that it is.
+    is_mediator = context.author.kind == "mediator" and any(map(_has_task, items))
     spoken = [message for message in view.messages if message.author_id is not None]
     return {
         "stage_kind": context.stage.kind,
         HINT_SPEAKER_NAME: context.author.name,
         HINT_MEMBER: context.author.path,
         HINT_PERSONA: context.agent.persona_id,
-        HINT_IS_MEDIATOR: context.author.kind == "mediator",
+        HINT_IS_MEDIATOR: is_mediator,
         HINT_LAST_TEXT: spoken[-1].text[-_LONGEST_LAST_TEXT:] if spoken else None,
         HINT_MESSAGE_COUNT: len(spoken),
         HINT_OWN_MESSAGE_COUNT: _count(message.author_id == context.author.id for message in spoken),

@@ -17,6 +17,7 @@ from shared.contracts.models import (
     HINT_MESSAGE_COUNT,
     HINT_OWN_MESSAGE_COUNT,
     HINT_PERSONA,
+    HINT_PERSONA_TEXT,
     HINT_QUESTION,
     HINT_SUGGESTED,
     ModelReply,
@@ -107,7 +108,10 @@ class _Suggestions:
         self._is_chat = _READY in request.reply_schema.get("properties", {})
         self._is_mediator = request.hints.get(HINT_IS_MEDIATOR) is True
         self._identity = traits.Identity(
-            request.seed, _text(request.hints.get(HINT_PERSONA)), _text(request.hints.get(HINT_MEMBER))
+            request.seed,
+            _text(request.hints.get(HINT_PERSONA)),
+            _text(request.hints.get(HINT_MEMBER)),
+            _text(request.hints.get(HINT_PERSONA_TEXT)),
         )
         self._manner = _text(request.hints.get(HINT_MANNER)).splitlines()
         self._message_count = _count(request.hints.get(HINT_MESSAGE_COUNT))

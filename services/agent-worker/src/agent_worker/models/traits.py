@@ -1,4 +1,4 @@
-"""How a persona answers a question: by stable traits, drawn from the seed and from who it is. Pure.
+"""How a persona answers a question: by stable traits, drawn from the seed and from who it is, text included. Pure.
 
 Related questions share a trait, and a question that is asked again goes by the same one.
 """
@@ -25,11 +25,12 @@ _WHEN: Final = frozenset({"before", "after", "pre", "post", "baseline", "followu
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who answers: the persona, empty for none, and the member that plays it."""
+    """Who answers: the persona, empty for none, what its file says of it, and the member that plays it."""
 
     seed: int
     persona: str
     member: str
+    text: str = ""
 
 
 def position(identity: Identity, question: str, moment: Random) -> float:
@@ -58,5 +59,6 @@ def _trait(identity: Identity, name: str) -> float:
     of_member = seeded(identity.seed, f"trait/{name}/member:{identity.member}").gauss()
     if not identity.persona:
         return of_member
-    of_persona = seeded(identity.seed, f"trait/{name}/persona:{identity.persona}").gauss()
+    persona = f"{identity.persona}\n{identity.text}" if identity.text else identity.persona
+    of_persona = seeded(identity.seed, f"trait/{name}/persona:{persona}").gauss()
     return sqrt(_OF_PERSONA) * of_persona + sqrt(1 - _OF_PERSONA) * of_member
