@@ -18,6 +18,7 @@ from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.conversation import call_off_in_thread, go_on_in_thread, post_message
 from shared.db.drafts import due_threads
 from shared.db.members import end_member, lock_standing, move_on
+from shared.db.page_times import due_members
 from shared.db.session import Database, Session
 from shared.db.settling import CohortBusy
 from shared.db.watch import find_stuck
@@ -235,8 +236,11 @@ class Chaos:
     async def _publish_due(self) -> None:
         async with self._lab.database.transaction() as session:
             threads = await due_threads(session, self._lab.clock.now())
+            members = await due_members(session, self._lab.clock.now())
         for thread_id in threads:
             await self._lab.thinker.publish_due(thread_id)
+        for member_id in members:
+            await self._lab.thinker.give_due(member_id)
 
     async def _overlooked(self) -> list[Hint]:
         return await self._lab.overlooked()

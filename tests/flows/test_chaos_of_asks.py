@@ -1,6 +1,7 @@
 """Games and interviews in which hints are lost, work is broken off, connections break and people leave."""
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from random import Random
@@ -36,7 +37,16 @@ DOCUMENTS: tuple[Callable[[], str], ...] = (
     lambda: small(people=("A",)),
     lambda: GAME,
     lambda: GAME.replace("{persona: cid}", "{open: true}"),
+    lambda: live(small(people=("A",))),
+    lambda: live(GAME),
 )
+
+
+def live(document: str) -> str:
+    """The same in pace live, where answers of agents are kept for a while before they are given."""
+    if document.startswith("{"):
+        return json.dumps({**json.loads(document), "pace": "live"})
+    return f"{document}pace: live\n"
 
 
 class Slow(Telling):
@@ -107,6 +117,7 @@ class ChaosOfAsks(Chaos):
             (10, self._step_somebody),
             (10, self._settle_some_cohort),
             (5, self._let_time_pass),
+            (5, self._publish_due),
             (4, self._break_connections),
             (10, self._look_elsewhere),
         ]
@@ -175,7 +186,7 @@ def _game() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(6))
 async def test_whatever_happens_each_answer_counts_once_and_every_run_ends(database: Database, seed: int) -> None:
     rng = Random(seed)
     elsewhere = connect(database.url, pool_size=1)

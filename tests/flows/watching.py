@@ -49,6 +49,7 @@ def persona(name: str) -> Data:
         "goal": f"goalcanary-{name}",
         "backstory": f"storycanary-{name}",
         "attributes": {"trait": f"traitcanary-{name}"},
+        "pages": {"reading_words_per_minute": 0, "writing_words_per_minute": 0},
         "model": {"provider": "openai", "model": f"modelcanary-{name}", "max_attempts": 1},
     }
 

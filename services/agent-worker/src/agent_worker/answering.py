@@ -1,28 +1,39 @@
 """What becomes of a reply to an ask: checked, stored, and acted on; and of an ask that gets none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
 from agent_worker.gathering import Gathering
 from agent_worker.steps import CAUSE, walk_on
+from shared import seeds
 from shared.clock import Clock
+from shared.contracts.experiment import StageConfig
 from shared.contracts.models import ModelReply
-from shared.db import asks, drafts
+from shared.conversation import page_seconds
+from shared.db import asks, drafts, page_times
 from shared.db.members import Standing, end_member, lock_standing, standing_of
 from shared.db.session import Database, Session
-from shared.errors import InvalidInput
-from shared.stage import Json, StageView, UnusableReply
+from shared.errors import InvalidInput, NotFound
+from shared.stage import Ask, Json, StageView, UnusableReply
 from shared.stages import kind_of
 
+TIMER_MARGIN_SECONDS = 0.01
+"""A look that is a moment too early finds nothing to do, and the next one may be the watchdog's."""
 _MOST_AT_ONCE = 32
+_GONE = "the member had left the stage"
 _CUT_OFF = "length"
 """How providers say that a reply has all the tokens that it may have, and no end."""
 
 Reply = tuple[drafts.Lease, Attempt]
-Answered = tuple[drafts.Lease, Json]
+Answered = tuple[StageConfig, Ask, Json]
+Later = Callable[[float, Callable[[], Awaitable[None]]], None]
+"""Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
 
 
 class Answering:
@@ -32,20 +43,23 @@ class Answering:
     that waits for it is one that nobody else can use.
     """
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, later: Later) -> None:
         self._database = database
         self._clock = clock
+        self._later = later
         self._gathering = Gathering[UUID, Reply, None](self._store, most=_MOST_AT_ONCE)
 
     async def store(self, lease: drafts.Lease, attempt: Attempt) -> None:
         """Check the answer, store it, close the ask and let the member act on it, all in one transaction.
 
         An answer to a shared ask that comes with its view does not wait for the member's row to be read once more.
+        In pace `live` an answer is checked and kept until a person would have given it (`give_due`).
 
         Raises:
             Invalid: it is no answer; nothing is stored.
         """
-        if attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
+        takes_time = lease.pace == "live" and lease.agent.pages.take_time
+        if takes_time or attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
             await self._gathering.do(lease.member_id, (lease, attempt))
 
     async def look(self, lease: drafts.Lease) -> StageView:
@@ -68,42 +82,97 @@ class Answering:
         """The answers of one member."""
         now = self._clock.now()
         results: list[Exception | None] = []
-        usable: list[tuple[drafts.Lease, Attempt, Json]] = []
+        at_once: list[tuple[drafts.Lease, Mapping[str, Any], Json]] = []
+        member_id = replies[0][0].member_id
         async with self._database.transaction() as session:
-            standing = await lock_standing(session, replies[0][0].member_id)
+            standing = await lock_standing(session, member_id)
             for lease, attempt in replies:
-                problem = None
-                if is_there(standing, lease):
-                    try:
-                        usable.append((lease, *_read(lease, attempt, standing.view(lease.stage, now))))
-                    except Invalid as invalid:
-                        problem = invalid
+                try:
+                    at_once += await _kept_or_given(session, standing, lease, attempt, now)
+                except Invalid as invalid:
+                    results.append(invalid)
                 else:
-                    await drafts.save_call(session, call_row(lease, attempt))
-                    await drafts.close(session, lease, "cancelled", "the member had left the stage", now)
-                results.append(problem)
-            rows = [(lease, call_row(lease, attempt), value) for lease, attempt, value in usable]
-            stored = await asks.answer_by_replies(session, rows, now)
-            await act_on(
-                session, standing, [(lease, value) for lease, _, value in rows if lease.draft_id in stored], now
-            )
+                    results.append(None)
+            stored = await asks.answer_by_replies(session, at_once, now)
+            answered = [(lease.stage, lease.ask, value) for lease, _, value in at_once if lease.draft_id in stored]
+            await act_on(session, standing, answered, now)
+            due_at = await page_times.next_due(session, member_id) if len(at_once) < len(replies) else None
+        self._give_later(member_id, due_at)
         return results
 
+    def _give_later(self, member_id: UUID, due_at: datetime | None) -> None:
+        if due_at is not None:
+            seconds = max(0.0, (due_at - self._clock.now()).total_seconds()) + TIMER_MARGIN_SECONDS
+            self._later(seconds, partial(self.give_due, member_id))
 
-def is_there(standing: Standing, lease: drafts.Lease) -> bool:
+    async def give_due(self, member_id: UUID) -> None:
+        """Give the answers of this member whose time has come; nothing while the experiment is paused."""
+        now = self._clock.now()
+        with suppress(NotFound):
+            async with self._database.transaction() as session:
+                standing = await lock_standing(session, member_id)
+                if standing.is_paused:
+                    return
+                for due in await page_times.due_answers(session, member_id, now):
+                    standing = await _give(session, standing, due, now)
+                due_at = await page_times.next_due(session, member_id)
+            self._give_later(member_id, due_at)
+
+
+def is_there(standing: Standing, stage_id: str) -> bool:
     """Whether the member can still answer: a mediator for as long as the cohort goes on, others on their stage."""
     if not standing.is_in_progress:
         return False
-    return lease.member_kind == "mediator" or (standing.stage is not None and standing.stage.id == lease.stage.id)
+    return standing.member.kind == "mediator" or (standing.stage is not None and standing.stage.id == stage_id)
+
+
+async def _kept_or_given(
+    session: Session, standing: Standing, lease: drafts.Lease, attempt: Attempt, now: datetime
+) -> list[tuple[drafts.Lease, Mapping[str, Any], Json]]:
+    """The answer with its call when it is to be stored at once; nothing when it was kept, or comes too late.
+
+    Raises:
+        Invalid: it is no answer; nothing is stored.
+    """
+    if not is_there(standing, lease.stage.id):
+        await drafts.save_call(session, call_row(lease, attempt))
+        await drafts.close(session, lease, "cancelled", _GONE, now)
+        return []
+    view = standing.view(lease.stage, now)
+    read, value = _read(lease, attempt, view)
+    call, seconds = call_row(lease, read), _seconds_taken(lease, view, value)
+    if seconds == 0:
+        return [(lease, call, value)]
+    await page_times.save_answer(session, lease, call, value, taken_seconds=seconds, now=now)
+    return []
+
+
+async def _give(session: Session, standing: Standing, due: page_times.DueAnswer, now: datetime) -> Standing:
+    """Store one answer that was kept, and let the member act on it; where the member stands then."""
+    if not is_there(standing, due.stage_id) or not await asks.answer(session, due.ask_id, due.value, now):
+        await page_times.close_kept(session, due.draft_id, "cancelled", _GONE, now)
+        return standing
+    await page_times.close_kept(session, due.draft_id, "answered", None, now)
+    await act_on(session, standing, [(standing.design.stage(due.stage_id), due.ask, due.value)], now)
+    return await standing_of(session, standing.member.id)
+
+
+def _seconds_taken(lease: drafts.Lease, view: StageView, value: Json) -> float:
+    """How long a person in this agent's place takes for the answer, as far as the pace has it waited for."""
+    if lease.pace != "live":
+        return 0.0
+    kind = kind_of(lease.stage)
+    shown, written = kind.to_read(lease.stage, view, lease.ask), kind.to_write(lease.stage, lease.ask, value)
+    return page_seconds(shown, written, lease.agent.pages, seeds.rng(lease.seed, f"{lease.path}/pace"))
 
 
 async def act_on(session: Session, standing: Standing, answered: Sequence[Answered], now: datetime) -> None:
     """What follows from a member's answers: the cohort is settled, or the member goes on by itself."""
     acts = False
-    for lease, value in answered:
-        standing = standing.with_answer(lease.stage.id, lease.key, value)
-        if kind_of(lease.stage).has_shared_asks:
-            asks.record_answer(session, standing, lease.stage.id, lease.ask, value, now, cause=CAUSE)
+    for stage, ask, value in answered:
+        standing = standing.with_answer(stage.id, ask.key, value)
+        if kind_of(stage).has_shared_asks:
+            asks.record_answer(session, standing, stage.id, ask, value, now, cause=CAUSE)
         else:
             acts = True
     if acts:
@@ -125,7 +194,7 @@ async def do_without(
     assert lease.ask_id is not None
     kind = kind_of(lease.stage)
     decision = kind.on_unanswered(lease.stage, lease.ask, "invalid" if replies else "failed")
-    if decision in ("wait", "drop") or not is_there(standing, lease):
+    if decision in ("wait", "drop") or not is_there(standing, lease.stage.id):
         await asks.close_ask(session, lease.ask_id, "failed", reason, now)
         if decision == "drop":
             await end_member(session, standing, "failed", reason, now, cause=CAUSE)
@@ -134,13 +203,13 @@ async def do_without(
     if decision == "salvage":
         found = kind.salvaged(lease.stage, lease.ask, view, replies)
         if await asks.answer_in_part(session, lease.ask, lease.ask_id, found, reason, now):
-            await act_on(session, standing, [(lease, found.value)], now)
+            await act_on(session, standing, [(lease.stage, lease.ask, found.value)], now)
         return found.missing
     value = None
     if decision == "default":
         value = kind.default_answer(lease.stage, lease.ask, view, replies[-1].raw if replies else "")
     if await asks.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
-        await act_on(session, standing, [(lease, value)], now)
+        await act_on(session, standing, [(lease.stage, lease.ask, value)], now)
     return {}
 
 

@@ -8,11 +8,13 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+from shared import seeds
 from shared.contracts.experiment import StageConfig
-from shared.conversation import view_of
+from shared.conversation import page_seconds, view_of
 from shared.db.asks import open_asks
 from shared.db.conversation import advance_thread
 from shared.db.members import Standing, lock_standing, mark_stepped, move_on, standing_of, write_page
+from shared.db.page_times import READING, still_reads
 from shared.db.session import Session
 from shared.stage import PAGE, StageView
 from shared.stages import kind_of
@@ -68,12 +70,27 @@ async def _act(session: Session, standing: Standing, now: datetime) -> bool:
     if wanted:
         await open_asks(session, standing, wanted, now)
         return False
+    if await _still_reads(session, standing, stage, view, now):
+        return False
     standing = await _with_page(session, standing, stage, now)
     if standing.member.player == "agent" or kind.has_shared_asks:
         view = await _take_part(session, standing, stage, standing.view(stage, now), now)
         if kind.blocked_by(stage, standing.member, view):
             return False
     return await move_on(session, standing, now, cause=CAUSE)
+
+
+async def _still_reads(
+    session: Session, standing: Standing, stage: StageConfig, view: StageView, now: datetime
+) -> bool:
+    """Whether an agent takes its time to read a page on which nothing is asked of it."""
+    kind = kind_of(stage)
+    is_asked = kind.thread is not None or kind.has_shared_asks or any(view.answers)
+    if standing.pace != "live" or standing.member.player != "agent" or is_asked:
+        return False
+    rng = seeds.rng(standing.seed, f"{standing.member.path}/{stage.id}/{READING}")
+    seconds = page_seconds(kind.to_read(stage, view), "", standing.pages, rng)
+    return seconds > 0 and await still_reads(session, standing, stage.id, taken_seconds=seconds, now=now)
 
 
 async def _with_page(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Standing:

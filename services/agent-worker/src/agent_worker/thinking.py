@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 import structlog
 
-from agent_worker.answering import Answering, do_without, is_text_to_read
+from agent_worker.answering import TIMER_MARGIN_SECONDS, Answering, Later, do_without, is_text_to_read
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
 from agent_worker.calling import Calling, CallsSpent, Held
 from agent_worker.gathering import Gathering
@@ -54,15 +54,10 @@ _MOST_LEASED_AT_ONCE = 32
 _MOST_TURNS = 1_000
 """Of those that were lined up any number may have been taken by others; nobody looks for ever."""
 FIRST_FAILURE_PAUSE_SECONDS = 0.5
-TIMER_MARGIN_SECONDS = 0.01
-"""A look that is a moment too early finds nothing to do, and the next one may be the watchdog's."""
 FIRST_PAUSE_SECONDS = 0.1
 LONGEST_PAUSE_SECONDS = 2.0
 
 ResultT = TypeVar("ResultT")
-
-Later = Callable[[float, Callable[[], Awaitable[None]]], None]
-"""Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
 
 
 class Thinker:
@@ -84,7 +79,7 @@ class Thinker:
         self._clock = clock
         self._settings = settings
         self._later = later
-        self._answering = Answering(database, clock)
+        self._answering = Answering(database, clock, later)
         self._leasing = Gathering[None, UUID, drafts.Lease | None](self._lease_all, most=_MOST_LEASED_AT_ONCE)
         self._sharing = Sharing(database, clock)
         self._keys = Keys(database, clock, settings)
@@ -390,8 +385,7 @@ class Thinker:
                 session,
                 lease,
                 call_row(lease, attempt),
-                text=utterance.text,
-                explanation=utterance.explanation,
+                reply={"text": utterance.text, "explanation": utterance.explanation},
                 ready_to_end=utterance.ready_to_end,
                 due_at=attempt.finished_at + timedelta(seconds=delay),
                 finish_ms=lease.clock_ms + int((thinking + typing) * 1000),
@@ -412,6 +406,10 @@ class Thinker:
             async with self._database.transaction() as session:
                 await advance_thread(session, thread_id, self._clock.now(), cause=CAUSE, is_last=True)
         await reached("reply.published")
+
+    async def give_due(self, member_id: UUID) -> None:
+        """Give the answers that this member would have given by now."""
+        await self._answering.give_due(member_id)
 
     async def _shorter_prompt(self, lease: drafts.Lease, attempt: Attempt) -> Prompt | None:
         """With fewer of the oldest messages, after a prompt was too long; None when it was not, or none can go."""

@@ -22,6 +22,7 @@ from shared.contracts.hints import AGENT_STEPS, Hint, provider_of, provider_queu
 from shared.db import workers
 from shared.db.drafts import due_threads
 from shared.db.failures import is_deadlock
+from shared.db.page_times import due_members
 from shared.db.session import Database
 from shared.errors import NotFound, Unavailable
 from shared.limits import Limit
@@ -113,11 +114,14 @@ class Worker:
         await self._guarded(lambda: self._thinker.work_on_next(provider, UUID(hint.id)))
 
     async def publish_what_is_due(self) -> None:
-        """Publish every ready reply whose time has come, whoever saved it."""
+        """Publish every ready reply, and give every answer, whose time has come, whoever saved it."""
         async with self._database.transaction() as session:
             threads = await due_threads(session, self._clock.now())
+            members = await due_members(session, self._clock.now())
         for thread_id in threads:
             await self._quietly(partial(self._thinker.publish_due, thread_id))
+        for member_id in members:
+            await self._quietly(partial(self._thinker.give_due, member_id))
 
     async def announce(self) -> None:
         """Tell the lab which providers this worker serves; a worker that says no more is not believed for long."""

@@ -217,10 +217,17 @@ async def fire_due_timers(database: Database, now: datetime) -> int:
 async def _fire(database: Database, timer: DueTimer, now: datetime) -> bool:
     async with database.transaction() as session:
         has_fired = await settling.fire(session, timer, now)
-        if has_fired and timer.purpose == "wake_up":
-            await wake_thread(session, timer.thread_id, timer.generation, now)
-        elif has_fired and timer.purpose == "quiet":
-            await end_quiet_in_thread(session, timer.thread_id, timer.generation, now)
-        elif has_fired:
-            await time_out_thread(session, timer.thread_id, now)
+        if has_fired and timer.member_id is not None:
+            await wake_agents(session, [timer.member_id])
+        elif has_fired and timer.thread_id is not None:
+            await _fire_in_thread(session, timer, timer.thread_id, now)
     return has_fired
+
+
+async def _fire_in_thread(session: Session, timer: DueTimer, thread_id: UUID, now: datetime) -> None:
+    if timer.purpose == "wake_up":
+        await wake_thread(session, thread_id, timer.generation, now)
+    elif timer.purpose == "quiet":
+        await end_quiet_in_thread(session, thread_id, timer.generation, now)
+    else:
+        await time_out_thread(session, thread_id, now)

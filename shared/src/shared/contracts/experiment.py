@@ -42,7 +42,8 @@ class ChatSettings(Document):
     """How an agent behaves in conversations."""
 
     words_per_minute: float | None = Field(default=None, ge=0)
-    """Typing speed: a reply takes its words / this many minutes, times 0.75 to 1.25, at most 10 s. None or 0: no time.
+    """Typing speed: a reply takes its words / this many minutes, times 0.75 to 1.25, at most 10 s. 0: no time. None: in
+    pace `live` the mean of the agents of its cohort who have one; no time when nobody has.
     """
     min_messages_before_responding: int = Field(default=0, ge=0)
     """The agent says nothing before the thread has this many messages, system messages included."""
@@ -52,6 +53,20 @@ class ChatSettings(Document):
     """How many messages of its own the agent may have in one thread, the opening line included. None: unlimited."""
     initial_message: str = ""
     """A fixed opening line, said once when the agent enters the thread. Empty: one agent opens an empty room."""
+
+
+class PageSettings(Document):
+    """How long an agent takes for pages, and for what it is asked in interviews and games, in pace `live`."""
+
+    reading_words_per_minute: float | None = Field(default=240, ge=0)
+    """Reading speed: before the agent goes on it takes the words that it is shown / this many minutes, times 0.75 to
+    1.25. None or 0: no time."""
+    writing_words_per_minute: float | None = Field(default=40, ge=0)
+    """Writing speed: the same for the words of its open answers. None or 0: no time."""
+
+    @property
+    def take_time(self) -> bool:
+        return bool(self.reading_words_per_minute or self.writing_words_per_minute)
 
 
 class Progress(Document):
@@ -107,6 +122,8 @@ class Persona(Document):
     mock: MockScript | None = None
     """What the mock does when it speaks for the persona: lines, silence, latencies, failures. For rehearsals."""
     chat: ChatSettings = ChatSettings()
+    pages: PageSettings = PageSettings()
+    """How long the agent takes for pages in pace `live`."""
     player: Literal["agent", "script"] = "agent"
     """`agent`: a model speaks for the persona. `script`: it acts by its script, without any model."""
     script: dict[Slug, dict[str, Any]] = {}
@@ -210,6 +227,7 @@ class AgentConfig(BaseModel):
     attributes: dict[str, Any]
     model: ModelSettings
     chat: ChatSettings
+    pages: PageSettings = PageSettings()
     role: str = ""
     goal: str = ""
     backstory: str = ""

@@ -21,7 +21,7 @@ from shared.conversation.engine import (
     why_not,
 )
 from shared.conversation.minutes import write_down
-from shared.conversation.pace import thinking_seconds, typing_seconds
+from shared.conversation.pace import page_seconds, thinking_seconds, typing_seconds
 from shared.conversation.scene import (
     START,
     Change,
@@ -53,6 +53,7 @@ __all__ = [
     "has_more_topics",
     "lose",
     "next_change",
+    "page_seconds",
     "say",
     "say_goodbye",
     "thinking_seconds",

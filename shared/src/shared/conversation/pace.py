@@ -1,6 +1,8 @@
-"""How long agents take: to think, when time is simulated, and to type."""
+"""How long agents take: to think, when time is simulated, to type, and to read and fill in pages."""
 
 from random import Random
+
+from shared.contracts.experiment import PageSettings
 
 LONGEST_TYPING_SECONDS = 10.0
 SIMULATED_THINKING_SECONDS = (1.0, 4.0)
@@ -11,8 +13,17 @@ def typing_seconds(text: str, words_per_minute: float | None, rng: Random) -> fl
     """How long typing `text` takes: words / words_per_minute minutes times 0.75 to 1.25, at most 10 seconds."""
     if not words_per_minute:
         return 0.0
-    seconds = len(text.split()) / words_per_minute * 60 * rng.uniform(0.75, 1.25)
-    return min(seconds, LONGEST_TYPING_SECONDS)
+    return min(_seconds(text, words_per_minute) * rng.uniform(0.75, 1.25), LONGEST_TYPING_SECONDS)
+
+
+def page_seconds(shown: str, written: str, settings: PageSettings, rng: Random) -> float:
+    """How long a page takes somebody who reads what is `shown` and writes what is `written`, times 0.75 to 1.25."""
+    reading = _seconds(shown, settings.reading_words_per_minute)
+    return (reading + _seconds(written, settings.writing_words_per_minute)) * rng.uniform(0.75, 1.25)
+
+
+def _seconds(text: str, words_per_minute: float | None) -> float:
+    return len(text.split()) / words_per_minute * 60 if words_per_minute else 0.0
 
 
 def thinking_seconds(rng: Random) -> float:

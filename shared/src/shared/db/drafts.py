@@ -280,13 +280,12 @@ async def save_reply(
     lease: Lease,
     call: Mapping[str, Any],
     *,
-    text: str | None,
-    explanation: str,
-    ready_to_end: bool,
+    reply: Mapping[str, Any],
     due_at: datetime,
-    finish_ms: int,
+    ready_to_end: bool = False,
+    finish_ms: int | None = None,
 ) -> bool | None:
-    """Record the call and make the draft ready; None when the lease was lost, else whether the thread awaits it.
+    """Record the call and make the draft ready; None when the lease was lost, else whether a thread awaits it.
 
     The call is recorded in any case: it was paid.
     """
@@ -295,7 +294,7 @@ async def save_reply(
         {
             **call,
             "owner": lease.owner,
-            "reply": as_json({"text": text, "explanation": explanation}),
+            "reply": as_json(reply),
             "ready_to_end": ready_to_end,
             "due_at": due_at,
             "finish_ms": finish_ms,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
-from shared.contracts.experiment import StageConfig
+from shared.contracts.experiment import PageSettings, StageConfig
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.conversation import leave_thread
 from shared.db.designs import design
@@ -49,6 +49,8 @@ class Standing:
     version: int
     stepped_version: int
     provider: str | None
+    pages: PageSettings
+    """How long an agent takes for pages."""
     paused_at: datetime | None
     """Since when the experiment is paused; None while it goes on."""
     resumed_at: datetime | None
@@ -154,7 +156,8 @@ def _since(then: str | None, now: datetime, *, not_before: datetime | None = Non
 
 _STANDING = """
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
-        m.version, m.stepped_version, m.agent_config -> 'chat' AS chat, m.status = 'in_progress' AS present,
+        m.version, m.stepped_version, m.agent_config -> 'chat' AS chat, m.agent_config -> 'pages' AS pages,
+        m.status = 'in_progress' AS present,
         m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.paused_at, e.resumed_at,
         e.version AS design_version, c.treatment_id,
         (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
@@ -254,6 +257,7 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         version=row.version,
         stepped_version=row.stepped_version,
         provider=row.provider,
+        pages=PageSettings.model_validate(row.pages or {}),
         paused_at=row.paused_at,
         resumed_at=row.resumed_at,
         design=await design(session, row.experiment_id, row.design_version, row.treatment_id),
@@ -362,7 +366,7 @@ _CANCEL_ASKS = text(
         WHERE member_id = :member_id AND state = 'open' RETURNING id
     )
     UPDATE drafts d SET state = 'cancelled', reason = :reason, closed_at = :now
-    FROM cancelled WHERE d.ask_id = cancelled.id AND d.state = 'wanted'
+    FROM cancelled WHERE d.ask_id = cancelled.id AND d.state IN ('wanted', 'ready')
     """
 )
 

@@ -14,7 +14,6 @@ from sqlalchemy import text
 
 from shared.contracts.experiment import PauseReason
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
-from shared.conversation.pace import LONGEST_TYPING_SECONDS
 from shared.db.experiments import end_when_done
 from shared.db.facts import Event
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Row, Session
@@ -133,11 +132,11 @@ _ARM_TIMERS: Final = text(
     FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.state = 'held'
     """
 )
-# Replies that are being typed; one that came in the pause is typed after it.
+# Replies that are being typed, and answers that are being written; what came in the pause takes its time after it.
 _TYPE_ON: Final = text(
     """
-    UPDATE drafts d SET due_at = CAST(:now AS timestamptz)
-        + least(d.due_at - CAST(:since AS timestamptz), make_interval(secs => :longest))
+    UPDATE drafts d SET due_at = CAST(:now AS timestamptz) + least(d.due_at - CAST(:since AS timestamptz),
+        d.due_at - (SELECT max(x.finished_at) FROM model_calls x WHERE x.draft_id = d.id))
     FROM cohorts c WHERE c.id = d.cohort_id AND c.experiment_id = :id AND d.state = 'ready' AND d.due_at > :since
     """
 )
@@ -176,7 +175,7 @@ async def resume(session: Session, experiment_id: UUID, now: datetime, *, cause:
     await session.run(_RESUME, params)
     await session.run(_RELEASE_THREADS, params)
     await session.run(_ARM_TIMERS, params)
-    await session.run(_TYPE_ON, {**params, "longest": LONGEST_TYPING_SECONDS})
+    await session.run(_TYPE_ON, params)
     await session.run(_CALLS_GO_ON, params)
     cohorts = await session.all(_COHORTS, params)
     _record(session, experiment_id, cohorts, "experiment.resumed", {}, now, cause=cause, unsettles=True)

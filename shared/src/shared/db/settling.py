@@ -64,7 +64,8 @@ class DueTimer:
     """A timer whose time has come."""
 
     id: UUID
-    thread_id: UUID
+    thread_id: UUID | None
+    member_id: UUID | None
     purpose: str
     generation: int
 
@@ -358,20 +359,21 @@ async def unstepped(session: Session, *, most: int = 20_000) -> list[Hint]:
 
 _DUE = text(
     """
-    SELECT id, thread_id, purpose, generation FROM timers
-    WHERE state = 'armed' AND due_at <= :now AND thread_id IS NOT NULL ORDER BY due_at LIMIT :most
+    SELECT id, thread_id, member_id, purpose, generation FROM timers
+    WHERE state = 'armed' AND due_at <= :now ORDER BY due_at LIMIT :most
     """
 )
 _FIRE = text(
     "UPDATE timers SET state = 'fired', fired_at = :now WHERE id = :timer_id AND state = 'armed' AND due_at <= :now"
 )
 _LOCK_THREAD = text("SELECT FROM threads WHERE id = :thread_id FOR NO KEY UPDATE")
+_LOCK_MEMBER = text("SELECT FROM members WHERE id = :member_id FOR NO KEY UPDATE")
 
 
 async def due_timers(session: Session, now: datetime, *, most: int = 200) -> Sequence[DueTimer]:
-    """Timers of threads whose time has come."""
+    """Timers of threads and members whose time has come."""
     rows = await session.all(_DUE, {"now": now, "most": most})
-    return [DueTimer(row.id, row.thread_id, row.purpose, row.generation) for row in rows]
+    return [DueTimer(row.id, row.thread_id, row.member_id, row.purpose, row.generation) for row in rows]
 
 
 _DUE_AT = text("SELECT due_at FROM timers WHERE id = :timer_id AND state = 'armed'")
@@ -385,7 +387,10 @@ async def due_at(session: Session, timer_id: UUID) -> datetime | None:
 
 async def fire(session: Session, timer: DueTimer, now: datetime) -> bool:
     """Take a due timer under its owner's lock; True exactly once, and its effect belongs in this transaction."""
-    await session.first(_LOCK_THREAD, {"thread_id": timer.thread_id})
+    if timer.thread_id is not None:
+        await session.first(_LOCK_THREAD, {"thread_id": timer.thread_id})
+    else:
+        await session.first(_LOCK_MEMBER, {"member_id": timer.member_id})
     return bool(await session.run(_FIRE, {"timer_id": timer.id, "now": now}))
 
 

@@ -1,6 +1,6 @@
 """The schema of an experiment file, with the stages of every kind there is."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -88,14 +88,27 @@ def json_schema() -> dict[str, Any]:
     }
 
 
-def snapshot(persona: Persona) -> AgentConfig:
-    """The private part of the profile of an agent that plays this persona."""
+def usual_typing_speed(personas: Iterable[Persona]) -> float | None:
+    """The mean of those that have a typing speed; None when nobody has."""
+    speeds = [persona.chat.words_per_minute for persona in personas if persona.chat.words_per_minute]
+    return sum(speeds) / len(speeds) if speeds else None
+
+
+def snapshot(persona: Persona, *, typing_speed: float | None = None) -> AgentConfig:
+    """The private part of the profile of an agent that plays this persona.
+
+    typing_speed: that of a persona whose file says nothing of one.
+    """
+    chat = persona.chat
+    if chat.words_per_minute is None and typing_speed is not None:
+        chat = chat.model_copy(update={"words_per_minute": typing_speed})
     return AgentConfig(
         persona_id=persona.id,
         text=persona.text,
         attributes=dict(persona.attributes),
         model=persona.model,
-        chat=persona.chat,
+        chat=chat,
+        pages=persona.pages,
         role=persona.role,
         goal=persona.goal,
         backstory=persona.backstory,

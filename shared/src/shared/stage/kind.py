@@ -177,6 +177,18 @@ class StageKind(ABC, Generic[ConfigT]):
         """What the stage tells `view.reader` in a prompt before its display, whether it is asked or looked back at."""
         return [stage.description]
 
+    def to_read(self, stage: ConfigT, view: StageView, ask: Ask | None = None) -> str:
+        """What a person in the reader's place has to read before they answer this ask: what is new to them.
+
+        Without an ask: before they go on from a page on which nothing is asked of them.
+        """
+        blocks = self.describe(stage, view, with_answers=False, ask=ask)
+        return "\n".join([*self.texts(stage, view), *(block.text for block in blocks)])
+
+    def to_write(self, stage: ConfigT, ask: Ask, answer: Json) -> str:
+        """What a person would have to write for this answer; what is chosen is not written."""
+        return ""
+
     def default_prompt(self, stage: ConfigT) -> PromptItems | None:
         """The prompt of participants whose persona has none of its own for this stage; None: that of the house."""
         return None

@@ -129,6 +129,24 @@ class GroupInterview(StageKind[GroupInterviewStage]):
             for line in transcript.lines(stage, view.draws, view.state, role)
         ]
 
+    def to_read(self, stage: GroupInterviewStage, view: StageView, ask: Ask | None = None) -> str:
+        """What was said since the reader last replied, and what is asked; before the first reply the texts, too."""
+        role = _role(stage, view)
+        said = transcript.lines(stage, view.draws, view.state, role)
+        own = [number for number, line in enumerate(said, start=1) if line.role == role and not line.is_read_out]
+        texts = [] if own else self.texts(stage, view)
+        asked = [] if ask is None else [self.task(stage, ask, view)]
+        return "\n".join([*texts, *(line.text for line in said[own[-1] if own else 0 :]), *asked])
+
+    def to_write(self, stage: GroupInterviewStage, ask: Ask, answer: Json) -> str:
+        """Words and reasons; an option is chosen."""
+        task = flow.task_of(stage, ask.key)
+        if task is None or not isinstance(answer, Mapping):
+            return ""
+        has_options = any(isinstance(question.options, ListOptions | RangeOptions) for question in task.questions)
+        parts = ("reasoning",) if has_options else ("response", "reasoning")
+        return "\n".join(str(answer.get(part) or "") for part in parts)
+
     def task(self, stage: GroupInterviewStage, ask: Ask, view: StageView) -> str:
         task, role = flow.task_of(stage, ask.key), _role(stage, view)
         if task is None:

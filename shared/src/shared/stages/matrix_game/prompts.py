@@ -138,6 +138,13 @@ def history(stage: MatrixGameStage, turns: Sequence[Turn], labels: Labels) -> It
         yield "\n".join([heading, *(_line(turn, labels) for turn in shown)])
 
 
+def news(turns: Sequence[Turn], said: Sequence[tuple[str, str]], labels: Labels) -> str:
+    """What has happened since the player's last answer: the opponent's message of this round, else the last round."""
+    if len(said) > len(turns):
+        return said[-1][1]
+    return _line(turns[-1], labels) if turns else ""
+
+
 def _line(turn: Turn, labels: Labels) -> str:
     if turn.actions is None:
         return f"Round {turn.number}: did not count"

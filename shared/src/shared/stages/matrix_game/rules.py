@@ -106,6 +106,19 @@ class MatrixGame(StageKind[MatrixGameStage]):
         paragraphs = prompts.round_prompt(stage, game.payoffs(side or 0), game.labels, turns, game.length, said)
         return [Block("\n\n".join(paragraphs))]
 
+    def to_read(self, stage: MatrixGameStage, view: StageView, ask: Ask | None = None) -> str:
+        """The rules before the first answer; then what has happened since the last one."""
+        game = game_of(stage, view)
+        side = game.side_of(view.reader)
+        has_answered = view.reader is not None and any(member_id == view.reader for member_id, _ in view.answers)
+        if side is None or not has_answered:
+            return super().to_read(stage, view, ask)
+        return prompts.news(game.turns(side), game.messages(side), game.labels)
+
+    def to_write(self, stage: MatrixGameStage, ask: Ask, answer: Json) -> str:
+        """A message; a move is a click, and nobody asks people for their reasons."""
+        return str(answer.get("message", "")) if isinstance(answer, Mapping) else ""
+
     def task(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> str:
         if is_message(ask.key):
             return "\n".join([*prompts.aim(stage.goal_framing), prompts.TALK_INSTRUCTION])

@@ -75,6 +75,22 @@ class Survey(StageKind[SurveyStage]):
             return [Block(entries.in_words(stage, question, view))]
         return display.with_answers(stage, view) if with_answers else display.questions(stage, view)
 
+    def to_read(self, stage: SurveyStage, view: StageView, ask: Ask | None = None) -> str:
+        """Asked one by one, the text above the questions is read with the first of them."""
+        question = None if ask is None else entries.question_of(stage, ask.key)
+        if question is None:
+            return super().to_read(stage, view, ask)
+        is_first = not entries.given(stage, view, view.reader)
+        asked = f"{question.title} {question.hint()}"
+        return f"{stage.description}\n{asked}" if is_first else asked
+
+    def to_write(self, stage: SurveyStage, ask: Ask, answer: Json) -> str:
+        return "\n".join(
+            str(line.value)
+            for line in self.answered(stage, ask.key, answer)
+            if line.value is not None and isinstance(entries.question_of(stage, line.asked_as), TextQuestion)
+        )
+
     def task(self, stage: SurveyStage, ask: Ask, view: StageView) -> str:
         return _PAGE_TASK if entries.question_of(stage, ask.key) is None else _QUESTION_TASK
 
