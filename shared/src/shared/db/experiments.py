@@ -32,6 +32,7 @@ from shared.experiment import (
     draft_of,
     resolve,
     snapshot,
+    usual_typing_speed,
 )
 from shared.stages import kind_of
 
@@ -248,12 +249,16 @@ async def _store_members(
         resolved = designs[_arm(cohort)]
         # Nobody announces first steps in a cohort that is played out; settled instead, it wakes its members itself.
         has_step_due = not _acts_by_itself(cohort, resolved)
+        # Who never types would be first in every race with those who do.
+        is_typed = row.pace == "live"
+        speed = usual_typing_speed(resolved.personas[one] for one in sorted(cohort.persona_ids)) if is_typed else None
         rows += [
-            _member_row(row, cohort, seat, "participant", resolved, n, now, has_step_due=has_step_due)
+            _member_row(row, cohort, seat, "participant", resolved, n, now, has_step_due=has_step_due, speed=speed)
             for n, seat in enumerate(cohort.seats, 1)
         ]
         rows += [
-            _member_row(row, cohort, seat, "mediator", resolved, n, now) for n, seat in enumerate(cohort.mediators, 1)
+            _member_row(row, cohort, seat, "mediator", resolved, n, now, speed=speed)
+            for n, seat in enumerate(cohort.mediators, 1)
         ]
     await session.insert(tables.members, rows)
 
@@ -268,12 +273,13 @@ def _member_row(
     now: datetime,
     *,
     has_step_due: bool = True,
+    speed: float | None = None,
 ) -> dict[str, Any]:
     persona = resolved.personas[seat.persona_id] if seat.persona_id is not None else None
     profile = persona.profile if persona else Profile()
     if not profile.name:
         profile = profile.model_copy(update={"name": f"{kind.capitalize()} {number}"})
-    agent = snapshot(persona) if persona else None
+    agent = snapshot(persona, typing_speed=speed) if persona else None
     threads_only = kind == "mediator"
     return {
         "id": seeds.row_id(experiment.id, seat.path),

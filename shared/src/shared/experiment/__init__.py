@@ -9,6 +9,7 @@ from shared.experiment.document import SCHEMA_VERSION as SCHEMA_VERSION
 from shared.experiment.document import Experiment as Experiment
 from shared.experiment.document import json_schema as json_schema
 from shared.experiment.document import snapshot as snapshot
+from shared.experiment.document import usual_typing_speed as usual_typing_speed
 from shared.experiment.drafts import Draft as Draft
 from shared.experiment.drafts import document_hash as document_hash
 from shared.experiment.drafts import draft_of as draft_of
