@@ -14,30 +14,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields
 from random import Random
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import orjson
 
 from shared.schema_filler import UnfillableSchemaError, fill
+from shared.testing.fake_http import Connection, answer, failure
 
 CALL_KEY_HEADER: Final = "x-call-key"
-
 _CHARACTERS_PER_TOKEN: Final = 4
 _CREATED_AT: Final = 1_700_000_000
 _GARBAGE: Final = 'Sure! Here is my answer: {"response": "I was about to say'
 _REFUSAL: Final = "I'm sorry, but I can't help with that."
-_REASONS: Final = {
-    200: "OK",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    413: "Content Too Large",
-    429: "Too Many Requests",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
-}
-
 
 # What a provider says when a key does not work, or has to wait: the status, the message and the code.
 _FAULTS: Final = {
@@ -119,7 +107,7 @@ class FakeEndpoint:
         self._port = port
         self._keep_calls = keep_calls
         self._server: asyncio.Server | None = None
-        self._connections: set[_Connection] = set()
+        self._connections: set[Connection] = set()
         self._in_flight = 0
         self._clear_statistics()
 
@@ -134,7 +122,7 @@ class FakeEndpoint:
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Connection(self), self._host, self._port, backlog=2048)
+        self._server = await loop.create_server(lambda: Connection(self), self._host, self._port, backlog=2048)
         port = self._server.sockets[0].getsockname()[1]
         self.base_url = f"http://{self._host}:{port}/v1"
 
@@ -167,7 +155,7 @@ class FakeEndpoint:
         self.headers.clear()
         self._clear_statistics()
 
-    def respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> "bytes | Awaitable[bytes]":
+    def respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes | Awaitable[bytes]:
         """The bytes of the answer, at once when nothing has to be waited for."""
         if self._keep_calls:
             self.headers.append(headers)
@@ -175,13 +163,13 @@ class FakeEndpoint:
             case "POST", "/v1/chat/completions" | "/chat/completions":
                 return self._complete(headers, body)
             case "GET", "/v1/models" | "/models":
-                return _answer(200, {"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "fake"}]})
+                return answer(200, {"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "fake"}]})
             case "GET", "/stats":
-                return _answer(200, self.statistics)
+                return answer(200, self.statistics)
             case "POST", "/reset":
                 self.reset()
-                return _answer(200, {"reset": True})
-        return _failure(404, f"nothing is served at {method} {path}", "not_found")
+                return answer(200, {"reset": True})
+        return failure(404, f"nothing is served at {method} {path}", "not_found")
 
     def _clear_statistics(self) -> None:
         self._calls = 0
@@ -260,7 +248,7 @@ class FakeEndpoint:
                 return self._completion(request, scripted)
             case FakeReply():
                 self._outcomes["scripted"] += 1
-                return b"" if scripted.drop else _answer(scripted.status, scripted.body, scripted.headers)
+                return b"" if scripted.drop else answer(scripted.status, scripted.body, scripted.headers)
         return self._completion(request, orjson.dumps(scripted).decode())
 
     def _usual_answer(self, request: dict[str, Any], rng: Random) -> bytes:
@@ -271,10 +259,10 @@ class FakeEndpoint:
             return self._rate_limited()
         if rng.random() < behaviour.refusal_rate:
             self._outcomes["refused"] += 1
-            return _answer(200, self._body(request, None, refusal=_REFUSAL))
+            return answer(200, self._body(request, None, refusal=_REFUSAL))
         if rng.random() < behaviour.garbage_rate:
             self._outcomes["garbage"] += 1
-            return _answer(200, self._body(request, _GARBAGE))
+            return answer(200, self._body(request, _GARBAGE))
         try:
             content = self._write(request, rng)
         except UnfillableSchemaError as error:
@@ -301,7 +289,7 @@ class FakeEndpoint:
         limit = request.get("max_completion_tokens") or request.get("max_tokens")
         cut = content[: limit * _CHARACTERS_PER_TOKEN] if limit else content
         self._outcomes["ok"] += 1
-        return _answer(200, self._body(request, cut, finish_reason="stop" if cut == content else "length"))
+        return answer(200, self._body(request, cut, finish_reason="stop" if cut == content else "length"))
 
     def _body(
         self, request: dict[str, Any], content: str | None, *, refusal: str | None = None, finish_reason: str = "stop"
@@ -334,119 +322,27 @@ class FakeEndpoint:
     def _rate_limited(self) -> bytes:
         self._outcomes["rate_limited"] += 1
         seconds = f"{self.behaviour.retry_after_seconds:g}"
-        return _failure(429, "Rate limit reached.", "rate_limit_exceeded", {"retry-after": seconds})
+        return failure(429, "Rate limit reached.", "rate_limit_exceeded", {"retry-after": seconds})
 
     def _at_fault(self) -> bytes:
         fault = self.behaviour.fault or ""
         self._outcomes[fault] += 1
         status, message, code = _FAULTS[fault]
-        return _failure(status, message, code)
+        return failure(status, message, code)
 
     def _failed(self, outcome: str, status: int, message: str, code: str) -> bytes:
         self._outcomes[outcome] += 1
-        return _failure(status, message, code)
+        return failure(status, message, code)
 
-    def _connected(self, connection: "_Connection") -> None:
+    def connected(self, connection: Connection) -> None:
         self._connections.add(connection)
 
-    def _disconnected(self, connection: "_Connection") -> None:
+    def disconnected(self, connection: Connection) -> None:
         self._connections.discard(connection)
-
-
-class _Connection(asyncio.Protocol):
-    """One keep-alive connection; requests on it are answered one after another."""
-
-    def __init__(self, endpoint: FakeEndpoint) -> None:
-        self._endpoint = endpoint
-        self._buffer = bytearray()
-        self._transport: asyncio.Transport | None = None
-        self._answering: asyncio.Task[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A stream's transport can be written to; uvloop's is one without being of asyncio's class.
-        self._transport = cast(asyncio.Transport, transport)
-        self._endpoint._connected(self)
-
-    def connection_lost(self, _error: Exception | None) -> None:
-        self._transport = None
-        self._endpoint._disconnected(self)
-        if self._answering is not None:
-            self._answering.cancel()
-
-    def abort(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        self._answer_what_is_complete()
-
-    def _answer_what_is_complete(self) -> None:
-        while self._answering is None and self._transport is not None:
-            request = self._take_request()
-            if request is None:
-                return
-            answer = self._endpoint.respond(*request)
-            if isinstance(answer, bytes):
-                self._send(answer)
-            else:
-                self._answering = asyncio.ensure_future(self._send_later(answer))
-
-    def _take_request(self) -> tuple[str, str, dict[str, str], bytes] | None:
-        end = self._buffer.find(b"\r\n\r\n")
-        if end < 0:
-            return None
-        first, *lines = self._buffer[:end].decode("latin-1").split("\r\n")
-        headers = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers[name.lower()] = value.strip()
-        length = int(headers.get("content-length", 0))
-        start = end + 4
-        if len(self._buffer) < start + length:
-            return None
-        body = bytes(self._buffer[start : start + length])
-        del self._buffer[: start + length]
-        method, _, rest = first.partition(" ")
-        return method, rest.partition(" ")[0], headers, body
-
-    async def _send_later(self, answer: Awaitable[bytes]) -> None:
-        content = b""  # a script that raises drops the connection, so that its caller does not wait for ever
-        try:
-            content = await answer
-        finally:
-            self._answering = None
-            self._send(content)
-        self._answer_what_is_complete()
-
-    def _send(self, answer: bytes) -> None:
-        if self._transport is None:
-            return
-        if answer:
-            self._transport.write(answer)
-        else:
-            self._transport.abort()
 
 
 def _digest_of_messages(request: dict[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(request["messages"])).hexdigest()[:16]
-
-
-def _answer(status: int, body: bytes | str | Mapping[str, Any], headers: Mapping[str, str] | None = None) -> bytes:
-    if isinstance(body, str):
-        content = body.encode()
-    elif isinstance(body, bytes):
-        content = body
-    else:
-        content = orjson.dumps(body)
-    lines = [f"HTTP/1.1 {status} {_REASONS.get(status, 'Status')}"]
-    lines += [f"{name}: {value}" for name, value in {"content-type": "application/json", **(headers or {})}.items()]
-    lines += [f"content-length: {len(content)}", "", ""]
-    return "\r\n".join(lines).encode("latin-1") + content
-
-
-def _failure(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> bytes:
-    return _answer(status, {"error": {"message": message, "type": code, "code": code, "param": None}}, headers)
 
 
 def _parser() -> argparse.ArgumentParser:

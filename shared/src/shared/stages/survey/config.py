@@ -1,11 +1,17 @@
 """What an experiment file says about a page of questions."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from shared.contracts.experiment import StageConfig
-from shared.stages.survey.questions import Question
+from shared.stages.survey.numeric_questions import NumberQuestion, ScaleQuestion
+from shared.stages.survey.questions import CheckQuestion, ChoiceQuestion, ChoicesQuestion, TextQuestion
+
+Question = Annotated[
+    TextQuestion | CheckQuestion | ChoiceQuestion | ChoicesQuestion | NumberQuestion | ScaleQuestion,
+    Field(discriminator="kind"),
+]
 
 
 class SurveyStage(StageConfig):

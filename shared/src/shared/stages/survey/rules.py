@@ -27,14 +27,13 @@ from shared.stage import (
 )
 from shared.stages.survey import answers, checks, display, entries, salvage
 from shared.stages.survey.config import SurveyStage
+from shared.stages.survey.numeric_questions import NumberQuestion, ScaleQuestion
 from shared.stages.survey.questions import (
     BaseQuestion,
     CheckQuestion,
     ChoiceQuestion,
     ChoicesQuestion,
-    NumberQuestion,
     Option,
-    ScaleQuestion,
     TextQuestion,
 )
 

@@ -12,8 +12,9 @@ from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
 from shared.stage import PAGE, Ask, Member, StageView
 from shared.stages.survey import KIND
-from shared.stages.survey.config import SurveyStage
-from shared.stages.survey.questions import BaseQuestion, Question, ScaleQuestion, Unfit
+from shared.stages.survey.config import Question, SurveyStage
+from shared.stages.survey.numeric_questions import ScaleQuestion
+from shared.stages.survey.questions import BaseQuestion, Unfit
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana"))
 VIEW = StageView(members=(ANA,), reader=ANA.id)
