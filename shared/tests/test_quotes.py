@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.audience import may_read
-from shared.quotes import LONGEST_QUOTE, excerpt, may_quote, quote_of
+from shared.audience import LONGEST_QUOTE, excerpt, may_quote, may_read, quote_of
 
 ANN, BEN, CLO = "ann", "ben", "clo"
 READERS = (ANN, BEN, CLO)

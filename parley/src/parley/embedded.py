@@ -44,7 +44,7 @@ from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database
 from shared.errors import SettingsInvalid, Unavailable
 from shared.experiment import Experiment
 from shared.limits import read_limits
-from shared.memory import collect_garbage_rarely
+from shared.process import collect_garbage_rarely
 from shared.settings import ServerSettings, read_settings
 
 log = structlog.get_logger(__name__)

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from gateway.testing import Api, following
-from shared.quotes import LONGEST_QUOTE
+from shared.audience import LONGEST_QUOTE
 
 Data = dict[str, Any]
 

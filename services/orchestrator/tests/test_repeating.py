@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.repeating import LONGEST_PAUSE_SECONDS, Repeater
+from orchestrator.service import LONGEST_PAUSE_SECONDS, Repeater
 from shared.contracts.hints import Hint
 
 HINTS = [Hint("work", "draft.wanted", f"00000000-0000-0000-0000-00000000000{digit}") for digit in range(3)]

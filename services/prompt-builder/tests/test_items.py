@@ -15,8 +15,7 @@ from prompt_builder.rendering import render
 from shared.contracts.experiment import AgentConfig, ChatSettings, Profile
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PromptItems, Shuffle
-from shared.contracts.prompt_sizes import default_budget, tokens_of
-from shared.contracts.prompts import Prompt
+from shared.contracts.prompts import Prompt, default_budget, tokens_of
 from shared.db.context import Answer, PromptContext
 from shared.stage import PAGE, TALK, Ask, Member, Message
 from shared.stages import read_stage

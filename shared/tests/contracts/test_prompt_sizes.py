@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.contracts.prompt_sizes import default_budget, shortened
+from shared.contracts.prompts import default_budget, shortened
 
 
 @pytest.mark.parametrize(

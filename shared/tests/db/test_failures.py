@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 import pytest
 from sqlalchemy import text
 
-from shared.db import lab, listening
+from shared.db import lab, streams
 from shared.db.databases import connect
 from shared.db.session import Database
 from shared.errors import Unavailable
@@ -141,15 +141,13 @@ async def test_the_right_to_the_lab_is_taken_again_after_a_silent_failover(
 async def test_facts_are_heard_again_after_a_silent_failover(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listening, "STATEMENT_SECONDS", 0.2)
-    monkeypatch.setattr(listening, "_SILENCE_SECONDS", 0.1)
-    monkeypatch.setattr(listening, "_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(streams, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(streams, "_SILENCE_SECONDS", 0.1)
+    monkeypatch.setattr(streams, "_AGAIN_SECONDS", 0.01)
     heard: asyncio.Queue[str] = asyncio.Queue()
     connected = asyncio.Event()
     async with before_postgres(database.url) as proxy, asyncio.timeout(20):
-        hearing = asyncio.create_task(
-            listening.hear_facts(through(proxy, database.url), heard.put_nowait, connected.set)
-        )
+        hearing = asyncio.create_task(streams.hear_facts(through(proxy, database.url), heard.put_nowait, connected.set))
         await connected.wait()
         connected.clear()
         proxy.swallow()

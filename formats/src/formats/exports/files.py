@@ -12,8 +12,9 @@ from typing import IO, Any, Final
 from uuid import UUID
 
 from formats.data_files import as_indented_json, as_json, csv_file, whole_file
-from formats.data_writers import format_of, writer_of
 from formats.exports import rows
+from formats.workbook.data import write_data
+from formats.workbook.facts import FORMAT as WORKBOOK
 from shared.db import exports as reads
 from shared.db.session import Database, Session
 from shared.errors import InvalidInput
@@ -23,11 +24,8 @@ from shared.stages import kind_of
 
 EXPORT_VERSION: Final = 1
 """Counts up when a file changes in a way that would break somebody's script."""
-
 CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv")
-
 _CALLED: Final = ("endpoint", "model")
-
 Rows = AsyncIterator[Mapping[str, Any]]
 _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
 """A file, its columns, the rows it is made from, and the lines that each of them comes to."""
@@ -328,3 +326,19 @@ async def _write_csv(
                 write({**marks, **line, **levels.get(line.get("treatment", ""), {})})
                 count += 1
     return count
+
+
+DataWriter = Callable[[Path, Path, Collection[str]], dict[str, int]]
+"""Writes the files of a format (`json`, `csv`) from data.json into a folder; returns their rows by their names."""
+_WRITERS: Final[Mapping[str, DataWriter]] = {WORKBOOK: write_data}
+
+
+def format_of(document: Mapping[str, Any]) -> str | None:
+    """The format that the experiment was made from, if it has data files of its own."""
+    source = document.get("source") or {}
+    return source.get("format") if source.get("format") in _WRITERS else None
+
+
+def writer_of(format_name: str) -> DataWriter:
+    """The writer of a format that `format_of` has named."""
+    return _WRITERS[format_name]

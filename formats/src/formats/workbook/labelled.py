@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from formats.workbook.design import FACILITATOR, Arm, Role
-from formats.workbook.filling import Filling
 from formats.workbook.sheets import Record, Sheet, records
+from formats.workbook.templates import Filling
 
 TREATMENTS_HEADER: Final = ("treatment_label", "treatment_description")
 ROLES_HEADER: Final = ("role_label", "role_description")

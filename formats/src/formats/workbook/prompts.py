@@ -6,10 +6,10 @@ from typing import Final, get_args
 from formats.workbook.complaints import Complaints
 from formats.workbook.design import Question, Role, Task, TaskType
 from formats.workbook.draws import Draws
-from formats.workbook.filling import Filling
 from formats.workbook.literals import NotLiteral, read_literal
 from formats.workbook.options import read_options
 from formats.workbook.sheets import Record, Sheet, records
+from formats.workbook.templates import Filling
 from formats.workbook.values import flag, whole_number, word
 from shared.stages.group_interview.options import ListOptions, Options, with_options
 from shared.stages.group_interview.replies import VariableType, match

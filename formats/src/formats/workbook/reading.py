@@ -8,7 +8,6 @@ from formats.workbook.complaints import Complaints
 from formats.workbook.constants import permutations, read_constants
 from formats.workbook.design import Design, Role, Settings, Task, Workbook
 from formats.workbook.draws import Draws
-from formats.workbook.filling import Filling
 from formats.workbook.labelled import read_arms, read_roles
 from formats.workbook.profiles import Profiles, read_profiles
 from formats.workbook.prompts import read_tasks
@@ -24,7 +23,7 @@ from formats.workbook.sheets import (
     check_flaws,
     check_names,
 )
-from formats.workbook.templates import Constant
+from formats.workbook.templates import Constant, Filling
 
 
 def read(sheets: Sheets, name: str = "workbook", *, draws: Draws = "reference") -> Workbook:

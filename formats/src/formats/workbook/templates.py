@@ -1,11 +1,15 @@
 """Filling constants into the texts of a workbook: the part of Jinja that always ends and never grows without bounds."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from jinja2 import StrictUndefined, Template, TemplateError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from formats.workbook.cells import Cell
+from formats.workbook.complaints import Complaints
 
 
 class Flag(str):
@@ -16,7 +20,6 @@ class Flag(str):
 
 
 FLAGS: Final = ("true", "false")
-
 Constant = str | int | float
 
 _ALLOWED: Final = (
@@ -48,6 +51,7 @@ _ALLOWED: Final = (
 _FILTERS: Final = ("upper", "lower", "title", "capitalize", "trim", "int", "float", "round", "abs", "length")
 _TESTS: Final = ("eq", "ne", "lt", "gt", "le", "ge", "even", "odd", "divisibleby")
 _MARKS: Final = ("{{", "{%", "{#")
+
 _STUMBLES: Final = (
     TemplateError,
     ArithmeticError,
@@ -141,3 +145,21 @@ def _compiled(text: str) -> Template:
 
 def _said(error: BaseException) -> str:
     return str(error).partition("\n")[0] or type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Reads texts under one permutation; complaints that all permutations share are said once."""
+
+    constants: Mapping[str, Constant]
+    complaints: Complaints
+
+    def text(self, cell: Cell) -> str:
+        """What the cell shows, with constants in the places of their names; raw when it cannot be filled in."""
+        if not isinstance(cell.value, str):
+            return cell.text
+        try:
+            return render(cell.text, self.constants)
+        except CannotRender as error:
+            self.complaints.cell(cell, error.wrong, error.expected)
+            return cell.text

@@ -29,8 +29,7 @@ from shared.bus import NotNow
 from shared.checkpoints import reached
 from shared.clock import Clock
 from shared.contracts.models import ChatMessage
-from shared.contracts.prompt_sizes import shortened, tokens_of
-from shared.contracts.prompts import Prompt
+from shared.contracts.prompts import Prompt, shortened, tokens_of
 from shared.contracts.providers import MOCK_PROVIDER
 from shared.conversation import thinking_seconds, typing_seconds
 from shared.db import drafts

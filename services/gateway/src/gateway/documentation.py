@@ -8,7 +8,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from gateway.problems import MEDIA_TYPE
-from gateway.resources.problems import ProblemDetails
+from gateway.resources.base import ProblemDetails
 from gateway.resources.threads import StreamEvent
 
 router = APIRouter(include_in_schema=False)

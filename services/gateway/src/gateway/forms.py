@@ -1,4 +1,4 @@
-"""Files that come in a form, as browsers and frontends send them."""
+"""Bodies that are files: a form with a workbook, YAML or JSON as the content type says."""
 
 import asyncio
 import zipfile
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import PurePath
-from typing import Final
+from typing import Any, Final
 
 from fastapi import Request
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 
 from formats.importing import IMPORTERS, XLSX, ZIP
 from shared.errors import InvalidInput, Problem
@@ -73,3 +74,34 @@ def _zipped(files: Sequence[_File]) -> bytes:
 def _refused(where: str, found: str, *, hint: str = "") -> InvalidInput:
     problem = Problem(where, found, _EXPECTED, "this is no workbook", hint)
     return InvalidInput("The form cannot be read as a workbook.", [problem])
+
+
+_JSON_TYPES: Final = ("application/json",)
+_YAML_TYPES: Final = ("", "application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/plain")
+
+
+async def file_in(request: Request, what: str) -> tuple[bytes, str]:
+    """The content of the file and a name that says its format; `what` it holds, in one word.
+
+    Raises:
+        HTTPException: its content type is that of something else.
+    """
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type not in (*_JSON_TYPES, *_YAML_TYPES):
+        raise HTTPException(415, f"The file ({what}) is sent as application/yaml or application/json.")
+    name = f"{what}.json" if content_type in _JSON_TYPES else f"{what}.yaml"
+    return await request.body(), name
+
+
+def described(description: str, *, yaml: str, json: Any) -> dict[str, Any]:
+    """What OpenAPI says of a route that reads such a file; `yaml` and `json` are examples."""
+    return {
+        "requestBody": {
+            "required": True,
+            "description": description,
+            "content": {
+                "application/yaml": {"schema": {"type": "string"}, "example": yaml},
+                "application/json": {"schema": {"type": "object"}, "example": json},
+            },
+        }
+    }

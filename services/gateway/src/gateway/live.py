@@ -23,8 +23,8 @@ from shared.audience import told_as
 from shared.bus.contract import Bus, Subscription
 from shared.contracts.hints import Hint
 from shared.db import streams
-from shared.db.listening import hear_facts
 from shared.db.session import Database
+from shared.db.streams import hear_facts
 from shared.errors import ParleyError, Unavailable
 
 log = structlog.get_logger(__name__)

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
-from gateway.resources.problems import ProblemDetails, ProblemItem
+from gateway.resources.base import ProblemDetails, ProblemItem
 from shared.errors import Conflict, InvalidInput, NotSignedIn, ParleyError, Problem, TooSoon, Unavailable
 from shared.logs import correlation
 

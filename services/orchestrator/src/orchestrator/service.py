@@ -1,7 +1,8 @@
 """The orchestrator of one process: settles cohorts as they are announced, fires timers, announces what is overdue."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Final
@@ -10,7 +11,6 @@ from uuid import UUID
 import structlog
 
 from orchestrator.playing_out import play_out
-from orchestrator.repeating import Repeater
 from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
 from shared.bus import Bus, NotNow, Subscription
@@ -26,7 +26,6 @@ from shared.errors import Unavailable
 from shared.logs import correlation
 
 log = structlog.get_logger(__name__)
-
 _REST_SECONDS_PER_MEMBER: Final = 0.0005
 _SHORTEST_REST_SECONDS: Final = 0.01
 
@@ -207,3 +206,29 @@ def _rest_seconds(members: int) -> float:
     """
     rest_seconds = members * _REST_SECONDS_PER_MEMBER
     return rest_seconds if rest_seconds >= _SHORTEST_REST_SECONDS else 0.0
+
+
+LONGEST_PAUSE_SECONDS = 300.0
+
+
+@dataclass(slots=True)
+class Repeater:
+    """Lets a hint through at once, then ever more rarely for as long as it keeps being overdue.
+
+    What nobody takes (a provider that no worker serves, say) would otherwise fill its queue without bound.
+    """
+
+    first_pause_seconds: float
+    _next: dict[Hint, tuple[float, float]] = field(default_factory=dict)
+
+    def due(self, hints: Iterable[Hint], now_seconds: float) -> list[Hint]:
+        """Those of `hints`, all that are overdue now, which are to be announced."""
+        overdue = list(dict.fromkeys(hints))
+        chosen = [hint for hint in overdue if self._next.get(hint, (now_seconds, 0.0))[0] <= now_seconds]
+        kept = {hint: self._next[hint] for hint in overdue if hint in self._next}
+        for hint in chosen:
+            _, pause = kept.get(hint, (0.0, self.first_pause_seconds / 2))
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            kept[hint] = (now_seconds + pause, pause)
+        self._next = kept
+        return chosen

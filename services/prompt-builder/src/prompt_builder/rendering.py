@@ -28,8 +28,7 @@ from shared.contracts.models import (
     Hint,
 )
 from shared.contracts.prompt_items import Character, Group, Item, PromptItems, StageContext, Task, TextItem
-from shared.contracts.prompt_sizes import CHARACTERS_PER_TOKEN, default_budget
-from shared.contracts.prompts import Prompt, fingerprint
+from shared.contracts.prompts import CHARACTERS_PER_TOKEN, Prompt, default_budget, fingerprint
 from shared.db.context import PromptContext
 from shared.errors import NotFound
 from shared.stage import MEDIATE, StageView

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from shared.quotes import excerpt
+from shared.audience import excerpt
 from shared.stage import Block, Member, Message, StageView
 
 _TRANSCRIPT = (

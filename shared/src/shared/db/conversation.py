@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.audience import quote_of
 from shared.chat.posting import seconds_to_wait
 from shared.conversation import (
     Change,
@@ -33,7 +34,6 @@ from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import AROUND, LAST, around_params, lock_scene, locked_thread, scene_of
 from shared.db.session import Row, Session
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem, TooSoon
-from shared.quotes import quote_of
 from shared.stage import Member
 from shared.stages import kind_of
 

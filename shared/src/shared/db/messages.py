@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from shared.quotes import LONGEST_QUOTE
+from shared.audience import LONGEST_QUOTE
 
 QUOTED: Final = """
     CASE WHEN q.id IS NOT NULL THEN jsonb_build_object('id', q.id, 'author_id', q.member_id, 'profile', w.profile,
         'text', q.text, 'audience', q.audience) END AS quoted
 """
-"""The column for `shared.quotes.quote_of`; null where nothing is answered."""
+"""The column for `shared.audience.quote_of`; null where nothing is answered."""
 EXCERPT: Final = (
     f"CASE WHEN length(q.text) > {LONGEST_QUOTE} THEN rtrim(left(q.text, {LONGEST_QUOTE})) || '…' ELSE q.text END"
 )
-"""`shared.quotes.excerpt` of the message that is answered, `q`."""
+"""`shared.audience.excerpt` of the message that is answered, `q`."""
 
 
 def joined(reply_to: str, thread_id: str) -> str:

@@ -7,13 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.audience import OUT, may_read, may_read_thread
+from shared.audience import OUT, may_read, may_read_thread, quote_of
 from shared.contracts.experiment import Profile
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import as_member
 from shared.db.session import Row, Session
 from shared.errors import InvalidInput, NotFound, NotSignedIn, Problem
-from shared.quotes import quote_of
 from shared.stage import Member
 
 

@@ -11,7 +11,7 @@ from shared import variables as texts
 from shared.contracts.experiment import Persona, StageConfig, Treatment
 from shared.contracts.providers import PROVIDERS
 from shared.errors import Problem
-from shared.experiment import mock_scripts, prompts, scripts
+from shared.experiment import references
 from shared.experiment import treatments as arm
 from shared.experiment.complaints import one_of, translate
 from shared.experiment.document import json_schema
@@ -159,8 +159,7 @@ def _persona(
     try:
         valid = Persona.model_validate(filled)
         found += _unknown("model.provider", [valid.model.provider], _PROVIDERS, "provider")
-        found += [*prompts.problems(valid, stages), *mock_scripts.problems(valid, stages)]
-        found += scripts.problems(valid, stages)
+        found += references.problems(valid, stages)
     except ValidationError as error:
         found += translate(error, filled, _schema(), inside=("personas", 0))
     for problem in found:

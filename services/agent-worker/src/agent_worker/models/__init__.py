@@ -1,11 +1,11 @@
 """The door to language models: the seam, and what stands behind it by provider."""
 
+from agent_worker.models.discreet import Model
 from agent_worker.models.limiter import Closed, Limiter
 from agent_worker.models.pacing import Pacer, Place
 from agent_worker.models.registry import build_models, served_providers
 from agent_worker.models.reply_length import most_reply_tokens
 from agent_worker.models.retry import RetriesSpent, RetryBudget, backoff_seconds
-from agent_worker.models.seam import Model
 
 __all__ = [
     "Closed",

@@ -1,12 +1,24 @@
-"""Keeps the lab's keys out of what an endpoint sends back: whoever was called knows one, and may show it."""
+"""What every provider of models can do, and what keeps the lab's keys out of what an endpoint sends back.
+
+Whoever was called knows a key, and may show it.
+"""
 
 import json
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
-from agent_worker.models.seam import Model
 from shared.contracts.model_keys import ModelKeys
 from shared.contracts.models import ModelReply, ModelRequest
+
+
+class Model(Protocol):
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        """Make one attempt. Whatever fails at the provider is a reply with another status than `ok`, not an error."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections; no call may follow."""
+        ...
 
 
 class Discreet:

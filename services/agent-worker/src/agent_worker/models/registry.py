@@ -5,10 +5,9 @@ from typing import Final
 
 from agent_worker.models.crewai_model import CrewAIModel
 from agent_worker.models.crewai_model import is_installed as crewai_is_installed
-from agent_worker.models.discreet import Discreet
+from agent_worker.models.discreet import Discreet, Model
 from agent_worker.models.mock import MockModel
 from agent_worker.models.openai_model import OpenAIModel
-from agent_worker.models.seam import Model
 from shared.contracts.endpoints import OPEN, Endpoints, read_endpoints
 from shared.contracts.model_keys import ModelKeys, read_model_keys
 from shared.contracts.providers import (

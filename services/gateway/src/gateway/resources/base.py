@@ -1,8 +1,16 @@
-"""What all resources and requests have in common."""
+"""What all resources and requests have in common, and what the API says when it refuses."""
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from shared.storable import is_storable_text, storable_json
 
@@ -34,3 +42,42 @@ def _not_blank(value: str) -> str:
 StorableText = Annotated[str, BeforeValidator(_storable_text)]
 StorableJson = Annotated[Any, AfterValidator(storable_json)]
 MessageText = Annotated[StorableText, Field(min_length=1, max_length=10_000), AfterValidator(_not_blank)]
+
+
+class ProblemItem(Resource):
+    """One thing that is wrong with the input."""
+
+    where: str = Field(examples=["stages[2].questions[0].id"])
+    """The path into the input."""
+    found: str = Field(examples=["'age' again"])
+    expected: str = Field(examples=["an id of its own for every question"])
+    wrong: str = Field(default="", examples=["the label is missing"])
+    """What is wrong in words, where found and expected do not say it all."""
+    hint: str = Field(default="", examples=["texts in a list need quotes"])
+    """What would mend it, where that is known."""
+    at: str = Field(default="", examples=["line 14, stages[2] (before).questions[0] (age).id"])
+    """The same place for people, with its line and the ids of the parts, where they are known."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty_words(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in fields(self).items() if value or name not in ("wrong", "hint", "at")}
+
+
+class ProblemDetails(Resource):
+    """Any answer that is not a success (RFC 9457, `application/problem+json`)."""
+
+    type: str = Field(examples=["urn:parley:problem:conflict"])
+    title: str = Field(examples=["Conflict"])
+    status: int = Field(examples=[409])
+    detail: str = Field(examples=["This stage is not open yet."])
+    """What happened and what to do, for people."""
+    code: str = Field(examples=["conflict"])
+    """What happened, for programs; does not change."""
+    can_retry: bool = Field(examples=[False])
+    """Whether the same request can succeed later."""
+    correlation_id: str = Field(examples=["4b0c2f6f3f0a4b7b9f1c7a0d6f1f2c55"])
+    """Names this request in the logs of every service."""
+    reason: str | None = Field(default=None, examples=["stage_locked"])
+    """For conflicts: a stable word."""
+    problems: list[ProblemItem] = Field(default=[], examples=[[]])
+    """Everything that is wrong with the input, at once."""

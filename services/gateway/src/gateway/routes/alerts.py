@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 
 from gateway import cursors
 from gateway.context import ApiKey, InContext
-from gateway.resources.alerts import AlertList, AlertResource
+from gateway.resources.lab import AlertList, AlertResource
 from gateway.routes.experiments import owned
 from shared.db.alerts import alerts_of
 from shared.db.places import Place

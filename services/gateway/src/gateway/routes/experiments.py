@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from fastapi.sse import EventSourceResponse
 
 from formats.exports import natural, reports
-from gateway import archives, bodies, cursors
+from gateway import archives, cursors, forms
 from gateway.context import ApiKey, Context, InContext
 from gateway.live import RETRY_MS, Frame
 from gateway.resources.experiments import (
@@ -53,7 +53,7 @@ stages:
 cohorts:
   - seats: [{open: true, count: 2}]
 """
-_FILE_BODY = bodies.described(
+_FILE_BODY = forms.described(
     "An experiment file, as `GET /v1/experiment-schema` describes it.",
     yaml=_EXAMPLE,
     json={"parley": 1, "name": "..."},
@@ -66,7 +66,7 @@ async def _read_file(request: Request, context: Context, owner_id: UUID) -> Draf
     Raises:
         InvalidInput: with all problems.
     """
-    content, name = await bodies.file_in(request, "experiment")
+    content, name = await forms.file_in(request, "experiment")
 
     async def find_personas(named: Collection[str]) -> Mapping[str, Persona]:
         async with context.database.transaction() as session:

@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 from fastapi import APIRouter, Query, Request, Response
 
 from formats.arena import first_agents, write_agent
-from gateway import bodies
+from gateway import forms
 from gateway.context import ApiKey, Context, InContext
 from gateway.resources.personas import PersonaImport, PersonaList, PersonaResource
 from shared.contracts.experiment import Persona, Slug
@@ -18,17 +18,17 @@ from shared.experiment import write_personas
 router = APIRouter(prefix="/v1", tags=["personas"])
 
 _EXAMPLE: Final = "profile: {name: Ana}\ntext: You drive a taxi at night and fear for your income.\n"
-_ONE = bodies.described(
+_ONE = forms.described(
     "A persona, with the fields that it has in experiment files; the id may be left out.",
     yaml=_EXAMPLE,
     json={"profile": {"name": "Ana"}, "text": "You drive a taxi at night and fear for your income."},
 )
-_SEVERAL = bodies.described(
+_SEVERAL = forms.described(
     "A persona file, as the export gives it.",
     yaml="parley: 1\npersonas:\n  - {id: ana, text: You drive a taxi at night.}\n",
     json={"parley": 1, "personas": [{"id": "ana", "text": "You drive a taxi at night."}]},
 )
-_AGENT: Final = bodies.described(
+_AGENT: Final = forms.described(
     "An agent file of PD Arena.",
     yaml="role: a patient trader\ngoal: to be fair\nbackstory: You sell apples.\npersona_type: forgiving\n",
     json={"role": "a patient trader", "goal": "to be fair", "backstory": "You sell apples."},
@@ -65,7 +65,7 @@ async def show(persona_id: Slug, context: InContext, key: ApiKey) -> PersonaReso
 async def put(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
     """What is left out has its default, whatever was there before. Putting twice is putting once."""
     await _signed_in(context, key)
-    content, name = await bodies.file_in(request, "persona")
+    content, name = await forms.file_in(request, "persona")
     return await _stored(context, key, await context.reader.persona(content, name, persona_id))
 
 
@@ -103,7 +103,7 @@ async def export_agent(persona_id: Slug, context: InContext, key: ApiKey) -> Res
 async def import_agent(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
     """Role, goal and backstory are needed. Putting twice is putting once."""
     await _signed_in(context, key)
-    content, name = await bodies.file_in(request, "agent")
+    content, name = await forms.file_in(request, "agent")
     return await _stored(context, key, await context.reader.agent(content, name, persona_id))
 
 
@@ -123,7 +123,7 @@ async def delete(persona_id: Slug, context: InContext, key: ApiKey) -> None:
 async def import_personas(request: Request, context: InContext, key: ApiKey) -> PersonaImport:
     """Creates what is new and replaces what has changed, all or nothing; importing twice is importing once."""
     await _signed_in(context, key)
-    content, name = await bodies.file_in(request, "personas")
+    content, name = await forms.file_in(request, "personas")
     return await _imported(context, key, await context.reader.personas(content, name))
 
 

@@ -1,0 +1,77 @@
+"""What personas refer to: stages, their kinds, questions of show-if rules; and what stages make of scripts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from shared import rules
+from shared.contracts.experiment import Persona, StageConfig
+from shared.contracts.prompt_items import ALL_STAGES, THIS_STAGE, Item, StageContext, walk
+from shared.errors import Problem
+from shared.experiment.complaints import one_of
+from shared.stages import kind_of, kinds
+
+
+def problems(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
+    """Names that lead nowhere, and scripts that their stages cannot read; `where` is relative to the persona."""
+    yield from _in_prompts(persona, stages)
+    yield from _in_mock(persona, stages)
+    yield from _in_scripts(persona, stages)
+
+
+def _in_prompts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
+    by_id = {stage.id: stage for stage in stages}
+    for key, items in persona.prompts.items():
+        if key not in by_id and key not in kinds():
+            yield Problem(f"prompts.{key}", repr(key), one_of(key, [*by_id, *kinds()], "stage or kind"))
+        for where, item in walk(items, f"prompts.{key}"):
+            yield from _item(item, where, by_id, key)
+
+
+def _item(item: Item, where: str, by_id: Mapping[str, StageConfig], here: str) -> Iterator[Problem]:
+    if isinstance(item, StageContext) and item.stage not in (THIS_STAGE, ALL_STAGES, *by_id):
+        expected = one_of(item.stage, [THIS_STAGE, ALL_STAGES, *by_id], "stage")
+        yield Problem(f"{where}.stage", repr(item.stage), expected)
+    if item.show_if is None:
+        return
+    for place, comparison in rules.comparisons(item.show_if, f"{where}.show_if"):
+        target = comparison.stage or here
+        if target in by_id:
+            yield from _question(comparison.question, f"{place}.question", by_id[target])
+        elif comparison.stage is not None:
+            yield Problem(f"{place}.stage", repr(comparison.stage), one_of(comparison.stage, by_id, "stage"))
+
+
+def _question(question: str, where: str, stage: StageConfig) -> Iterator[Problem]:
+    """A question is known by its columns: one of its name, or several that begin with it."""
+    columns = [column.name for column in kind_of(stage).columns(stage) if not column.derived]
+    if not any(name == question or name.startswith(f"{question}.") for name in columns):
+        yield Problem(where, repr(question), f"a question of the stage {stage.id!r}")
+
+
+def _in_scripts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
+    known = [*(stage.id for stage in stages), *(stage.kind for stage in stages)]
+    for written in persona.script:
+        if written not in known:
+            yield Problem(f"script.{written}", repr(written), one_of(written, known, "stage"))
+    for stage in stages:
+        name = next((name for name in (stage.id, stage.kind) if name in persona.script), None)
+        if name is None and persona.player == "agent":
+            continue
+        place = f"script.{name or stage.id}"
+        for problem in kind_of(stage).script_problems(stage, None if name is None else persona.script[name]):
+            yield Problem(f"{place}.{problem.where}" if problem.where else place, problem.found, problem.expected)
+
+
+def _in_mock(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
+    if persona.mock is None:
+        return
+    talks = [stage.id for stage in stages if kind_of(stage).thread == "conversation"]
+    for stage_id in persona.mock.stage_lines:
+        if stage_id not in talks:
+            place = f"mock.stage_lines.{stage_id}"
+            yield Problem(place, repr(stage_id), one_of(stage_id, talks, "stage with a conversation"))
+    known = [stage.id for stage in stages]
+    for number, failure in enumerate(persona.mock.failures):
+        for index, stage_id in enumerate(failure.stages):
+            if stage_id not in known:
+                place = f"mock.failures[{number}].stages[{index}]"
+                yield Problem(place, repr(stage_id), one_of(stage_id, known, "stage"))
