@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from shared.health import answering_health
+from shared.process import answering_health
 
 
 async def ask(port: int, request: bytes) -> bytes:
