@@ -102,7 +102,7 @@ async def test_whoever_goes_through_pages_alone_is_read_without_the_others(datab
     async with database.looking() as session:
         context = await prompt_context(session, drafts[0].id)
 
-    assert [member.id for member in context.members] == [context.author.id]
+    assert [one.id for one in context.facts.people.rows] == [context.author.id]
 
 
 async def test_a_big_cohort_rests_after_a_look_and_is_looked_at_once_for_all_that_happens_meanwhile(

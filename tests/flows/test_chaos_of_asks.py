@@ -134,7 +134,7 @@ class ChaosOfAsks(Chaos):
             if not standing.is_in_progress or stage is None or standing.is_locked:
                 return
             if not standing.asks:
-                if not kind_of(stage).blocked_by(stage, standing.member, standing.view(stage, now)):
+                if not kind_of(stage).blocked_by(stage, standing.view(stage, now)):
                     await move_on(session, standing, now, cause="test")
                 return
             found = self._rng.choice(standing.asks)

@@ -4,17 +4,20 @@ from collections import Counter
 from random import Random
 from statistics import correlation
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from agent_worker.models.mock import mock_reply
 from agent_worker.models.traits import Identity, at_any_time, position
-from shared.contracts.experiment import StageConfig
+from shared.contracts.experiment import Profile, StageConfig
 from shared.contracts.models import ChatMessage, Hint, ModelRequest, ModelSettings
-from shared.stage import PAGE, Ask, StageView
+from shared.stage import PAGE, Ask, Member
 from shared.stages import kind_of
 from shared.stages.survey.config import SurveyStage
+from shared.testing.views import own
 
+ADA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ada"))
 PERSONAS = range(200)
 SEEDS = range(20)
 
@@ -117,8 +120,8 @@ STAGE: StageConfig = SurveyStage.model_validate(
 
 def page(number: int, stage_id: str) -> dict[str, Any]:
     """What the mock answers for a persona, by the same way as a worker asks it."""
-    kind, ask = kind_of(STAGE), Ask(None, PAGE, "survey")  # type: ignore[arg-type]
-    model = kind.reply_model(STAGE, ask, StageView())
+    kind, ask, view = kind_of(STAGE), Ask(ADA.id, PAGE, "survey"), own(ADA)
+    model = kind.reply_model(STAGE, ask, view)
     assert model is not None
     hints: dict[str, Hint] = {
         "persona": f"p{number}",
@@ -131,7 +134,7 @@ def page(number: int, stage_id: str) -> dict[str, Any]:
         settings=ModelSettings(provider="mock"),
         messages=(ChatMessage(role="user", content="Answer."),),
         reply_schema=model.model_json_schema(),
-        hints=hints | kind.mock_hints(STAGE, ask, StageView()),
+        hints=hints | kind.mock_hints(STAGE, ask, view),
     )
     parsed = mock_reply(request).parsed
     assert parsed is not None

@@ -6,9 +6,10 @@ import pytest
 
 from orchestrator.rules import is_over, may_open, somebody_is_to_come
 from shared.contracts.experiment import Progress, StageConfig
-from shared.db.settling import Attendee, CohortState
+from shared.db.settling import CohortState
 from shared.experiment import Resolved
 from shared.stages import kinds, read_stage
+from shared.views import Attendee
 
 
 def a_stage(kind: str = "info", **progress: object) -> StageConfig:

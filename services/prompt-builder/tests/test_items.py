@@ -16,10 +16,12 @@ from shared.contracts.experiment import AgentConfig, ChatSettings, Profile
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PromptItems, Shuffle
 from shared.contracts.prompts import Prompt, default_budget, tokens_of
-from shared.db.context import Answer, PromptContext
+from shared.db.context import PromptContext
 from shared.stage import PAGE, TALK, Ask, Member, Message
 from shared.stages import read_stage
+from shared.testing.views import facts_of_a_prompt
 
+Answer = tuple[tuple[UUID, str], dict[str, Any]]
 SPACE = UUID("1f0c7a52-93f4-4b6d-8d0b-5f1e2d3c4b5a")
 ITEMS: TypeAdapter[PromptItems] = TypeAdapter(PromptItems)
 
@@ -72,12 +74,7 @@ def context(
         author=author,
         agent=config,
         stages=tuple(stages),
-        members=tuple(members),
-        reached={},
-        draws={},
-        answers=tuple(answers),
-        messages={TALKING.id: tuple(said)},
-        variables={},
+        facts=facts_of_a_prompt(members, stages, author, pages=dict(answers), messages={TALKING.id: tuple(said)}),
     )
 
 
@@ -91,7 +88,7 @@ def shown(*items: dict[str, Any], **fields: Any) -> str:
 
 
 def answer(of: Member, stage_id: str, **values: Any) -> Answer:
-    return Answer(of.id, stage_id, PAGE, values)
+    return (of.id, stage_id), values
 
 
 def test_guards_and_the_form_of_the_reply_are_always_told() -> None:
@@ -400,7 +397,9 @@ def test_what_is_not_shown_is_not_left_out() -> None:
 def test_earlier_conversations_are_shortened_first() -> None:
     earlier = read_stage({"kind": "group_chat", "id": "first"})
     whole = with_budget(talk("New.", "Newer."), 1)
-    both = replace(whole, stages=(earlier, TALKING), messages={**whole.messages, "first": tuple(talk("Old."))})
+    messages = {**whole.facts.messages, "first": tuple(talk("Old."))}
+    facts = facts_of_a_prompt((ANN, BOB, MO), (earlier, TALKING), ANN, pages={}, messages=messages)
+    both = replace(whole, stages=(earlier, TALKING), facts=facts)
 
     assert turns(render(both)) == [
         "... 1 earlier message left out",

@@ -1,6 +1,6 @@
 """Rules of the default prompts, without a database."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid5
@@ -16,10 +16,11 @@ from shared.contracts.experiment import AgentConfig, ChatSettings, Profile, Stag
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PersonaContext, StageContext
 from shared.contracts.prompts import Prompt, fingerprint
-from shared.db.context import Answer, PromptContext
+from shared.db.context import PromptContext
 from shared.errors import NotFound
 from shared.stage import MEDIATE, PAGE, TALK, Ask, Member, Message
 from shared.stages import kinds, read_stage
+from shared.testing.views import facts_of_a_prompt
 
 SPACE = UUID("7a0b3c1e-2f64-4d0c-9c1d-1f2a3b4c5d6e")
 WELCOME = read_stage({"kind": "info", "id": "welcome", "name": "Welcome", "lines": ["# The night bus"]})
@@ -61,7 +62,7 @@ def context(
     author: Member = ANN,
     config: AgentConfig | None = None,
     stages: Sequence[StageConfig] = (WELCOME, BEFORE, TALKING),
-    answers: Sequence[Answer] = (),
+    pages: Mapping[tuple[UUID, str], Any] | None = None,
     members: Sequence[Member] = (ANN, BOB, CLEO),
     purpose: str = TALK,
 ) -> PromptContext:
@@ -73,12 +74,7 @@ def context(
         author=author,
         agent=config or agent("You drive a taxi at night."),
         stages=tuple(stages),
-        members=tuple(members),
-        reached={},
-        draws={},
-        answers=tuple(answers),
-        messages={stages[-1].id: said},
-        variables={},
+        facts=facts_of_a_prompt(members, stages, author, pages=pages or {}, messages={stages[-1].id: said}),
     )
 
 
@@ -117,7 +113,7 @@ def test_the_first_stage_has_no_earlier_ones() -> None:
 
 
 def test_own_answers_of_earlier_stages_are_shown() -> None:
-    prompt = render(context(answers=[Answer(ANN.id, "before", PAGE, {"free": 6})]))
+    prompt = render(context(pages={(ANN.id, "before"): {"free": 6}}))
 
     assert "Free of charge? 6" in user(prompt)
 

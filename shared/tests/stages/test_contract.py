@@ -11,8 +11,9 @@ import pytest
 
 from shared.contracts.experiment import Profile, StageConfig
 from shared.schema_filler import fill
-from shared.stage import MEDIATE, PAGE, TALK, Ask, Member, Message, Speaker, StageKind, StageView, Thread
+from shared.stage import MEDIATE, PAGE, TALK, Ask, LabView, Member, Message, OwnView, Speaker, StageKind, Thread
 from shared.stages import kind_of, kinds, read_stage
+from shared.testing.views import lab
 
 SPACE = UUID(int=7)
 PRIVATE_FIELDS = {"correct"}
@@ -34,20 +35,14 @@ MEMBERS = (member(1), member(2), member(3, player="person"), member(4, kind="med
 ABSENT = tuple(replace(one, present=False) for one in MEMBERS)
 
 
-def view(**changes: Any) -> StageView:
-    thread = Thread(
-        path="c1/talk",
-        pace="live",
-        trigger_key="start",
-        last_author_id=None,
-        message_count=1,
-        agent_run=0,
-        speakers=tuple(Speaker(one) for one in MEMBERS),
-    )
+def thread(**changes: Any) -> Thread:
+    fields: dict[str, Any] = {"message_count": 1, "speakers": tuple(Speaker(one) for one in MEMBERS), **changes}
+    return Thread(path="c1/talk", pace="live", trigger_key="start", last_author_id=None, agent_run=0, **fields)
+
+
+def view(me: Member = MEMBERS[0], **changes: Any) -> OwnView:
     message = Message(1, MEMBERS[0].id, "Person 1", "Good evening", 1000)
-    return StageView(
-        **{"members": MEMBERS, "reader": MEMBERS[0].id, "thread": thread, "messages": (message,), **changes}
-    )
+    return OwnView(**{"me": me, "members": MEMBERS, "thread": thread(), "messages": (message,), **changes})
 
 
 @pytest.fixture(params=sorted(kinds()))
@@ -65,13 +60,18 @@ def asks(kind: StageKind[Any], stage: StageConfig) -> list[Ask]:
     """What the first member can be asked: to talk, or for the page, and whatever the kind names at first."""
     reader = MEMBERS[0].id
     purposes = [TALK, MEDIATE] if kind.thread == "conversation" else ["page"]
-    named = [ask for ask in kind.next_asks(stage, stated(kind, stage, view(reader=None))) if ask.member_id == reader]
+    named = kind.next_asks(stage, stated(kind, stage, view()))
     return [*(Ask(reader, PAGE, purpose) for purpose in purposes), *named]
 
 
-def stated(kind: StageKind[Any], stage: StageConfig, seen: StageView) -> StageView:
-    """The view with what the kind makes of everybody's answers."""
-    return replace(seen, state=kind.public_state(stage, replace(seen, reader=None)))
+def stated(kind: StageKind[Any], stage: StageConfig, seen: OwnView) -> OwnView:
+    """The view with what the kind makes of everybody's answers, which are none."""
+    return replace(seen, state=everything(kind, stage).state)
+
+
+def everything(kind: StageKind[Any], stage: StageConfig, **given: Any) -> LabView:
+    seen = lab(*MEMBERS, **given)
+    return replace(seen, state=kind.public_state(stage, seen))
 
 
 def keys(value: Any) -> set[str]:
@@ -102,9 +102,9 @@ def test_example_is_complete_and_survives_json(kind: StageKind[Any], stage: Stag
 
 
 def test_pages_and_prompts_keep_private_fields_private(kind: StageKind[Any], stage: StageConfig) -> None:
-    answered = view(answers={(MEMBERS[0].id, PAGE): an_answer(kind, stage, 1)})
+    answered = view(own={PAGE: an_answer(kind, stage, 1)})
 
-    for seen in (view(), answered, view(thread=None, messages=()), view(reader=None)):
+    for seen in (view(), answered, view(thread=None, messages=()), view(MEMBERS[3])):
         page = kind.public_view(stage, seen)
         assert json.loads(json.dumps(page)) == page
         assert not keys(page) & PRIVATE_FIELDS
@@ -138,22 +138,28 @@ def test_reply_schemas_are_strict_objects(kind: StageKind[Any], stage: StageConf
 
 
 def test_asking_again_changes_nothing(kind: StageKind[Any], stage: StageConfig) -> None:
-    everything = stated(kind, stage, view(reader=None))
-    wanted = kind.next_asks(stage, everything)
-    askable = {one.id for one in MEMBERS if kind.has_shared_asks or one.player == "agent"}
+    for me in MEMBERS:
+        seen = stated(kind, stage, view(me))
+        wanted = kind.next_asks(stage, seen)
 
-    assert kind.next_asks(stage, everything) == wanted
-    assert len({(ask.member_id, ask.key) for ask in wanted}) == len(wanted)
-    assert {ask.member_id for ask in wanted} <= askable
-    assert not {ask.member_id for ask in kind.next_asks(stage, view(members=ABSENT))}
+        assert kind.next_asks(stage, seen) == wanted
+        assert len({ask.key for ask in wanted}) == len(wanted)
+        assert {ask.member_id for ask in wanted} <= {me.id}
+        assert not wanted or kind.has_shared_asks or me.player == "agent"
+
+
+def test_nobody_who_is_not_there_is_asked(kind: StageKind[Any], stage: StageConfig) -> None:
+    assert not [ask for me in ABSENT for ask in kind.next_asks(stage, stated(kind, stage, view(me, members=ABSENT)))]
 
 
 def test_nobody_who_has_answered_is_asked_or_blocked(kind: StageKind[Any], stage: StageConfig) -> None:
-    answers = {(one.id, PAGE): an_answer(kind, stage, 1) for one in MEMBERS}
-    over = view(answers=answers, thread=Thread("c1/talk", "live", "", None, 0, 0, (), ended=True))
+    given = {(one.id, PAGE): an_answer(kind, stage, 1) for one in MEMBERS}
+    state = everything(kind, stage, given=given).state
+    for me in MEMBERS:
+        over = view(me, own={PAGE: given[me.id, PAGE]}, state=state, thread=thread(speakers=(), ended=True))
 
-    assert kind.next_asks(stage, over) == []
-    assert all(kind.blocked_by(stage, one, over) == [] for one in MEMBERS if one.kind == "participant")
+        assert kind.next_asks(stage, over) == []
+        assert me.kind == "mediator" or kind.blocked_by(stage, over) == []
 
 
 def test_cells_are_in_the_columns_and_of_their_type(kind: StageKind[Any], stage: StageConfig) -> None:
@@ -187,41 +193,34 @@ def test_a_failed_ask_has_a_defined_end(kind: StageKind[Any], stage: StageConfig
 
 
 def test_the_state_is_json_and_the_same_each_time(kind: StageKind[Any], stage: StageConfig) -> None:
-    everything = view(reader=None, answers={(one.id, PAGE): an_answer(kind, stage, 1) for one in MEMBERS})
+    seen = everything(kind, stage, given={(one.id, PAGE): an_answer(kind, stage, 1) for one in MEMBERS})
 
-    state = kind.public_state(stage, everything)
-
-    assert json.loads(json.dumps(state)) == state == kind.public_state(stage, everything)
-    assert kind.has_shared_asks or not state
+    assert json.loads(json.dumps(seen.state)) == seen.state == kind.public_state(stage, seen)
+    assert kind.has_shared_asks or not seen.state
 
 
 def test_only_a_conversation_has_turns(kind: StageKind[Any], stage: StageConfig) -> None:
-    thread = view().thread
-    assert thread is not None
-
     if kind.thread == "conversation":
-        assert kind.next_wave(stage, thread, Random(1)) == kind.next_wave(stage, thread, Random(1))
+        assert kind.next_wave(stage, thread(), Random(1)) == kind.next_wave(stage, thread(), Random(1))
     else:
         with pytest.raises(NotImplementedError):
-            kind.next_wave(stage, thread, Random(1))
+            kind.next_wave(stage, thread(), Random(1))
 
 
 def test_only_a_kind_whose_thread_is_minutes_names_them_and_nobody_posts_there(
     kind: StageKind[Any], stage: StageConfig
 ) -> None:
-    everything = stated(kind, stage, view(reader=None))
-    thread = everything.thread
-    assert thread is not None
+    seen = everything(kind, stage)
 
     if kind.thread == "minutes":
-        minutes = kind.minutes(stage, everything)
+        minutes = kind.minutes(stage, seen)
         assert kind.has_shared_asks
-        assert minutes == kind.minutes(stage, everything)
+        assert minutes == kind.minutes(stage, seen)
         assert len({line.key for line in minutes.lines}) == len(minutes.lines)
-        assert all(kind.may_not_speak(stage, thread, one.id) for one in MEMBERS)
-        assert not kind.may_call_off(stage, thread, MEMBERS[0].id)
+        assert all(kind.may_not_speak(stage, thread(), one.id) for one in MEMBERS)
+        assert not kind.may_call_off(stage, thread(), MEMBERS[0].id)
         assert not kind.has_replies_and_reactions(stage)
         assert kind.time_limit_seconds(stage) is None
     else:
         with pytest.raises(NotImplementedError):
-            kind.minutes(stage, everything)
+            kind.minutes(stage, seen)

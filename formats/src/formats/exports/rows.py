@@ -5,9 +5,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from shared.experiment import Resolved
-from shared.stage import PAGE, Table
+from shared.stage import PAGE, Json, Table
 from shared.stages import kind_of
-from shared.views import lab_view, member_of
+from shared.views import Facts, People, attendee, lab_view, stated
 
 PARTICIPANT_COLUMNS: Final = (
     "participant_id",
@@ -230,13 +230,17 @@ def table_of(resolved: Resolved, stage_id: str) -> Table | None:
 def own_rows(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
     """The lines of a kind's own table for one stage in one cohort."""
     stage = arms[row["treatment"]].stage(row["stage"])
-    view = lab_view(
-        stage,
-        members=(member_of(**fields) for fields in row["members"] or ()),
-        draws=row["draws"],
-        answers={(UUID(member_id), key): value for member_id, key, value in row["answers"] or ()},
+    answers: dict[UUID, dict[str, Json]] = {}
+    for member_id, key, value in row["answers"] or ():
+        answers.setdefault(UUID(member_id), {})[key] = value
+    facts = Facts(
+        people=People(tuple(map(attendee, row["members"] or ()))),
+        draws={stage.id: row["draws"]},
+        answers={stage.id: answers},
         variables=arms[row["treatment"]].variables,
+        whole=(stage.id,),
     )
+    view = stated(stage, lab_view(facts, stage))
     where = {column: row[column] for column in COHORT_STAGE_COLUMNS}
     for line in kind_of(stage).table_rows(stage, view):
         yield {**where, **line}

@@ -20,7 +20,7 @@ from shared.db import asks, drafts, page_times
 from shared.db.members import Standing, end_member, lock_standing, standing_of
 from shared.db.session import Database, Session
 from shared.errors import InvalidInput, NotFound
-from shared.stage import Ask, Json, StageView, UnusableReply
+from shared.stage import Ask, Json, OwnView, UnusableReply
 from shared.stages import kind_of
 
 TIMER_MARGIN_SECONDS = 0.01
@@ -62,13 +62,13 @@ class Answering:
         if takes_time or attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
             await self._gathering.do(lease.member_id, (lease, attempt))
 
-    async def look(self, lease: drafts.Lease) -> StageView:
+    async def look(self, lease: drafts.Lease) -> OwnView:
         """What an answer to this ask is checked against, as things stand now."""
         async with self._database.looking() as session:
             standing = await standing_of(session, lease.member_id)
         return standing.view(lease.stage, self._clock.now())
 
-    async def _store_at_once(self, lease: drafts.Lease, attempt: Attempt, view: StageView) -> bool:
+    async def _store_at_once(self, lease: drafts.Lease, attempt: Attempt, view: OwnView) -> bool:
         """What follows from an answer to a shared ask is the cohort's business: storing it is one statement.
 
         False when it was not stored: the other way finds out why.
@@ -157,7 +157,7 @@ async def _give(session: Session, standing: Standing, due: page_times.DueAnswer,
     return await standing_of(session, standing.member.id)
 
 
-def _seconds_taken(lease: drafts.Lease, view: StageView, value: Json) -> float:
+def _seconds_taken(lease: drafts.Lease, view: OwnView, value: Json) -> float:
     """How long a person in this agent's place takes for the answer, as far as the pace has it waited for."""
     if lease.pace != "live":
         return 0.0
@@ -213,7 +213,7 @@ async def do_without(
     return {}
 
 
-def _read(lease: drafts.Lease, attempt: Attempt, view: StageView) -> tuple[Attempt, Json]:
+def _read(lease: drafts.Lease, attempt: Attempt, view: OwnView) -> tuple[Attempt, Json]:
     """The attempt with the fields of its reply, and the answer that this is.
 
     Raises:
@@ -235,7 +235,7 @@ def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
     return attempt.request.is_text and not all(name in reply.parsed for name in wanted)
 
 
-def _with_fields(lease: drafts.Lease, attempt: Attempt, view: StageView) -> ModelReply:
+def _with_fields(lease: drafts.Lease, attempt: Attempt, view: OwnView) -> ModelReply:
     """The reply with the fields that its text alone stands for, where the kind can tell."""
     reply = attempt.reply
     if not is_text_to_read(lease, attempt):
@@ -247,7 +247,7 @@ def _with_fields(lease: drafts.Lease, attempt: Attempt, view: StageView) -> Mode
     return reply.model_copy(update={"status": "ok", "parsed": fields, "error": None})
 
 
-def _answer_of(lease: drafts.Lease, reply: ModelReply, view: StageView) -> Json:
+def _answer_of(lease: drafts.Lease, reply: ModelReply, view: OwnView) -> Json:
     kind = kind_of(lease.stage)
     reply_model = kind.reply_model(lease.stage, lease.ask, view)
     if reply_model is None:

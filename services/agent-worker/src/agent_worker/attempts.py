@@ -13,7 +13,8 @@ from shared import seeds
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import drafts
 from shared.db.session import as_json
-from shared.stage import StageView
+from shared.stage import OwnView, Utterance
+from shared.stages import kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Attempt:
     left_out: int = 0
     reason: str | None = None
     was_crowded: bool = False
-    view: StageView | None = None
+    view: OwnView | None = None
 
 
 class Invalid(Exception):
@@ -50,8 +51,24 @@ def validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
     try:
         return reply_model.model_validate(reply.parsed)
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors())
-        raise Invalid("; ".join(problems)) from error
+        raise _misshapen(error) from error
+
+
+def said(lease: drafts.Lease, reply: ModelReply) -> Utterance:
+    """What the reply says in the conversation.
+
+    Raises:
+        Invalid: it has another shape.
+    """
+    try:
+        return kind_of(lease.stage).utterance(lease.stage, lease.ask.purpose, reply.parsed)
+    except ValidationError as error:
+        raise _misshapen(error) from error
+
+
+def _misshapen(error: ValidationError) -> Invalid:
+    problems = (f"{'.'.join(map(str, each['loc'])) or 'reply'}: {each['msg']}" for each in error.errors())
+    return Invalid("; ".join(problems))
 
 
 def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:

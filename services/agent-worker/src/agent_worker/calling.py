@@ -26,7 +26,7 @@ from shared.contracts.models import DEFAULT_TIMEOUT_SECONDS, ChatMessage, ModelR
 from shared.contracts.prompts import Prompt
 from shared.contracts.providers import MOCK_PROVIDER, account_of
 from shared.db.drafts import Lease
-from shared.stage import StageView
+from shared.stage import OwnView
 from shared.stages import kind_of
 from shared.urgency import is_urgent
 
@@ -60,7 +60,7 @@ class Calling:
         limiter: Limiter,
         clock: Clock,
         settings: WorkerSettings,
-        look: Callable[[Lease], Awaitable[StageView]],
+        look: Callable[[Lease], Awaitable[OwnView]],
         goes_on: Callable[[Lease], Awaitable[bool]],
         take_call: Callable[[Lease], Awaitable[bool]],
     ) -> None:
@@ -182,10 +182,10 @@ class Calling:
         settings = self._settings
         return settings.limit_patience_seconds if _is_awaited(lease) else settings.endpoint_patience_seconds
 
-    def _begin_to_look(self, lease: Lease) -> asyncio.Task[StageView] | None:
+    def _begin_to_look(self, lease: Lease) -> asyncio.Task[OwnView] | None:
         """Read what an answer to a shared ask is checked against while its model is thinking, not after it."""
 
-        async def look() -> StageView:
+        async def look() -> OwnView:
             await asyncio.sleep(self._settings.look_seconds)
             view = await self._look(lease)
             await reached("ask.looked_at")
@@ -194,7 +194,7 @@ class Calling:
         return asyncio.create_task(look()) if kind_of(lease.stage).has_shared_asks else None
 
 
-def _seen(look: asyncio.Task[StageView] | None) -> StageView | None:
+def _seen(look: asyncio.Task[OwnView] | None) -> OwnView | None:
     """What was read; None when there was no time for it, or it failed."""
     if look is None:
         return None

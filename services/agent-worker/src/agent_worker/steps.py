@@ -16,7 +16,7 @@ from shared.db.conversation import advance_thread
 from shared.db.members import Standing, lock_standing, mark_stepped, move_on, standing_of, write_page
 from shared.db.page_times import READING, still_reads
 from shared.db.session import Session
-from shared.stage import PAGE, StageView
+from shared.stage import PAGE, OwnView
 from shared.stages import kind_of
 
 CAUSE = "agent-worker"
@@ -75,17 +75,15 @@ async def _act(session: Session, standing: Standing, now: datetime) -> bool:
     standing = await _with_page(session, standing, stage, now)
     if standing.member.player == "agent" or kind.has_shared_asks:
         view = await _take_part(session, standing, stage, standing.view(stage, now), now)
-        if kind.blocked_by(stage, standing.member, view):
+        if kind.blocked_by(stage, view):
             return False
     return await move_on(session, standing, now, cause=CAUSE)
 
 
-async def _still_reads(
-    session: Session, standing: Standing, stage: StageConfig, view: StageView, now: datetime
-) -> bool:
+async def _still_reads(session: Session, standing: Standing, stage: StageConfig, view: OwnView, now: datetime) -> bool:
     """Whether an agent takes its time to read a page on which nothing is asked of it."""
     kind = kind_of(stage)
-    is_asked = kind.thread is not None or kind.has_shared_asks or any(view.answers)
+    is_asked = kind.thread is not None or kind.has_shared_asks or bool(view.own)
     if standing.pace != "live" or standing.member.player != "agent" or is_asked:
         return False
     rng = seeds.rng(standing.seed, f"{standing.member.path}/{stage.id}/{READING}")
@@ -95,21 +93,19 @@ async def _still_reads(
 
 async def _with_page(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Standing:
     """Write the page that the member's entries come to, when there is one and it is not written yet."""
-    if (stage.id, PAGE) in standing.answers:
+    if PAGE in standing.facts.own(stage.id, standing.member.id):
         return standing
-    page = kind_of(stage).page_answer(stage, standing.member, standing.view(stage, now))
+    page = kind_of(stage).page_answer(stage, standing.view(stage, now))
     if page is None:
         return standing
     await write_page(session, standing, page, now)
     return standing.with_answer(stage.id, PAGE, page)
 
 
-async def _take_part(
-    session: Session, standing: Standing, stage: StageConfig, view: StageView, now: datetime
-) -> StageView:
+async def _take_part(session: Session, standing: Standing, stage: StageConfig, view: OwnView, now: datetime) -> OwnView:
     """Enter the stage's conversation, when it has one that is open, and return the view with it."""
     conversation_id = standing.conversation_id(stage)
     if conversation_id is None:
         return view
     scene = await advance_thread(session, conversation_id, now, cause=CAUSE)
-    return replace(view, members=scene.members, thread=view_of(scene))
+    return replace(view, thread=view_of(scene))

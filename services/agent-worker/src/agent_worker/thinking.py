@@ -15,7 +15,7 @@ from uuid import UUID, uuid4
 import structlog
 
 from agent_worker.answering import TIMER_MARGIN_SECONDS, Answering, Later, do_without, is_text_to_read
-from agent_worker.attempts import Attempt, Invalid, call_row, validated
+from agent_worker.attempts import Attempt, Invalid, call_row, said
 from agent_worker.calling import Calling, CallsSpent, Held
 from agent_worker.gathering import Gathering
 from agent_worker.keys import DOUBT_SECONDS, Keys, Pass, RefusedForItself, WaitsForKey
@@ -41,7 +41,7 @@ from shared.db.members import has_people, lock_standing
 from shared.db.pausing import pause
 from shared.db.session import Database
 from shared.errors import Conflict, NotFound, Unavailable
-from shared.stage import SPEAK, StageView
+from shared.stage import SPEAK
 from shared.stages import kind_of
 from shared.urgency import is_urgent
 
@@ -368,11 +368,7 @@ class Thinker:
 
     async def _speak(self, lease: drafts.Lease, attempt: Attempt, thread_id: UUID) -> None:
         """Save what the agent wants to say; publish it when it is due, at once without a typing delay."""
-        kind = kind_of(lease.stage)
-        reply_model = kind.reply_model(lease.stage, lease.ask, StageView())
-        if reply_model is None:
-            raise Invalid("nothing was asked")
-        utterance = kind.utterance(lease.stage, validated(reply_model, attempt.reply))
+        utterance = said(lease, attempt.reply)
         rng = seeds.rng(lease.seed, f"{lease.path}/pace")
         drawn = thinking_seconds(rng)
         thinking = drawn if attempt.reply.simulated_seconds is None else attempt.reply.simulated_seconds

@@ -1,17 +1,17 @@
 """What a participant's page shows, made from where the participant stands. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
-from uuid import UUID
 
 from gateway.resources.members import ProfileResource
 from gateway.resources.participants import AskResource, Lock, Me, Page, StageMark, StagePage, ThreadState
 from shared.contracts.experiment import StageConfig
 from shared.db.members import OpenAsk, Standing
-from shared.stage import PAGE, Json, Member, StageView
+from shared.stage import Member
 from shared.stages import kind_of
+from shared.views import People
 
 State = Literal["done", "current", "locked", "upcoming"]
 
@@ -54,7 +54,7 @@ def _mark(standing: Standing, index: int) -> StageMark:
     return StageMark(id=stage.id, title=stage.title, kind=stage.kind, state=state_of(standing, index))
 
 
-def page(standing: Standing, cursor: int, company: Sequence[Member], now: datetime) -> Page:
+def page(standing: Standing, cursor: int, company: People | None, now: datetime) -> Page:
     """Where the participant is now."""
     stage = standing.stage
     is_shown = stage is not None and standing.is_in_progress
@@ -64,12 +64,14 @@ def page(standing: Standing, cursor: int, company: Sequence[Member], now: dateti
     )
 
 
-def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member], now: datetime) -> StagePage:
-    """What one stage shows that the participant has reached."""
+def stage_page(standing: Standing, stage: StageConfig, company: People | None, now: datetime) -> StagePage:
+    """What one stage shows that the participant has reached; `company`: who else is in the cohort."""
     state = state_of(standing, standing.stage_ids.index(stage.id))
     assert state != "upcoming"
     is_locked = state == "locked"
-    view = view_of(standing, stage, company, now)
+    if company is not None:
+        standing = replace(standing, facts=replace(standing.facts, people=company))
+    view = standing.view(stage, now)
     kind = kind_of(stage)
     return StagePage(
         stage_id=stage.id,
@@ -77,28 +79,11 @@ def stage_page(standing: Standing, stage: StageConfig, company: Sequence[Member]
         state=state,
         lock=_lock(standing, stage) if is_locked else None,
         view=None if is_locked else kind.public_view(stage, view),
-        answer=kind.shown_answer(standing.answers.get((stage.id, PAGE))),
-        blocked_by=kind.blocked_by(stage, standing.member, view) if state == "current" else [],
+        answer=kind.shown_answer(standing.page(stage.id)),
+        blocked_by=kind.blocked_by(stage, view) if state == "current" else [],
         thread=None if is_locked else _thread(standing, stage),
         asks=[_ask(ask) for ask in standing.asks if ask.stage_id == stage.id and standing.is_in_progress],
     )
-
-
-def view_of(standing: Standing, stage: StageConfig, company: Sequence[Member], now: datetime) -> StageView:
-    """What the rules may read: the stage, everybody who is there, and the participant's answers of earlier stages."""
-    before = standing.stage_ids[: standing.stage_ids.index(stage.id)]
-    earlier = {
-        (standing.member.id, stage_id): value
-        for (stage_id, key), value in standing.answers.items()
-        if key == PAGE and stage_id in before
-    }
-    members = tuple(company) or (standing.member,)
-    return replace(standing.view(stage, now), members=members, earlier=earlier, variables=standing.design.variables)
-
-
-def with_answer(view: StageView, member_id: UUID, answer: Json) -> StageView:
-    """The view once the page is answered."""
-    return replace(view, answers={**view.answers, (member_id, PAGE): answer})
 
 
 def _lock(standing: Standing, stage: StageConfig) -> Lock:

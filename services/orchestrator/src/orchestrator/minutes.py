@@ -11,14 +11,14 @@ from shared.db.changes import write
 from shared.db.conversation import open_thread
 from shared.db.session import Session
 from shared.db.settling import CohortState, OpenThread
-from shared.stage import StageView
+from shared.stage import LabView
 from shared.stages import kind_of
 
 GROUP: Final = "group"
 
 
 async def settle_minutes(
-    session: Session, cohort: CohortState, stage: StageConfig, view: StageView, now: datetime
+    session: Session, cohort: CohortState, stage: StageConfig, view: LabView, now: datetime
 ) -> None:
     """Open the thread, and write down what does not stand there yet. Safe to repeat.
 
@@ -46,7 +46,7 @@ async def settle_minutes(
         await write(session, scene, change, "orchestrator")
 
 
-def _scene(cohort: CohortState, stage: StageConfig, view: StageView, thread: OpenThread | None, now: datetime) -> Scene:
+def _scene(cohort: CohortState, stage: StageConfig, view: LabView, thread: OpenThread | None, now: datetime) -> Scene:
     """The thread as it is under the cohort's lock. Nobody takes turns in it."""
     thread_id, path = place_of_thread(cohort, stage, GROUP)
     return Scene(

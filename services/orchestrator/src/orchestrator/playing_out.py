@@ -5,23 +5,24 @@ transaction.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from orchestrator.asking import played_out
-from orchestrator.rules import as_member, is_over, may_open, on_stage
+from orchestrator.asking import new_answers, played_out
+from orchestrator.rules import is_over, may_open, on_stage
 from orchestrator.settling import draws_of
 from shared.contracts.experiment import StageConfig
 from shared.db import courses
 from shared.db.courses import Course, Move
 from shared.db.experiments import end_when_done
 from shared.db.session import Database
-from shared.db.settling import Attendee, CohortState
-from shared.stage import PAGE, Json, StageView
+from shared.db.settling import CohortState
+from shared.stage import PAGE, Json, OwnView
 from shared.stages import kind_of
+from shared.views import Attendee, Facts, People, lab_view, own_view
 
 AT_ONCE: Final = 50
 """Cohorts in one transaction: enough to make statements cheap, few enough to hold up nothing else for long."""
@@ -77,7 +78,8 @@ class _Course:
         self.entries: dict[str, dict[tuple[UUID, str], Json]] = {}
         self.pages: dict[tuple[UUID, str], Json] = {}
         self.moves: list[Move] = []
-        self._own: dict[tuple[UUID, str], dict[tuple[UUID, str], Json]] = {}
+        self._answers: dict[str, dict[UUID, dict[str, Json]]] = {}
+        """Entries and pages, by stage."""
 
     def goes_on(self) -> bool:
         """One look at all stages and members; True when somebody has moved or could now."""
@@ -99,23 +101,25 @@ class _Course:
     def _play(self, stage: StageConfig) -> None:
         if not on_stage(self.cohort.members, stage.id):
             return
-        entries = self.entries.setdefault(stage.id, {})
-        view = StageView(
-            members=tuple(as_member(member, stage.id) for member in self.cohort.members),
-            draws=self.cohort.draws[stage.id],
-            answers={**entries, **self._pages_on(stage.id)},
-            variables=self.cohort.design.variables,
-        )
-        known = view.answers
-        view = played_out(self.cohort, stage, view)
-        for at, value in view.answers.items():
-            if at not in known:
-                entries[at] = value
-                self._own.setdefault((at[0], stage.id), {})[at] = value
+        entries, known = self.entries.setdefault(stage.id, {}), self._answers.setdefault(stage.id, {})
+        facts = self._facts(self.cohort.members)
+        view = played_out(self.cohort, stage, lab_view(facts, stage))
+        for at, value in [*new_answers(view.answers, known)]:
+            entries[at] = value
+            known.setdefault(at[0], {})[at[1]] = value
         self.cohort = replace(self.cohort, states={**self.cohort.states, stage.id: view.state})
 
-    def _pages_on(self, stage_id: str) -> dict[tuple[UUID, str], Json]:
-        return {(member_id, PAGE): page for (member_id, at), page in self.pages.items() if at == stage_id}
+    def _facts(self, members: Sequence[Attendee]) -> Facts:
+        """What has happened so far; nothing that is made of it may be kept while the course goes on."""
+        cohort = self.cohort
+        return Facts(
+            people=People(tuple(members)),
+            draws=cohort.draws,
+            states=cohort.states,
+            answers=self._answers,
+            variables=cohort.design.variables,
+            whole=cohort.design.stage_ids,
+        )
 
     def _after_step(self, member: Attendee) -> Attendee:
         """The member after as many stages as let it through; the same when it stays."""
@@ -129,28 +133,15 @@ class _Course:
 
     def _is_done(self, stage: StageConfig, member: Attendee) -> bool:
         """Whether the member goes on, with its page written; scripts pass through stages that play no scripts."""
-        kind, player = kind_of(stage), as_member(member, stage.id)
-        page = kind.page_answer(stage, player, self._own_view(stage, member))
-        if page is not None:
-            self.pages.setdefault((member.id, stage.id), page)
-        return not kind.has_shared_asks or not kind.blocked_by(stage, player, self._own_view(stage, member))
+        kind = kind_of(stage)
+        page = kind.page_answer(stage, self._own_view(stage, member))
+        if page is not None and (member.id, stage.id) not in self.pages:
+            self.pages[member.id, stage.id] = page
+            self._answers.setdefault(stage.id, {}).setdefault(member.id, {})[PAGE] = page
+        return not kind.has_shared_asks or not kind.blocked_by(stage, self._own_view(stage, member))
 
-    def _own_view(self, stage: StageConfig, member: Attendee) -> StageView:
-        own = dict(self._own.get((member.id, stage.id), {}))
-        pages = {
-            (member.id, stage_id): page for (member_id, stage_id), page in self.pages.items() if member_id == member.id
-        }
-        if (member.id, stage.id) in pages:
-            own[member.id, PAGE] = pages.pop((member.id, stage.id))
-        states: Mapping[str, Mapping[str, Json]] = self.cohort.states
-        return StageView(
-            members=(as_member(member, stage.id),),
-            reader=member.id,
-            draws=self.cohort.draws[stage.id],
-            answers=own,
-            earlier=pages,
-            state=states.get(stage.id, {}),
-        )
+    def _own_view(self, stage: StageConfig, member: Attendee) -> OwnView:
+        return own_view(self._facts([member]), stage, member.id)
 
     def _moved(self, member: Attendee, stage_id: str) -> Attendee:
         position = member.position + 1

@@ -5,11 +5,10 @@ from uuid import UUID
 
 from shared import seeds
 from shared.contracts.experiment import StageConfig
-from shared.db.settling import Attendee, CohortState
+from shared.db.settling import CohortState
 from shared.db.tables.studies import MEMBER_END_STATES
-from shared.stage import Member
 from shared.stages import kind_of
-from shared.views import member_of
+from shared.views import Attendee
 
 COUNTED = ("expected", "in_progress", "completed")
 """Who is counted when a stage waits: paused, failed, removed and gone members are not waited for."""
@@ -29,28 +28,6 @@ def on_stage(members: Iterable[Attendee], stage_id: str) -> list[Attendee]:
 def has_arrived(member: Attendee, stage_id: str) -> bool:
     """Whether the member is on this stage or beyond it."""
     return member.status in ("in_progress", "completed") and member.stage_ids.index(stage_id) <= member.position
-
-
-def as_member(attendee: Attendee, stage_id: str) -> Member:
-    """The attendee as the rules of this stage see them; a mediator is where the cohort is."""
-    is_mediator = attendee.kind == "mediator"
-    is_in_progress = attendee.status == "in_progress"
-    return member_of(
-        id=attendee.id,
-        path=attendee.path,
-        kind=attendee.kind,
-        player=attendee.player,
-        profile=attendee.profile,
-        chat=attendee.chat,
-        script=attendee.script,
-        present=is_in_progress and (is_mediator or attendee.stage_id == stage_id),
-        awaited=not is_mediator and _may_still_come(attendee, stage_id),
-    )
-
-
-def _may_still_come(attendee: Attendee, stage_id: str) -> bool:
-    is_on_its_way = attendee.status in ("expected", "in_progress", "paused") and stage_id in attendee.stage_ids
-    return is_on_its_way and attendee.position < attendee.stage_ids.index(stage_id)
 
 
 def somebody_is_to_come(cohort: CohortState, stage_id: str) -> bool:

@@ -11,7 +11,6 @@ import structlog
 from orchestrator.asking import settle_asks
 from orchestrator.minutes import settle_minutes
 from orchestrator.rules import (
-    as_member,
     has_arrived,
     is_over,
     may_open,
@@ -35,10 +34,10 @@ from shared.db.conversation import (
 from shared.db.experiments import end_when_done
 from shared.db.members import wake_agents
 from shared.db.session import Database, Session
-from shared.db.settling import Attendee, CohortState, DueTimer
-from shared.stage import Json, StageView
+from shared.db.settling import CohortState, DueTimer
+from shared.stage import Json, LabView
 from shared.stages import kind_of
-from shared.views import drawn
+from shared.views import Attendee, drawn, member_of
 
 CAUSE = "orchestrator"
 _MOST_BEGUN_AT_ONCE: Final = 50
@@ -95,7 +94,7 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> _Outc
         if (draws := await _settle_stage(session, cohort, stage, now)) is not None
     ]
     may_act = [member.id for stage, _ in open_stages for member in _who_may_act(cohort, stage)]
-    views: dict[str, StageView] = {}
+    views: dict[str, LabView] = {}
     for stage, draws in open_stages:
         if kind_of(stage).has_shared_asks and on_stage(cohort.members, stage.id):
             views[stage.id], done = await settle_asks(session, cohort, stage, draws, now)
@@ -133,7 +132,7 @@ async def _settle_stage(
 def draws_of(cohort: CohortState, stage: StageConfig) -> dict[str, Json]:
     """What is drawn on a stage that is open, for everybody who has arrived."""
     arrived = [
-        as_member(member, stage.id)
+        member_of(member, stage.id)
         for member in participants(cohort.members)
         if stage.id in member.stage_ids and has_arrived(member, stage.id)
     ]

@@ -1,6 +1,6 @@
 """What an agent would know in an experiment that was not started: everybody is there, nothing was said. Pure."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from shared import seeds
@@ -19,9 +19,9 @@ from shared.experiment import (
 )
 from shared.experiment.complaints import one_of
 from shared.experiment.treatments import treatment_named
-from shared.stage import TALK, Ask, Member, StageView
+from shared.stage import TALK, Ask, Json
 from shared.stages import kind_of
-from shared.views import alone, drawn, lab_view, member_of, with_state
+from shared.views import Attendee, Facts, People, alone, drawn, lab_view, member_of, own_view, stated
 
 Seat = SeatAssignment | MediatorAssignment
 
@@ -47,45 +47,47 @@ def example_context(
     resolved = resolve(experiment, cohort.treatment_id)
     if resolved.personas[persona_id].player == "script":
         raise NotFound(f"{persona_id!r} acts by its script: no model is shown anything.")
-    members = _members(experiment_id, cohort, resolved)
-    path = next(seat.path for seat in _seats(cohort) if seat.persona_id == persona_id)
-    author = next(member for member in members if member.path == path)
     stages = _until(resolved, stage_id)
-    opened = {stage.id: _opened(seed, cohort, stage, members, resolved) for stage in stages}
-    opened[stage_id] = _when_asked(stages[-1], opened[stage_id], author)
+    people = _people(experiment_id, cohort, resolved)
+    path = next(seat.path for seat in _seats(cohort) if seat.persona_id == persona_id)
+    author = next(one for one in people.rows if one.path == path)
+    facts = Facts(
+        people=_all_on(people, stages[-1]),
+        draws={stage.id: _drawn(seed, cohort, stage, people, resolved) for stage in stages},
+        variables=resolved.variables,
+        whole=resolved.stage_ids,
+        at=stage_id,
+        partner=first_partner(stages[-1], people.rows),
+    )
+    for stage in stages:
+        just_opened = replace(facts, people=_all_on(people, stage))
+        facts = facts.with_state(stage.id, stated(stage, lab_view(just_opened, stage)).state)
     return PromptContext(
         draft_id=author.id,
         seed=seed,
         cohort_path=cohort.path,
         ask=Ask(author.id, "", TALK),
-        author=author,
+        author=member_of(facts.people.row(author.id), stage_id),
         agent=snapshot(resolved.personas[persona_id]),
         stages=stages,
-        members=members,
-        reached={},
-        partner=first_partner(stages[-1], members),
-        draws={stage_id: view.draws for stage_id, view in opened.items()},
-        answers=(),
-        messages={},
-        variables=resolved.variables,
-        states={stage_id: view.state for stage_id, view in opened.items()},
+        facts=_when_asked(facts, stages[-1], author.id),
     )
 
 
-def _opened(
-    seed: int, cohort: CohortAssignment, stage: StageConfig, members: Sequence[Member], resolved: Resolved
-) -> StageView:
-    """The stage when everybody has come to it and nobody has answered."""
-    arrived = [member for member in members if member.kind == "participant"]
-    draws = drawn(stage, seed=seed, cohort_name=cohort.name, arrived=arrived, levels=resolved.levels)
-    return lab_view(stage, members=members, draws=draws, answers={}, variables=resolved.variables)
+def _drawn(
+    seed: int, cohort: CohortAssignment, stage: StageConfig, people: People, resolved: Resolved
+) -> dict[str, Json]:
+    """What is drawn when everybody has come to the stage."""
+    arrived = [member for member in people.on(stage.id) if member.kind == "participant"]
+    return drawn(stage, seed=seed, cohort_name=cohort.name, arrived=arrived, levels=resolved.levels)
 
 
-def _when_asked(stage: StageConfig, view: StageView, author: Member) -> StageView:
-    """The stage when the author is asked for the first time; others who come before have said nothing."""
+def _when_asked(facts: Facts, stage: StageConfig, author: UUID) -> Facts:
+    """The facts when the author is asked for the first time; others who come before have said nothing."""
     kind = kind_of(stage)
-    is_first = not kind.has_shared_asks or any(ask.member_id == author.id for ask in kind.next_asks(stage, view))
-    return view if is_first else with_state(stage, alone(view, author.id))
+    if not kind.has_shared_asks or kind.next_asks(stage, own_view(facts, stage, author)):
+        return facts
+    return facts.with_state(stage.id, alone(facts, stage, author).states[stage.id])
 
 
 def _cohort(experiment: Experiment, seed: int, persona_id: str, treatment_id: str | None) -> CohortAssignment:
@@ -113,24 +115,31 @@ def _until(resolved: Resolved, stage_id: str) -> tuple[StageConfig, ...]:
     return resolved.stages[: resolved.stage_ids.index(stage_id) + 1]
 
 
-def _members(experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved) -> tuple[Member, ...]:
-    participants = [_member(experiment_id, seat, resolved, number) for number, seat in enumerate(cohort.seats, 1)]
-    mediators = [_member(experiment_id, seat, resolved, number) for number, seat in enumerate(cohort.mediators, 1)]
-    return tuple(sorted((*participants, *mediators), key=lambda member: member.path))
+def _people(experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved) -> People:
+    numbered: list[tuple[int, Seat]] = [*enumerate(cohort.seats, 1), *enumerate(cohort.mediators, 1)]
+    rows = (_attendee(experiment_id, seat, resolved, number) for number, seat in numbered)
+    return People(tuple(sorted(rows, key=lambda one: one.path)))
 
 
-def _member(experiment_id: UUID, seat: Seat, resolved: Resolved, number: int) -> Member:
+def _all_on(people: People, stage: StageConfig) -> People:
+    """Everybody, when they have just come to this stage."""
+    return People(tuple(replace(one, position=one.stage_ids.index(stage.id)) for one in people.rows))
+
+
+def _attendee(experiment_id: UUID, seat: Seat, resolved: Resolved, number: int) -> Attendee:
     is_mediator = isinstance(seat, MediatorAssignment)
     persona = resolved.personas[seat.persona_id] if seat.persona_id is not None else None
-    return member_of(
+    return Attendee(
         id=seeds.row_id(experiment_id, seat.path),
         path=seat.path,
         kind="mediator" if is_mediator else "participant",
         player="person" if persona is None else persona.player,
+        status="in_progress",
+        stage_ids=resolved.stage_ids,
+        position=0,
         profile=_profile(persona, f"{'Mediator' if is_mediator else 'Participant'} {number}"),
-        present=True,
-        chat=persona.chat.model_dump() if persona else None,
-        script=persona.script if persona else None,
+        chat=persona.chat.model_dump() if persona else {},
+        script=persona.script if persona else {},
     )
 
 

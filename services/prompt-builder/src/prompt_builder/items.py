@@ -25,7 +25,7 @@ from shared.contracts.prompt_items import (
     TextItem,
 )
 from shared.db.context import PromptContext
-from shared.stage import MEDIATE, PAGE, TALK, Ask, Block, StageView
+from shared.stage import MEDIATE, PAGE, TALK, Ask, Block, Json, Member
 from shared.stages import kind_of
 
 _INDENT: Final = "    "
@@ -119,11 +119,16 @@ def _is_shown(page: Page, item: Item) -> bool:
     of = of or [member for member in view.members if member.kind == "participant"]
     if len(of) != 1:
         return True
-    answers = {stage_id: answer for (owner, stage_id), answer in view.earlier.items() if owner == of[0].id}
-    here = view.answers.get((of[0].id, PAGE))
-    pages = {**answers, context.stage.id: here, **context.partner_pages}
+    answers = {stage.id: _page_of(context, stage, of[0]) for stage in context.stages}
+    pages = {**answers, **context.partner_pages}
     known = {stage_id: answer for stage_id, answer in pages.items() if isinstance(answer, Mapping)}
     return rules.holds(item.show_if, known, context.stage.id)
+
+
+def _page_of(context: PromptContext, stage: StageConfig, member: Member) -> Json | None:
+    """The member's answer to the page, as far as the author may read it."""
+    view = context.view(stage)
+    return view.own.get(PAGE) if member.id == view.me.id else view.shown.get(member.id)
 
 
 def _group(page: Page, group: Group, path: str) -> Iterator[str]:
@@ -208,7 +213,7 @@ def _shown(page: Page, stage: StageConfig, item: StageContext, *, with_answers: 
     """A stage with its name and what the item wants of it."""
     if item.heading:
         yield f"[Stage: {stage.title}]"
-    view: StageView = page.context.view(stage)
+    view = page.context.view(stage)
     if item.text:
         yield "\n\n".join(text.strip() for text in kind_of(stage).texts(stage, view) if text.strip())
     if item.info and stage.info.strip():

@@ -14,7 +14,7 @@ from shared.db.session import Database, Session
 from shared.experiment import Experiment
 from shared.stage import TALK, Ask, Speaker, Thread
 from shared.stages import kind_of
-from shared.views import alone
+from shared.views import alone, own_view
 
 
 async def preview(database: Database, question: PreviewQuestion) -> Preview:
@@ -68,12 +68,10 @@ def as_asked(context: PromptContext) -> PromptContext:
     kind, stage = kind_of(context.stage), context.stage
     if kind.thread == "conversation":
         return replace(context, ask=replace(context.ask, purpose=_purpose(context)))
-    view = context.view(stage)
-    # Shared asks are named with the lab's eyes, for everybody.
-    now = kind.next_asks(stage, replace(view, reader=None) if kind.has_shared_asks else view)
-    wanted = (*now, *kind.next_asks(stage, alone(view, context.author.id)))
-    own = (ask for ask in wanted if ask.member_id == context.author.id)
-    return replace(context, ask=next(own, Ask(context.author.id, "", TALK)))
+    me = context.author.id
+    then = alone(context.facts, stage, me)
+    wanted = (*kind.next_asks(stage, context.view(stage)), *kind.next_asks(stage, own_view(then, stage, me)))
+    return replace(context, ask=next(iter(wanted), Ask(me, "", TALK)))
 
 
 def _purpose(context: PromptContext) -> str:
@@ -85,7 +83,7 @@ def _purpose(context: PromptContext) -> str:
         last_author_id=None,
         message_count=0,
         agent_run=0,
-        speakers=tuple(Speaker(member) for member in context.members),
+        speakers=tuple(Speaker(member) for member in context.facts.people.on(context.stage.id)),
     )
     wave = kind_of(context.stage).next_wave(context.stage, thread, Random(0))
     return wave.purpose if wave.speakers else TALK

@@ -31,7 +31,7 @@ from shared.contracts.prompt_items import Character, Group, Item, PromptItems, S
 from shared.contracts.prompts import CHARACTERS_PER_TOKEN, Prompt, default_budget, fingerprint
 from shared.db.context import PromptContext
 from shared.errors import NotFound
-from shared.stage import MEDIATE, StageView
+from shared.stage import MEDIATE, OwnView
 from shared.stages import kind_of, manner_of
 
 Messages = tuple[ChatMessage, ...]
@@ -154,7 +154,7 @@ def _has_task(item: Item) -> bool:
     return any(map(_has_task, item.items)) if isinstance(item, Group) else isinstance(item, Task)
 
 
-def _hints(context: PromptContext, view: StageView, items: PromptItems) -> dict[str, Hint]:
+def _hints(context: PromptContext, view: OwnView, items: PromptItems) -> dict[str, Hint]:
     # A mediator that no prompt tells to mediate, as in a test chat, speaks as the person that it is.
     is_mediator = context.author.kind == "mediator" and any(map(_has_task, items))
     spoken = [message for message in view.messages if message.author_id is not None]

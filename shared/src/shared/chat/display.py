@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from shared.audience import excerpt
-from shared.stage import Block, Member, Message, StageView
+from shared.stage import Block, Member, Message, OwnView
 
 _TRANSCRIPT = (
     "Transcript of the conversation. Each message starts with the minutes and seconds since the conversation opened "
@@ -18,7 +18,7 @@ _NO_MARKS: Final = str.maketrans({"[": "(", "]": ")", '"': "'"})
 """What somebody has said cannot end the brackets in which it is quoted."""
 
 
-def of_a_group(view: StageView, topics: Mapping[str, str], *, is_over: bool) -> list[Block]:
+def of_a_group(view: OwnView, topics: Mapping[str, str], *, is_over: bool) -> list[Block]:
     """A conversation of all who are there.
 
     `topics`: by id, what each is about. While it goes on the present one is shown; the lab's lines tell the others.
@@ -27,20 +27,20 @@ def of_a_group(view: StageView, topics: Mapping[str, str], *, is_over: bool) -> 
     return [Block(_people(view)), *about, *_transcript(view, is_over=is_over)]
 
 
-def in_private(view: StageView, *, is_over: bool) -> list[Block]:
+def in_private(view: OwnView, *, is_over: bool) -> list[Block]:
     """A conversation of the mediators with one participant; without one the reader is a mediator elsewhere."""
     if not any(member.kind == "participant" for member in view.members):
         return [Block(_KEPT_PRIVATE)]
     return [Block(_the_others(view, is_over=is_over)), *_transcript(view, is_over=is_over)]
 
 
-def _transcript(view: StageView, *, is_over: bool) -> list[Block]:
+def _transcript(view: OwnView, *, is_over: bool) -> list[Block]:
     if not view.messages:
         return [Block("Nobody said anything." if is_over else "Nobody has said anything yet.")]
     return [Block(_TRANSCRIPT), *(_line(message, view) for message in view.messages)]
 
 
-def _topic_now(view: StageView, topics: Mapping[str, str]) -> list[Block]:
+def _topic_now(view: OwnView, topics: Mapping[str, str]) -> list[Block]:
     if not topics:
         return []
     current = view.messages[-1].topic if view.messages else None
@@ -57,8 +57,8 @@ def clock(elapsed_ms: int) -> str:
     return f"{minutes:02}:{seconds:02}"
 
 
-def _the_others(view: StageView, *, is_over: bool) -> str:
-    others = [member for member in view.members if member.id != view.reader]
+def _the_others(view: OwnView, *, is_over: bool) -> str:
+    others = [member for member in view.members if member.id != view.me.id]
     named = [
         f"the {kind}{'s' if len(some) > 1 else ''} {_listed([_in_a_sentence(member) for member in some])}"
         for kind in ("participant", "mediator")
@@ -79,7 +79,7 @@ def _in_a_sentence(member: Member) -> str:
     return f"{name} ({profile.pronouns})" if profile.pronouns else name
 
 
-def _people(view: StageView) -> str:
+def _people(view: OwnView) -> str:
     participants = [member for member in view.members if member.kind == "participant"]
     mediators = [member for member in view.members if member.kind == "mediator"]
     lines = ["People in this conversation (name, pronouns):", *_names(participants, view)]
@@ -88,8 +88,8 @@ def _people(view: StageView) -> str:
     return "\n".join(lines)
 
 
-def _names(members: Sequence[Member], view: StageView) -> list[str]:
-    return [f"- {_described(member)}{' (you)' if member.id == view.reader else ''}" for member in members]
+def _names(members: Sequence[Member], view: OwnView) -> list[str]:
+    return [f"- {_described(member)}{' (you)' if member.id == view.me.id else ''}" for member in members]
 
 
 def _described(member: Member) -> str:
@@ -98,7 +98,7 @@ def _described(member: Member) -> str:
     return f"{name}, {profile.pronouns}" if profile.pronouns else name
 
 
-def _line(message: Message, view: StageView) -> Block:
+def _line(message: Message, view: OwnView) -> Block:
     # Further lines are indented, so that nobody can write a line that looks like somebody else's.
     text = "\n    ".join(message.text.splitlines())
     if message.author_id is None:
@@ -108,11 +108,11 @@ def _line(message: Message, view: StageView) -> Block:
     return Block(f"({clock(message.elapsed_ms)}) {author} {text}", message.author_id, message.elapsed_ms)
 
 
-def _you(message: Message, view: StageView) -> str:
-    return " (you)" if message.author_id == view.reader else ""
+def _you(message: Message, view: OwnView) -> str:
+    return " (you)" if message.author_id == view.me.id else ""
 
 
-def _answering(message: Message, view: StageView) -> str:
+def _answering(message: Message, view: OwnView) -> str:
     answered = message.answered
     if answered is None:
         return ""

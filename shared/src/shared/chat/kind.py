@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TypeVar
-from uuid import UUID
 
 from pydantic import BaseModel
 
 from shared.chat import replies
 from shared.chat.config import TalkStage
 from shared.errors import InvalidInput, Problem
-from shared.stage import Ask, Column, Json, Lateness, Member, StageKind, StageView, Thread, Unanswered, Utterance
+from shared.stage import Ask, Column, Json, Lateness, Member, OwnView, StageKind, Unanswered, Utterance
 
 GOES_ON = "The conversation goes on."
 
@@ -25,7 +24,7 @@ class Conversation(StageKind[TalkT]):
     def draw(self, stage: TalkT, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
         return dict(drawn)
 
-    def check_answer(self, stage: TalkT, ask: Ask, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: TalkT, ask: Ask, answer: Json, view: OwnView) -> Json:
         """What is said stands in the thread; the page itself has the empty answer."""
         if answer:
             raise InvalidInput(
@@ -33,18 +32,18 @@ class Conversation(StageKind[TalkT]):
             )
         return {}
 
-    def next_asks(self, stage: TalkT, view: StageView) -> list[Ask]:
+    def next_asks(self, stage: TalkT, view: OwnView) -> list[Ask]:
         """None: what agents say is wanted by the thread, not asked of one of them."""
         return []
 
-    def reply_model(self, stage: TalkT, ask: Ask, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: TalkT, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         return replies.reply_model(ask.purpose)
 
     def answer_from_reply(self, stage: TalkT, ask: Ask, reply: BaseModel) -> Json:
         return {}
 
-    def utterance(self, stage: TalkT, reply: BaseModel) -> Utterance:
-        return replies.utterance(reply)
+    def utterance(self, stage: TalkT, purpose: str, reply: Json) -> Utterance:
+        return replies.utterance(replies.reply_model(purpose).model_validate(reply))
 
     def on_unanswered(self, stage: TalkT, ask: Ask, reason: str) -> Unanswered:
         return "pass"
@@ -63,22 +62,23 @@ class Conversation(StageKind[TalkT]):
         return {}
 
 
-def is_over_for(thread: Thread | None, member_id: UUID) -> bool:
-    """Whether the conversation is over, or this member is ready to end it."""
-    own = thread.speaker(member_id) if thread else None
+def is_over_for(view: OwnView) -> bool:
+    """Whether the conversation is over, or the reader is ready to end it."""
+    thread = view.thread
+    own = thread.speaker(view.me.id) if thread else None
     return thread is not None and (thread.ended or (own is not None and own.ready))
 
 
-def shown_to(members: Sequence[Member], reader: UUID | None) -> list[dict[str, Json]]:
+def people_of(view: OwnView) -> list[dict[str, Json]]:
     """The people of a conversation as its page shows them; who is an agent is not in it."""
     return [
         {
             "id": str(member.id),
             "kind": member.kind,
             "profile": {**member.profile.model_dump(), "name": member.name},
-            "is_you": member.id == reader,
+            "is_you": member.id == view.me.id,
         }
-        for member in members
+        for member in view.members
     ]
 
 

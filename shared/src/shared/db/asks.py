@@ -18,9 +18,10 @@ from shared.db.drafts import Lease
 from shared.db.facts import FLUSH, Event
 from shared.db.members import Standing
 from shared.db.session import Session, as_json
-from shared.db.settling import Attendee, CohortState, record
+from shared.db.settling import CohortState, record
 from shared.errors import NotFound
 from shared.stage import PAGE, Ask, Json, Salvaged
+from shared.views import Attendee
 
 # Whoever has left meanwhile is asked nothing. The members' rows are locked by the caller or here, in the order of ids;
 # a lock that was waited for looks at the row again.

@@ -4,7 +4,7 @@ Reads only and locks nothing: what it reads is either never changed (messages up
 does not matter to what is asked.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
@@ -14,33 +14,21 @@ from sqlalchemy import text
 from shared.audience import may_read
 from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.db.designs import design
-from shared.db.scenes import as_member
 from shared.db.session import Database, Row, Session, as_uuid
 from shared.errors import NotFound
-from shared.stage import PAGE, TALK, Ask, Json, Member, Message, StageView
+from shared.stage import PAGE, TALK, Ask, Json, Member, Message, OwnView
 from shared.stages import kind_of
-from shared.views import lab_view
+from shared.views import Attendee, Facts, People, attendee, member_of, own_view
 
 _LONGEST_NAME: Final = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer that the reader may read."""
-
-    member_id: UUID
-    stage_id: str
-    key: str
-    value: Json
 
 
 @dataclass(frozen=True, slots=True)
 class PromptContext:
     """One draft with all that its author may know when it is written.
 
-    `stages` are the author's own, in the author's order, up to the current one, which is the last. `reached` has the
-    stages to which participants came who are not where the author is: of other ones they were no part. `out` are those
-    of them who come to no more. `partner` is the participant with whom a mediator is alone.
+    `stages` are the author's own, in the author's order, up to the current one, which is the last. `as_of` is the
+    number of the cohort's event up to which what others answered is known; None: all of it.
     """
 
     draft_id: UUID
@@ -50,55 +38,25 @@ class PromptContext:
     author: Member
     agent: AgentConfig
     stages: tuple[StageConfig, ...]
-    members: tuple[Member, ...]
-    reached: Mapping[UUID, Container[str]]
-    draws: Mapping[str, Mapping[str, Json]]
-    answers: tuple[Answer, ...]
-    messages: Mapping[str, tuple[Message, ...]]
-    variables: Mapping[str, Json]
-    states: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    """What everybody's answers came to, by stage; of this stage as of the opening of the ask."""
-    out: Container[UUID] = ()
-    partner: UUID | None = None
+    facts: Facts
+    as_of: int | None = None
     partner_pages: Mapping[str, Json] = field(default_factory=dict)
     """For a mediator alone with a participant: that participant's pages by stage, for rules to look at, not to show."""
     is_held: bool = False
     """Whether the experiment does not go on now, so that nobody may be asked."""
+    _views: dict[str, OwnView] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def stage(self) -> StageConfig:
         """The stage that the draft is for."""
         return self.stages[-1]
 
-    def view(self, stage: StageConfig) -> StageView:
-        """What the rules of one stage may read on behalf of the author.
-
-        It has no thread: a prompt shows what was said, not how turns are taken.
-        """
-        ids = [one.id for one in self.stages]
-        before = ids[: ids.index(stage.id)]
-        return StageView(
-            members=tuple(self._people_of(stage)),
-            reader=self.author.id,
-            draws=self.draws.get(stage.id, {}),
-            answers={(a.member_id, a.key): a.value for a in self.answers if a.stage_id == stage.id},
-            messages=self.messages.get(stage.id, ()),
-            variables=self.variables,
-            earlier={
-                (a.member_id, a.stage_id): a.value for a in self.answers if a.key == PAGE and a.stage_id in before
-            },
-            state=self.states.get(stage.id, {}),
-        )
-
-    def _people_of(self, stage: StageConfig) -> Iterator[Member]:
-        """Who has come to the stage or, to the current one, may still come; in private only whom the author meets."""
-        is_alone = kind_of(stage).has_private_threads and self.author.kind == "mediator"
-        for member in self.members:
-            stages = self.reached.get(member.id)
-            may_come = stage.id == self.stage.id and member.id not in self.out
-            has_met = not is_alone or member.kind == "mediator" or member.id == self.partner
-            if has_met and (stages is None or stage.id in stages or may_come):
-                yield member
+    def view(self, stage: StageConfig) -> OwnView:
+        """What the rules of one stage may read on behalf of the author."""
+        if stage.id not in self._views:
+            as_of = self.as_of if stage.id == self.stage.id else None
+            self._views[stage.id] = own_view(self.facts, stage, self.author.id, as_of=as_of)
+        return self._views[stage.id]
 
 
 # What answers an ask is made of answers: a message of its own stage would tell when the prompt was made.
@@ -114,11 +72,7 @@ _ABOUT = """
             'id', o.id, 'path', o.path, 'kind', o.kind, 'player', o.player, 'profile', o.profile,
             'chat', o.agent_config -> 'chat',
             'script', CASE WHEN o.id = d.member_id THEN o.agent_config -> 'script' END,
-            'present', o.status = 'in_progress' AND (o.kind = 'mediator' OR o.stage_ids[o.position + 1] = d.stage_id),
-            'out', o.kind = 'participant' AND o.status IN ('left', 'removed', 'failed'),
-            'reached', CASE WHEN o.kind = 'participant' AND (o.status IN ('left', 'removed', 'failed')
-                    OR o.position + 1 < array_position(o.stage_ids, d.stage_id))
-                THEN o.stage_ids[1:o.position + 1] END
+            'status', o.status, 'stage_ids', o.stage_ids, 'position', o.position
         ) ORDER BY o.path)
         FROM members o
         WHERE (o.id = d.member_id OR o.status <> 'expected') AND o.id IN (
@@ -134,17 +88,14 @@ _ABOUT = """
         (SELECT json_object_agg(a.stage_id, a.value) FROM members p JOIN answers a ON a.member_id = p.id
         WHERE here.scope <> 'group' AND m.kind = 'mediator' AND p.cohort_id = d.cohort_id
             AND here.scope = 'private:' || p.path AND a.key = '' AND a.valid) AS partner_pages,
-        (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, coalesce(a.audience, '{{}}'))
+        (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, a.audience, a.counted_at)
             ORDER BY a.member_id, a.stage_id, a.key)
         FROM (
             SELECT own.* FROM answers own WHERE own.member_id = m.id
-            UNION ALL SELECT told.* FROM answers told
-            WHERE told.cohort_id = d.cohort_id AND told.audience IS NOT NULL AND told.member_id <> m.id
-        ) a
-        WHERE (k.as_of IS NULL OR a.stage_id <> d.stage_id OR a.counted_at <= k.as_of)) AS answers,
-        (SELECT json_agg(json_build_array(a.member_id, a.key, a.value)) FILTER (WHERE a.counted_at <= k.as_of)
-        FROM answers a
-        WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND has.moved_on) AS counted,
+            UNION ALL SELECT other.* FROM answers other
+            WHERE other.cohort_id = d.cohort_id AND other.member_id <> m.id
+                AND (other.audience IS NOT NULL OR has.moved_on AND other.stage_id = d.stage_id)
+        ) a) AS answers,
         has.moved_on,
         (SELECT json_agg(json_build_array(
             t.stage_id, x.seq, x.member_id, x.author_kind, x.text, x.elapsed_ms, x.audience, x.topic,
@@ -170,7 +121,7 @@ _ABOUT = """
     FROM {drafts} d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
         LEFT JOIN threads here ON here.id = d.thread_id
-        CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM answers a
+        CROSS JOIN LATERAL (SELECT {is_only_looked_at} OR EXISTS (SELECT FROM answers a
             WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at > k.as_of) AS moved_on,
             k.id IS NULL AND here.id IS NULL
                 OR EXISTS (SELECT FROM threads g
@@ -180,7 +131,7 @@ _ABOUT = """
             AS company) has
     WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
 """
-_CONTEXT = text(_ABOUT.format(drafts="drafts"))
+_CONTEXT = text(_ABOUT.format(drafts="drafts", is_only_looked_at="false"))
 # Nobody has wanted anything of the member: as if somebody did now, whatever it is.
 _CONTEXT_NOW = text(
     _ABOUT.format(
@@ -191,7 +142,9 @@ _CONTEXT_NOW = text(
                     AND (t.scope IN ('group', 'private:' || m.path) OR m.kind = 'mediator')
                 ORDER BY t.path LIMIT 1) AS thread_id
             FROM members m WHERE :stage_id = ANY(m.stage_ids)
-        )"""
+        )""",
+        is_only_looked_at="""EXISTS (SELECT FROM cohort_stages g
+            WHERE g.cohort_id = d.cohort_id AND g.stage_id = d.stage_id AND g.state IS NOT NULL)""",
     )
 )
 
@@ -259,55 +212,63 @@ async def sent_messages(session: Session, draft_id: UUID) -> Sequence[Mapping[st
 
 async def _as_context(session: Session, draft_id: UUID, row: Row) -> PromptContext:
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
-    members = tuple(as_member({**fields, "profile": as_seen(fields["profile"])}) for fields in row.members)
+    people = People(tuple(attendee({**fields, "profile": as_seen(fields["profile"])}) for fields in row.members))
     stages = _stages_until(row, resolved.stages)
-    opened = row.opened or {}
-    context = PromptContext(
+    return PromptContext(
         draft_id=draft_id,
         seed=row.seed,
         cohort_path=row.cohort_path,
         ask=Ask(row.member_id, row.key, row.purpose),
-        author=next(member for member in members if member.id == row.member_id),
+        author=member_of(people.row(row.member_id), stages[-1].id),
         agent=AgentConfig.model_validate(row.agent_config),
         stages=stages,
-        members=members,
-        reached={UUID(fields["id"]): fields["reached"] for fields in row.members if fields["reached"] is not None},
-        out={UUID(fields["id"]) for fields in row.members if fields["out"]},
-        partner=_partner(row, members, stages[-1]),
-        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
-        answers=_answers(row.answers or (), row.member_id),
-        messages=_messages(row.messages or (), members, row.member_id),
-        variables=row.variables,
+        facts=_facts(row, people, stages[-1]),
+        as_of=row.as_of,
         partner_pages=row.partner_pages or {},
-        states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
         is_held=row.is_held,
     )
-    return _as_of_the_ask(context, row.counted or ()) if row.moved_on else context
 
 
-def _partner(row: Row, members: Sequence[Member], stage: StageConfig) -> UUID | None:
+def _facts(row: Row, people: People, stage: StageConfig) -> Facts:
+    opened = row.opened or {}
+    answers: dict[str, dict[UUID, dict[str, Json]]] = {}
+    counted_at: dict[tuple[UUID, str], int | None] = {}
+    told: dict[str, dict[UUID, Sequence[str]]] = {}
+    for owner, stage_id, key, value, audience, number in row.answers or ():
+        member_id = as_uuid(owner)
+        answers.setdefault(stage_id, {}).setdefault(member_id, {})[key] = value
+        if stage_id == stage.id:
+            counted_at[member_id, key] = number
+        if audience is not None and key == PAGE:
+            told.setdefault(stage_id, {})[member_id] = audience
+    states = {stage_id: state for stage_id, (_, state) in opened.items() if state is not None}
+    # Before the cohort is settled for the first time on a stage with shared asks, nobody has answered there.
+    is_whole = row.moved_on or (kind_of(stage).has_shared_asks and stage.id not in states)
+    return Facts(
+        people=people,
+        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
+        states=states,
+        answers=answers,
+        variables=row.variables,
+        messages=_messages(row.messages or (), people.on(stage.id), row.member_id),
+        whole=(stage.id,) if is_whole else (),
+        counted_at={stage.id: counted_at},
+        told=told,
+        at=stage.id,
+        partner=_partner(row, people.rows, stage),
+    )
+
+
+def _partner(row: Row, rows: Sequence[Attendee], stage: StageConfig) -> UUID | None:
     if row.scope is None:
-        return first_partner(stage, members)
-    return next((member.id for member in members if f"private:{member.path}" == row.scope), None)
+        return first_partner(stage, rows)
+    return next((one.id for one in rows if f"private:{one.path}" == row.scope), None)
 
 
-def first_partner(stage: StageConfig, members: Sequence[Member]) -> UUID | None:
+def first_partner(stage: StageConfig, rows: Sequence[Attendee]) -> UUID | None:
     """With whom a mediator is shown alone while nobody has begun to talk; None where members talk together."""
     is_alone = kind_of(stage).has_private_threads
-    return next((member.id for member in members if is_alone and member.kind == "participant"), None)
-
-
-def _as_of_the_ask(context: PromptContext, counted: Sequence[Sequence[Any]]) -> PromptContext:
-    """With the state of the stage as it was when the ask was opened, now that something was answered since."""
-    stage = context.stage
-    view = lab_view(
-        stage,
-        members=context.members,
-        draws=context.draws.get(stage.id, {}),
-        answers={(as_uuid(member_id), key): value for member_id, key, value in counted},
-        variables=context.variables,
-    )
-    return replace(context, states={**context.states, stage.id: view.state})
+    return next((one.id for one in rows if is_alone and one.kind == "participant"), None)
 
 
 def _stages_until(row: Row, stages: Sequence[StageConfig]) -> tuple[StageConfig, ...]:
@@ -331,14 +292,6 @@ def _one_line(value: str) -> str:
 
 
 _NO_MARKS: Final = str.maketrans({":": " ", "[": "(", "]": ")"})
-
-
-def _answers(rows: Sequence[Sequence[Any]], reader: UUID) -> tuple[Answer, ...]:
-    return tuple(
-        Answer(as_uuid(member_id), stage_id, key, value)
-        for member_id, stage_id, key, value, audience in rows
-        if may_read(str(reader), author=member_id, audience=audience)
-    )
 
 
 def _messages(rows: Sequence[Sequence[Any]], members: Sequence[Member], reader: UUID) -> dict[str, tuple[Message, ...]]:

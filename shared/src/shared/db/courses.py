@@ -12,10 +12,11 @@ from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
 from shared.db.facts import Event
 from shared.db.session import CopyLine, Session, as_json
-from shared.db.settling import Attendee, CohortState, attendee
+from shared.db.settling import CohortState
 from shared.experiment import Resolved
 from shared.stage import Json
 from shared.stages import kind_of
+from shared.views import Attendee, attendee
 
 
 @dataclass(frozen=True, slots=True)

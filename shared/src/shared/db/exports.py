@@ -251,8 +251,8 @@ _COHORT_STAGES: Final = f"""
     SELECT c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort, c.treatment_id AS treatment, x.stage_id AS stage,
         x.draws,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
-            'profile', m.profile, 'persona', m.agent_config ->> 'persona_id',
-            'present', m.status = 'in_progress' AND m.stage_ids[m.position + 1] = x.stage_id) ORDER BY m.path)
+            'profile', m.profile, 'persona', m.agent_config ->> 'persona_id', 'status', m.status,
+            'stage_ids', m.stage_ids, 'position', m.position) ORDER BY m.path)
         FROM members m WHERE m.cohort_id = c.id AND m.kind = 'participant') AS members,
         (SELECT jsonb_agg(jsonb_build_array(a.member_id, a.key, a.value))
         FROM answers a WHERE a.cohort_id = c.id AND a.stage_id = x.stage_id) AS answers

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
@@ -10,8 +9,8 @@ from sqlalchemy import text
 from shared.contracts.experiment import StageConfig
 from shared.db.designs import stage_of
 from shared.db.session import Row, Session
-from shared.stage import Member, StageView
-from shared.views import member_of
+from shared.stage import View
+from shared.views import Facts, People, attendee, public_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +133,15 @@ class OpenedStage:
     cohort_id: UUID
     cohort_path: str
     stage: StageConfig
-    view: StageView
+    view: View
 
 
 _OPENED = text(
     """
     SELECT c.id, c.path, c.experiment_id, e.version, c.treatment_id, s.stage_id, s.draws, s.state,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
-            'profile', m.profile) ORDER BY m.path)
+            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile)
+            ORDER BY m.path)
         FROM members m WHERE m.cohort_id = c.id) AS members
     FROM cohort_stages s JOIN cohorts c ON c.id = s.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE c.id = ANY(:cohort_ids) ORDER BY length(c.path), c.path COLLATE "C", s.unlocked_at, s.stage_id
@@ -151,19 +151,16 @@ _OPENED = text(
 
 async def opened_stages(session: Session, cohort_ids: Iterable[UUID]) -> Sequence[OpenedStage]:
     """The stages that these cohorts have opened, in their order; what anybody answered is not in the views."""
-    return [
-        OpenedStage(
-            cohort_id=row.id,
-            cohort_path=row.path,
-            stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
-            view=StageView(members=tuple(map(_member, row.members)), draws=row.draws, state=row.state or {}),
+    found = []
+    for row in await session.all(_OPENED, {"cohort_ids": list(cohort_ids)}):
+        stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
+        facts = Facts(
+            people=People(tuple(map(attendee, row.members))),
+            draws={stage.id: row.draws},
+            states={stage.id: row.state or {}},
         )
-        for row in await session.all(_OPENED, {"cohort_ids": list(cohort_ids)})
-    ]
-
-
-def _member(fields: Mapping[str, Any]) -> Member:
-    return member_of(**fields, present=True)
+        found.append(OpenedStage(row.id, row.path, stage, public_view(facts, stage)))
+    return found
 
 
 async def open_seats(session: Session, experiment_id: UUID) -> int:

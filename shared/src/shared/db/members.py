@@ -14,12 +14,13 @@ from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.conversation import leave_thread
 from shared.db.designs import design
 from shared.db.facts import Event
-from shared.db.scenes import as_member, turn_of
+from shared.db.scenes import turn_of
 from shared.db.session import Row, Session, as_json
 from shared.errors import NotFound, NotSignedIn
 from shared.experiment import Resolved
-from shared.stage import PAGE, Json, Member, Speaker, StageView, Thread
+from shared.stage import PAGE, Json, Member, OwnView, Speaker, Thread
 from shared.stages import kind_of
+from shared.views import Facts, People, attendee, member_of, own_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,10 @@ class Standing:
     design: Resolved
     stage_ids: tuple[str, ...]
     unlocked: frozenset[str]
-    answers: Mapping[tuple[str, str], Json]
-    """This member's own answers, by stage and key."""
+    facts: Facts
+    """What was read of the cohort: this member's own answers, and what was drawn and came of everybody's."""
     threads: Mapping[str, Mapping[str, Any]]
     """The threads this member may read, by stage."""
-    draws: Mapping[str, Mapping[str, Json]]
-    states: Mapping[str, Mapping[str, Json]]
-    """What everybody's answers come to, by stage; for stages with shared asks."""
     asks: tuple[OpenAsk, ...]
     """What is open, the oldest first."""
     arrived: Mapping[str, tuple[int, int]]
@@ -87,24 +85,13 @@ class Standing:
     def is_locked(self) -> bool:
         return self.stage is not None and self.stage.id not in self.unlocked
 
-    def view(self, stage: StageConfig, now: datetime) -> StageView:
+    def view(self, stage: StageConfig, now: datetime) -> OwnView:
         """What the rules of one stage may read on behalf of this member."""
-        answers = {
-            (self.member.id, key): value for (stage_id, key), value in self.answers.items() if stage_id == stage.id
-        }
-        return StageView(
-            members=(self.member,),
-            reader=self.member.id,
-            draws=self.draws.get(stage.id, {}),
-            answers=answers,
-            earlier={
-                (self.member.id, stage_id): value
-                for (stage_id, key), value in self.answers.items()
-                if key == PAGE and stage_id != stage.id
-            },
-            thread=self._thread(stage, now),
-            state=self.states.get(stage.id, {}),
-        )
+        return own_view(self.facts, stage, self.member.id, thread=self._thread(stage, now))
+
+    def page(self, stage_id: str) -> Json | None:
+        """The member's page of this stage, as far as it is answered."""
+        return self.facts.own(stage_id, self.member.id).get(PAGE)
 
     def conversation_id(self, stage: StageConfig) -> UUID | None:
         """The thread in which this member talks on this stage; None when there is none, or nobody talks in it."""
@@ -113,9 +100,10 @@ class Standing:
 
     def with_answer(self, stage_id: str, key: str, value: Json) -> "Standing":
         """The same once this was answered."""
+        answers = {self.member.id: {**self.facts.own(stage_id, self.member.id), key: value}}
         return replace(
             self,
-            answers={**self.answers, (stage_id, key): value},
+            facts=self.facts.with_answers(stage_id, answers),
             asks=tuple(ask for ask in self.asks if (ask.stage_id, ask.key) != (stage_id, key)),
         )
 
@@ -157,7 +145,6 @@ def _since(then: str | None, now: datetime, *, not_before: datetime | None = Non
 _STANDING = """
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
         m.version, m.stepped_version, m.agent_config -> 'chat' AS chat, m.agent_config -> 'pages' AS pages,
-        m.status = 'in_progress' AS present,
         m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.paused_at, e.resumed_at,
         e.version AS design_version, c.treatment_id,
         (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
@@ -244,8 +231,20 @@ async def _standing(session: Session, statement: TextClause, key: object) -> Sta
 
 async def _as_standing(session: Session, row: Row) -> Standing:
     opened = row.opened or {}
+    resolved = await design(session, row.experiment_id, row.design_version, row.treatment_id)
+    me = attendee(row._asdict())
+    answers: dict[str, dict[UUID, dict[str, Json]]] = {}
+    for stage_id, key, value in row.answers or ():
+        answers.setdefault(stage_id, {me.id: {}})[me.id][key] = value
+    facts = Facts(
+        people=People((me,)),
+        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
+        states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
+        answers=answers,
+        variables=resolved.variables,
+    )
     return Standing(
-        member=as_member(row._asdict()),
+        member=member_of(me, me.stage_id or ""),
         experiment_id=row.experiment_id,
         cohort_id=row.cohort_id,
         seed=row.seed,
@@ -260,13 +259,11 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         pages=PageSettings.model_validate(row.pages or {}),
         paused_at=row.paused_at,
         resumed_at=row.resumed_at,
-        design=await design(session, row.experiment_id, row.design_version, row.treatment_id),
-        stage_ids=tuple(row.stage_ids),
+        design=resolved,
+        stage_ids=me.stage_ids,
         unlocked=frozenset(opened),
-        answers={(stage_id, key): value for stage_id, key, value in row.answers or ()},
+        facts=facts,
         threads=row.threads or {},
-        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
-        states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
         asks=tuple(_open_ask(*fields) for fields in row.asks or ()),
         arrived={stage_id: (arrived, expected) for stage_id, (arrived, expected) in (row.arrived or {}).items()},
     )

@@ -10,10 +10,9 @@ from sqlalchemy import text
 from shared.audience import OUT, may_read, may_read_thread, quote_of
 from shared.contracts.experiment import Profile
 from shared.db.messages import QUOTED, joined, reactions
-from shared.db.scenes import as_member
 from shared.db.session import Row, Session
 from shared.errors import InvalidInput, NotFound, NotSignedIn, Problem
-from shared.stage import Member
+from shared.views import People, attendee
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +59,17 @@ async def bearer(session: Session, token_hash: str) -> Bearer:
 
 _COMPANY = text(
     """
-    SELECT m.id, m.path, m.kind, m.player, m.profile, m.agent_config -> 'chat' AS chat,
-        m.status = 'in_progress' AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id) AS present
-    FROM members m WHERE m.cohort_id = :cohort_id AND m.status <> 'expected' AND (
-        m.kind = 'mediator' OR m.id = :member_id OR :stage_id = ANY(m.stage_ids[1:m.position + 1])
-        OR NOT :is_over AND m.status IN ('in_progress', 'paused'))
+    SELECT m.id, m.path, m.kind, m.player, m.profile, m.status, m.stage_ids, m.position
+    FROM members m WHERE m.cohort_id = :cohort_id AND (m.status <> 'expected' OR m.id = :member_id)
     ORDER BY length(m.path), m.path COLLATE "C"
     """
 )
 
 
-async def company(
-    session: Session, cohort_id: UUID, member_id: UUID, stage_id: str, *, is_over: bool
-) -> tuple[Member, ...]:
-    """Everybody whom this member meets on a stage, mediators and the member included.
-
-    Who has come to it and, unless it is over for the member, who may still come: the same people as in prompts.
-    """
-    about = {"cohort_id": cohort_id, "member_id": member_id, "stage_id": stage_id, "is_over": is_over}
-    rows = await session.all(_COMPANY, about)
-    return tuple(as_member(row._asdict()) for row in rows)
+async def company(session: Session, cohort_id: UUID, member_id: UUID) -> People:
+    """Everybody in the member's cohort but open seats; whom of them the member meets on a stage, its view says."""
+    rows = await session.all(_COMPANY, {"cohort_id": cohort_id, "member_id": member_id})
+    return People(tuple(attendee(row._asdict()) for row in rows))
 
 
 _CURSOR = text("SELECT last FROM streams WHERE cohort_id = :cohort_id")

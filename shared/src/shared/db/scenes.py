@@ -11,8 +11,7 @@ from shared.conversation import START, Draft, Scene, Turn
 from shared.db.designs import stage_of
 from shared.db.session import Row, Session
 from shared.errors import NotFound
-from shared.stage import Member
-from shared.views import member_of
+from shared.views import attendee, member_of
 
 _LOCK = text(
     """
@@ -31,11 +30,8 @@ AROUND = """
     SELECT
         (SELECT jsonb_agg(jsonb_build_object(
             'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
-            'provider', m.provider, 'chat', m.agent_config -> 'chat',
-            'present', m.status = 'in_progress'
-                AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id),
-            'awaited', m.kind = 'participant' AND m.status IN ('expected', 'in_progress')
-                AND coalesce(array_position(m.stage_ids, :stage_id) > m.position + 1, false)
+            'provider', m.provider, 'chat', m.agent_config -> 'chat', 'status', m.status, 'stage_ids', m.stage_ids,
+            'position', m.position
         ) ORDER BY m.path)
         FROM members m WHERE m.id IN (
             SELECT x.id FROM members x WHERE x.cohort_id = :cohort_id AND :scope = 'group'
@@ -74,7 +70,6 @@ def around_params(row: Row) -> dict[str, Any]:
         "thread_id": row.id,
         "experiment_id": row.experiment_id,
         "cohort_id": row.cohort_id,
-        "stage_id": row.stage_id,
         "scope": row.scope,
         "last_spoken_id": row.last_spoken_id,
         "trigger_key": row.turn_state.get("trigger") or said_last,
@@ -96,7 +91,7 @@ async def locked_thread(session: Session, thread_id: UUID) -> Row:
 async def scene_of(session: Session, row: Row, around: Row, now: datetime) -> Scene:
     """The scene of a locked thread; `around` is a row of AROUND."""
     stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
-    members = around.members or []
+    members = [attendee(member) for member in around.members or ()]
     return Scene(
         experiment_id=row.experiment_id,
         cohort_id=row.cohort_id,
@@ -117,8 +112,8 @@ async def scene_of(session: Session, row: Row, around: Row, now: datetime) -> Sc
         agent_run=row.agent_run,
         clock_ms=row.clock_ms,
         turn=turn_of(row.turn_state),
-        members=tuple(as_member(member) for member in members),
-        providers={UUID(member["id"]): member["provider"] for member in members if member["provider"]},
+        members=tuple(member_of(member, stage.id) for member in members),
+        providers={member.id: member.provider for member in members if member.provider},
         drafts=tuple(_draft(draft) for draft in around.drafts or ()),
         failed={UUID(member_id): state for member_id, state in (around.failed or {}).items()},
         last_spoken_at=_not_before(around.last_spoken_at, row.resumed_at),
@@ -129,21 +124,6 @@ async def scene_of(session: Session, row: Row, around: Row, now: datetime) -> Sc
 def _not_before(spoken_at: datetime | None, resumed_at: datetime | None) -> datetime | None:
     """Since when there is silence: a pause is none."""
     return spoken_at if spoken_at is None or resumed_at is None else max(spoken_at, resumed_at)
-
-
-def as_member(fields: Mapping[str, Any]) -> Member:
-    """A member as read by a statement of this package."""
-    return member_of(
-        id=fields["id"],
-        path=fields["path"],
-        kind=fields["kind"],
-        player=fields["player"],
-        profile=fields["profile"],
-        present=fields["present"],
-        awaited=fields.get("awaited", False),
-        chat=fields["chat"],
-        script=fields.get("script"),
-    )
 
 
 def _draft(fields: Mapping[str, Any]) -> Draft:

@@ -1,7 +1,7 @@
 """What the orchestrator reads and writes to settle a cohort. The rules are its own; this is the SQL."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -16,33 +16,11 @@ from shared.db.session import Row, Session, as_json, as_uuid
 from shared.experiment import Resolved
 from shared.stage import Json
 from shared.stages import kind_of
+from shared.views import Answers, Attendee, Facts, People, attendee
 
 
 class CohortBusy(Exception):
     """Another settle holds the cohort; come back later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attendee:
-    """A participant or mediator as settling sees them."""
-
-    id: UUID
-    path: str
-    kind: str
-    player: str
-    status: str
-    stage_ids: tuple[str, ...]
-    position: int
-    profile: Mapping[str, Any]
-    provider: str | None
-    script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    """How it acts without a model, by stage or kind of stage."""
-    chat: Mapping[str, Any] = field(default_factory=dict)
-    """How an agent talks: its chat settings."""
-
-    @property
-    def stage_id(self) -> str | None:
-        return self.stage_ids[self.position] if self.position < len(self.stage_ids) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +52,7 @@ class DueTimer:
 class Counted:
     """Everything that members have answered, and what they are asked."""
 
-    answers: Mapping[str, Mapping[tuple[UUID, str], Json]]
-    """By stage, then by member and key."""
+    answers: Mapping[str, Answers]
     open: frozenset[tuple[str, UUID, str]]
     """The asks that are open, by stage, member and key."""
 
@@ -104,6 +81,17 @@ class CohortState:
     """The subjects of what has happened since the cohort was last settled; for designs with private threads."""
     counted: Counted | None = None
     """What was answered on the stages with shared asks on which somebody is; None in a design without such stages."""
+
+    def facts(self, draws: Mapping[str, Mapping[str, Json]]) -> Facts:
+        """What rules may read, when this is drawn; everybody's answers on the stages with shared asks are counted."""
+        return Facts(
+            people=People(self.members),
+            draws=draws,
+            states=self.states,
+            answers=self.counted.answers if self.counted is not None else {},
+            variables=self.design.variables,
+            whole=self.design.stage_ids,
+        )
 
 
 _LOCK = text(
@@ -215,29 +203,12 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
 
 
 def _counted(state: Row) -> Counted:
-    answers: dict[str, dict[tuple[UUID, str], Json]] = {}
+    answers: dict[str, dict[UUID, dict[str, Json]]] = {}
     for stage_id, member_id, key, value in state.answers or ():
-        answers.setdefault(stage_id, {})[as_uuid(member_id), key] = value
+        answers.setdefault(stage_id, {}).setdefault(as_uuid(member_id), {})[key] = value
     return Counted(
         answers=answers,
         open=frozenset((stage_id, as_uuid(member_id), key) for stage_id, member_id, key in state.open_asks or ()),
-    )
-
-
-def attendee(fields: Mapping[str, Any]) -> Attendee:
-    """A member as read by a statement of this package."""
-    return Attendee(
-        id=UUID(str(fields["id"])),
-        path=fields["path"],
-        kind=fields["kind"],
-        player=fields["player"],
-        status=fields["status"],
-        stage_ids=tuple(fields["stage_ids"]),
-        position=fields["position"],
-        profile=fields["profile"],
-        provider=fields["provider"],
-        script=fields["script"] or {},
-        chat=fields["chat"] or {},
     )
 
 

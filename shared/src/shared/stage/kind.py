@@ -15,7 +15,7 @@ from shared.errors import Problem
 from shared.stage.salvage import Salvaged, UnusableReply
 from shared.stage.tables import Answered, Column, Reporter, Table
 from shared.stage.talk import Block, Lateness, Minutes, Utterance, Wave
-from shared.stage.view import PAGE, Ask, Json, Member, StageView, Thread
+from shared.stage.view import PAGE, Ask, Json, LabView, Member, OwnView, Thread, View
 
 
 def heading(stage: StageConfig) -> dict[str, Json]:
@@ -43,11 +43,14 @@ class StageKind(ABC, Generic[ConfigT]):
 
     Shared asks (`has_shared_asks`): who is asked what depends on what others answered, as in a game. Then the cohort is
     settled after every answer: from all answers `public_state` makes the state, scripted members act (`play_out`),
-    `next_asks` names what is due with the lab's eyes (`reader` None), and its asks are opened for agents and people.
-    Every view of the stage has the state; of others' answers a member's view has nothing else. So what must not be
+    `next_asks` names what is due for each of the others, and its asks are opened for agents and people. Every view of
+    the stage has the state; of others' answers a member's view has nothing else. So what must not be
     known yet, such as a move in an open round, stays out of the state; what only some may know is kept out of
     `public_view` and `describe` for the others. A prompt is made of the state and answers that stood when the ask was
     opened; an agent's answer is checked against those that stood while its model was thinking.
+
+    Views. What concerns one member gets an `OwnView`, made with that member's eyes; what is made of everybody's answers
+    gets a `LabView`. `shared.views` makes both, and a type checker refuses one where the other is wanted.
 
     Threads (`thread`). In a `conversation` members say what they like, in turns that `next_wave` gives. `minutes` are
     written by the lab: every settling adds what `minutes` names and what does not stand there yet; nobody posts.
@@ -83,22 +86,22 @@ class StageKind(ABC, Generic[ConfigT]):
         return {}
 
     @abstractmethod
-    def public_view(self, stage: ConfigT, view: StageView) -> dict[str, Json]:
-        """What the page of this stage shows to `view.reader`; a field is private until it is named here."""
+    def public_view(self, stage: ConfigT, view: OwnView) -> dict[str, Json]:
+        """What the page of this stage shows to `view.me`; a field is private until it is named here."""
 
     @abstractmethod
-    def describe(self, stage: ConfigT, view: StageView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
-        """The stage display: what a prompt shows of this stage to `view.reader`.
+    def describe(self, stage: ConfigT, view: OwnView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
+        """The stage display: what a prompt shows of this stage to `view.me`.
 
         `ask` is what the prompt asks for on this stage; None when it only looks back at it.
         """
 
     @abstractmethod
-    def task(self, stage: ConfigT, ask: Ask, view: StageView) -> str:
+    def task(self, stage: ConfigT, ask: Ask, view: OwnView) -> str:
         """What an agent is told to do here, in plain words; the end of the default prompt."""
 
     @abstractmethod
-    def check_answer(self, stage: ConfigT, ask: Ask, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: ConfigT, ask: Ask, answer: Json, view: OwnView) -> Json:
         """The answer to this ask as it is stored; a person's page has the key PAGE.
 
         Raises:
@@ -106,19 +109,20 @@ class StageKind(ABC, Generic[ConfigT]):
         """
 
     @abstractmethod
-    def blocked_by(self, stage: ConfigT, member: Member, view: StageView) -> list[str]:
-        """Why this member cannot go on yet, in words for the member; empty when they can."""
+    def blocked_by(self, stage: ConfigT, view: OwnView) -> list[str]:
+        """Why `view.me` cannot go on yet, in words for the member; empty when they can."""
 
     @abstractmethod
-    def next_asks(self, stage: ConfigT, view: StageView) -> list[Ask]:
-        """What the lab wants now and has no answer to: nothing, one thing after another, or several at once.
+    def next_asks(self, stage: ConfigT, view: OwnView) -> list[Ask]:
+        """What the lab wants of `view.me` now and has no answer to: nothing, one thing, or several at once.
 
-        Of agents; with shared asks of people, too. What is open already is named again. Empty for a kind in which a
-        model has nothing to say.
+        Of agents; with shared asks of people and mediators, too. What is open already is named again. Empty for a kind
+        in which a model has nothing to say. Called by settling for everybody where asks are shared, else when the
+        member takes a step.
         """
 
     @abstractmethod
-    def reply_model(self, stage: ConfigT, ask: Ask, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: ConfigT, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         """The shape a model's reply must have for this ask (or for talking, purpose `talk`); None: no model here."""
 
     @abstractmethod
@@ -173,11 +177,11 @@ class StageKind(ABC, Generic[ConfigT]):
         """
         return []
 
-    def texts(self, stage: ConfigT, view: StageView) -> list[str]:
-        """What the stage tells `view.reader` in a prompt before its display, whether it is asked or looked back at."""
+    def texts(self, stage: ConfigT, view: OwnView) -> list[str]:
+        """What the stage tells `view.me` in a prompt before its display, whether it is asked or looked back at."""
         return [stage.description]
 
-    def to_read(self, stage: ConfigT, view: StageView, ask: Ask | None = None) -> str:
+    def to_read(self, stage: ConfigT, view: OwnView, ask: Ask | None = None) -> str:
         """What a person in the reader's place has to read before they answer this ask: what is new to them.
 
         Without an ask: before they go on from a page on which nothing is asked of them.
@@ -193,7 +197,7 @@ class StageKind(ABC, Generic[ConfigT]):
         """The prompt of participants whose persona has none of its own for this stage; None: that of the house."""
         return None
 
-    def mock_hints(self, stage: ConfigT, ask: Ask, view: StageView) -> dict[str, Hint]:
+    def mock_hints(self, stage: ConfigT, ask: Ask, view: OwnView) -> dict[str, Hint]:
         """Facts from which the mock answers this ask; `suggest:<field>` is what it says in a field of the reply."""
         return {}
 
@@ -205,7 +209,7 @@ class StageKind(ABC, Generic[ConfigT]):
         """How a model is told to reply in plain text; None: with an object. Only for kinds that read texts."""
         return None
 
-    def reply_from_text(self, stage: ConfigT, ask: Ask, view: StageView, text: str) -> dict[str, Json]:
+    def reply_from_text(self, stage: ConfigT, ask: Ask, view: OwnView, text: str) -> dict[str, Json]:
         """The fields that a reply to an ask without any object stands for. Only for kinds that read texts.
 
         Raises:
@@ -221,8 +225,8 @@ class StageKind(ABC, Generic[ConfigT]):
         """How many replies of a model one member may be asked for on this stage; None: nobody knows beforehand."""
         return None
 
-    def page_answer(self, stage: ConfigT, member: Member, view: StageView) -> Json | None:
-        """The page of a member of whom nothing is wanted any more, made of their entries; None: there is none to write.
+    def page_answer(self, stage: ConfigT, view: OwnView) -> Json | None:
+        """The page of `view.me`, of whom nothing is wanted any more, made of the entries; None: there is none to write.
 
         It is stored as final, without another check, before `blocked_by` is asked.
         """
@@ -232,57 +236,55 @@ class StageKind(ABC, Generic[ConfigT]):
         """What its author is shown of an answer that is stored: all of it, unless it says more than the author knew."""
         return answer
 
-    def default_answer(self, stage: ConfigT, ask: Ask, view: StageView, last_reply: str) -> Json:
+    def default_answer(self, stage: ConfigT, ask: Ask, view: OwnView, last_reply: str) -> Json:
         """What is stored for an ask without answer when `on_unanswered` says `default`.
 
         `last_reply` is what the model wrote at last, as it came; empty when there was nothing.
         """
         raise NotImplementedError(f"{type(self).__name__} has no default answers")
 
-    def salvaged(self, stage: ConfigT, ask: Ask, view: StageView, replies: Sequence[UnusableReply]) -> Salvaged:
+    def salvaged(self, stage: ConfigT, ask: Ask, view: OwnView, replies: Sequence[UnusableReply]) -> Salvaged:
         """What replies that cannot be used still answer when `on_unanswered` says `salvage`; the oldest comes first."""
         raise NotImplementedError(f"{type(self).__name__} salvages nothing")
 
-    def public_state(self, stage: ConfigT, view: StageView) -> dict[str, Json]:
+    def public_state(self, stage: ConfigT, view: LabView) -> dict[str, Json]:
         """What everybody's answers come to, as far as members may know of them. Only for shared asks.
 
-        Made of all answers each time, so that nothing can count twice; `view` has the lab's eyes and no state.
+        Made of all answers each time, so that nothing can count twice; `view` has no state yet.
         """
         return {}
 
-    def play_out(
-        self, stage: ConfigT, view: StageView, rng_of: Callable[[str], Random]
-    ) -> dict[tuple[UUID, str], Json]:
+    def play_out(self, stage: ConfigT, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
         """The answers that scripted members give now, by member and key; called until there are none.
 
         Only for shared asks. `rng_of` gives the chance that belongs to a path below the stage, such as `m1/round:7`.
         """
         return {}
 
-    def minutes(self, stage: ConfigT, view: StageView) -> Minutes:
-        """What everybody who is there has heard, in its order; the view has the lab's eyes and the state.
+    def minutes(self, stage: ConfigT, view: LabView) -> Minutes:
+        """What everybody who is there has heard, in its order; the view has the state.
 
         What only some have heard yet is not in it. Where members come and go lines may come between others: the thread
         has them in the order in which they were first named. Only for kinds whose thread is minutes.
         """
         raise NotImplementedError(f"{type(self).__name__} keeps no minutes")
 
-    def table_rows(self, stage: ConfigT, view: StageView) -> list[dict[str, Json]]:
-        """The rows of `table` for one cohort, with the lab's eyes; answers that are not valid are among them."""
+    def table_rows(self, stage: ConfigT, view: LabView) -> list[dict[str, Json]]:
+        """The rows of `table` for one cohort; answers that are not valid are among them."""
         return []
 
     def reporter(self, stage_ids: Sequence[str]) -> Reporter | None:
         """Whoever makes a report of `table`, of these stages of one experiment; None: the table speaks for itself."""
         return None
 
-    def steps(self, stage: ConfigT, view: StageView) -> Sequence[str]:
-        """What has happened so far, in words for somebody who looks on; `view` has the state, and nobody's answers.
+    def steps(self, stage: ConfigT, view: View) -> Sequence[str]:
+        """What has happened so far, in words for somebody who looks on.
 
         A line for each step, in their order. Lines are only ever added, so that each is told once.
         """
         return ()
 
-    def outcome(self, stage: ConfigT, view: StageView) -> str | None:
+    def outcome(self, stage: ConfigT, view: View) -> str | None:
         """What it all came to, in one line for somebody who looks on; None as long as it goes on."""
         return None
 
@@ -326,6 +328,10 @@ class StageKind(ABC, Generic[ConfigT]):
         """Who is asked to speak now; `rng` is of this turn alone. Only for kinds whose thread is a conversation."""
         raise NotImplementedError(f"{type(self).__name__} is no conversation")
 
-    def utterance(self, stage: ConfigT, reply: BaseModel) -> Utterance:
-        """What a validated reply says in the thread. Only for kinds whose thread is a conversation."""
+    def utterance(self, stage: ConfigT, purpose: str, reply: Json) -> Utterance:
+        """What a model's reply says in the thread, for this purpose. Only for kinds whose thread is a conversation.
+
+        Raises:
+            ValidationError: the reply has another shape.
+        """
         raise NotImplementedError(f"{type(self).__name__} is no conversation")

@@ -34,14 +34,14 @@ class Member:
     """A participant or mediator of the cohort, as the rules of a stage see them.
 
     `present` says that the member is in progress and sits on this stage now; `awaited` that they may still reach it.
-    `script` is what the persona says about how it acts without a model, by stage or by kind of stage; only the lab and
-    the member itself see it. `persona` is the id of the persona that plays; the data alone tell it.
+    `script` is what the persona says about how it acts without a model, by stage or by kind of stage. `persona` is the
+    id of the persona that plays; the data alone tell it. `player` is `hidden` where somebody else looks.
     """
 
     id: UUID
     path: str
     kind: Literal["participant", "mediator"]
-    player: Literal["person", "agent", "script"]
+    player: Literal["person", "agent", "script", "hidden"]
     profile: Profile
     present: bool = True
     awaited: bool = False
@@ -143,28 +143,48 @@ class Message:
     answered: "Message | None" = None
 
 
-@dataclass(frozen=True, slots=True)
-class StageView:
-    """Everything that the rules of one stage may read, as one reader may see it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What everybody's rules may read of one stage in one cohort, whoever looks.
 
-    `answers` maps (member, key) to the stored value; it holds only what `reader` may see, or everything when `reader`
-    is None (the lab itself). `earlier` maps (member, id of an earlier stage) to the page answer there, for the same
-    eyes: show-if rules look back at it. The member whose answer is checked or asked for is `reader`. `state` is what
-    the kind made of everybody's answers (`StageKind.public_state`); empty for kinds without shared asks.
+    `state` is what the kind made of everybody's answers (`StageKind.public_state`); empty without shared asks.
     """
 
     members: tuple[Member, ...] = ()
-    reader: UUID | None = None
     draws: Mapping[str, Json] = field(default_factory=dict)
-    answers: Mapping[tuple[UUID, str], Json] = field(default_factory=dict)
+    state: Mapping[str, Json] = field(default_factory=dict)
+    variables: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnView(View):
+    """One member's eyes: pages, prompts, what is asked of `me`, and the check of what `me` answers.
+
+    `members` are those whom `me` meets on the stage: who has come to it and, while it goes on for `me`, who may still
+    come; in private the mediators and one participant. Of the others it holds neither who plays them, nor persona and
+    script. `own` are the answers of `me` by key; `shown` are the pages of others that `me` may read. `earlier` are the
+    own pages of the stages before, by stage: show-if rules look back at them. A prompt has no thread: it shows what was
+    said (`messages`), not how turns are taken.
+    """
+
+    me: Member
+    own: Mapping[str, Json] = field(default_factory=dict)
+    shown: Mapping[UUID, Json] = field(default_factory=dict)
+    earlier: Mapping[str, Json] = field(default_factory=dict)
     thread: Thread | None = None
     messages: tuple[Message, ...] = ()
-    variables: Mapping[str, Json] = field(default_factory=dict)
-    earlier: Mapping[tuple[UUID, str], Json] = field(default_factory=dict)
-    state: Mapping[str, Json] = field(default_factory=dict)
 
-    def member(self, member_id: UUID) -> Member:
-        return next(member for member in self.members if member.id == member_id)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabView(View):
+    """Nobody's eyes: all members of the cohort and all their answers here, by member and key."""
+
+    answers: Mapping[UUID, Mapping[str, Json]] = field(default_factory=dict)
+
+    def answer(self, member_id: UUID, key: str) -> Json | None:
+        """What is stored for the member under this key; None also where nothing is."""
+        given = self.answers.get(member_id)
+        return None if given is None else given.get(key)
 
 
 @dataclass(frozen=True, slots=True)

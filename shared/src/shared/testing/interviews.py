@@ -6,10 +6,11 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from shared.contracts.experiment import Profile
-from shared.stage import Ask, Member, StageView
+from shared.stage import Ask, LabView, Member, OwnView
 from shared.stages.group_interview import flow, transcript
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewRole, InterviewTask
 from shared.stages.group_interview.rules import KIND
+from shared.testing.views import as_seen_by
 
 SPACE = UUID(int=9)
 LABELS = ("A", "B", "C")
@@ -60,26 +61,35 @@ class Course:
     def __init__(self, interview: GroupInterviewStage, members: tuple[Member, ...] = MEMBERS) -> None:
         self.stage = interview
         draws = KIND.draw(interview, [one for one in members if one.kind == "participant"], {}, Random(1))
-        self.view = self._stated(StageView(members=members, draws=draws))
+        self.view = self._stated(LabView(members=members, draws=draws))
 
-    def _stated(self, view: StageView) -> StageView:
+    def _stated(self, view: LabView) -> LabView:
         return replace(view, state=KIND.public_state(self.stage, view))
+
+    def own(self, member_id: UUID) -> OwnView:
+        """The view with the eyes of this member."""
+        return as_seen_by(member_id, self.view)
 
     @property
     def asks(self) -> list[Ask]:
-        return KIND.next_asks(self.stage, self.view)
+        """What is due, in the order in which people speak."""
+        views = [self.own(one.id) for one in self.view.members]
+        asks = {self.role(view.me.id): ask for view in views for ask in KIND.next_asks(self.stage, view)}
+        task = flow.task_on(self.stage, self.view)
+        turns = [] if task is None else flow.turns(self.stage, task, self.view.draws)
+        return [asks[turn.role] for turn in turns if turn.role in asks]
 
     @property
     def open(self) -> list[tuple[str, str]]:
         return [(self.role(ask.member_id), ask.key.removeprefix("task:")) for ask in self.asks]
 
     def role(self, member_id: UUID) -> str:
-        return flow.role_of(self.stage, self.view.member(member_id), self.view.draws) or ""
+        return flow.role_of(self.stage, self.own(member_id).me, self.view.draws) or ""
 
     def answer(self, ask: Ask, response: Any = "yes") -> None:
-        own = replace(self.view, reader=ask.member_id)
-        stored = KIND.check_answer(self.stage, ask, response, own)
-        self.view = self._stated(replace(self.view, answers={**self.view.answers, (ask.member_id, ask.key): stored}))
+        stored = KIND.check_answer(self.stage, ask, response, self.own(ask.member_id))
+        given = {**self.view.answers.get(ask.member_id, {}), ask.key: stored}
+        self.view = self._stated(replace(self.view, answers={**self.view.answers, ask.member_id: given}))
 
     def answer_all(self) -> None:
         for ask in self.asks:

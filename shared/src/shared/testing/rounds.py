@@ -14,7 +14,7 @@ from shared import stages
 from shared.contracts.experiment import StageConfig
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, whole_number
-from shared.stage import Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stage import Ask, Block, Column, Json, LabView, Member, OwnView, StageKind, Unanswered, View, heading
 from shared.stages.info.config import InfoStage
 
 LOWEST: Final = 0
@@ -40,28 +40,27 @@ class Rounds(StageKind[InfoStage]):
     ) -> dict[str, Json]:
         return dict(drawn)
 
-    def public_state(self, stage: InfoStage, view: StageView) -> dict[str, Json]:
+    def public_state(self, stage: InfoStage, view: LabView) -> dict[str, Json]:
         rounds = []
         for number in range(1, _count(stage) + 1):
             key = key_of(number)
-            named = {str(one.id): view.answers[one.id, key] for one in _players(view) if (one.id, key) in view.answers}
+            named = {
+                str(one.id): view.answers[one.id][key] for one in _players(view) if key in view.answers.get(one.id, {})
+            }
             if any(one.present and str(one.id) not in named for one in _players(view)) or not named:
                 break
             rounds.append(named)
         return {"rounds": rounds}
 
-    def next_asks(self, stage: InfoStage, view: StageView) -> list[Ask]:
-        number = len(view.state["rounds"]) + 1
-        if number > _count(stage):
+    def next_asks(self, stage: InfoStage, view: OwnView) -> list[Ask]:
+        number, me = len(view.state.get("rounds", [])) + 1, view.me
+        is_asked = me.kind == "participant" and me.present and me.player != "script"
+        if number > _count(stage) or not is_asked or key_of(number) in view.own:
             return []
-        return [
-            Ask(one.id, key_of(number), "number")
-            for one in _players(view)
-            if one.present and one.player != "script" and (one.id, key_of(number)) not in view.answers
-        ]
+        return [Ask(me.id, key_of(number), "number")]
 
     def play_out(
-        self, stage: InfoStage, view: StageView, rng_of: Callable[[str], Random]
+        self, stage: InfoStage, view: LabView, rng_of: Callable[[str], Random]
     ) -> dict[tuple[UUID, str], Json]:
         number = len(view.state["rounds"]) + 1
         if number > _count(stage):
@@ -69,32 +68,32 @@ class Rounds(StageKind[InfoStage]):
         scripted = [one for one in _players(view) if one.player == "script" and one.present]
         return {(one.id, key_of(number)): rng_of(f"{one.path}/{key_of(number)}").randint(0, 9) for one in scripted}
 
-    def public_view(self, stage: InfoStage, view: StageView) -> dict[str, Json]:
+    def public_view(self, stage: InfoStage, view: OwnView) -> dict[str, Json]:
         return {**heading(stage), "rounds": view.state.get("rounds", [])}
 
-    def describe(self, stage: InfoStage, view: StageView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
+    def describe(self, stage: InfoStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
         seen = [f"Seen: {sorted(named.values())}" for named in view.state.get("rounds", [])]
-        own = [f"Own: {value}" for (owner, key), value in sorted(view.answers.items()) if owner == view.reader]
+        own = [f"Own: {value}" for _, value in sorted(view.own.items())]
         return [Block("\n".join([*seen, *own, "Name a number."]))]
 
-    def task(self, stage: InfoStage, ask: Ask, view: StageView) -> str:
+    def task(self, stage: InfoStage, ask: Ask, view: OwnView) -> str:
         return f"This is {ask.key}."
 
-    def check_answer(self, stage: InfoStage, ask: Ask, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: InfoStage, ask: Ask, answer: Json, view: OwnView) -> Json:
         if not isinstance(answer, int) or isinstance(answer, bool) or not LOWEST <= answer <= HIGHEST:
             raise InvalidInput("This is no number.", [Problem("", repr(answer)[:40], f"{LOWEST} to {HIGHEST}")])
         return answer
 
-    def page_answer(self, stage: InfoStage, member: Member, view: StageView) -> Json | None:
+    def page_answer(self, stage: InfoStage, view: OwnView) -> Json | None:
         rounds = view.state.get("rounds", [])
         if len(rounds) < _count(stage):
             return None
-        return {"sum": sum(named.get(str(member.id), 0) for named in rounds)}
+        return {"sum": sum(named.get(str(view.me.id), 0) for named in rounds)}
 
-    def blocked_by(self, stage: InfoStage, member: Member, view: StageView) -> list[str]:
+    def blocked_by(self, stage: InfoStage, view: OwnView) -> list[str]:
         return [] if len(view.state.get("rounds", [])) == _count(stage) else ["The game goes on."]
 
-    def reply_model(self, stage: InfoStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: InfoStage, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         return NumberReply
 
     def answer_from_reply(self, stage: InfoStage, ask: Ask, reply: BaseModel) -> Json:
@@ -104,7 +103,7 @@ class Rounds(StageKind[InfoStage]):
     def on_unanswered(self, stage: InfoStage, ask: Ask, reason: str) -> Unanswered:
         return "default"
 
-    def default_answer(self, stage: InfoStage, ask: Ask, view: StageView, last_reply: str) -> Json:
+    def default_answer(self, stage: InfoStage, ask: Ask, view: OwnView, last_reply: str) -> Json:
         return FALLBACK
 
     def columns(self, stage: InfoStage) -> list[Column]:
@@ -125,7 +124,7 @@ def _count(stage: InfoStage) -> int:
     return int(stage.lines[0])
 
 
-def _players(view: StageView) -> list[Member]:
+def _players(view: View) -> list[Member]:
     return [one for one in view.members if one.kind == "participant"]
 
 

@@ -15,7 +15,7 @@ from formats.workbook.settings import HUGGING_FACE
 from shared.stage import Member
 from shared.stages.group_interview import flow, transcript
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
-from shared.views import lab_view, member_of
+from shared.views import Attendee, Facts, People, lab_view, stated
 
 Json = Any
 
@@ -149,12 +149,16 @@ def sessions(exported: Exported, study: Study) -> Iterator[Session]:
 
 def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Session:
     stage = study.stage(cohort["treatment"])
-    members = [_member(row) for row in rows["members"]]
+    people = People(tuple(map(_attendee, rows["members"])))
+    members = people.on(STAGE)
     opened = next((row for row in rows["stages"] if row["stage"] == STAGE), None)
     draws = opened["draws"] if opened is not None else _before_opening(stage, members)
     stored = {(row["member_path"], row["key"]): row for row in rows["answers"] if row["stage"] == STAGE}
-    answers = {(UUID(row["member_id"]), row["key"]): row["value"] for row in stored.values()}
-    state = lab_view(stage, members=members, draws=draws, answers=answers, variables={}).state
+    answers: dict[UUID, dict[str, Json]] = {}
+    for row in stored.values():
+        answers.setdefault(UUID(row["member_id"]), {})[row["key"]] = row["value"]
+    facts = Facts(people=people, draws={STAGE: draws}, answers={STAGE: answers}, whole=(STAGE,))
+    state = stated(stage, lab_view(facts, stage)).state
     tasks = flow.tasks_in_order(stage, draws)
     session_id = _session_id(stage, cohort)
     agents = _agents(stage, study.facts.facilitator, session_id, members, rows["members"], draws)
@@ -194,15 +198,16 @@ def _before_opening(stage: GroupInterviewStage, members: Sequence[Member]) -> di
     return {**seated, "orders": {}}
 
 
-def _member(row: Row) -> Member:
-    """Whoever is on the stage now is present, as they were for those who ran the interview."""
-    return member_of(
-        id=row["member_id"],
+def _attendee(row: Row) -> Attendee:
+    return Attendee(
+        id=UUID(row["member_id"]),
         path=row["path"],
         kind=row["kind"],
         player=row["player"],
+        status=row["status"],
+        stage_ids=tuple(row["stages"]),
+        position=row["position"],
         profile=row["profile"],
-        present=row["status"] == "in_progress" and row["stages"][row["position"] : row["position"] + 1] == [STAGE],
     )
 
 

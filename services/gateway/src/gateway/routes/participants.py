@@ -86,8 +86,7 @@ async def stage(stage_id: Slug, context: InContext, token: MemberToken) -> Stage
         index = _index(standing, stage_id)
         if index > standing.position:
             raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
-        is_over = index < standing.position
-        company = await reads.company(session, standing.cohort_id, standing.member.id, stage_id, is_over=is_over)
+        company = await reads.company(session, standing.cohort_id, standing.member.id)
     return pages.stage_page(standing, standing.design.stage(stage_id), company, context.clock.now())
 
 
@@ -132,12 +131,12 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
         raise Conflict("This stage is not open yet; wait for the others.", reason="stage_locked")
     kind = kind_of(current)
     now = context.clock.now()
-    view = pages.view_of(standing, current, (), now)
-    value = kind.page_answer(current, standing.member, view) if answer is None else None
+    view = standing.view(current, now)
+    value = kind.page_answer(current, view) if answer is None else None
     if value is None:
         page = Ask(standing.member.id, PAGE, "page")
         value = kind.check_answer(current, page, {} if answer is None else answer, view)
-    blocked_by = kind.blocked_by(current, standing.member, pages.with_answer(view, standing.member.id, value))
+    blocked_by = kind.blocked_by(current, standing.with_answer(current.id, PAGE, value).view(current, now))
     if blocked_by:
         raise Conflict(" ".join(blocked_by), reason="blocked")
     await members.write_page(session, standing, value, now)
@@ -148,8 +147,7 @@ async def _page(session: Session, context: Context, token: str) -> Page:
     """Read anew, because others may have moved meanwhile."""
     cursor = await reads.cursor_of_token(session, hash_token(token))
     standing = await members.sign_in(session, token, lock=False)
-    stage, me = standing.stage, standing.member.id
-    company = await reads.company(session, standing.cohort_id, me, stage.id, is_over=False) if stage else ()
+    company = await reads.company(session, standing.cohort_id, standing.member.id) if standing.stage else None
     return pages.page(standing, cursor, company, context.clock.now())
 
 
@@ -191,7 +189,7 @@ async def _answered(session: Session, context: Context, standing: Standing, foun
 
 def _checked(standing: Standing, found: asks.FoundAsk, answer: Json, now: datetime) -> Json:
     stage = standing.design.stage(found.stage_id)
-    return kind_of(stage).check_answer(stage, found.ask, answer, pages.view_of(standing, stage, (), now))
+    return kind_of(stage).check_answer(stage, found.ask, answer, standing.view(stage, now))
 
 
 def _is_same(standing: Standing, found: asks.FoundAsk, answer: Json, now: datetime) -> bool:

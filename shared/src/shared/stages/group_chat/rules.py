@@ -5,7 +5,7 @@ from random import Random
 from uuid import UUID
 
 from shared.chat import display
-from shared.chat.kind import GOES_ON, Conversation, is_over_for, shown_to, time_problems, up_to_calls
+from shared.chat.kind import GOES_ON, Conversation, is_over_for, people_of, time_problems, up_to_calls
 from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
@@ -18,8 +18,7 @@ from shared.stage import (
     Block,
     Json,
     Lateness,
-    Member,
-    StageView,
+    OwnView,
     Thread,
     Wave,
     heading,
@@ -71,9 +70,9 @@ class GroupChat(Conversation[GroupChatStage]):
     def problems(self, stage: GroupChatStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         return [*time_problems(stage.time_limit_seconds, stage.minimum_seconds), *_topic_problems(stage)]
 
-    def public_view(self, stage: GroupChatStage, view: StageView) -> dict[str, Json]:
+    def public_view(self, stage: GroupChatStage, view: OwnView) -> dict[str, Json]:
         thread = view.thread
-        own = thread.speaker(view.reader) if thread else None
+        own = thread.speaker(view.me.id) if thread else None
         return {
             **heading(stage),
             "time_limit_seconds": stage.time_limit_seconds,
@@ -84,29 +83,29 @@ class GroupChat(Conversation[GroupChatStage]):
             "topics": [topic.model_dump(mode="json") for topic in stage.topics],
             "topic": stage.topics[thread.topic if thread else 0].id if stage.topics else None,
             "is_done_with_topic": own is not None and own.done,
-            "people": shown_to(view.members, view.reader),
+            "people": people_of(view),
             "is_open": view.thread is not None and not view.thread.ended,
             "has_ended": view.thread is not None and view.thread.ended,
             "is_ready": own is not None and own.ready,
         }
 
     def describe(
-        self, stage: GroupChatStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+        self, stage: GroupChatStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         """The transcript is shown with and without answers: it is what the stage consists of."""
         return display.of_a_group(view, {topic.id: _about(topic) for topic in stage.topics}, is_over=ask is None)
 
-    def task(self, stage: GroupChatStage, ask: Ask, view: StageView) -> str:
-        if ask.purpose == SPEAK and _mediates(ask, view):
+    def task(self, stage: GroupChatStage, ask: Ask, view: OwnView) -> str:
+        if ask.purpose == SPEAK and view.me.kind == "mediator":
             return _MEDIATE_IN_TURN
         return {MEDIATE: _MEDIATE, SPEAK: _SPEAK, WAKE: _WAKE, READY: _READY}.get(ask.purpose, _TALK)
 
-    def blocked_by(self, stage: GroupChatStage, member: Member, view: StageView) -> list[str]:
+    def blocked_by(self, stage: GroupChatStage, view: OwnView) -> list[str]:
         """A person may leave after the minimum time; an agent stays until it is ready or the conversation is over."""
-        if member.player == "person":
+        if view.me.player == "person":
             early = None if view.thread is None else self.too_early(stage, view.thread)
             return [early] if early else []
-        return [] if is_over_for(view.thread, member.id) else [GOES_ON]
+        return [] if is_over_for(view) else [GOES_ON]
 
     def example(self) -> GroupChatStage:
         return GroupChatStage(
@@ -152,10 +151,6 @@ class GroupChat(Conversation[GroupChatStage]):
 
     def next_wave(self, stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
         return turns.next_wave(stage, thread, rng)
-
-
-def _mediates(ask: Ask, view: StageView) -> bool:
-    return any(member.id == ask.member_id and member.kind == "mediator" for member in view.members)
 
 
 def _topic_problems(stage: GroupChatStage) -> list[Problem]:

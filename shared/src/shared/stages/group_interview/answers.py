@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Final
-from uuid import UUID
 
 from pydantic import BaseModel, Field, WithJsonSchema, create_model
 
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
-from shared.stage import Json, StageView
+from shared.stage import Json, OwnView
 from shared.stages.group_interview import flow
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
 from shared.stages.group_interview.options import ListOptions, Options, RangeOptions, option_text
@@ -174,7 +173,7 @@ def _response_schema(want: Wanted, order: list[int] | None) -> dict[str, Any]:
     return {"type": number or "string"}
 
 
-def page(stage: GroupInterviewStage, view: StageView, member_id: UUID) -> dict[str, Json]:
-    """All that a member answered, by variable."""
-    answers = {task.variable: view.answers.get((member_id, flow.key_of(task))) for task in stage.tasks}
+def page(stage: GroupInterviewStage, view: OwnView) -> dict[str, Json]:
+    """All that the reader answered, by variable."""
+    answers = {task.variable: view.own.get(flow.key_of(task)) for task in stage.tasks}
     return {variable: answer for variable, answer in answers.items() if answer is not None}

@@ -4,13 +4,13 @@ Replies are kept by task and role. A key of an ask is `task:<id>`, one for each 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from random import Random
 from typing import Final
-from uuid import UUID
 
-from shared.stage import PAGE, Json, Member, StageView
+from shared.stage import PAGE, Json, LabView, Member, OwnView, View
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewSession, InterviewTask
 from shared.stages.group_interview.options import drawn_order
 
@@ -145,57 +145,60 @@ def _speakers(stage: GroupInterviewStage, draws: Mapping[str, Json]) -> list[str
     return [*players, *(role.label for role in stage.special_roles if role.label != stage.facilitator)]
 
 
-def replies(stage: GroupInterviewStage, view: StageView) -> dict[str, dict[str, Json]]:
+def replies(stage: GroupInterviewStage, view: LabView) -> dict[str, dict[str, Json]]:
     """Everybody's replies, from all answers."""
     keys = {key_of(task): task.id for task in stage.tasks}
-    labels = {member.id: role_of(stage, member, view.draws) for member in view.members}
+    roles = {member.id: role for member in view.members if (role := role_of(stage, member, view.draws)) is not None}
+    given = [
+        (key, str(owner), roles[owner], reply)
+        for owner, entries in view.answers.items()
+        if owner in roles
+        for key, reply in entries.items()
+        if key in keys
+    ]
     found: dict[str, dict[str, Json]] = {}
-    for (member_id, key), answer in sorted(view.answers.items(), key=_by_place):
-        role = labels.get(member_id)
-        if key in keys and role is not None:
-            found.setdefault(keys[key], {})[role] = answer
+    for key, _, role, reply in sorted(given, key=itemgetter(0, 1)):
+        found.setdefault(keys[key], {})[role] = reply
     return found
 
 
-def _by_place(entry: tuple[tuple[UUID, str], Json]) -> tuple[str, str]:
-    (member_id, key), _ = entry
-    return key, str(member_id)
-
-
-def current(stage: GroupInterviewStage, view: StageView, given: Replies) -> tuple[int, dict[str, Member]]:
-    """The position of the task that is on, and who is still to reply in it, by role; past the end when all is over."""
+def position(stage: GroupInterviewStage, view: LabView, given: Replies) -> int:
+    """The position of the task that is on; past the end when all is over."""
     tasks = tasks_in_order(stage, view.draws)
     if stage.max_replies is not None and sum(map(len, given.values())) >= stage.max_replies:
-        return len(tasks), {}
-    there = {
-        role: member
-        for member in view.members
-        if (role := role_of(stage, member, view.draws)) is not None
-        and (member.present or member.awaited)
-        and (member.id, PAGE) not in view.answers
+        return len(tasks)
+    there = _there(stage, view) - {
+        role_of(stage, member, view.draws) for member in view.members if PAGE in view.answers.get(member.id, {})
     }
-    for position, task in enumerate(tasks):
-        answered = given.get(task.id, {})
-        open_roles = {
-            turn.role: there[turn.role]
-            for turn in turns(stage, task, view.draws)
-            if turn.role in there and turn.role not in answered
-        }
-        if open_roles:
-            return position, open_roles
-    return len(tasks), {}
+    still_open = (place for place, task in enumerate(tasks) if _open_roles(stage, task, view, there, given))
+    return next(still_open, len(tasks))
 
 
-def due(stage: GroupInterviewStage, view: StageView, given: Replies) -> list[tuple[Member, InterviewTask]]:
-    """Who is to reply now, and to what."""
-    position, still_open = current(stage, view, given)
-    if not still_open:
-        return []
-    task = tasks_in_order(stage, view.draws)[position]
-    return [
-        (still_open[turn.role], task)
-        for turn in turns(stage, task, view.draws)
-        if turn.role in still_open
-        and still_open[turn.role].present
-        and not any(role in still_open for role in turn.waits_for)
-    ]
+def due(stage: GroupInterviewStage, view: OwnView) -> InterviewTask | None:
+    """What the reader is to reply to now."""
+    task, role = task_on(stage, view), role_of(stage, view.me, view.draws)
+    if task is None or role is None or not view.me.present or key_of(task) in view.own:
+        return None
+    still_open = _open_roles(stage, task, view, _there(stage, view), view.state["replies"])
+    turn = next((turn for turn in turns(stage, task, view.draws) if turn.role == role), None)
+    return None if turn is None or any(other in still_open for other in turn.waits_for) else task
+
+
+def task_on(stage: GroupInterviewStage, view: View) -> InterviewTask | None:
+    """The task that is on; None when all is over, or nothing has begun."""
+    tasks, now = tasks_in_order(stage, view.draws), view.state.get("position")
+    return tasks[now] if isinstance(now, int) and now < len(tasks) else None
+
+
+def _there(stage: GroupInterviewStage, view: View) -> set[str | None]:
+    """The roles of those who are there or may still come."""
+    return {role_of(stage, one, view.draws) for one in view.members if one.present or one.awaited}
+
+
+def _open_roles(
+    stage: GroupInterviewStage, task: InterviewTask, view: View, there: Container[str | None], given: Replies
+) -> set[str]:
+    """Who of those who are there is still to reply in the task."""
+    answered = given.get(task.id, {})
+    roles = (turn.role for turn in turns(stage, task, view.draws))
+    return {role for role in roles if role in there and role not in answered}

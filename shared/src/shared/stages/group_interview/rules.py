@@ -17,12 +17,14 @@ from shared.stage import (
     Block,
     Column,
     Json,
+    LabView,
     Member,
     Minutes,
+    OwnView,
     StageKind,
-    StageView,
     Thread,
     Unanswered,
+    View,
     heading,
 )
 from shared.stages.group_interview import answers, checks, flow, tables, transcript
@@ -52,20 +54,16 @@ class GroupInterview(StageKind[GroupInterviewStage]):
     ) -> dict[str, Json]:
         return flow.drawn(stage, members, drawn, rng)
 
-    def public_state(self, stage: GroupInterviewStage, view: StageView) -> dict[str, Json]:
+    def public_state(self, stage: GroupInterviewStage, view: LabView) -> dict[str, Json]:
         """Replies of all, those of a private round that is still open too: the transcript keeps them from others."""
         given = flow.replies(stage, view)
-        position, _ = flow.current(stage, view, given)
-        return {"replies": given, "position": position}
+        return {"replies": given, "position": flow.position(stage, view, given)}
 
-    def next_asks(self, stage: GroupInterviewStage, view: StageView) -> list[Ask]:
-        return [
-            Ask(member.id, flow.key_of(task), task.type)
-            for member, task in flow.due(stage, view, flow.replies(stage, view))
-            if member.player != "script"
-        ]
+    def next_asks(self, stage: GroupInterviewStage, view: OwnView) -> list[Ask]:
+        task = flow.due(stage, view) if view.me.player != "script" else None
+        return [] if task is None else [Ask(view.me.id, flow.key_of(task), task.type)]
 
-    def public_view(self, stage: GroupInterviewStage, view: StageView) -> dict[str, Json]:
+    def public_view(self, stage: GroupInterviewStage, view: OwnView) -> dict[str, Json]:
         """What was said so far as the reader may know it, and what the reader is asked now."""
         role = _role(stage, view)
         said = transcript.lines(stage, view.draws, view.state, role) if role is not None else []
@@ -89,10 +87,10 @@ class GroupInterview(StageKind[GroupInterviewStage]):
             "over": _is_over(stage, view),
         }
 
-    def _open_questions(self, stage: GroupInterviewStage, view: StageView, role: str | None) -> list[dict[str, Json]]:
+    def _open_questions(self, stage: GroupInterviewStage, view: OwnView, role: str | None) -> list[dict[str, Json]]:
         """One at most: what the reader has not answered of the task that is on."""
-        task = _task_on(stage, view)
-        if role is None or task is None or view.reader is None or (view.reader, flow.key_of(task)) in view.answers:
+        task = flow.task_on(stage, view)
+        if role is None or task is None or flow.key_of(task) in view.own:
             return []
         turn = next((turn for turn in flow.turns(stage, task, view.draws) if turn.role == role), None)
         if turn is None:
@@ -110,18 +108,18 @@ class GroupInterview(StageKind[GroupInterviewStage]):
             }
         ]
 
-    def texts(self, stage: GroupInterviewStage, view: StageView) -> list[str]:
+    def texts(self, stage: GroupInterviewStage, view: OwnView) -> list[str]:
         """What everybody is told, then what the reader alone is told about the own role."""
         role = _role(stage, view)
         own = "" if role is None else f"Your role here is {role}, and so the others call you."
         return [stage.description, stage.context, stage.treatment, f"{own} {_description(stage, role)}"]
 
     def describe(
-        self, stage: GroupInterviewStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+        self, stage: GroupInterviewStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         """The transcript; what is asked now stands in the task. Whoever has no role has heard nothing of it."""
         role = _role(stage, view)
-        if role is None and view.reader is not None:
+        if role is None:
             return [Block("You have no role here, and hear nothing of what is said.")]
         speakers = {flow.role_of(stage, member, view.draws): member.id for member in view.members}
         return [
@@ -129,7 +127,7 @@ class GroupInterview(StageKind[GroupInterviewStage]):
             for line in transcript.lines(stage, view.draws, view.state, role)
         ]
 
-    def to_read(self, stage: GroupInterviewStage, view: StageView, ask: Ask | None = None) -> str:
+    def to_read(self, stage: GroupInterviewStage, view: OwnView, ask: Ask | None = None) -> str:
         """What was said since the reader last replied, and what is asked; before the first reply the texts, too."""
         role = _role(stage, view)
         said = transcript.lines(stage, view.draws, view.state, role)
@@ -147,35 +145,35 @@ class GroupInterview(StageKind[GroupInterviewStage]):
         parts = ("reasoning",) if has_options else ("response", "reasoning")
         return "\n".join(str(answer.get(part) or "") for part in parts)
 
-    def task(self, stage: GroupInterviewStage, ask: Ask, view: StageView) -> str:
+    def task(self, stage: GroupInterviewStage, ask: Ask, view: OwnView) -> str:
         task, role = flow.task_of(stage, ask.key), _role(stage, view)
         if task is None:
             return "Take part in the interview."
         return _asked(stage, task, role or "", view)
 
-    def check_answer(self, stage: GroupInterviewStage, ask: Ask, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: GroupInterviewStage, ask: Ask, answer: Json, view: OwnView) -> Json:
         """A page is made of the replies and not given."""
         task = flow.task_of(stage, ask.key)
         if task is None:
-            return answers.page(stage, view, ask.member_id)
+            return answers.page(stage, view)
         return answers.stored(answers.wanted(stage, task, _role(stage, view)), answer)
 
-    def page_answer(self, stage: GroupInterviewStage, member: Member, view: StageView) -> Json | None:
-        return answers.page(stage, view, member.id) if _is_over(stage, view) else None
+    def page_answer(self, stage: GroupInterviewStage, view: OwnView) -> Json | None:
+        return answers.page(stage, view) if _is_over(stage, view) else None
 
-    def blocked_by(self, stage: GroupInterviewStage, member: Member, view: StageView) -> list[str]:
-        if (member.id, PAGE) in view.answers or _is_over(stage, view):
+    def blocked_by(self, stage: GroupInterviewStage, view: OwnView) -> list[str]:
+        if PAGE in view.own or _is_over(stage, view):
             return []
         return ["The interview is not over yet."]
 
-    def reply_model(self, stage: GroupInterviewStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: GroupInterviewStage, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         task, role = flow.task_of(stage, ask.key), _role(stage, view)
         if task is None:
             return None
         order = flow.option_order(task, role, view.draws) if role is not None else None
         return answers.shape(answers.wanted(stage, task, role), order)
 
-    def mock_hints(self, stage: GroupInterviewStage, ask: Ask, view: StageView) -> dict[str, Hint]:
+    def mock_hints(self, stage: GroupInterviewStage, ask: Ask, view: OwnView) -> dict[str, Hint]:
         """Participants answer by their traits and speak freely in a discussion; special roles sum up."""
         task, role = flow.task_of(stage, ask.key), _role(stage, view)
         if role in flow.special(stage):
@@ -188,7 +186,7 @@ class GroupInterview(StageKind[GroupInterviewStage]):
     def answer_from_reply(self, stage: GroupInterviewStage, ask: Ask, reply: BaseModel) -> Json:
         return reply.model_dump()
 
-    def reply_from_text(self, stage: GroupInterviewStage, ask: Ask, view: StageView, text: str) -> dict[str, Json]:
+    def reply_from_text(self, stage: GroupInterviewStage, ask: Ask, view: OwnView, text: str) -> dict[str, Json]:
         task = flow.task_of(stage, ask.key)
         return {} if task is None else answers.fields_of_text(task, text)
 
@@ -204,11 +202,11 @@ class GroupInterview(StageKind[GroupInterviewStage]):
         """A model that never answers as it should is taken at its last word; one that fails leaves the session."""
         return "default" if reason == _INVALID else "drop"
 
-    def default_answer(self, stage: GroupInterviewStage, ask: Ask, view: StageView, last_reply: str) -> Json:
+    def default_answer(self, stage: GroupInterviewStage, ask: Ask, view: OwnView, last_reply: str) -> Json:
         task = flow.task_of(stage, ask.key)
         return {} if task is None else answers.kept(answers.wanted(stage, task, _role(stage, view)), last_reply)
 
-    def minutes(self, stage: GroupInterviewStage, view: StageView) -> Minutes:
+    def minutes(self, stage: GroupInterviewStage, view: LabView) -> Minutes:
         return Minutes(tuple(transcript.minutes(stage, view)), are_closed=_is_over(stage, view))
 
     def may_not_speak(self, stage: GroupInterviewStage, thread: Thread, member_id: UUID) -> str:
@@ -275,28 +273,19 @@ class GroupInterview(StageKind[GroupInterviewStage]):
         )
 
 
-def _role(stage: GroupInterviewStage, view: StageView) -> str | None:
-    """The role of the reader, who may be the lab and then has none."""
-    reader = next((member for member in view.members if member.id == view.reader), None)
-    return None if reader is None else flow.role_of(stage, reader, view.draws)
+def _role(stage: GroupInterviewStage, view: OwnView) -> str | None:
+    return flow.role_of(stage, view.me, view.draws)
 
 
 def _description(stage: GroupInterviewStage, role: str | None) -> str:
     return next((one.description for one in (*stage.roles, *stage.special_roles) if one.label == role), "")
 
 
-def _task_on(stage: GroupInterviewStage, view: StageView) -> InterviewTask | None:
-    """The task that is on; None when all is over, or nothing has begun."""
-    tasks = flow.tasks_in_order(stage, view.draws)
-    position = view.state.get("position")
-    return tasks[position] if isinstance(position, int) and position < len(tasks) else None
+def _is_over(stage: GroupInterviewStage, view: View) -> bool:
+    return "position" in view.state and flow.task_on(stage, view) is None
 
 
-def _is_over(stage: GroupInterviewStage, view: StageView) -> bool:
-    return "position" in view.state and _task_on(stage, view) is None
-
-
-def _asked(stage: GroupInterviewStage, task: InterviewTask, role: str, view: StageView) -> str:
+def _asked(stage: GroupInterviewStage, task: InterviewTask, role: str, view: View) -> str:
     question = flow.question_of(task, role)
     if question is None:
         return _SPEAK

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from shared.stage import Json, MinutesLine, StageView
+from shared.stage import Json, LabView, MinutesLine
 from shared.stages.group_interview import flow
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from shared.stages.group_interview.options import with_options
@@ -85,7 +85,7 @@ def _task_lines(
         yield Line(turn.role, reply_text(given[turn.role]), task.id)
 
 
-def minutes(stage: GroupInterviewStage, view: StageView) -> Iterator[MinutesLine]:
+def minutes(stage: GroupInterviewStage, view: LabView) -> Iterator[MinutesLine]:
     """What everybody has heard; what was read out is said by the lab, in the words of a transcript."""
     speakers = {flow.role_of(stage, member, view.draws): member.id for member in view.members}
     for line in lines(stage, view.draws, view.state, EVERYBODY):

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
 from shared.errors import InvalidInput, Problem
-from shared.stage import Ask, Block, Column, Json, Member, StageKind, StageView, Unanswered, heading
+from shared.stage import Ask, Block, Column, Json, Member, OwnView, StageKind, Unanswered, heading
 from shared.stages.info.config import InfoStage
 
 
@@ -22,16 +22,16 @@ class Info(StageKind[InfoStage]):
     ) -> dict[str, Json]:
         return dict(drawn)
 
-    def public_view(self, stage: InfoStage, view: StageView) -> dict[str, Json]:
+    def public_view(self, stage: InfoStage, view: OwnView) -> dict[str, Json]:
         return {**heading(stage), "lines": list(stage.lines)}
 
-    def describe(self, stage: InfoStage, view: StageView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
+    def describe(self, stage: InfoStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
         return [Block("\n".join(stage.lines))]
 
-    def task(self, stage: InfoStage, ask: Ask, view: StageView) -> str:
+    def task(self, stage: InfoStage, ask: Ask, view: OwnView) -> str:
         return "Read this page."
 
-    def check_answer(self, stage: InfoStage, ask: Ask, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: InfoStage, ask: Ask, answer: Json, view: OwnView) -> Json:
         """A page to read has the empty answer, given by going on."""
         if answer:
             raise InvalidInput(
@@ -39,16 +39,16 @@ class Info(StageKind[InfoStage]):
             )
         return {}
 
-    def blocked_by(self, stage: InfoStage, member: Member, view: StageView) -> list[str]:
+    def blocked_by(self, stage: InfoStage, view: OwnView) -> list[str]:
         return []
 
-    def next_asks(self, stage: InfoStage, view: StageView) -> list[Ask]:
+    def next_asks(self, stage: InfoStage, view: OwnView) -> list[Ask]:
         return []
 
     def most_replies(self, stage: InfoStage) -> int:
         return 0
 
-    def reply_model(self, stage: InfoStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: InfoStage, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         return None
 
     def answer_from_reply(self, stage: InfoStage, ask: Ask, reply: BaseModel) -> Json:

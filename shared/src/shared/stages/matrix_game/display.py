@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
-from shared.stage import Column, Json, StageView
+from shared.stage import Column, Json, OwnView
 from shared.stages.matrix_game.arena import measures
 from shared.stages.matrix_game.arena.measures import Play
 from shared.stages.matrix_game.game import MESSAGE, MOVE, SEATS, Game
@@ -63,9 +63,9 @@ def _outcomes(play: Play) -> dict[str, Json]:
     return {name: measures.outcome_rate(play, outcome) for outcome, name in names.items()}
 
 
-def public(game: Game, view: StageView) -> dict[str, Json]:
+def public(game: Game, view: OwnView) -> dict[str, Json]:
     """The rules, the rounds so far and the scores, in the letters and from the side of the reader."""
-    side = game.side_of(view.reader)
+    side = game.side_of(view.me.id)
     own = side or 0
     turns = [] if side is None else game.turns(own)
     return {
@@ -134,6 +134,6 @@ def scores(game: Game, side: int) -> dict[str, Json]:
     return {"you": mine, "opponent": theirs}
 
 
-def _opponent(game: Game, view: StageView, side: int | None) -> str | None:
+def _opponent(game: Game, view: OwnView, side: int | None) -> str | None:
     member_id = None if side is None else game.draws.get(SEATS[1 - side])
     return next((member.name for member in view.members if str(member.id) == member_id), None)

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final, Literal
 from uuid import UUID
 
-from shared.stage import Json, StageView
+from shared.stage import Json, LabView, View
 from shared.stages.matrix_game.arena.measures import NOT_COUNTED, Play
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.labels import Labels, labels_of
@@ -115,21 +115,21 @@ def _turns(own: str, other: str, payoffs: Payoffs) -> Iterator[Turn]:
             yield Turn(number, actions, payoffs.of(*actions))
 
 
-def game_of(stage: MatrixGameStage, view: StageView) -> Game:
+def game_of(stage: MatrixGameStage, view: View) -> Game:
     """The game as the state tells it, or before its first round."""
     one, other = view.state.get("actions", ("", ""))
     said = tuple((mine, theirs) for mine, theirs in view.state.get("said", ()))
     return Game(stage, view.draws, (one, other), view.state.get("status", "playing"), said)
 
 
-def tally(stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
-    """The state: the actions of all complete rounds by seat, and whether there will be more. With the lab's eyes."""
+def tally(stage: MatrixGameStage, view: LabView) -> dict[str, Json]:
+    """The state: the actions of all complete rounds by seat, and whether there will be more."""
     seated = [UUID(view.draws[seat]) if seat in view.draws else None for seat in SEATS]
     actions = ["", ""]
     status: Status = "playing"
     for number in range(1, int(view.draws.get("rounds", 0)) + 1):
         key = move_key(number)
-        pair = [None if owner is None else view.answers.get((owner, key)) for owner in seated]
+        pair = [None if owner is None else view.answer(owner, key) for owner in seated]
         if any(move is not None and move.get("flag") == FAILED for move in pair):
             status = "failed"
             break
@@ -148,14 +148,14 @@ def tally(stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
     }
 
 
-def _said(view: StageView, rounds: int) -> Iterator[list[str]]:
+def _said(view: LabView, rounds: int) -> Iterator[list[str]]:
     """The messages of the rounds in which everybody who talks has said something, in their order."""
     talkers = {str(member.id) for member in view.members if member.player != "script"}
     for number in range(1, rounds + 1):
         pair = []
         for seat in SEATS:
             member_id = view.draws.get(seat)
-            value = view.answers.get((UUID(member_id), message_key(number))) if member_id else None
+            value = view.answer(UUID(member_id), message_key(number)) if member_id else None
             if value is None and member_id in talkers:
                 return
             pair.append(value["delivered"] if value else "")
@@ -166,7 +166,7 @@ def _letter(cooperates: bool | None) -> str:
     return NOT_COUNTED if cooperates is None else "C" if cooperates else "D"
 
 
-def _is_deserted(view: StageView) -> bool:
+def _is_deserted(view: LabView) -> bool:
     """Whether a seat will never make another move: its player has gone, or nobody is left who could take it."""
     here = {str(member.id) for member in view.members if member.present}
     may_come = any(member.awaited for member in view.members)

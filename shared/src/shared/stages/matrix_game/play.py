@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import islice
 from uuid import UUID
 
-from shared.stage import Json, StageView
+from shared.stage import Json, LabView
 from shared.stages.matrix_game.game import SEATS, Game, move_key
 from shared.stages.matrix_game.payoffs import Action
 from shared.stages.matrix_game.policies import Rule, luck
@@ -29,7 +29,7 @@ def play(
     return ours, theirs
 
 
-def scripted_moves(game: Game, view: StageView) -> Iterator[tuple[tuple[UUID, str], Json]]:
+def scripted_moves(game: Game, view: LabView) -> Iterator[tuple[tuple[UUID, str], Json]]:
     """The moves that scripted players make now: all that are left when both are scripted, else one."""
     rules = [_rule(game, view, side) for side in (0, 1)]
     if rules[0] is not None and rules[1] is not None:
@@ -44,12 +44,12 @@ def scripted_moves(game: Game, view: StageView) -> Iterator[tuple[tuple[UUID, st
         return
     for side, rule in enumerate(rules):
         at = (_member_id(game, side), move_key(game.next_round)) if rule is not None else None
-        if rule is not None and at is not None and at not in view.answers:
+        if rule is not None and at is not None and view.answer(*at) is None:
             action = rule(game.counted(side), game.counted(1 - side), game.luck(side, game.next_round))
             yield at, _move(game, action)
 
 
-def _rule(game: Game, view: StageView, side: int) -> Rule | None:
+def _rule(game: Game, view: LabView, side: int) -> Rule | None:
     """How this side plays; None when it is not scripted, or nobody sits there."""
     seated = game.draws.get(SEATS[side])
     member = next((one for one in view.members if str(one.id) == seated), None)

@@ -5,7 +5,7 @@ from itertools import accumulate
 from typing import Final
 from uuid import UUID
 
-from shared.stage import Json, Member, StageView, Table
+from shared.stage import Json, LabView, Member, Table
 from shared.stages.matrix_game.game import SEATS, Game, message_key, move_key
 from shared.stages.matrix_game.payoffs import violations
 from shared.stages.matrix_game.prompts import Turn
@@ -29,7 +29,7 @@ ROUNDS: Final = Table(
 )
 
 
-def rows(game: Game, view: StageView) -> Iterator[dict[str, Json]]:
+def rows(game: Game, view: LabView) -> Iterator[dict[str, Json]]:
     """The complete rounds in their order, then the one in which the game failed; nothing of one that is not complete.
 
     Actions are C and D whatever they are called in front of the players; `letter` is what the player chose. A round
@@ -53,9 +53,9 @@ def rows(game: Game, view: StageView) -> Iterator[dict[str, Json]]:
         yield line
 
 
-def _of_side(game: Game, view: StageView, turn: Turn, side: int) -> dict[str, Json]:
+def _of_side(game: Game, view: LabView, turn: Turn, side: int) -> dict[str, Json]:
     seat = SEATS[side]
-    move = view.answers.get((UUID(game.draws[seat]), move_key(turn.number))) or {}
+    move = view.answer(UUID(game.draws[seat]), move_key(turn.number)) or {}
     return {
         f"action_{seat}": None if turn.actions is None else turn.actions[side],
         f"points_{seat}": None if turn.actions is None else turn.points[side],
@@ -66,9 +66,9 @@ def _of_side(game: Game, view: StageView, turn: Turn, side: int) -> dict[str, Js
     }
 
 
-def _message(game: Game, view: StageView, number: int, seat: str) -> dict[str, Json]:
+def _message(game: Game, view: LabView, number: int, seat: str) -> dict[str, Json]:
     """What the player said, what it promised with what was delivered, and whether it broke the protocol."""
-    said = view.answers.get((UUID(game.draws[seat]), message_key(number)))
+    said = view.answer(UUID(game.draws[seat]), message_key(number))
     if said is None:
         return {}
     return {
@@ -78,17 +78,17 @@ def _message(game: Game, view: StageView, number: int, seat: str) -> dict[str, J
     }
 
 
-def _player(game: Game, view: StageView, seat: str) -> str:
+def _player(game: Game, view: LabView, seat: str) -> str:
     """The persona that plays, else `person`."""
     member = _seated(game, view, seat)
     return "" if member is None else member.persona or member.player
 
 
-def _name(game: Game, view: StageView, seat: str) -> str:
+def _name(game: Game, view: LabView, seat: str) -> str:
     """What the player is called by the others."""
     member = _seated(game, view, seat)
     return "" if member is None else member.name
 
 
-def _seated(game: Game, view: StageView, seat: str) -> Member | None:
+def _seated(game: Game, view: LabView, seat: str) -> Member | None:
     return next((one for one in view.members if str(one.id) == game.draws.get(seat)), None)

@@ -11,7 +11,21 @@ from shared.contracts.experiment import StageConfig
 from shared.contracts.models import HINT_SUGGESTED, Hint
 from shared.contracts.prompt_items import Character, PromptItems, StageContext, Task
 from shared.errors import InvalidInput, Problem
-from shared.stage import PAGE, Ask, Block, Column, Json, Member, Reporter, StageKind, StageView, Unanswered, heading
+from shared.stage import (
+    PAGE,
+    Ask,
+    Block,
+    Column,
+    Json,
+    LabView,
+    Member,
+    OwnView,
+    Reporter,
+    StageKind,
+    Unanswered,
+    View,
+    heading,
+)
 from shared.stages.matrix_game import display, looking_back, manner, play, prompts, rounds, script, telling
 from shared.stages.matrix_game.answers import checked_message, checked_move
 from shared.stages.matrix_game.config import MatrixGameStage
@@ -88,30 +102,29 @@ class MatrixGame(StageKind[MatrixGameStage]):
         """The length: a replicate of a pair is as long under every level of a factor, so that they can be compared."""
         return {"rounds": length(stage.horizon, Random(rng.getrandbits(_SEED_BITS)))}
 
-    def public_state(self, stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
+    def public_state(self, stage: MatrixGameStage, view: LabView) -> dict[str, Json]:
         return tally(stage, view)
 
-    def public_view(self, stage: MatrixGameStage, view: StageView) -> dict[str, Json]:
+    def public_view(self, stage: MatrixGameStage, view: OwnView) -> dict[str, Json]:
         return {**heading(stage), **display.public(game_of(stage, view), view)}
 
     def describe(
-        self, stage: MatrixGameStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+        self, stage: MatrixGameStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         game = game_of(stage, view)
         if ask is None:
-            return [Block("\n\n".join(looking_back.paragraphs(game, view.reader)))]
-        side = game.side_of(view.reader)
+            return [Block("\n\n".join(looking_back.paragraphs(game, view.me.id)))]
+        side = game.side_of(view.me.id)
         turns = [] if side is None else game.turns(side)
         said = [] if side is None else game.messages(side)
         paragraphs = prompts.round_prompt(stage, game.payoffs(side or 0), game.labels, turns, game.length, said)
         return [Block("\n\n".join(paragraphs))]
 
-    def to_read(self, stage: MatrixGameStage, view: StageView, ask: Ask | None = None) -> str:
+    def to_read(self, stage: MatrixGameStage, view: OwnView, ask: Ask | None = None) -> str:
         """The rules before the first answer; then what has happened since the last one."""
         game = game_of(stage, view)
-        side = game.side_of(view.reader)
-        has_answered = view.reader is not None and any(member_id == view.reader for member_id, _ in view.answers)
-        if side is None or not has_answered:
+        side = game.side_of(view.me.id)
+        if side is None or not view.own:
             return super().to_read(stage, view, ask)
         return prompts.news(game.turns(side), game.messages(side), game.labels)
 
@@ -119,7 +132,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
         """A message; a move is a click, and nobody asks people for their reasons."""
         return str(answer.get("message", "")) if isinstance(answer, Mapping) else ""
 
-    def task(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> str:
+    def task(self, stage: MatrixGameStage, ask: Ask, view: OwnView) -> str:
         if is_message(ask.key):
             return "\n".join([*prompts.aim(stage.goal_framing), prompts.TALK_INSTRUCTION])
         labels = game_of(stage, view).labels
@@ -129,7 +142,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
         """Nothing but what the published templates show: a name of the stage could tell what is studied."""
         return (Character(), StageContext(heading=False), Task(heading=False))
 
-    def check_answer(self, stage: MatrixGameStage, ask: Ask, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: MatrixGameStage, ask: Ask, answer: Json, view: OwnView) -> Json:
         """A move as it is stored: the letter that was chosen, and whether it is to cooperate.
 
         The page itself takes no answer: it is what the game comes to.
@@ -139,40 +152,34 @@ class MatrixGame(StageKind[MatrixGameStage]):
             return self._checked_page(game, answer, view)
         return checked_message(stage, answer) if is_message(ask.key) else checked_move(game.labels, answer)
 
-    def _checked_page(self, game: Game, answer: Json, view: StageView) -> Json:
-        summary = display.summary(game, view.reader) or {}
+    def _checked_page(self, game: Game, answer: Json, view: OwnView) -> Json:
+        summary = display.summary(game, view.me.id) or {}
         if answer and answer != summary:
             raise InvalidInput(
                 "A game takes no answer.", [Problem("", "an answer", "nothing: moves are answers to their asks")]
             )
         return summary
 
-    def blocked_by(self, stage: MatrixGameStage, member: Member, view: StageView) -> list[str]:
+    def blocked_by(self, stage: MatrixGameStage, view: OwnView) -> list[str]:
         game = game_of(stage, view)
-        is_seated = game.side_of(member.id) is not None
+        is_seated = game.side_of(view.me.id) is not None
         is_full = all(seat in view.draws for seat in SEATS)
-        if (member.id, PAGE) in view.answers or game.status != "playing" or (is_full and not is_seated):
+        if PAGE in view.own or game.status != "playing" or (is_full and not is_seated):
             return []
         return ["The game goes on."]
 
-    def next_asks(self, stage: MatrixGameStage, view: StageView) -> list[Ask]:
-        """The next move of both players, each until it is made; before it, with chat, what they say to each other."""
-        game = game_of(stage, view)
-        if game.status != "playing" or not game.length:
+    def next_asks(self, stage: MatrixGameStage, view: OwnView) -> list[Ask]:
+        """The next move of a player until it is made; before it, with chat, what it says to the other one."""
+        game, me = game_of(stage, view), view.me
+        is_asked = me.player != "script" and me.present and game.side_of(me.id) is not None
+        if game.status != "playing" or not game.length or not is_asked:
             return []
         purpose = MESSAGE if game.is_talking else MOVE
         key = message_key(game.next_round) if game.is_talking else move_key(game.next_round)
-        return [
-            Ask(member.id, key, purpose)
-            for member in view.members
-            if member.player != "script"
-            and member.present
-            and game.side_of(member.id) is not None
-            and (member.id, key) not in view.answers
-        ]
+        return [] if key in view.own else [Ask(me.id, key, purpose)]
 
     def play_out(
-        self, stage: MatrixGameStage, view: StageView, rng_of: Callable[[str], Random]
+        self, stage: MatrixGameStage, view: LabView, rng_of: Callable[[str], Random]
     ) -> dict[tuple[UUID, str], Json]:
         """All rounds of two scripted players; of one, the move of the present round."""
         game = game_of(stage, view)
@@ -180,12 +187,11 @@ class MatrixGame(StageKind[MatrixGameStage]):
             return {}
         return dict(play.scripted_moves(game, view))
 
-    def mock_hints(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> dict[str, Hint]:
+    def mock_hints(self, stage: MatrixGameStage, ask: Ask, view: OwnView) -> dict[str, Hint]:
         """With the mock, a persona that has a script plays by it, and talks as it plays."""
         game = game_of(stage, view)
-        side = game.side_of(view.reader)
-        author = view.member(view.reader) if view.reader is not None else None
-        given = script.script_of(stage, author) if author is not None else None
+        side = game.side_of(view.me.id)
+        given = script.script_of(stage, view.me)
         if side is None or given is None or ask.key == PAGE:
             return {}
         rule = given.rule(game.payoffs(side))
@@ -200,12 +206,12 @@ class MatrixGame(StageKind[MatrixGameStage]):
     def manner(self, script: Mapping[str, Json]) -> tuple[str, ...]:
         return manner.in_conversations(script.get("persona"))
 
-    def reply_model(self, stage: MatrixGameStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: MatrixGameStage, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         if ask.key == PAGE:
             return None
         return MessageReply if is_message(ask.key) else move_reply(game_of(stage, view).labels)
 
-    def reply_from_text(self, stage: MatrixGameStage, ask: Ask, view: StageView, text: str) -> dict[str, Any]:
+    def reply_from_text(self, stage: MatrixGameStage, ask: Ask, view: OwnView, text: str) -> dict[str, Any]:
         """The move that a reply without fields names, read down the ladder of the parser."""
         if is_message(ask.key):
             return {"message": text.replace("\x00", "")}
@@ -236,11 +242,11 @@ class MatrixGame(StageKind[MatrixGameStage]):
         """What the stage says about actions that cannot be read; the member stays in any case."""
         return "wait" if ask.key == PAGE else "default"
 
-    def default_answer(self, stage: MatrixGameStage, ask: Ask, view: StageView, last_reply: str) -> Json:
+    def default_answer(self, stage: MatrixGameStage, ask: Ask, view: OwnView, last_reply: str) -> Json:
         if is_message(ask.key):
             return {"message": "", "delivered": "", "flag": "unanswered", "last_reply": last_reply}
         game = game_of(stage, view)
-        side = game.side_of(view.reader)
+        side = game.side_of(view.me.id)
         assert side is not None
         number = round_of(ask.key)
         move = move_for_unreadable(stage.on_invalid, game.counted(side), game.luck(side, number))
@@ -251,8 +257,8 @@ class MatrixGame(StageKind[MatrixGameStage]):
             "last_reply": last_reply,
         }
 
-    def page_answer(self, stage: MatrixGameStage, member: Member, view: StageView) -> Json | None:
-        return display.summary(game_of(stage, view), member.id)
+    def page_answer(self, stage: MatrixGameStage, view: OwnView) -> Json | None:
+        return display.summary(game_of(stage, view), view.me.id)
 
     def shown_answer(self, answer: Json) -> Json:
         return display.told(answer)
@@ -260,16 +266,16 @@ class MatrixGame(StageKind[MatrixGameStage]):
     def columns(self, stage: MatrixGameStage) -> list[Column]:
         return list(display.SUMMARY_COLUMNS)
 
-    def table_rows(self, stage: MatrixGameStage, view: StageView) -> list[dict[str, Json]]:
+    def table_rows(self, stage: MatrixGameStage, view: LabView) -> list[dict[str, Json]]:
         return list(rounds.rows(game_of(stage, view), view))
 
     def reporter(self, stage_ids: Sequence[str]) -> Reporter:
         return GamesReporter(stage_ids)
 
-    def steps(self, stage: MatrixGameStage, view: StageView) -> Sequence[str]:
+    def steps(self, stage: MatrixGameStage, view: View) -> Sequence[str]:
         return [*telling.steps(game_of(stage, view), view)]
 
-    def outcome(self, stage: MatrixGameStage, view: StageView) -> str | None:
+    def outcome(self, stage: MatrixGameStage, view: View) -> str | None:
         return telling.outcome(game_of(stage, view), view)
 
     def cells(self, stage: MatrixGameStage, answer: Json) -> dict[str, Json]:

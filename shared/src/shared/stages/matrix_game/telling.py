@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from itertools import zip_longest
 
-from shared.stage import StageView
+from shared.stage import View
 from shared.stages.matrix_game.display import scores
 from shared.stages.matrix_game.game import SEATS, Game
 from shared.stages.matrix_game.payoffs import Action, written
 from shared.stages.matrix_game.prompts import Turn
 
 
-def steps(game: Game, view: StageView) -> Iterator[str]:
+def steps(game: Game, view: View) -> Iterator[str]:
     """What was said before each move, and what both did, in the order in which it became known."""
     names = _names(game, view)
     for number, (said, turn) in enumerate(zip_longest(game.said, game.turns(0)), start=1):
@@ -32,7 +32,7 @@ def _verb(action: Action) -> str:
     return "cooperates" if action == "C" else "defects"
 
 
-def outcome(game: Game, view: StageView) -> str | None:
+def outcome(game: Game, view: View) -> str | None:
     """`Ana 49, Ben 54 after 50 rounds`, or why there is no result."""
     played = game.next_round - 1
     rounds = "1 round" if played == 1 else f"{played} rounds"
@@ -48,7 +48,7 @@ def outcome(game: Game, view: StageView) -> str | None:
     return f"{', '.join(players)} after {rounds}"
 
 
-def _names(game: Game, view: StageView) -> list[str]:
+def _names(game: Game, view: View) -> list[str]:
     """What the players are called, with their seats where that is the same."""
     named = {str(member.id): member.name for member in view.members}
     names = [named.get(str(game.draws.get(seat)), "nobody") for seat in SEATS]

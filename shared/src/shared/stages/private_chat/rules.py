@@ -1,16 +1,15 @@
 """The rules of a private conversation with the mediators."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
 from uuid import UUID
 
 from shared.chat import display
-from shared.chat.kind import GOES_ON, Conversation, is_over_for, shown_to, time_problems, up_to_calls
+from shared.chat.kind import GOES_ON, Conversation, is_over_for, people_of, time_problems, up_to_calls
 from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
-from shared.stage import MEDIATE, Ask, Block, Json, Member, StageView, Thread, Wave, heading
+from shared.stage import MEDIATE, Ask, Block, Json, OwnView, Thread, Wave, heading
 from shared.stages.private_chat import turns
 from shared.stages.private_chat.config import PrivateChatStage
 
@@ -41,9 +40,9 @@ class PrivateChat(Conversation[PrivateChatStage]):
             )
         return problems
 
-    def public_view(self, stage: PrivateChatStage, view: StageView) -> dict[str, Json]:
+    def public_view(self, stage: PrivateChatStage, view: OwnView) -> dict[str, Json]:
         thread = view.thread
-        own = thread.speaker(view.reader) if thread else None
+        own = thread.speaker(view.me.id) if thread else None
         is_waiting = thread is not None and own is not None and turns.waits_for_reply(thread, own)
         return {
             **heading(stage),
@@ -56,28 +55,28 @@ class PrivateChat(Conversation[PrivateChatStage]):
             "replies_and_reactions": stage.replies_and_reactions,
             "is_waiting_for_reply": is_waiting,
             "may_call_off": stage.allow_call_off and is_waiting,
-            "people": shown_to(_present(view), view.reader),
+            "people": people_of(view),
             "is_open": thread is not None and not thread.ended,
             "has_ended": thread is not None and thread.ended,
         }
 
     def describe(
-        self, stage: PrivateChatStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
+        self, stage: PrivateChatStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None
     ) -> list[Block]:
         """The transcript is shown with and without answers: it is what the stage consists of."""
-        return display.in_private(replace(view, members=tuple(_present(view))), is_over=ask is None)
+        return display.in_private(view, is_over=ask is None)
 
-    def task(self, stage: PrivateChatStage, ask: Ask, view: StageView) -> str:
+    def task(self, stage: PrivateChatStage, ask: Ask, view: OwnView) -> str:
         return _MEDIATE if ask.purpose == MEDIATE else _TALK
 
-    def blocked_by(self, stage: PrivateChatStage, member: Member, view: StageView) -> list[str]:
+    def blocked_by(self, stage: PrivateChatStage, view: OwnView) -> list[str]:
         """An agent stays until it is ready or the conversation is over; a person has turns and time to keep."""
-        if is_over_for(view.thread, member.id):
+        if is_over_for(view):
             return []
-        if member.player != "person":
+        if view.me.player != "person":
             return [GOES_ON]
         thread = view.thread
-        own = thread.speaker(member.id) if thread else None
+        own = thread.speaker(view.me.id) if thread else None
         missing = stage.min_turns - (own.spoken if own else 0)
         reasons = [f"Please write {missing} more message{'s' if missing > 1 else ''}."] if missing > 0 else []
         if thread is not None and own is not None:
@@ -126,14 +125,6 @@ class PrivateChat(Conversation[PrivateChatStage]):
 
     def next_wave(self, stage: PrivateChatStage, thread: Thread, rng: Random) -> Wave:
         return turns.next_wave(stage, thread)
-
-
-def _present(view: StageView) -> list[Member]:
-    """The mediators and the participant whose conversation it is; a mediator is shown that one alone."""
-    reader = next((member for member in view.members if member.id == view.reader), None)
-    if reader is None or reader.kind == "mediator":
-        return list(view.members)
-    return [member for member in view.members if member.kind == "mediator" or member.id == reader.id]
 
 
 KIND = PrivateChat()

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Final
-from uuid import UUID
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, create_model
 
@@ -10,7 +9,7 @@ from shared import rules
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply
 from shared.rules import PageAnswer
-from shared.stage import Json, StageView
+from shared.stage import Json, OwnView
 from shared.stages.survey.config import SurveyStage
 from shared.stages.survey.questions import BaseQuestion, CheckQuestion, Unfit
 
@@ -23,13 +22,9 @@ class PageReply(Reply):
     pages: ClassVar[Pages] = {}
 
 
-def earlier_pages(view: StageView, member_id: UUID | None) -> Pages:
-    """The member's page answers of earlier stages, by stage."""
-    return {
-        stage_id: answer
-        for (owner, stage_id), answer in view.earlier.items()
-        if owner == member_id and isinstance(answer, Mapping)
-    }
+def earlier_pages(view: OwnView) -> Pages:
+    """The reader's page answers of earlier stages, by stage."""
+    return {stage_id: answer for stage_id, answer in view.earlier.items() if isinstance(answer, Mapping)}
 
 
 def possible_questions(stage: SurveyStage, pages: Pages) -> list[BaseQuestion]:

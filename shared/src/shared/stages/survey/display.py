@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from shared import rules
-from shared.stage import PAGE, Block, Json, Member, StageView
+from shared.stage import PAGE, Block, Json, OwnView
 from shared.stages.survey.answers import Pages, earlier_pages, possible_questions
 from shared.stages.survey.config import SurveyStage
 from shared.stages.survey.questions import BaseQuestion
@@ -18,29 +18,27 @@ def public(question: BaseQuestion, stage: SurveyStage, pages: Pages) -> dict[str
     return {**question.public(), "show_if": rule.model_dump(mode="json") if rule is not None and is_open else None}
 
 
-def questions(stage: SurveyStage, view: StageView) -> list[Block]:
+def questions(stage: SurveyStage, view: OwnView) -> list[Block]:
     """The questions with how to answer them."""
-    pages = earlier_pages(view, view.reader)
+    pages = earlier_pages(view)
     lines = [
         f"- {question.title} [{question.hint()}]{_only_if(question)}" for question in possible_questions(stage, pages)
     ]
     return [Block("\n".join(["Questions:", *lines]))]
 
 
-def with_answers(stage: SurveyStage, view: StageView) -> list[Block]:
+def with_answers(stage: SurveyStage, view: OwnView) -> list[Block]:
     """One block per participant whose answers the reader may see, the reader first even without any."""
-    shown = [
-        member
+    own = [_answers("Your answers:", view.own.get(PAGE), stage)] if view.me.kind == "participant" else []
+    others = [
+        _answers(f"Answers of {member.name}:", view.shown[member.id], stage)
         for member in view.members
-        if member.kind == "participant" and (member.id == view.reader or (member.id, PAGE) in view.answers)
+        if member.kind == "participant" and member.id in view.shown
     ]
-    shown.sort(key=lambda member: member.id != view.reader)
-    return [_answers_of(member, stage, view) for member in shown] or questions(stage, view)
+    return [*own, *others] or questions(stage, view)
 
 
-def _answers_of(member: Member, stage: SurveyStage, view: StageView) -> Block:
-    answer = view.answers.get((member.id, PAGE))
-    title = "Your answers:" if member.id == view.reader else f"Answers of {member.name}:"
+def _answers(title: str, answer: Json, stage: SurveyStage) -> Block:
     if not isinstance(answer, Mapping):
         return Block(f"{title} none.")
     lines = [

@@ -7,13 +7,12 @@ every answer: one that is hidden is never asked.
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
-from uuid import UUID
 
 from pydantic import Field, create_model
 
 from shared import rules
 from shared.errors import InvalidInput, Problem
-from shared.stage import Answered, Json, StageView
+from shared.stage import Answered, Json, OwnView
 from shared.stages.survey.answers import PageReply, Pages, found_in_words, is_shown
 from shared.stages.survey.config import SurveyStage
 from shared.stages.survey.questions import BaseQuestion, ChoiceQuestion, ChoicesQuestion, Unfit
@@ -31,12 +30,10 @@ def question_of(stage: SurveyStage, key: str) -> BaseQuestion | None:
     return next((question for question in stage.questions if key_of(question) == key), None)
 
 
-def given(stage: SurveyStage, view: StageView, member_id: UUID | None) -> dict[str, Json]:
-    """What the member has answered so far, by question."""
-    if member_id is None:
-        return {}
-    stored = {question.id: (member_id, key_of(question)) for question in stage.questions}
-    return {question_id: view.answers[at] for question_id, at in stored.items() if at in view.answers}
+def given(stage: SurveyStage, view: OwnView) -> dict[str, Json]:
+    """What the reader has answered so far, by question."""
+    keys = {question.id: key_of(question) for question in stage.questions}
+    return {question_id: view.own[key] for question_id, key in keys.items() if key in view.own}
 
 
 def due(stage: SurveyStage, pages: Pages, entries: Mapping[str, Json]) -> list[BaseQuestion]:
@@ -106,9 +103,9 @@ def answered(question: BaseQuestion, answer: Json) -> Answered:
     )
 
 
-def in_words(stage: SurveyStage, question: BaseQuestion, view: StageView) -> str:
+def in_words(stage: SurveyStage, question: BaseQuestion, view: OwnView) -> str:
     """What a prompt shows when this question is asked: in a sequence what was answered before, then the question."""
     asked = f"Question:\n- {question.title} [{question.hint()}]"
-    entries = given(stage, view, view.reader) if stage.ask == "sequential" else {}
+    entries = given(stage, view) if stage.ask == "sequential" else {}
     lines = [f"- {one.title} {one.given_in_words(entries[one.id])}" for one in stage.questions if one.id in entries]
     return "\n".join(["Your answers so far:", *lines, "", asked]) if lines else asked

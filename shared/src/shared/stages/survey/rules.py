@@ -18,9 +18,9 @@ from shared.stage import (
     Column,
     Json,
     Member,
+    OwnView,
     Salvaged,
     StageKind,
-    StageView,
     Unanswered,
     UnusableReply,
     heading,
@@ -59,27 +59,25 @@ class Survey(StageKind[SurveyStage]):
     ) -> dict[str, Json]:
         return dict(drawn)
 
-    def public_view(self, stage: SurveyStage, view: StageView) -> dict[str, Json]:
+    def public_view(self, stage: SurveyStage, view: OwnView) -> dict[str, Json]:
         """The questions that may come up for the reader; the page itself hides those whose rule is not true yet."""
-        pages = answers.earlier_pages(view, view.reader)
-        own = view.answers.get((view.reader, PAGE)) if view.reader is not None else None
+        pages = answers.earlier_pages(view)
+        own = view.own.get(PAGE)
         questions = [display.public(question, stage, pages) for question in answers.possible_questions(stage, pages)]
         return {**heading(stage), "questions": questions, "answers": own if isinstance(own, Mapping) else {}}
 
-    def describe(
-        self, stage: SurveyStage, view: StageView, *, with_answers: bool, ask: Ask | None = None
-    ) -> list[Block]:
+    def describe(self, stage: SurveyStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None) -> list[Block]:
         question = None if ask is None else entries.question_of(stage, ask.key)
         if question is not None:
             return [Block(entries.in_words(stage, question, view))]
         return display.with_answers(stage, view) if with_answers else display.questions(stage, view)
 
-    def to_read(self, stage: SurveyStage, view: StageView, ask: Ask | None = None) -> str:
+    def to_read(self, stage: SurveyStage, view: OwnView, ask: Ask | None = None) -> str:
         """Asked one by one, the text above the questions is read with the first of them."""
         question = None if ask is None else entries.question_of(stage, ask.key)
         if question is None:
             return super().to_read(stage, view, ask)
-        is_first = not entries.given(stage, view, view.reader)
+        is_first = not entries.given(stage, view)
         asked = f"{question.title} {question.hint()}"
         return f"{stage.description}\n{asked}" if is_first else asked
 
@@ -90,60 +88,52 @@ class Survey(StageKind[SurveyStage]):
             if line.value is not None and isinstance(entries.question_of(stage, line.asked_as), TextQuestion)
         )
 
-    def task(self, stage: SurveyStage, ask: Ask, view: StageView) -> str:
+    def task(self, stage: SurveyStage, ask: Ask, view: OwnView) -> str:
         return _PAGE_TASK if entries.question_of(stage, ask.key) is None else _QUESTION_TASK
 
     def most_replies(self, stage: SurveyStage) -> int:
         return 1 if stage.ask == "all_at_once" else len(stage.questions)
 
-    def check_answer(self, stage: SurveyStage, ask: Ask, answer: Json, view: StageView) -> Json:
+    def check_answer(self, stage: SurveyStage, ask: Ask, answer: Json, view: OwnView) -> Json:
         question = entries.question_of(stage, ask.key)
         if question is not None:
             return entries.check(question, answer)
-        return answers.check(stage, answer, answers.earlier_pages(view, view.reader))
+        return answers.check(stage, answer, answers.earlier_pages(view))
 
-    def blocked_by(self, stage: SurveyStage, member: Member, view: StageView) -> list[str]:
-        if (member.id, PAGE) in view.answers or not self._possible(stage, member, view):
+    def blocked_by(self, stage: SurveyStage, view: OwnView) -> list[str]:
+        if PAGE in view.own or not self._possible(stage, view):
             return []
         return ["Please answer the questions on this page."]
 
-    def next_asks(self, stage: SurveyStage, view: StageView) -> list[Ask]:
-        """For every agent that has not answered: one ask for the whole page, or one for each question that is due."""
-        return [
-            ask
-            for member in view.members
-            if member.kind == "participant"
-            and member.player == "agent"
-            and member.present
-            and (member.id, PAGE) not in view.answers
-            for ask in self._asks_of(stage, member, view)
-        ]
-
-    def _asks_of(self, stage: SurveyStage, member: Member, view: StageView) -> list[Ask]:
+    def next_asks(self, stage: SurveyStage, view: OwnView) -> list[Ask]:
+        """Of an agent that has not answered: one ask for the whole page, or one for each question that is due."""
+        me = view.me
+        if me.kind != "participant" or me.player != "agent" or not me.present or PAGE in view.own:
+            return []
         if stage.ask == "all_at_once":
-            return [Ask(member.id, PAGE, "page")] if self._possible(stage, member, view) else []
-        return [Ask(member.id, entries.key_of(question), "question") for question in self._due(stage, member, view)]
+            return [Ask(me.id, PAGE, "page")] if self._possible(stage, view) else []
+        return [Ask(me.id, entries.key_of(question), "question") for question in self._due(stage, view)]
 
-    def _due(self, stage: SurveyStage, member: Member, view: StageView) -> list[BaseQuestion]:
-        given = entries.given(stage, view, member.id)
-        return entries.due(stage, answers.earlier_pages(view, member.id), given)
+    def _due(self, stage: SurveyStage, view: OwnView) -> list[BaseQuestion]:
+        given = entries.given(stage, view)
+        return entries.due(stage, answers.earlier_pages(view), given)
 
-    def page_answer(self, stage: SurveyStage, member: Member, view: StageView) -> Json | None:
+    def page_answer(self, stage: SurveyStage, view: OwnView) -> Json | None:
         """All that an agent was asked one by one, checked as a whole."""
-        is_asked_by_question = stage.ask != "all_at_once" and member.player == "agent"
-        if not is_asked_by_question or not self._possible(stage, member, view) or self._due(stage, member, view):
+        is_asked_by_question = stage.ask != "all_at_once" and view.me.player == "agent"
+        if not is_asked_by_question or not self._possible(stage, view) or self._due(stage, view):
             return None
-        given = entries.given(stage, view, member.id)
+        given = entries.given(stage, view)
         missing = [question_id for question_id, value in given.items() if value is None]
-        return answers.check(stage, given, answers.earlier_pages(view, member.id), missing)
+        return answers.check(stage, given, answers.earlier_pages(view), missing)
 
-    def reply_model(self, stage: SurveyStage, ask: Ask, view: StageView) -> type[BaseModel] | None:
+    def reply_model(self, stage: SurveyStage, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         question = entries.question_of(stage, ask.key)
         if question is not None:
             return entries.reply_model(question)
-        return answers.reply_model(stage, answers.earlier_pages(view, view.reader))
+        return answers.reply_model(stage, answers.earlier_pages(view))
 
-    def mock_hints(self, stage: SurveyStage, ask: Ask, view: StageView) -> dict[str, Hint]:
+    def mock_hints(self, stage: SurveyStage, ask: Ask, view: OwnView) -> dict[str, Hint]:
         """All scales share a trait: who agrees with one tends to agree with the others."""
         return {
             f"{HINT_QUESTION}{question.id}": f"attitude/{question.id}"
@@ -164,11 +154,11 @@ class Survey(StageKind[SurveyStage]):
         """What fits stands, and what does not is missing; of whom no reply came leaves, with the reason."""
         return "salvage" if reason == "invalid" and stage.on_invalid == "missing" else "drop"
 
-    def salvaged(self, stage: SurveyStage, ask: Ask, view: StageView, replies: Sequence[UnusableReply]) -> Salvaged:
+    def salvaged(self, stage: SurveyStage, ask: Ask, view: OwnView, replies: Sequence[UnusableReply]) -> Salvaged:
         question = entries.question_of(stage, ask.key)
         if question is not None:
             return salvage.of_question(question, replies)
-        return salvage.of_page(stage, answers.earlier_pages(view, view.reader), replies)
+        return salvage.of_page(stage, answers.earlier_pages(view), replies)
 
     def columns(self, stage: SurveyStage) -> list[Column]:
         columns = [column for question in stage.questions for column in question.columns()]
@@ -224,8 +214,8 @@ class Survey(StageKind[SurveyStage]):
             ),
         )
 
-    def _possible(self, stage: SurveyStage, member: Member, view: StageView) -> bool:
-        return bool(answers.possible_questions(stage, answers.earlier_pages(view, member.id)))
+    def _possible(self, stage: SurveyStage, view: OwnView) -> bool:
+        return bool(answers.possible_questions(stage, answers.earlier_pages(view)))
 
 
 KIND = Survey()

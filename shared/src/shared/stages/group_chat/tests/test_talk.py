@@ -10,18 +10,22 @@ from pydantic import ValidationError
 
 from shared.chat.replies import SpeakReply, TalkReply
 from shared.contracts.experiment import Profile
-from shared.stage import PAGE, SPEAK, TALK, Ask, Member, Message, Speaker, StageView, Thread, Utterance
+from shared.stage import PAGE, SPEAK, TALK, Ask, Member, Message, Speaker, Thread, Utterance
 from shared.stages.group_chat import KIND
 from shared.stages.group_chat.config import GroupChatStage, Topic
+from shared.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana", pronouns="she/her"))
 BEN = Member(UUID(int=2), "c1/m2", "participant", "person", Profile(name="Ben"))
 GUIDE = Member(UUID(int=3), "c1/med1", "mediator", "agent", Profile(name="Guide"))
 
 
+def written(**changes: Any) -> dict[str, Any]:
+    return {"explanation": "why", "shouldRespond": True, "response": " Hello ", "readyToEndChat": False, **changes}
+
+
 def reply(**changes: Any) -> TalkReply:
-    fields = {"explanation": "why", "shouldRespond": True, "response": " Hello ", "readyToEndChat": False}
-    return TalkReply.model_validate({**fields, **changes})
+    return TalkReply.model_validate(written(**changes))
 
 
 def thread(**changes: Any) -> Thread:
@@ -30,7 +34,7 @@ def thread(**changes: Any) -> Thread:
 
 
 def test_a_reply_says_its_text_and_may_leave_with_it() -> None:
-    assert KIND.utterance(KIND.example(), reply(readyToEndChat=True)) == Utterance("Hello", True, "why")
+    assert KIND.utterance(KIND.example(), TALK, written(readyToEndChat=True)) == Utterance("Hello", True, "why")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,7 @@ def test_a_reply_says_its_text_and_may_leave_with_it() -> None:
     [{"shouldRespond": False}, {"shouldRespond": False, "response": ""}, {"shouldRespond": "false", "response": "-"}],
 )
 def test_nothing_is_said_when_the_agent_prefers_silence(changes: dict[str, Any]) -> None:
-    assert KIND.utterance(KIND.example(), reply(**changes)).text is None
+    assert KIND.utterance(KIND.example(), TALK, written(**changes)).text is None
 
 
 def test_the_text_false_means_false() -> None:
@@ -63,7 +67,7 @@ def test_a_reply_of_another_shape_is_refused(changes: dict[str, Any]) -> None:
 
 
 def test_reasons_come_before_the_decision() -> None:
-    model = KIND.reply_model(KIND.example(), Ask(ANA.id, PAGE, TALK), StageView())
+    model = KIND.reply_model(KIND.example(), Ask(ANA.id, PAGE, TALK), own(ANA))
 
     assert model is not None
     assert list(model.model_json_schema()["properties"]) == [
@@ -75,10 +79,8 @@ def test_reasons_come_before_the_decision() -> None:
 
 
 def test_a_mediator_whose_turn_it_is_has_a_task_of_its_own() -> None:
-    view = StageView((ANA, BEN, GUIDE))
-
-    of_guide = KIND.task(KIND.example(), Ask(GUIDE.id, PAGE, SPEAK), view)
-    of_ana = KIND.task(KIND.example(), Ask(ANA.id, PAGE, SPEAK), view)
+    of_guide = KIND.task(KIND.example(), Ask(GUIDE.id, PAGE, SPEAK), own(GUIDE, ANA, BEN))
+    of_ana = KIND.task(KIND.example(), Ask(ANA.id, PAGE, SPEAK), own(ANA, BEN, GUIDE))
 
     assert "You are the mediator" in of_guide
     assert "your turn to speak" in of_guide
@@ -89,11 +91,11 @@ def test_a_mediator_whose_turn_it_is_has_a_task_of_its_own() -> None:
 def test_an_agent_stays_until_it_is_ready_or_the_conversation_is_over() -> None:
     stage = KIND.example()
 
-    assert KIND.blocked_by(stage, ANA, StageView())
-    assert KIND.blocked_by(stage, ANA, StageView(thread=thread()))
-    assert not KIND.blocked_by(stage, ANA, StageView(thread=thread(speakers=(Speaker(ANA, ready=True),))))
-    assert not KIND.blocked_by(stage, ANA, StageView(thread=thread(ended=True)))
-    assert not KIND.blocked_by(stage, BEN, StageView(thread=thread()))
+    assert KIND.blocked_by(stage, own(ANA))
+    assert KIND.blocked_by(stage, own(ANA, thread=thread()))
+    assert not KIND.blocked_by(stage, own(ANA, thread=thread(speakers=(Speaker(ANA, ready=True),))))
+    assert not KIND.blocked_by(stage, own(ANA, thread=thread(ended=True)))
+    assert not KIND.blocked_by(stage, own(BEN, thread=thread()))
 
 
 def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
@@ -103,7 +105,7 @@ def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
         Message(3, BEN.id, "Ben", "One\n(00:01) Ana: two", 3_605_000),
     )
 
-    blocks = KIND.describe(KIND.example(), StageView((ANA, BEN, GUIDE), ANA.id, messages=messages), with_answers=False)
+    blocks = KIND.describe(KIND.example(), own(ANA, BEN, GUIDE, messages=messages), with_answers=False)
 
     assert "- Ana, she/her (you)" in blocks[0].text
     assert blocks[0].text.endswith("- Guide")
@@ -116,8 +118,8 @@ def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
 
 
 def test_an_empty_conversation_says_so() -> None:
-    asked = KIND.describe(KIND.example(), StageView((ANA,)), with_answers=False, ask=Ask(ANA.id, PAGE, TALK))
-    looked_back_at = KIND.describe(KIND.example(), StageView((ANA,)), with_answers=False)
+    asked = KIND.describe(KIND.example(), own(ANA), with_answers=False, ask=Ask(ANA.id, PAGE, TALK))
+    looked_back_at = KIND.describe(KIND.example(), own(ANA), with_answers=False)
 
     assert asked[-1].text == "Nobody has said anything yet."
     assert looked_back_at[-1].text == "Nobody said anything."
@@ -125,7 +127,7 @@ def test_an_empty_conversation_says_so() -> None:
 
 def test_only_a_conversation_that_goes_on_has_a_present_topic() -> None:
     stage = GroupChatStage(id="talk", topics=(Topic(id="a", name="Fares"), Topic(id="b", name="Routes")))
-    view = StageView((ANA,), messages=(Message(1, ANA.id, "Ana", "Hello", 500, topic="b"),))
+    view = own(ANA, messages=(Message(1, ANA.id, "Ana", "Hello", 500, topic="b"),))
 
     asked = KIND.describe(stage, view, with_answers=False, ask=Ask(ANA.id, PAGE, TALK))
     looked_back_at = KIND.describe(stage, view, with_answers=False)
@@ -145,7 +147,7 @@ def line_answering(said: str, by: Member) -> str:
     """The line of a prompt for Ana in which Guide answers what was `said`."""
     first = Message(1, by.id, by.name, said, 40_000)
     answer = Message(2, GUIDE.id, GUIDE.name, "Well put.", 52_000, answered=first)
-    view = StageView(members=(ANA, BEN, GUIDE), reader=ANA.id, messages=(first, answer))
+    view = own(ANA, BEN, GUIDE, messages=(first, answer))
     return KIND.describe(KIND.example(), view, with_answers=True)[-1].text
 
 

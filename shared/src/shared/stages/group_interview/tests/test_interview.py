@@ -77,7 +77,7 @@ def test_in_private_no_player_hears_another_before_the_round_is_over(seed: int, 
         assert set(heard) <= set(course.heard(None))
         if on in ("closed", "last"):
             assert {role for role, task_id in heard if task_id == on} <= {reader}
-        page = KIND.public_view(course.stage, replace(course.view, reader=_id(course, reader)))
+        page = KIND.public_view(course.stage, course.own(_id(course, reader)))
         assert {(line["role"], line["task"]) for line in page["transcript"] if not line["read_out"]} == set(heard)
 
 
@@ -91,7 +91,7 @@ def test_whatever_the_order_of_answers_everybody_is_asked_the_same_once(seed: in
         course.answer(ask)
 
     assert len(asked) == len(set(asked)) == 4 + 2 + 4 + 3
-    assert all(KIND.page_answer(course.stage, one, replace(course.view, reader=one.id)) for one in PLAYERS)
+    assert all(KIND.page_answer(course.stage, course.own(one.id)) for one in PLAYERS)
 
 
 def _id(course: Course, role: str) -> UUID:
@@ -195,7 +195,7 @@ def test_after_the_most_replies_the_interview_is_over() -> None:
     course.answer_all()
 
     assert course.open == []
-    assert KIND.blocked_by(course.stage, PLAYERS[2], replace(course.view, reader=PLAYERS[2].id)) == []
+    assert KIND.blocked_by(course.stage, course.own(PLAYERS[2].id)) == []
 
 
 def asked_for(answer: Any, **fields: Any) -> Any:
@@ -209,7 +209,7 @@ def asked_for(answer: Any, **fields: Any) -> Any:
         course.answer(course.asks[0], answer)
     except InvalidInput as error:
         return str(error.problems[0].expected)
-    return course.view.answers[PLAYERS[0].id, "task:q"]
+    return course.view.answers[PLAYERS[0].id]["task:q"]
 
 
 def test_a_reply_is_kept_with_its_value_and_with_the_parts_that_were_asked_for() -> None:
@@ -248,7 +248,7 @@ def test_every_role_is_held_to_its_own_options() -> None:
     course.answer(by_role["A"], "3")
     course.answer(by_role["B"], "2")
 
-    assert [course.view.answers[by_role[role].member_id, "task:q"]["value"] for role in "AB"] == [3, 2]
+    assert [course.view.answers[by_role[role].member_id]["task:q"]["value"] for role in "AB"] == [3, 2]
 
 
 def test_an_answer_that_is_not_checked_is_kept_and_flagged() -> None:
@@ -270,7 +270,7 @@ def test_a_mediator_without_options_is_not_held_to_the_type_of_the_variable() ->
     course.answer(course.asks[0], "4")
     course.answer(course.asks[0], "All gave four.")
 
-    assert course.view.answers[SUMMARIZER.id, "task:q"]["value"] == "All gave four."
+    assert course.view.answers[SUMMARIZER.id]["task:q"]["value"] == "All gave four."
 
 
 def test_options_are_told_the_provider_in_the_order_in_which_they_are_shown() -> None:
@@ -283,7 +283,7 @@ def test_options_are_told_the_provider_in_the_order_in_which_they_are_shown() ->
         randomize_options=True,
     )
     course = Course(stage(one))
-    view = replace(course.view, reader=PLAYERS[0].id)
+    view = course.own(PLAYERS[0].id)
 
     model = KIND.reply_model(course.stage, course.asks[0], view)
     assert model is not None

@@ -8,10 +8,11 @@ import pytest
 from shared import conversation
 from shared.contracts.experiment import Profile
 from shared.conversation import Draft
-from shared.stage import PAGE, TALK, Ask, Member, StageView
+from shared.stage import PAGE, TALK, Ask, Member, OwnView
 from shared.stages.private_chat import KIND
 from shared.stages.private_chat.config import PrivateChatStage
 from shared.testing.thread_world import World, a_member, a_scene
+from shared.testing.views import own
 
 PIA, MED, ZOE = a_member("pia", player="person"), a_member("med", kind="mediator"), a_member("zoe", kind="mediator")
 ADA = a_member("ada")
@@ -45,10 +46,10 @@ def texts(world: World) -> list[str]:
 
 
 def blocked(world: World, member: Member = PIA) -> list[str]:
-    view = StageView((member,), member.id, thread=conversation.view_of(world.scene))
+    view = own(member, thread=conversation.view_of(world.scene))
     stage = world.scene.stage
     assert isinstance(stage, PrivateChatStage)
-    return KIND.blocked_by(stage, member, view)
+    return KIND.blocked_by(stage, view)
 
 
 def test_mediators_answer_and_the_participant_waits_for_them() -> None:
@@ -237,11 +238,8 @@ def test_a_failed_opening_is_wanted_again_with_back_off() -> None:
     assert texts(world) == ["Hello at last."]
 
 
-def test_the_page_shows_mediators_and_nobody_else() -> None:
-    other = Member(ADA.id, "c1/other", "participant", "agent", Profile(name="Other"))
-    view = StageView((PIA, other, MED), PIA.id)
-
-    people = KIND.public_view(KIND.example(), view)["people"]
+def test_the_page_shows_who_is_there_and_not_who_plays_them() -> None:
+    people = KIND.public_view(KIND.example(), own(PIA, MED))["people"]
 
     assert [person["id"] for person in people] == [str(PIA.id), str(MED.id)]
     assert all("player" not in person for person in people)
@@ -254,7 +252,7 @@ def test_a_prompt_says_with_whom_one_is_alone() -> None:
     kim = replace(MED, id=ADA.id, profile=Profile(name="Kim"))
 
     def first_line(*members: Member, reader: Member, ask: Ask | None = None) -> str:
-        view = StageView(members, reader.id)
+        view = OwnView(me=reader, members=members)
         return KIND.describe(KIND.example(), view, with_answers=False, ask=ask)[0].text
 
     talk = Ask(pia.id, PAGE, TALK)

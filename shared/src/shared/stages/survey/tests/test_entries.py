@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
 from shared.schema_filler import fill
-from shared.stage import PAGE, Ask, Member, StageView
+from shared.stage import PAGE, Ask, Member, OwnView
 from shared.stages.survey import KIND
 from shared.stages.survey.config import SurveyStage
+from shared.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana"))
 YES_NO = [{"id": "yes", "text": "Yes"}, {"id": "no", "text": "No"}]
@@ -32,9 +33,8 @@ def shown_if(question: str, value: str = "yes", **fields: Any) -> dict[str, Any]
     return choice(show_if={"question": question, "value": value, **fields})
 
 
-def view(**entries: Any) -> StageView:
-    answers = {(ANA.id, f"question:{name}"): value for name, value in entries.items()}
-    return StageView(members=(ANA,), reader=ANA.id, answers=answers)
+def view(**entries: Any) -> OwnView:
+    return own(ANA, own={f"question:{name}": value for name, value in entries.items()})
 
 
 def due(stage: SurveyStage, **entries: Any) -> list[str]:
@@ -72,25 +72,25 @@ def test_independent_questions_are_asked_at_once_and_dependent_ones_when_that_is
 def test_the_page_is_all_entries_once_nothing_is_left_to_ask() -> None:
     stage = survey("independent", choice(), shown_if("q0"), choice())
 
-    assert KIND.page_answer(stage, ANA, view(q0="no")) is None
-    assert KIND.page_answer(stage, ANA, view(q0="no", q2="yes")) == {"q0": "no", "q2": "yes"}
-    assert KIND.blocked_by(stage, ANA, view(q0="no", q2="yes"))
+    assert KIND.page_answer(stage, view(q0="no")) is None
+    assert KIND.page_answer(stage, view(q0="no", q2="yes")) == {"q0": "no", "q2": "yes"}
+    assert KIND.blocked_by(stage, view(q0="no", q2="yes"))
 
 
 def test_a_page_in_which_no_question_comes_up_is_empty() -> None:
     stage = survey("sequential", shown_if("x", stage="before"), shown_if("q0"))
 
     assert due(stage) == []
-    assert KIND.page_answer(stage, ANA, view()) == {}
+    assert KIND.page_answer(stage, view()) == {}
 
 
 def test_people_give_the_page_as_a_whole() -> None:
     person = Member(UUID(int=2), "c1/m2", "participant", "person", Profile())
     stage = survey("sequential", choice())
-    seen = StageView(members=(person,), reader=person.id)
+    seen = own(person)
 
     assert KIND.next_asks(stage, seen) == []
-    assert KIND.page_answer(stage, person, seen) is None
+    assert KIND.page_answer(stage, seen) is None
     assert KIND.check_answer(stage, Ask(person.id, PAGE, "page"), {"q0": "no"}, seen) == {"q0": "no"}
 
 
@@ -142,7 +142,7 @@ def test_any_order_of_answers_comes_to_a_page_that_people_could_have_given(
         assert model is not None
         entries[name] = fill(model.model_json_schema(), rng)[name]
 
-    page = KIND.page_answer(stage, ANA, view(**entries))
+    page = KIND.page_answer(stage, view(**entries))
 
     assert page == entries
     assert KIND.check_answer(stage, Ask(ANA.id, PAGE, "page"), page, view()) == page

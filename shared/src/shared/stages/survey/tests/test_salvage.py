@@ -11,9 +11,10 @@ from pydantic import ValidationError
 from shared import rules
 from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
-from shared.stage import PAGE, Ask, Json, Member, Salvaged, StageView, UnusableReply
+from shared.stage import PAGE, Ask, Json, Member, Salvaged, UnusableReply
 from shared.stages.survey.config import SurveyStage
 from shared.stages.survey.rules import KIND
+from shared.testing.views import own
 
 ADA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ada"))
 STAGE = SurveyStage.model_validate(
@@ -41,7 +42,7 @@ def wrote(**parsed: Json) -> UnusableReply:
 
 
 def salvaged(*replies: UnusableReply) -> Salvaged:
-    view = StageView(members=(ADA,), reader=ADA.id)
+    view = own(ADA)
     return KIND.salvaged(STAGE, Ask(ADA.id, PAGE, "page"), view, replies)
 
 
@@ -67,7 +68,7 @@ def test_a_question_whose_rule_looks_at_a_missing_answer_is_not_asked() -> None:
 
 
 def test_an_answer_to_a_question_that_does_not_come_up_is_not_looked_at() -> None:
-    view = StageView(members=(ADA,), reader=ADA.id)
+    view = own(ADA)
     page = Ask(ADA.id, PAGE, "page")
     model = KIND.reply_model(STAGE, page, view)
     assert model is not None
@@ -84,7 +85,7 @@ def test_an_answer_to_a_question_that_does_not_come_up_is_not_looked_at() -> Non
 
 def test_a_text_that_is_too_short_is_told_in_characters() -> None:
     open_page = STAGE.model_copy(update={"questions": (STAGE.questions[1].model_copy(update={"show_if": None}),)})
-    model = KIND.reply_model(open_page, Ask(ADA.id, PAGE, "page"), StageView(members=(ADA,), reader=ADA.id))
+    model = KIND.reply_model(open_page, Ask(ADA.id, PAGE, "page"), own(ADA))
     assert model is not None
 
     with pytest.raises(ValidationError, match="at least 10 characters"):
@@ -109,9 +110,9 @@ VALUES: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers(-3, 12)
 def test_whatever_is_salvaged_is_a_page_that_may_be_stored(replies: list[dict[str, Any]]) -> None:
     found = salvaged(*(wrote(**one) for one in replies))
 
-    entries = {(ADA.id, f"question:{name}"): value for name, value in found.value.items()}
+    entries = {f"question:{name}": value for name, value in found.value.items()}
     by_question = STAGE.model_copy(update={"ask": "sequential"})
-    page = KIND.page_answer(by_question, ADA, StageView(members=(ADA,), reader=ADA.id, answers=entries))
+    page = KIND.page_answer(by_question, own(ADA, own=entries))
     assert page == found.value
     assert set(found.missing) == {name for name, value in found.value.items() if value is None}
 
@@ -125,9 +126,9 @@ def test_rules_on_a_missing_answer_are_false(operator: str) -> None:
 
 def test_cells_of_missing_answers_are_empty_and_prompts_say_so() -> None:
     page = {"view": None, "whom": None, "agree": None}
-    view = StageView(members=(ADA,), reader=ADA.id, answers={(ADA.id, PAGE): page})
+    view = own(ADA, own={PAGE: page})
 
     assert KIND.cells(STAGE, page) == {"view": None, "whom.a": None, "agree": None}
     (block,) = KIND.describe(STAGE, view, with_answers=True)
     assert block.text.count("(no answer)") == 3
-    assert KIND.blocked_by(STAGE, ADA, view) == []
+    assert KIND.blocked_by(STAGE, view) == []

@@ -10,14 +10,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
-from shared.stage import PAGE, Ask, Member, StageView
+from shared.stage import PAGE, Ask, Member, OwnView
 from shared.stages.survey import KIND
 from shared.stages.survey.config import Question, SurveyStage
 from shared.stages.survey.numeric_questions import ScaleQuestion
 from shared.stages.survey.questions import BaseQuestion, Unfit
+from shared.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana"))
-VIEW = StageView(members=(ANA,), reader=ANA.id)
+VIEW = own(ANA)
 WHOLE_PAGE = Ask(ANA.id, PAGE, "page")
 OPTIONS = [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}, {"id": "c", "text": "C"}]
 QUESTION: TypeAdapter[BaseQuestion] = TypeAdapter(Question)
@@ -32,7 +33,7 @@ def survey(*questions: dict[str, Any], stage_id: str = "page") -> SurveyStage:
     return SurveyStage.model_validate({"id": stage_id, "questions": named})
 
 
-def problems_of(stage: SurveyStage, answer: Any, view: StageView = VIEW) -> dict[str, str]:
+def problems_of(stage: SurveyStage, answer: Any, view: OwnView = VIEW) -> dict[str, str]:
     with pytest.raises(InvalidInput) as refused:
         KIND.check_answer(stage, WHOLE_PAGE, answer, view)
     return {problem.where: problem.expected for problem in refused.value.problems}
@@ -168,21 +169,21 @@ LATER = survey({"kind": "text", "show_if": {"stage": "first", "question": "x", "
 
 
 def test_an_answer_of_an_earlier_stage_brings_up_a_question() -> None:
-    shown = StageView(members=(ANA,), reader=ANA.id, earlier={(ANA.id, "first"): {"x": 1}})
-    other = StageView(members=(ANA,), reader=ANA.id, earlier={(UUID(int=5), "first"): {"x": 1}})
+    shown = own(ANA, earlier={"first": {"x": 1}})
+    other = own(ANA, earlier={"second": {"x": 1}})
 
     assert KIND.next_asks(LATER, shown) == [Ask(ANA.id, PAGE, "page")]
     assert set(problems_of(LATER, {}, shown)) == {"q0"}
     assert KIND.next_asks(LATER, other) == []
-    assert KIND.blocked_by(LATER, ANA, other) == []
+    assert KIND.blocked_by(LATER, other) == []
     assert KIND.public_view(LATER, other)["questions"] == []
 
 
 def test_a_page_waits_for_its_answer() -> None:
     stage = survey({"kind": "text"})
 
-    assert KIND.blocked_by(stage, ANA, VIEW)
-    assert not KIND.blocked_by(stage, ANA, StageView(members=(ANA,), answers={(ANA.id, PAGE): {"q0": "x"}}))
+    assert KIND.blocked_by(stage, VIEW)
+    assert not KIND.blocked_by(stage, own(ANA, own={PAGE: {"q0": "x"}}))
 
 
 @pytest.mark.parametrize(
@@ -251,7 +252,7 @@ def test_several_choices_are_one_column_per_option() -> None:
 def test_a_prompt_shows_answers_in_words_and_only_those_in_view() -> None:
     ben = Member(UUID(int=2), "c1/m2", "participant", "agent", Profile(name="Ben"))
     stage = survey({"kind": "choices", "options": OPTIONS}, {"kind": "scale", "upper_text": "much"})
-    answered = StageView((ben, ANA), ANA.id, answers={(ben.id, PAGE): {"q0": ["a", "b"], "q1": 3}})
+    answered = own(ANA, ben, shown={ben.id: {"q0": ["a", "b"], "q1": 3}})
 
     mine, other = KIND.describe(stage, answered, with_answers=True)
 

@@ -1,0 +1,81 @@
+"""Views that a test hands to the rules of a stage, without rows to make them of."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from shared.contracts.experiment import StageConfig
+from shared.stage import PAGE, LabView, Member, Message, OwnView
+from shared.views import Attendee, Facts, People
+
+Given = Mapping[tuple[UUID, str], Any]
+"""Answers by member and key."""
+
+
+def own(me: Member, *others: Member, **fields: Any) -> OwnView:
+    """The stage with the eyes of the first of those who are there."""
+    return OwnView(me=me, members=(me, *others), **fields)
+
+
+def lab(*members: Member, given: Given | None = None, **fields: Any) -> LabView:
+    """The stage with nobody's eyes, of which everybody has answered what is `given`."""
+    return LabView(members=members, answers=by_member(given or {}), **fields)
+
+
+def as_seen_by(member_id: UUID, view: LabView, **fields: Any) -> OwnView:
+    """What one member has of the lab's view."""
+    shared = {"members": view.members, "draws": view.draws, "state": view.state, "variables": view.variables}
+    me = next(one for one in view.members if one.id == member_id)
+    return OwnView(**{"me": me, "own": view.answers.get(member_id, {}), **shared, **fields})
+
+
+def answered(view: LabView, given: Given) -> LabView:
+    """The view once this was answered besides; its state is as it was."""
+    known = {(owner, key): value for owner, entries in view.answers.items() for key, value in entries.items()}
+    return replace(view, answers=by_member({**known, **given}))
+
+
+def by_member(given: Given) -> dict[UUID, dict[str, Any]]:
+    found: dict[UUID, dict[str, Any]] = {}
+    for (owner, key), value in given.items():
+        found.setdefault(owner, {})[key] = value
+    return found
+
+
+def row_of(member: Member, stage_ids: Sequence[str], at: str) -> Attendee:
+    """The row of a member who is on the stage `at`."""
+    return Attendee(
+        id=member.id,
+        path=member.path,
+        kind=member.kind,
+        player=member.player,
+        status="in_progress",
+        stage_ids=tuple(stage_ids),
+        position=stage_ids.index(at),
+        profile=member.profile.model_dump(),
+        chat=member.chat.model_dump(),
+        script=member.script,
+    )
+
+
+def facts_of_a_prompt(
+    members: Sequence[Member],
+    stages: Sequence[StageConfig],
+    reader: Member,
+    *,
+    pages: Mapping[tuple[UUID, str], Any],
+    messages: Mapping[str, tuple[Message, ...]],
+) -> Facts:
+    """What is known to a reader on the last stage who may read all pages, by member and stage."""
+    ids = [stage.id for stage in stages]
+    answers: dict[str, dict[UUID, dict[str, Any]]] = {}
+    for (owner, stage_id), page in pages.items():
+        answers.setdefault(stage_id, {})[owner] = {PAGE: page}
+    return Facts(
+        people=People(tuple(row_of(one, ids, ids[-1]) for one in members)),
+        answers=answers,
+        messages=messages,
+        told={stage_id: {owner: [str(reader.id)] for owner in given} for stage_id, given in answers.items()},
+        at=ids[-1],
+    )
