@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
-from agent_worker.gathering import Gathering
 from agent_worker.steps import CAUSE, walk_on
 from shared import seeds
 from shared.clock import Clock
@@ -17,6 +16,7 @@ from shared.contracts.experiment import StageConfig
 from shared.contracts.models import ModelReply
 from shared.conversation import page_seconds
 from shared.db import asks, drafts, page_times
+from shared.db.gathering import Gathering
 from shared.db.members import Standing, end_member, lock_standing, standing_of
 from shared.db.session import Database, Session
 from shared.errors import InvalidInput, NotFound

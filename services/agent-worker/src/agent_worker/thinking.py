@@ -17,7 +17,6 @@ import structlog
 from agent_worker.answering import TIMER_MARGIN_SECONDS, Answering, Later, do_without, is_text_to_read
 from agent_worker.attempts import Attempt, Invalid, call_row, said
 from agent_worker.calling import Calling, CallsSpent, Held
-from agent_worker.gathering import Gathering
 from agent_worker.keys import DOUBT_SECONDS, Keys, Pass, RefusedForItself, WaitsForKey
 from agent_worker.models import Closed, Limiter, Model, backoff_seconds
 from agent_worker.prompts import Prompts
@@ -37,6 +36,7 @@ from shared.db.alerts import raise_alert
 from shared.db.call_limits import call_limit, take_call
 from shared.db.conversation import advance_thread
 from shared.db.failures import is_deadlock
+from shared.db.gathering import Gathering
 from shared.db.members import has_people, lock_standing
 from shared.db.pausing import pause
 from shared.db.session import Database

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent_worker.gathering import Gathering
+from shared.db.gathering import Gathering
 from shared.errors import Unavailable
 
 
