@@ -10,7 +10,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
-from uuid import UUID
 
 import httpx2
 import structlog
@@ -25,7 +24,7 @@ from gateway.settings import GatewaySettings
 from orchestrator.service import Orchestrator
 from parley.experiment_file import problems_of
 from parley.lab_database import OPERATOR, LabDatabase
-from prompt_builder.app import build_prompt
+from prompt_builder.app import PromptBuilder
 from prompt_builder.app import create_app as create_prompt_builder
 from shared.bus import Bus
 from shared.bus.in_process import InProcessBus
@@ -34,7 +33,6 @@ from shared.bus.rabbit import RabbitBus
 from shared.clock import Clock
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode
-from shared.contracts.prompts import Prompt
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
 from shared.db import called_keys, drafts, experiments, keys, pausing
 from shared.db.lab import LabClaim, claim_lab
@@ -177,7 +175,8 @@ class EmbeddedLab(LabDatabase):
             database=database,
             bus=bus,
             models=self._models(),
-            prompts=_PromptsHere(database),
+            # HTTP, even without a socket, would cost as much as the prompt itself.
+            prompts=PromptBuilder(database),
             clock=self.clock,
             limits=self._limits,
             settings=WorkerSettings(first_calls_alone=self._first_calls_alone),
@@ -219,16 +218,6 @@ class EmbeddedLab(LabDatabase):
                 return
             except Exception as error:  # noqa: BLE001 - PostgreSQL is away, as its driver says it
                 log.warning("lab.claim_unknown", reason=str(error))
-
-
-class _PromptsHere:
-    """Prompts made in this process: HTTP, even without a socket, would cost as much as the prompt itself."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def build(self, draft_id: UUID, token_budget: int | None = None) -> Prompt:
-        return await build_prompt(self._database, draft_id, token_budget)
 
 
 def _prompt_builder(database: Database) -> httpx2.AsyncClient:

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import text
 
 from agent_worker.prompts import PromptClient, client_of
-from prompt_builder.app import build_prompt, create_app
+from prompt_builder.app import PromptBuilder, create_app
 from shared import seeds
 from shared.contracts.prompts import Prompt
 from shared.db import experiments, tables
@@ -181,7 +181,7 @@ class Room:
         return draft_id
 
     async def prompt(self, draft_id: UUID) -> str:
-        return _text(await build_prompt(self.database, draft_id))
+        return _text(await PromptBuilder(self.database).build(draft_id))
 
 
 def _text(prompt: Prompt) -> str:
@@ -371,8 +371,8 @@ async def test_earlier_answers_decide_which_questions_a_page_has(room: Room) -> 
     await room.answer("Ann", "before", {"why": "Because.", "sure": True})
     await room.answer("Bob", "before", {"why": "Because.", "sure": False})
 
-    of_ann = await build_prompt(room.database, await room.want_page("Ann", "after"))
-    of_bob = await build_prompt(room.database, await room.want_page("Bob", "after"))
+    of_ann = await PromptBuilder(room.database).build(await room.want_page("Ann", "after"))
+    of_bob = await PromptBuilder(room.database).build(await room.want_page("Bob", "after"))
 
     assert list(of_ann.reply_schema["properties"]) == ["changed", "end"]
     assert list(of_bob.reply_schema["properties"]) == ["end"]
@@ -389,9 +389,27 @@ async def test_one_statement_reads_it_all(room: Room) -> None:
     assert "FOR " not in statements[0].upper().replace("FORM", "")
 
 
+async def test_what_is_asked_for_together_is_what_is_asked_for_alone(room: Room) -> None:
+    await room.say(1, "Bob", "Hello")
+    drafts = [await room.want_talk(name, as_of_seq=1) for name in ("Ann", "Bob")]
+    drafts.append(await room.want_page("Ann", "after"))
+    alone = [await PromptBuilder(room.database).build(draft_id) for draft_id in drafts]
+    builder = PromptBuilder(room.database)
+    await builder.build(drafts[0])
+
+    with counted() as statements:
+        *together, gone = await asyncio.gather(
+            *(builder.build(draft_id) for draft_id in (*drafts, uuid4())), return_exceptions=True
+        )
+
+    assert together == alone
+    assert isinstance(gone, NotFound)
+    assert len(statements) == 1
+
+
 async def test_no_prompt_for_a_draft_that_is_gone(room: Room) -> None:
     with pytest.raises(NotFound):
-        await build_prompt(room.database, uuid4())
+        await PromptBuilder(room.database).build(uuid4())
 
 
 @pytest.fixture
@@ -406,7 +424,7 @@ async def test_through_asgi_it_is_the_same_prompt(room: Room, through_asgi: Prom
     await room.say(1, "Bob", "Grüß euch 🐻")
     draft_id = await room.want_talk("Ann", as_of_seq=1)
 
-    assert await through_asgi.build(draft_id) == await build_prompt(room.database, draft_id)
+    assert await through_asgi.build(draft_id) == await PromptBuilder(room.database).build(draft_id)
     with pytest.raises(NotFound):
         await through_asgi.build(uuid4())
 
@@ -450,7 +468,7 @@ async def test_over_http_it_is_the_same_prompt(room: Room) -> None:
     client = client_of(f"http://127.0.0.1:{port}")
     try:
         await _listening(process)
-        assert await client.build(draft_id) == await build_prompt(room.database, draft_id)
+        assert await client.build(draft_id) == await PromptBuilder(room.database).build(draft_id)
         with pytest.raises(NotFound):
             await client.build(uuid4())
     finally:

@@ -1,5 +1,6 @@
 """The prompt builder over HTTP; the embedded lab calls the same application without a socket."""
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -10,38 +11,56 @@ from pydantic import TypeAdapter, ValidationError
 from prompt_builder import previews
 from prompt_builder.rendering import render
 from shared.contracts.prompts import PreviewQuestion, Prompt, PromptQuestion
-from shared.db.context import check_reachable, prompt_context
+from shared.db.context import PromptContext, check_reachable, prompt_contexts
+from shared.db.gathering import Gathering
 from shared.db.session import Database
-from shared.errors import InvalidInput, ParleyError
+from shared.errors import InvalidInput, NotFound, ParleyError
 from shared.logs import correlation
+from shared.urgency import is_urgent
 
+_MOST_AT_ONCE: Final = 16
+"""Drafts whose contexts are read together: each may have thousands of messages."""
 CORRELATION_HEADER = "x-correlation-id"
 
 
-async def build_prompt(database: Database, draft_id: UUID, token_budget: int | None = None) -> Prompt:
-    """The prompt for one draft: what a preview shows is what is sent, because both are this.
+class PromptBuilder:
+    """Makes the prompts of one process. What is asked for at the same time is read together."""
 
-    token_budget: makes the prompt shorter than it would be, when that was too long for the model.
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._reading = Gathering[bool, UUID, PromptContext](self._read, most=_MOST_AT_ONCE)
 
-    Raises:
-        NotFound: there is no such draft, or its stage asks nothing of a model.
-        Unavailable: Postgres cannot be reached.
-    """
-    async with database.looking() as session:
-        context = await prompt_context(session, draft_id)
-    prompt = render(context, token_budget)
-    return prompt.model_copy(update={"is_held": True}) if context.is_held else prompt
+    async def build(self, draft_id: UUID, token_budget: int | None = None) -> Prompt:
+        """The prompt for one draft: what a preview shows is what is sent, because both are this.
+
+        token_budget: makes the prompt shorter than it would be, when that was too long for the model.
+
+        Raises:
+            NotFound: there is no such draft, or its stage asks nothing of a model.
+            Unavailable: Postgres cannot be reached.
+        """
+        # What a person waits for is not read behind what nobody waits for.
+        context = await self._reading.do(is_urgent(), draft_id)
+        prompt = render(context, token_budget)
+        return prompt.model_copy(update={"is_held": True}) if context.is_held else prompt
+
+    async def _read(self, draft_ids: Sequence[UUID]) -> list[PromptContext | Exception]:
+        async with self._database.looking() as session:
+            contexts = await prompt_contexts(session, draft_ids)
+        return [contexts.get(draft_id) or NotFound("There is no such draft.") for draft_id in draft_ids]
 
 
 def create_app(database: Database) -> FastAPI:
     """The service on this database; whoever opened the database closes it."""
     app = FastAPI(title="Parley prompt builder", openapi_url=None, docs_url=None, redoc_url=None)
 
+    prompts = PromptBuilder(database)
+
     async def post_prompt(request: Request) -> Response:
         correlation.set(request.headers.get(CORRELATION_HEADER, ""))
         try:
             question = _question(await request.body())
-            prompt = await build_prompt(database, question.draft_id, question.token_budget)
+            prompt = await prompts.build(question.draft_id, question.token_budget)
         except ParleyError as error:
             return _problem(error)
         return Response(prompt.model_dump_json(), media_type="application/json")

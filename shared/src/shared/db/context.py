@@ -65,9 +65,9 @@ class PromptContext:
 # A member who was ready to end left that conversation in the transaction that closed the last draft saying so: of what
 # was said there afterwards the member knows nothing, however late a prompt or a preview is made.
 _ABOUT = """
-    SELECT d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind, m.stage_ids, m.agent_config,
-        m.experiment_id, e.version, e.seed, c.path AS cohort_path, c.treatment_id, c.variables,
-        e.status <> 'running' AS is_held,
+    SELECT d.id AS draft_id, d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind,
+        m.stage_ids, m.agent_config, m.experiment_id, e.version, e.seed, c.path AS cohort_path, c.treatment_id,
+        c.variables, e.status <> 'running' AS is_held,
         (SELECT json_agg(json_build_object(
             'id', o.id, 'path', o.path, 'kind', o.kind, 'player', o.player, 'profile', o.profile,
             'chat', o.agent_config -> 'chat',
@@ -129,7 +129,7 @@ _ABOUT = """
                 OR EXISTS (SELECT FROM cohort_stages g WHERE g.cohort_id = d.cohort_id AND g.state IS NOT NULL)
                 OR EXISTS (SELECT FROM answers g WHERE g.cohort_id = d.cohort_id AND g.audience IS NOT NULL)
             AS company) has
-    WHERE d.id = :draft_id AND m.agent_config IS NOT NULL
+    WHERE d.id = ANY(:draft_ids) AND m.agent_config IS NOT NULL
 """
 _CONTEXT = text(_ABOUT.format(drafts="drafts", is_only_looked_at="false"))
 # Nobody has wanted anything of the member: as if somebody did now, whatever it is.
@@ -150,15 +150,21 @@ _CONTEXT_NOW = text(
 
 
 async def prompt_context(session: Session, draft_id: UUID) -> PromptContext:
-    """All that the author of this draft may know; one statement, and the design once per process and version.
+    """All that the author of this draft may know.
 
     Raises:
         NotFound: there is no such draft.
     """
-    row = await session.first(_CONTEXT, {"draft_id": draft_id})
-    if row is None:
+    contexts = await prompt_contexts(session, [draft_id])
+    if draft_id not in contexts:
         raise NotFound("There is no such draft.")
-    return await _as_context(session, draft_id, row)
+    return contexts[draft_id]
+
+
+async def prompt_contexts(session: Session, draft_ids: Sequence[UUID]) -> dict[UUID, PromptContext]:
+    """The same for each of these drafts that exists; one statement, and the design once per process and version."""
+    rows = await session.all(_CONTEXT, {"draft_ids": list(draft_ids)})
+    return {row.draft_id: await _as_context(session, row.draft_id, row) for row in rows}
 
 
 _NOW = text(
@@ -195,7 +201,8 @@ async def member_context(session: Session, member_id: UUID, stage_id: str | None
     draft = await session.first(_OPEN_DRAFT, asked)
     if draft is not None:
         return await prompt_context(session, draft.id), draft.id
-    found = await session.first(_CONTEXT_NOW, {"draft_id": member_id, "stage_id": asked["stage_id"], "purpose": TALK})
+    params = {"draft_ids": [member_id], "stage_id": asked["stage_id"], "purpose": TALK}
+    found = await session.first(_CONTEXT_NOW, params)
     if found is None:
         raise NotFound(f"This agent does not come to a stage {asked['stage_id']!r}.")
     return await _as_context(session, member_id, found), None
