@@ -21,7 +21,7 @@ from orchestrator.settling import fire_due_timers, settle
 from prompt_builder.app import create_app
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
 from shared.db import experiments, settling, tables
-from shared.db.drafts import overdue
+from shared.db.drafts import overdue, overdue_hints
 from shared.db.joining import join
 from shared.db.session import Database
 from shared.db.settling import CohortBusy
@@ -150,7 +150,11 @@ class DrainLab:
         now = self.clock.now()
         async with self.database.transaction() as session:
             hints = [
-                *await overdue(session, now, now),
+                *[
+                    hint
+                    for each in await overdue(session, now, now)
+                    for hint in await overdue_hints(session, each, now, now)
+                ],
                 *await settling.unsettled(session),
                 *await settling.unstepped(session),
             ]

@@ -54,6 +54,11 @@ def always_full() -> Iterator[None]:
 async def drafts_of(lab: DrainLab, *, seed: int, cohorts: int) -> list[Hint]:
     """An experiment whose agents are to be asked, and the hints about their drafts."""
     await lab.start(PAGE.format(seed=seed, cohorts=cohorts))
+    return await wanted_by(lab)
+
+
+async def wanted_by(lab: DrainLab) -> list[Hint]:
+    """The hints about drafts, once all agents have taken their step."""
     wanted: list[Hint] = []
     while lab.hints:
         hints, lab.hints = lab.hints, []
@@ -137,3 +142,41 @@ async def test_drafts_that_merely_wait_in_the_queue_are_not_announced_again(data
 
     assert none_lost == 20
     assert await lost_two.waiting(MOCK) == 20
+
+
+MANY = """
+parley: 1
+name: Many questions
+seed: 1
+personas: [{id: ada}]
+stages: [{id: page, kind: survey, ask: independent, questions: [{QUESTIONS}]}]
+cohorts: [{count: 20, seats: [{persona: ada}]}]
+""".replace("QUESTIONS", "}, {".join(f"id: q{number}, kind: text, title: Q" for number in range(500)))
+
+
+@pytest.mark.usefixtures("always_full")
+async def test_a_lost_hint_is_found_in_ten_seconds_beside_ten_thousand_drafts_that_wait(database: Database) -> None:
+    """By the watchdog, and by the next hint of any other draft."""
+    model = Noting()
+    lab, bus = DrainLab(database, models={"mock": model}), InProcessBus()
+    await lab.start(MANY)
+    hints = await wanted_by(lab)
+    async with database.transaction() as session:
+        await session.run(CLEARED)
+    # In turns each worker takes the oldest first, so this one is the last that a hint of another would bring.
+    youngest = (await lab.rows("SELECT id FROM drafts ORDER BY not_before DESC, path DESC LIMIT 1"))[0].id
+    await bus.publish([hint for hint in hints if hint.id != str(youngest)])
+    orchestrator = Orchestrator(database=database, bus=bus, clock=lab.clock)
+
+    for _ in range(2):
+        lab.clock.advance(5)
+        await orchestrator.watch()
+    found = await bus.waiting(MOCK)
+    for _ in range(2):
+        lab.clock.advance(5)
+        await orchestrator.watch()
+
+    assert len(hints) == found == await bus.waiting(MOCK) == 10_000
+    oldest = (await lab.rows("SELECT id FROM drafts ORDER BY not_before, path LIMIT 1"))[0].id
+    await lab.thinker.work_on_next("mock", youngest)
+    assert [row.id for row in await lab.rows("SELECT id FROM drafts WHERE state <> 'wanted'")] == [oldest]

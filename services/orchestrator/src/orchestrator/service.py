@@ -1,7 +1,7 @@
 """The orchestrator of one process: settles cohorts as they are announced, fires timers, announces what is overdue."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -15,9 +15,9 @@ from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
 from shared.bus import Bus, NotNow, Subscription
 from shared.clock import Clock
-from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
+from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint, provider_queue
 from shared.db import settling
-from shared.db.drafts import overdue, queued
+from shared.db.drafts import overdue, overdue_hints, queued
 from shared.db.experiments import end_when_done
 from shared.db.failures import is_deadlock
 from shared.db.session import Database
@@ -158,8 +158,9 @@ class Orchestrator:
     async def watch(self) -> None:
         """Announce what is overdue: drafts nobody took, leases that ran out, cohorts and agents nobody looked at."""
         now = self._clock.now()
+        before = now - timedelta(seconds=self._settings.overdue_seconds)
         async with self._database.transaction() as session:
-            wanted = await overdue(session, now, now - timedelta(seconds=self._settings.overdue_seconds))
+            waiting = await overdue(session, now, before)
             on_their_way = await queued(session)
             hints = [
                 *await settling.unsettled(session),
@@ -169,19 +170,17 @@ class Orchestrator:
         for experiment_id in finished:
             async with self._database.transaction() as session:
                 await end_when_done(session, experiment_id, now)
-        hints += await self._without_hint(wanted, on_their_way)
+        for provider, drafts in waiting.items():
+            queue = provider_queue(provider)
+            # Every hint brings a draft, so of those that wait as many are safe as there are hints.
+            safe = on_their_way.get(queue, 0) + await self._bus.waiting(queue)
+            if drafts > safe:
+                async with self._database.looking() as session:
+                    hints += await overdue_hints(session, provider, now, before, safe=safe)
         chosen = self._repeater.due(hints, now.timestamp())
         if chosen:
             log.info("watch.announced", hints=len(chosen))
             await self._bus.publish(chosen)
-
-    async def _without_hint(self, wanted: Sequence[Hint], on_their_way: Mapping[str, int]) -> list[Hint]:
-        """Of the drafts that wait for too long those that no hint will bring: every hint brings one."""
-        lost: list[Hint] = []
-        for queue in dict.fromkeys(hint.queue for hint in wanted):
-            waiting = [hint for hint in wanted if hint.queue == queue]
-            lost += waiting[on_their_way.get(queue, 0) + await self._bus.waiting(queue) :]
-        return lost
 
     async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         while True:

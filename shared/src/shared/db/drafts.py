@@ -404,16 +404,18 @@ async def due_threads(session: Session, now: datetime, *, most: int = 200) -> Se
     return [row.thread_id for row in await session.all(_DUE_THREADS, {"now": now, "most": most})]
 
 
+_IS_OVERDUE = """
+    ((state = 'wanted' AND not_before <= :before) OR (state = 'thinking' AND lease_until < :now))
+        AND cohort_id NOT IN (SELECT c.id FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
+            WHERE e.status = 'paused')
+"""
 # By provider, so that one that nobody serves does not hide the others.
-_WANTED = text(
-    """
-    SELECT id, provider FROM (
-        SELECT id, provider, row_number() OVER (PARTITION BY provider ORDER BY not_before) AS place FROM drafts
-        WHERE ((state = 'wanted' AND not_before <= :before) OR (state = 'thinking' AND lease_until < :now))
-            AND cohort_id NOT IN (SELECT c.id FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
-                WHERE e.status = 'paused')
-    ) waiting WHERE place <= :most
-    """
+_OVERDUE = text(f"SELECT provider, count(*) AS drafts FROM drafts WHERE {_IS_OVERDUE} GROUP BY provider")  # noqa: S608
+_OVERDUE_OF = text(
+    f"""
+    SELECT id FROM drafts WHERE provider = :provider AND {_IS_OVERDUE}
+    ORDER BY not_before, path OFFSET :safe LIMIT :most
+    """  # noqa: S608
 )
 
 
@@ -455,10 +457,19 @@ async def queued(session: Session) -> dict[str, int]:
     return {row.queue: row.hints for row in await session.all(_QUEUED)}
 
 
-async def overdue(session: Session, now: datetime, before: datetime, *, most: int = 5_000) -> list[Hint]:
-    """Hints for drafts that were wanted before `before` and not taken, or whose lease has run out.
+async def overdue(session: Session, now: datetime, before: datetime) -> dict[str, int]:
+    """How many drafts of each provider were wanted before `before` and not taken, or have a lease that has run out.
 
     Some may only wait: as many as there are hints in the queue, since each hint brings a draft (see `Sharing`).
     """
-    rows = await session.all(_WANTED, {"now": now, "before": before, "most": most})
-    return [Hint(provider_queue(row.provider), "draft.wanted", str(row.id)) for row in rows]
+    rows = await session.all(_OVERDUE, {"now": now, "before": before})
+    return {row.provider: row.drafts for row in rows}
+
+
+async def overdue_hints(
+    session: Session, provider: str, now: datetime, before: datetime, *, safe: int = 0, most: int = 5_000
+) -> list[Hint]:
+    """Hints for the overdue drafts of this provider but for so many of the oldest, which hints will bring."""
+    params = {"provider": provider, "now": now, "before": before, "safe": safe, "most": most}
+    rows = await session.all(_OVERDUE_OF, params)
+    return [Hint(provider_queue(provider), "draft.wanted", str(row.id)) for row in rows]
