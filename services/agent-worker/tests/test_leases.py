@@ -12,8 +12,10 @@ from shared.checkpoints import on_checkpoint
 from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import drafts
+from shared.db.databases import connect
 from shared.db.session import Database
 from shared.errors import Unavailable
+from shared.urgency import Urgency, urgency
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 
@@ -180,3 +182,41 @@ async def test_a_draft_that_cannot_be_taken_costs_others_no_lease(database: Data
     states = {row.id: row.state for row in await lab.rows("SELECT id, state FROM drafts")}
     assert states == {held: "wanted", first: "answered", **dict.fromkeys(others, "answered")}
     assert [type(outcome) for outcome in outcomes if outcome is not None] == [Unavailable]
+
+
+async def test_a_lease_for_which_a_person_waits_stands_behind_no_others(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(ROOM.replace("cohorts: [{", "cohorts: [{count: 3, "))
+    await only_steps(lab)
+    first, second, awaited = [row.id for row in await lab.rows("SELECT id FROM drafts ORDER BY path")]
+    order: list[UUID] = []
+
+    class Noting(Slow):
+        async def reply(self, request: ModelRequest) -> ModelReply:
+            order.append(paths[request.path.rpartition("/")[0]])
+            self.answer.set()
+            return await super().reply(request)
+
+    paths = {row.path: row.id for row in await lab.rows("SELECT id, path FROM drafts")}
+    busy = connect(database.url, pool_size=1)
+    thinker = Thinker(
+        database=busy,
+        models={"mock": Noting()},
+        prompts=lab.prompts,
+        clock=SystemClock(),
+        settings=WorkerSettings(),
+        later=lambda delay, work: None,
+    )
+    async with busy.transaction():
+        work = [asyncio.create_task(thinker.work_on(draft_id)) for draft_id in (first, second)]
+        await asyncio.sleep(0)
+        token = urgency.set(Urgency.PERSON)
+        work.append(asyncio.create_task(thinker.work_on(awaited)))
+        urgency.reset(token)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    await asyncio.gather(*work)
+    await busy.close()
+
+    assert order[0] == awaited
+    assert len(order) == 3

@@ -204,6 +204,32 @@ async def test_those_who_can_wait_keep_their_place_while_the_line_moves(limiters
     assert isinstance(impatient[0], Closed)
 
 
+async def test_a_call_for_which_a_person_waits_goes_before_all_for_which_nobody_does(limiters: MakeLimiters) -> None:
+    (limiter,) = limiters(1, SystemClock(), concurrent_calls=1)
+    permit = await limiter.admit("openai", a_request(), patience_seconds=0)
+    order: list[str] = []
+
+    async def call(name: str, how_urgent: Urgency) -> None:
+        urgency.set(how_urgent)
+        granted = await limiter.admit("openai", a_request(), patience_seconds=60)
+        order.append(name)
+        granted.give_back(None)
+
+    calls = []
+    for name, how_urgent in (
+        ("bulk 1", Urgency.BACKGROUND),
+        ("bulk 2", Urgency.BACKGROUND),
+        ("chat 1", Urgency.PERSON),
+        ("chat 2", Urgency.PERSON),
+    ):
+        calls.append(asyncio.create_task(call(name, how_urgent)))
+        await asyncio.sleep(0)
+    permit.give_back(None)
+    await asyncio.gather(*calls)
+
+    assert order == ["chat 1", "chat 2", "bulk 1", "bulk 2"]
+
+
 async def test_what_is_taken_under_a_limit_stands_behind_no_work_in_the_background(
     limiters: MakeLimiters, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,21 +3,28 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_worker.models import Closed, Pacer, Place
+from agent_worker.calling import Calling
+from agent_worker.models import Closed, Limiter, Pacer, Place
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.settings import WorkerSettings
 from shared.contracts.model_keys import read_model_keys
-from shared.contracts.models import ModelReply, ModelStatus
+from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
+from shared.db import drafts
 from shared.db.session import Database
+from shared.stage import OwnView
 from shared.testing.fake_clock import FakeClock
 from shared.testing.fake_endpoint import FakeEndpoint
+from shared.urgency import Urgency, urgency
 from tests.flows.drain import DrainLab
+from tests.flows.test_statements import only_steps
 
 HERE = "http://here/v1"
 
@@ -234,6 +241,69 @@ async def test_where_a_person_waits_every_time_out_is_an_attempt(slow: SlowAtFir
 
     rows = await slow.lab.rows("SELECT player, status FROM members ORDER BY player")
     assert [(row.player, row.status) for row in rows] == [("agent", "failed"), ("person", "in_progress")]
+
+
+class OneAtATime:
+    """A model that notes who asked, and answers when it is told to."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.may_answer = asyncio.Event()
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self.asked.append(request.path)
+        await self.may_answer.wait()
+        return ModelReply(status="ok", parsed={})
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.postgres
+async def test_a_call_for_which_a_person_waits_has_the_next_place_at_the_endpoint(database: Database) -> None:
+    lab, model = DrainLab(database), OneAtATime()
+    questions = ", ".join(f"{{id: q{number}, kind: text, title: Q}}" for number in range(4))
+    await lab.start(SURVEY.format(questions=questions, people=""))
+    await only_steps(lab)
+    now = lab.clock.now()
+    calling = Calling(
+        models={"openai": model},
+        limiter=Limiter(database, lab.clock, {}),
+        clock=lab.clock,
+        settings=WorkerSettings(prefetch=1),
+        look=nobody_looks,
+        goes_on=yes,
+        take_call=yes,
+    )
+    leased = []
+    for row in await lab.rows("SELECT id FROM drafts ORDER BY path"):
+        async with database.transaction() as session:
+            lease = await drafts.lease(session, row.id, uuid4(), now, now + timedelta(minutes=1))
+        assert lease is not None
+        leased.append((lease, await lab.prompts.build(row.id)))
+
+    async def call(number: int, how_urgent: Urgency) -> None:
+        lease, prompt = leased[number]
+        urgency.set(how_urgent)
+        await calling.attempt(lease, prompt, prompt.messages, 1)
+
+    calls = []
+    for number in range(4):
+        calls.append(asyncio.create_task(call(number, Urgency.PERSON if number == 3 else Urgency.BACKGROUND)))
+        await asyncio.sleep(0)
+    model.may_answer.set()
+    await asyncio.gather(*calls)
+
+    called = [path.rpartition("/")[0] for path in model.asked]
+    assert called == [leased[number][0].path for number in (0, 3, 1, 2)]
+
+
+async def nobody_looks(_: drafts.Lease) -> OwnView:
+    raise AssertionError("answers to questions of a page are checked against nothing")
+
+
+async def yes(_: object) -> bool:
+    return True
 
 
 def test_the_most_calls_of_an_endpoint_are_those_that_the_worker_takes() -> None:

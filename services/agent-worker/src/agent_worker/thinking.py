@@ -79,7 +79,7 @@ class Thinker:
         self._settings = settings
         self._later = later
         self._answering = Answering(database, clock, later)
-        self._leasing = Gathering[None, UUID, drafts.Lease | None](self._lease_all, most=_MOST_LEASED_AT_ONCE)
+        self._leasing = Gathering[bool, UUID, drafts.Lease | None](self._lease_all, most=_MOST_LEASED_AT_ONCE)
         self._sharing = Sharing(database, clock)
         self._keys = Keys(database, clock, settings)
         self._calling = Calling(
@@ -218,7 +218,8 @@ class Thinker:
             )
 
     async def _lease(self, draft_id: UUID) -> drafts.Lease | None:
-        return await self._leasing.do(None, draft_id)
+        # What a person waits for is not leased behind what nobody waits for.
+        return await self._leasing.do(is_urgent(), draft_id)
 
     async def _lease_all(self, draft_ids: Sequence[UUID]) -> list[drafts.Lease | Exception | None]:
         """Leases for all of these drafts at once; the same draft twice is leased once."""
