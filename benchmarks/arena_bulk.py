@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.servers import own_database
 from parley.embedded import EmbeddedLab
 from shared import seeds
+from shared.acts import starting
 from shared.db import experiments, migrate, tables
 from shared.db.databases import connect
 from shared.experiment import load
@@ -66,9 +67,9 @@ async def in_lab(database_url: str, games: int) -> float:
             began = time.perf_counter()
             experiment = load(document(games), "games.json")
             async with lab.database.transaction() as session:
-                experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
+                experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
             async with lab.database.transaction() as session:
-                await experiments.start(session, experiment_id, lab.clock.now())
+                await starting.start(session, experiment_id, lab.clock.now())
             await ended(lab, experiment_id)
             return time.perf_counter() - began
 
@@ -87,7 +88,7 @@ async def prepared(database_url: str, games: int) -> UUID:
     async with database.transaction() as session:
         await session.insert(tables.experimenters, [{"id": owner_id, "name": "floor", "created_at": now}])
         experiment = load(document(games), "games.json")
-        experiment_id = await experiments.create(session, owner_id, experiment, now)
+        experiment_id = await starting.create(session, owner_id, experiment, now)
         arm = {"experiment_id": experiment_id, "id": "gtft-vs-chance", "levels": {}, "resolved": {}}
         await session.insert(tables.treatments, [arm])
     await database.close()

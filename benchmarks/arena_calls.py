@@ -26,6 +26,7 @@ from benchmarks.floor import game as floor
 from benchmarks.processes import StartFailed, fake_model
 from benchmarks.servers import own_broker_corner, own_database
 from parley.embedded import EmbeddedLab
+from shared.acts import starting
 from shared.db import experiments
 from shared.experiment import load
 from shared.settings import ServerSettings
@@ -56,12 +57,10 @@ async def seconds(database_url: str, amqp_url: str | None, model_url: str, text:
     with TemporaryDirectory() as folder:
         async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=None) as lab:
             async with lab.database.transaction() as session:
-                experiment_id = await experiments.create(
-                    session, lab.operator_id, load(text, "g.json"), lab.clock.now()
-                )
+                experiment_id = await starting.create(session, lab.operator_id, load(text, "g.json"), lab.clock.now())
             own = time.process_time()
             async with lab.database.transaction() as session:
-                await experiments.start(session, experiment_id, lab.clock.now())
+                await starting.start(session, experiment_id, lab.clock.now())
             return await _lasted(lab, experiment_id), time.process_time() - own
 
 

@@ -32,7 +32,7 @@ from benchmarks.report import percentile, write_samples
 from benchmarks.servers import own_database
 from benchmarks.survey_calls import document as survey
 from parley.embedded import EmbeddedLab
-from shared.db import experiments
+from shared.acts import starting
 from shared.experiment import load
 from shared.settings import ServerSettings
 
@@ -198,9 +198,9 @@ async def _big_run(lab: EmbeddedLab, document: str, is_over: asyncio.Event) -> N
 async def _started(lab: EmbeddedLab, document: str) -> UUID:
     async with lab.database.transaction() as session:
         experiment = load(document, "benchmark.json")
-        experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
+        experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
     async with lab.database.transaction() as session:
-        await experiments.start(session, experiment_id, lab.clock.now())
+        await starting.start(session, experiment_id, lab.clock.now())
     return experiment_id
 
 

@@ -28,6 +28,7 @@ from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import own_database
 from parley.embedded import EmbeddedLab
+from shared.acts import starting
 from shared.db import experiments
 from shared.experiment import load
 from shared.settings import ServerSettings
@@ -104,10 +105,10 @@ async def run(database_url: str, model_url: str, turn_taking: str) -> Sample:
         async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=None) as lab:
             experiment = load(document(turn_taking), "discussion.json")
             async with lab.database.transaction() as session:
-                experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
+                experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
             own, began = time.process_time(), time.perf_counter()
             async with lab.database.transaction() as session:
-                await experiments.start(session, experiment_id, lab.clock.now())
+                await starting.start(session, experiment_id, lab.clock.now())
             await _ended(lab, experiment_id)
             seconds, cpu = time.perf_counter() - began, time.process_time() - own
             async with lab.database.transaction() as session:

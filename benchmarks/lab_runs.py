@@ -19,6 +19,7 @@ from sqlalchemy import text
 from benchmarks.processes import cpu_seconds
 from benchmarks.servers import backends
 from parley.embedded import EmbeddedLab
+from shared.acts import starting
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import Hint
 from shared.db import experiments
@@ -55,13 +56,13 @@ async def run(database_url: str, model_url: str, model_pid: int, document: str) 
         async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=None) as lab:
             experiment = load(document, "benchmark.json")
             async with lab.database.transaction() as session:
-                experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
+                experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
             # What starting costs is no call; the clock starts with the work of the agents.
             own, model = time.process_time(), cpu_seconds(model_pid)
             postgres = postgres_seconds(database_url)
             began = time.perf_counter()
             async with lab.database.transaction() as session:
-                await experiments.start(session, experiment_id, lab.clock.now())
+                await starting.start(session, experiment_id, lab.clock.now())
             await ended(lab, experiment_id)
             seconds = time.perf_counter() - began
             async with lab.database.transaction() as session:

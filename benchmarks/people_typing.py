@@ -30,9 +30,9 @@ from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import own_database
 from parley.embedded import EmbeddedLab
-from shared.db import experiments
-from shared.db.conversation import post_message
-from shared.db.joining import join
+from shared.acts import starting
+from shared.acts.conversation import post_message
+from shared.acts.joining import join
 from shared.experiment import load
 from shared.settings import ServerSettings
 
@@ -132,9 +132,9 @@ class Scene:
         lab = self._lab
         experiment = load(document(turn_taking, rooms, agent_run), "typing.json")
         async with lab.database.transaction() as session:
-            experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
+            experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
         async with lab.database.transaction() as session:
-            await experiments.start(session, experiment_id, lab.clock.now())
+            await starting.start(session, experiment_id, lab.clock.now())
         for _ in range(rooms):
             async with lab.database.transaction() as session:
                 member_id, _ = await join(session, experiment_id, lab.clock.now(), cohort_id=None, profile=None)

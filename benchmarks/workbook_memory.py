@@ -26,7 +26,7 @@ from benchmarks.servers import own_database
 from benchmarks.workbook_run import created, ended, many
 from formats.workbook import Compiled, compile_designs
 from parley.embedded import EmbeddedLab
-from shared.db import experiments
+from shared.acts import starting
 from shared.settings import ServerSettings
 
 LATENCY_SECONDS: Final = 0.05
@@ -58,7 +58,7 @@ async def run(compiled: Compiled, waves: int, database_url: str, model_url: str)
             for wave in range(1, waves + 1):
                 experiment_id = await created(lab, compiled)
                 async with lab.database.transaction() as session:
-                    await experiments.start(session, experiment_id, lab.clock.now())
+                    await starting.start(session, experiment_id, lab.clock.now())
                 await ended(lab, [experiment_id])
                 samples.append(_sample(wave * len(compiled.sessions)))
                 print(samples[-1].summary, flush=True)

@@ -29,7 +29,7 @@ from benchmarks.report import write_samples
 from benchmarks.servers import backends, own_database
 from formats.workbook import Compiled, Design, Workbook, compile_designs, estimates, read, read_xlsx
 from parley.embedded import EmbeddedLab
-from shared.db import experiments
+from shared.acts import starting
 from shared.settings import ServerSettings
 
 DEMO: Final = Path(__file__).resolve().parent.parent / "demos" / "public_goods.xlsx"
@@ -105,7 +105,7 @@ async def run(name: str, compiled: Sequence[Compiled], database_url: str, model_
             began = time.perf_counter()
             for experiment_id in ids:
                 async with lab.database.transaction() as session:
-                    await experiments.start(session, experiment_id, lab.clock.now())
+                    await starting.start(session, experiment_id, lab.clock.now())
             await ended(lab, ids)
             seconds = time.perf_counter() - began
             return Sample(
@@ -124,7 +124,7 @@ async def run(name: str, compiled: Sequence[Compiled], database_url: str, model_
 async def created(lab: EmbeddedLab, compiled: Compiled) -> UUID:
     experiment = compiled.experiment.model_copy(update={"model_mode": "real"})
     async with lab.database.transaction() as session:
-        return await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
+        return await starting.create(session, lab.operator_id, experiment, lab.clock.now())
 
 
 def _postgres_seconds(database_url: str) -> float:

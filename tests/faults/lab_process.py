@@ -15,8 +15,9 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
+from shared.acts import pausing
 from shared.checkpoints import on_checkpoint
-from shared.db import experiments, pausing
+from shared.db import experiments
 from shared.db.databases import connect
 from shared.db.session import Session
 from shared.logs import set_up_logs

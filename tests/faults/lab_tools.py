@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from parley.embedded import EmbeddedLab
-from shared.db import experiments
+from shared.acts import starting
 from shared.experiment import load
 
 
@@ -11,6 +11,6 @@ async def start(lab: EmbeddedLab, document: str) -> UUID:
     """Create and start an experiment of the lab's own operator."""
     experiment = load(document, "fault.yaml")
     async with lab.database.transaction() as session:
-        experiment_id = await experiments.create(session, lab.operator_id, experiment, lab.clock.now())
-        await experiments.start(session, experiment_id, lab.clock.now())
+        experiment_id = await starting.create(session, lab.operator_id, experiment, lab.clock.now())
+        await starting.start(session, experiment_id, lab.clock.now())
     return experiment_id

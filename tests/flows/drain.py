@@ -19,12 +19,13 @@ from agent_worker.thinking import Thinker
 from orchestrator.playing_out import play_out
 from orchestrator.settling import fire_due_timers, settle
 from prompt_builder.app import create_app
+from shared.acts import settling, starting
+from shared.acts.drafts import overdue, overdue_hints
+from shared.acts.joining import join
+from shared.acts.settling import CohortBusy
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
-from shared.db import experiments, settling, tables
-from shared.db.drafts import overdue, overdue_hints
-from shared.db.joining import join
+from shared.db import tables
 from shared.db.session import Database
-from shared.db.settling import CohortBusy
 from shared.errors import NotFound
 from shared.experiment import load
 from shared.testing.fake_clock import FakeClock
@@ -80,9 +81,9 @@ class DrainLab:
         async with self.database.transaction() as session:
             owner = {"id": owner_id, "name": str(owner_id), "created_at": self.clock.now()}
             await session.insert(tables.experimenters, [owner])
-            experiment_id = await experiments.create(session, owner_id, experiment, self.clock.now())
+            experiment_id = await starting.create(session, owner_id, experiment, self.clock.now())
         async with self.database.transaction() as session:
-            await experiments.start(session, experiment_id, self.clock.now())
+            await starting.start(session, experiment_id, self.clock.now())
         return experiment_id
 
     async def join(self, experiment_id: UUID) -> tuple[UUID, str]:
@@ -161,7 +162,7 @@ class DrainLab:
             finished = await settling.finished_experiments(session)
         for experiment_id in finished:
             async with self.database.transaction() as session:
-                await experiments.end_when_done(session, experiment_id, now)
+                await settling.end_when_done(session, experiment_id, now)
         return hints
 
     async def fire_timers(self) -> None:

@@ -11,11 +11,12 @@ import httpx2
 from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
+from shared.acts.advancing import end_member, move_on
+from shared.acts.conversation import post_message
+from shared.acts.joining import join
 from shared.clock import Clock
-from shared.db.conversation import post_message
-from shared.db.joining import join
-from shared.db.members import end_member, lock_standing, move_on
 from shared.db.session import Row
+from shared.db.standings import lock_standing
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint, Replies
 from tests.faults.lab_tools import start

@@ -9,14 +9,15 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from orchestrator.service import Orchestrator
+from shared.acts import drafts
+from shared.acts.advancing import end_member, move_on
+from shared.acts.changes import write
 from shared.bus.in_process import InProcessBus
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.conversation import end
-from shared.db import drafts
-from shared.db.changes import write
-from shared.db.members import end_member, lock_standing, move_on
 from shared.db.scenes import lock_scene
 from shared.db.session import Database
+from shared.db.standings import lock_standing
 from shared.db.watch import find_stuck
 from shared.testing.buses import Inbox
 from tests.flows.drain import DrainLab

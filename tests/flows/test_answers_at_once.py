@@ -10,10 +10,11 @@ from sqlalchemy import text
 
 from agent_worker.models import build_models
 from agent_worker.settings import WorkerSettings
+from shared.acts.advancing import end_member
 from shared.checkpoints import on_checkpoint
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.members import end_member, lock_standing
 from shared.db.session import Database, Session
+from shared.db.standings import lock_standing
 from shared.testing.rounds import rounds_for_info
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab

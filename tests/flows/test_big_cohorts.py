@@ -10,11 +10,12 @@ from agent_worker.steps import take_step
 from orchestrator import service
 from orchestrator.service import Orchestrator
 from orchestrator.settling import settle
+from shared.acts.advancing import mark_stepped
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.context import prompt_context
-from shared.db.members import lock_standing, mark_stepped
 from shared.db.session import Database
+from shared.db.standings import lock_standing
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
 

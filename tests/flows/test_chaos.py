@@ -13,14 +13,15 @@ import pytest
 from agent_worker.models import Model, build_models
 from agent_worker.steps import take_step
 from orchestrator.settling import settle
+from shared.acts.advancing import end_member, move_on
+from shared.acts.conversation import call_off_in_thread, go_on_in_thread, post_message
+from shared.acts.drafts import due_threads
+from shared.acts.page_times import due_members
+from shared.acts.settling import CohortBusy
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.conversation import call_off_in_thread, go_on_in_thread, post_message
-from shared.db.drafts import due_threads
-from shared.db.members import end_member, lock_standing, move_on
-from shared.db.page_times import due_members
 from shared.db.session import Database, Session
-from shared.db.settling import CohortBusy
+from shared.db.standings import lock_standing
 from shared.db.watch import find_stuck
 from shared.errors import Conflict, InvalidInput, NotFound, Unavailable
 from tests.flows.drain import DrainLab

@@ -14,14 +14,15 @@ from sqlalchemy import text
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import take_step
 from orchestrator.settling import settle
+from shared.acts import answering
+from shared.acts.advancing import end_member, move_on
+from shared.acts.settling import CohortBusy
 from shared.bus import NotNow
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import asks
 from shared.db.databases import connect
-from shared.db.members import end_member, lock_standing, move_on
 from shared.db.session import Database
-from shared.db.settling import CohortBusy
+from shared.db.standings import lock_standing
 from shared.errors import Conflict, InvalidInput, NotFound, Unavailable
 from shared.stage import Ask
 from shared.stages import kind_of
@@ -141,8 +142,8 @@ class ChaosOfAsks(Chaos):
             ask = Ask(standing.member.id, found.key, found.purpose)
             said: Any = 5 if found.purpose == "number" else "I say."
             value = kind_of(stage).check_answer(stage, ask, said, standing.view(stage, now))
-            if await asks.answer(session, found.id, value, now):
-                asks.record_answer(session, standing, stage.id, ask, value, now, cause="test")
+            if await answering.answer(session, found.id, value, now):
+                answering.record_answer(session, standing, stage.id, ask, value, now, cause="test")
 
     async def _take_somebody_out(self) -> None:
         async with self._lab.database.transaction() as session:

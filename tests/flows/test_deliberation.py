@@ -11,11 +11,12 @@ from sqlalchemy import text
 
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.steps import take_step
+from shared.acts.advancing import end_member, move_on
+from shared.acts.conversation import post_message
 from shared.contracts.model_keys import NO_KEYS
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.conversation import post_message
-from shared.db.members import end_member, lock_standing, move_on
 from shared.db.session import Database
+from shared.db.standings import lock_standing
 from shared.errors import Conflict
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
 from tests.flows.drain import DrainLab

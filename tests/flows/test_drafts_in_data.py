@@ -11,11 +11,12 @@ import pytest
 from sqlalchemy import text
 
 from formats.exports import export
+from shared.acts.advancing import end_member
+from shared.acts.conversation import end_thread, post_message
 from shared.checkpoints import on_checkpoint
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.conversation import end_thread, post_message
-from shared.db.members import end_member, lock_standing
 from shared.db.session import Database
+from shared.db.standings import lock_standing
 from shared.stages.group_chat.config import GroupChatStage
 from tests.flows.drain import DrainLab
 

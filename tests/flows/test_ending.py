@@ -10,8 +10,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent_worker.models import Model, build_models
+from shared.acts import ending, pausing
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import ending, pausing
 from shared.db.failures import is_deadlock
 from shared.db.session import Database
 from tests.flows.drain import DrainLab

@@ -11,10 +11,11 @@ from sqlalchemy import text
 
 from formats.arena import read_agent
 from formats.exports import export
+from shared.acts import answering
+from shared.acts.advancing import end_member
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import asks
-from shared.db.members import end_member, lock_standing, sign_in
 from shared.db.session import Database
+from shared.db.standings import lock_standing, sign_in
 from shared.stage import Ask
 from shared.stages import kind_of
 from shared.stages.matrix_game.arena.games import Pairing, games_from, measures_of, with_pairs
@@ -242,8 +243,8 @@ async def answer(lab: DrainLab, token: str, action: str) -> None:
         assert stage is not None
         ask = Ask(standing.member.id, open_ask.key, open_ask.purpose)
         value = kind_of(stage).check_answer(stage, ask, {"action": action}, standing.view(stage, lab.clock.now()))
-        assert await asks.answer(session, open_ask.id, value, lab.clock.now())
-        asks.record_answer(session, standing, stage.id, ask, value, lab.clock.now(), cause="request")
+        assert await answering.answer(session, open_ask.id, value, lab.clock.now())
+        answering.record_answer(session, standing, stage.id, ask, value, lab.clock.now(), cause="request")
 
 
 async def test_a_person_does_not_see_the_move_of_a_round_before_making_one(database: Database) -> None:

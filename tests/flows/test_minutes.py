@@ -9,9 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from prompt_builder.previews import preview
+from shared.acts.advancing import end_member
 from shared.contracts.prompts import MemberPreview
-from shared.db.members import end_member, lock_standing
 from shared.db.session import Database
+from shared.db.standings import lock_standing
 from tests.flows.drain import DrainLab
 from tests.flows.test_workbook import PLAYERS, Person, Telling, small
 

@@ -7,7 +7,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.db import ending, members, page_times, pausing
+from shared.acts import advancing, ending, page_times, pausing
+from shared.db import standings
 from shared.db.session import Database
 from tests.flows.drain import DrainLab
 
@@ -244,8 +245,8 @@ async def test_of_a_member_who_has_left_nothing_is_kept_and_nothing_given(databa
     kept = await until_kept(lab)
 
     async with database.transaction() as session:
-        standing = await members.lock_standing(session, kept.member_id)
-        await members.end_member(session, standing, "removed", "gone", lab.clock.now(), cause="test")
+        standing = await standings.lock_standing(session, kept.member_id)
+        await advancing.end_member(session, standing, "removed", "gone", lab.clock.now(), cause="test")
     await lab.drain()
 
     (draft,) = await lab.rows("SELECT state FROM drafts")

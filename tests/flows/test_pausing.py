@@ -10,11 +10,12 @@ import pytest
 from sqlalchemy import text
 
 from agent_worker.models import build_models
-from shared.db import pausing
-from shared.db.drafts import due_threads
-from shared.db.joining import join
-from shared.db.members import lock_standing, move_on
+from shared.acts import pausing
+from shared.acts.advancing import move_on
+from shared.acts.drafts import due_threads
+from shared.acts.joining import join
 from shared.db.session import Database
+from shared.db.standings import lock_standing
 from shared.errors import Conflict, Paused
 from tests.flows.drain import DrainLab
 from tests.flows.test_chaos import CHAOS, FIRST_TALKS, SECOND_TALKS, WRONG, Chaos, Unreliable, _refused

@@ -14,12 +14,12 @@ from formats.arena import first_agents, read_agent
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from parley.embedded import EmbeddedLab
+from shared.acts.persona_chats import find
 from shared.bus.in_process import InProcessBus
 from shared.contracts.experiment import Persona
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db import keys
-from shared.db.persona_chats import find
 from shared.db.session import Database, Session
 from shared.settings import ServerSettings
 from shared.stages import manner_of

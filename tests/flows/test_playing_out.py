@@ -12,10 +12,10 @@ from sqlalchemy import text
 from formats.exports import export, without_ids_and_clocks
 from orchestrator.playing_out import play_out
 from orchestrator.settling import settle
+from shared.acts import courses
+from shared.acts.settling import CohortBusy
 from shared.contracts.hints import AGENT_STEPS
-from shared.db import courses
 from shared.db.session import CopyLine, Database
-from shared.db.settling import CohortBusy
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

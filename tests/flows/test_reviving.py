@@ -5,8 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from shared.acts.reviving import Revived, retry_failed
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.reviving import Revived, retry_failed
 from shared.db.session import Database
 from shared.errors import Conflict
 from tests.flows.drain import DrainLab

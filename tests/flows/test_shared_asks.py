@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
+from shared.acts import answering
+from shared.acts.advancing import end_member
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import asks
-from shared.db.members import end_member, lock_standing, sign_in
 from shared.db.session import Database
+from shared.db.standings import lock_standing, sign_in
 from shared.stage import Ask
 from shared.testing.rounds import FALLBACK, rounds_for_info
 from tests.flows.drain import DrainLab
@@ -113,8 +114,8 @@ async def test_a_prompt_that_is_made_late_knows_only_what_was_known_when_its_ask
         for other in others:
             standing = await lock_standing(session, other.member_id)
             ask = Ask(other.member_id, other.key, other.purpose)
-            await asks.answer(session, other.id, 7, lab.clock.now())
-            asks.record_answer(session, standing, "game", ask, 7, lab.clock.now(), cause="test")
+            await answering.answer(session, other.id, 7, lab.clock.now())
+            answering.record_answer(session, standing, "game", ask, 7, lab.clock.now(), cause="test")
     await lab.deliver([hint for hint in lab.hints if hint.queue == "orchestrator"])
     stood = await lab.rows("SELECT count(counted_at) AS counted FROM answers")
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent_worker.keys import Pass
 from agent_worker.steps import take_step
-from shared.db.conversation import post_message
+from shared.acts.conversation import post_message
 from shared.db.session import Database
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 
-from shared.db.conversation import go_on_in_thread
+from shared.acts.conversation import go_on_in_thread
 from shared.settings import ServerSettings
 from shared.testing.fake_clock import FakeClock
 from shared.testing.fake_endpoint import FakeReply

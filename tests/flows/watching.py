@@ -21,8 +21,8 @@ import httpx2
 from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
+from shared.acts.conversation import post_message
 from shared.db import keys
-from shared.db.conversation import post_message
 from shared.db.session import Row
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
+from shared.acts.joining import join
 from shared.db.databases import connect
-from shared.db.joining import join
 from shared.db.session import Database
 from shared.errors import Conflict
 from tests.flows.drain import DrainLab

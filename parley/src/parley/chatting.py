@@ -18,10 +18,11 @@ from parley.lab_logs import logging_to
 from parley.running import errors_to, while_ours
 from parley.screen import Screen
 from parley.typed_lines import TypedLines
+from shared.acts import persona_chats
+from shared.acts.persona_chats import Chat, Line
 from shared.contracts.experiment import Persona
-from shared.db import persona_chats, personas
+from shared.db import personas
 from shared.db.failures import is_deadlock
-from shared.db.persona_chats import Chat, Line
 from shared.db.session import Session
 from shared.errors import InvalidInput, NotFound, Problem
 from shared.experiment import read_personas

@@ -26,6 +26,7 @@ from parley.experiment_file import problems_of
 from parley.lab_database import OPERATOR, LabDatabase
 from prompt_builder.app import PromptBuilder
 from prompt_builder.app import create_app as create_prompt_builder
+from shared.acts import called_keys, drafts, pausing
 from shared.bus import Bus
 from shared.bus.in_process import InProcessBus
 from shared.bus.publisher import OutboxPublisher
@@ -34,7 +35,7 @@ from shared.clock import Clock
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
-from shared.db import called_keys, drafts, experiments, keys, pausing
+from shared.db import experiments, keys
 from shared.db.lab import LabClaim, claim_lab
 from shared.db.outbox import Outbox
 from shared.db.runs import left_by_labs

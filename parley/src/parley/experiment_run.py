@@ -27,10 +27,11 @@ from parley.screen import (
     spent_line,
 )
 from parley.talk_costs import talk_costs
-from shared.db import experiments, pausing
+from shared.acts import pausing, starting
+from shared.acts.reviving import Revived, retry_failed
+from shared.db import experiments
 from shared.db.call_limits import call_limit, set_most_calls
 from shared.db.following import Failed, failed_members, given_up, missing_answers, open_seats
-from shared.db.reviving import Revived, retry_failed
 from shared.db.runs import spent
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.errors import Conflict, InvalidInput, NotFound
@@ -120,9 +121,9 @@ class ExperimentRun:
     async def _begun(self, now: datetime) -> Run:
         plan = self._plan
         async with self._database.transaction() as session:
-            experiment_id = await experiments.create(session, self._lab.operator_id, plan.experiment, now)
+            experiment_id = await starting.create(session, self._lab.operator_id, plan.experiment, now)
             if plan.model_mode != plan.experiment.model_mode:
-                await experiments.set_model_mode(session, experiment_id, plan.model_mode)
+                await starting.set_model_mode(session, experiment_id, plan.model_mode)
             row = await experiments.find(session, experiment_id)
         # The record stands before anything happens, so that whatever has begun can be resumed.
         run = run_folder.begin(
@@ -167,7 +168,7 @@ class ExperimentRun:
                 experiment = Experiment.model_validate(row.document)
                 self._screen.notice(costs_line(experiment, self._order.max_calls))
             if row.status == "draft":
-                await experiments.start(session, experiment_id, now)
+                await starting.start(session, experiment_id, now)
             elif self._order.retry_failed:
                 self._say_who_is_revived(await retry_failed(session, experiment_id, now, cause="command line"))
             if row.status == "paused":

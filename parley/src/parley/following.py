@@ -14,10 +14,10 @@ from parley.folding import Line, cohorts_text, folded
 from parley.openings import Openings
 from parley.screen import Screen
 from parley.telling import Teller
+from shared.acts.called_keys import Waiting, waiting_for_keys
 from shared.clock import Clock, SystemClock
 from shared.db.alerts import alerts_of
 from shared.db.call_limits import CallLimit, call_limit
-from shared.db.called_keys import Waiting, waiting_for_keys
 from shared.db.experiments import Progress, progress
 from shared.db.following import (
     CohortProgress,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from shared.acts.called_keys import Waiting
 from shared.contracts.endpoints import ENDPOINT_KEYS_VARIABLE
 from shared.contracts.providers import CREWAI_KEY_VARIABLES, PROVIDERS
-from shared.db.called_keys import Waiting
 from shared.key_rules import Gate
 
 _WHAT_TO_DO: Final = {

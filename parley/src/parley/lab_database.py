@@ -9,8 +9,9 @@ from uuid import UUID
 
 from parley.directory import DataDirectory
 from shared import embedded_postgres
+from shared.acts import drafts, pausing
 from shared.clock import Clock, SystemClock
-from shared.db import drafts, keys, migrate, pausing
+from shared.db import keys, migrate
 from shared.db.databases import connect
 from shared.db.lab import is_running
 from shared.db.session import Database

@@ -18,7 +18,8 @@ from formats.exports import export
 from parley import run_folder
 from parley.lab_database import LabAtHand
 from parley.screen import run_line
-from shared.db import ending, members, pausing, workers
+from shared.acts import advancing, ending, pausing
+from shared.db import standings, workers
 from shared.db.experiments import find
 from shared.db.failures import is_deadlock
 from shared.db.runs import known_runs, run_of, seat_of
@@ -153,9 +154,9 @@ def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
 
         async def take_out(session: Session) -> None:
             seat = await seat_of(session, found.id, path)
-            standing = await members.lock_standing(session, seat.id)
+            standing = await standings.lock_standing(session, seat.id)
             now = lab.clock.now()
-            removed = await members.end_member(
+            removed = await advancing.end_member(
                 session, standing, "removed", reason or REMOVED, now, cause=CAUSE, actor="operator"
             )
             if not removed and standing.status != "removed":

@@ -9,9 +9,9 @@ import pytest
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
+from shared.acts.pausing import resume
 from shared.contracts.model_keys import NO_KEYS
 from shared.db.call_limits import call_limit, set_most_calls
-from shared.db.pausing import resume
 from shared.db.session import Database
 from shared.errors import Conflict
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply

@@ -9,9 +9,9 @@ import pytest
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
+from shared.acts.called_keys import forget, waiting_for_keys
+from shared.acts.reviving import retry_failed
 from shared.contracts.model_keys import NO_KEYS
-from shared.db.called_keys import forget, waiting_for_keys
-from shared.db.reviving import retry_failed
 from shared.db.session import Database
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
 from tests.flows.drain import DrainLab

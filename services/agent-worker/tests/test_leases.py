@@ -8,10 +8,10 @@ from sqlalchemy import text
 
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
+from shared.acts import drafts
 from shared.checkpoints import on_checkpoint
 from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import drafts
 from shared.db.databases import connect
 from shared.db.session import Database
 from shared.errors import Unavailable

@@ -15,9 +15,9 @@ from agent_worker.calling import Calling
 from agent_worker.models import Closed, Limiter, Pacer, Place
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.settings import WorkerSettings
+from shared.acts import drafts
 from shared.contracts.model_keys import read_model_keys
 from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
-from shared.db import drafts
 from shared.db.session import Database
 from shared.stage import OwnView
 from shared.testing.fake_clock import FakeClock

@@ -21,6 +21,7 @@ from formats.exports import without_ids_and_clocks
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
+from shared.acts import starting
 from shared.bus.in_process import InProcessBus
 from shared.db import experiments, keys
 from shared.db.databases import connect
@@ -319,7 +320,7 @@ async def test_the_log_of_a_request_holds_neither_body_nor_query_nor_key(api: Ap
 
 
 async def test_a_deadlock_is_tried_once_more(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    real, tries = experiments.set_model_mode, 0
+    real, tries = starting.set_model_mode, 0
 
     async def deadlocked_at_first(session: Session, *rest: Any) -> None:
         nonlocal tries

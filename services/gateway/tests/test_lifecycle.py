@@ -9,12 +9,13 @@ import pytest
 from sqlalchemy import text
 
 from gateway.testing import ANSWER, FILE, Api
+from shared.acts import called_keys, pausing
+from shared.acts.asking import open_asks
 from shared.contracts.experiment import PauseReason
-from shared.db import called_keys, keys, pausing
+from shared.db import keys
 from shared.db.alerts import raise_alert, resolve_alerts
-from shared.db.asks import open_asks
-from shared.db.members import lock_standing
 from shared.db.runs import seat_of
+from shared.db.standings import lock_standing
 from shared.stage import PAGE, Ask
 
 pytestmark = pytest.mark.postgres

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from gateway.testing import Api, following
-from shared.db.conversation import end_thread
+from shared.acts.conversation import end_thread
 
 Data = dict[str, Any]
 

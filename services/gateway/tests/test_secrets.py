@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from gateway.testing import FILE, Api, following
+from shared.acts.advancing import end_member
+from shared.acts.conversation import end_thread
 from shared.db import keys
-from shared.db.conversation import end_thread
-from shared.db.members import end_member, lock_standing
+from shared.db.standings import lock_standing
 
 OPEN_TALK = [
     {"id": "welcome", "kind": "info", "lines": ["# Hello"]},

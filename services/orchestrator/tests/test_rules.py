@@ -5,8 +5,8 @@ from uuid import uuid4
 import pytest
 
 from orchestrator.rules import is_over, may_open, somebody_is_to_come
+from shared.acts.settling import CohortState
 from shared.contracts.experiment import Progress, StageConfig
-from shared.db.settling import CohortState
 from shared.experiment import Resolved
 from shared.stages import kinds, read_stage
 from shared.views import Attendee

@@ -12,9 +12,10 @@ from psycopg import AsyncCursor
 from sqlalchemy import text
 
 from orchestrator.service import Orchestrator
+from shared.acts import starting
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import ORCHESTRATOR, Hint
-from shared.db import experiments, tables
+from shared.db import tables
 from shared.db.session import Database
 from shared.experiment import load
 from shared.testing.fake_clock import FakeClock
@@ -37,9 +38,9 @@ async def a_cohort(database: Database) -> UUID:
     owner_id = uuid4()
     async with database.transaction() as session:
         await session.insert(tables.experimenters, [{"id": owner_id, "name": str(owner_id), "created_at": NOW}])
-        experiment_id = await experiments.create(session, owner_id, load(PAGE, "page.yaml"), NOW)
+        experiment_id = await starting.create(session, owner_id, load(PAGE, "page.yaml"), NOW)
     async with database.transaction() as session:
-        await experiments.start(session, experiment_id, NOW)
+        await starting.start(session, experiment_id, NOW)
     async with database.transaction() as session:
         return UUID(str((await session.one(text("SELECT id FROM cohorts"))).id))
 

@@ -18,8 +18,9 @@ from sqlalchemy import text
 from agent_worker.prompts import PromptClient, client_of
 from prompt_builder.app import PromptBuilder, create_app
 from shared import seeds
+from shared.acts import starting
 from shared.contracts.prompts import Prompt
-from shared.db import experiments, tables
+from shared.db import tables
 from shared.db.databases import connect
 from shared.db.session import Database, as_json
 from shared.errors import NotFound, Unavailable
@@ -206,8 +207,8 @@ async def room(shared_database: Database) -> Room:
     async with database.transaction() as session:
         await session.insert(tables.experimenters, [{"id": owner_id, "name": str(owner_id), "created_at": NOW}])
         experiment = Experiment.model_validate(EXPERIMENT)
-        experiment_id = await experiments.create(session, owner_id, experiment, NOW)
-        await experiments.start(session, experiment_id, NOW)
+        experiment_id = await starting.create(session, owner_id, experiment, NOW)
+        await starting.start(session, experiment_id, NOW)
         rows = await session.all(
             text("SELECT id, cohort_id, path, profile ->> 'name' AS name FROM members WHERE experiment_id = :id"),
             {"id": experiment_id},

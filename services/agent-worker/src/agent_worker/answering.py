@@ -11,14 +11,15 @@ from uuid import UUID
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
 from agent_worker.steps import CAUSE, walk_on
 from shared import seeds
+from shared.acts import answering, asking, drafts, page_times
+from shared.acts.advancing import end_member
 from shared.clock import Clock
 from shared.contracts.experiment import StageConfig
 from shared.contracts.models import ModelReply
 from shared.conversation import page_seconds
-from shared.db import asks, drafts, page_times
 from shared.db.gathering import Gathering
-from shared.db.members import Standing, end_member, lock_standing, standing_of
 from shared.db.session import Database, Session
+from shared.db.standings import Standing, lock_standing, standing_of
 from shared.errors import InvalidInput, NotFound
 from shared.stage import Ask, Json, OwnView, UnusableReply
 from shared.stages import kind_of
@@ -76,7 +77,7 @@ class Answering:
         read, value = _read(lease, attempt, view)
         async with self._database.deciding() as session:
             call, now = call_row(lease, read), self._clock.now()
-            return await asks.answer_shared_ask(session, lease, call, value, now, cause=CAUSE)
+            return await answering.answer_shared_ask(session, lease, call, value, now, cause=CAUSE)
 
     async def _store(self, replies: Sequence[Reply]) -> list[Exception | None]:
         """The answers of one member."""
@@ -93,7 +94,7 @@ class Answering:
                     results.append(invalid)
                 else:
                     results.append(None)
-            stored = await asks.answer_by_replies(session, at_once, now)
+            stored = await answering.answer_by_replies(session, at_once, now)
             answered = [(lease.stage, lease.ask, value) for lease, _, value in at_once if lease.draft_id in stored]
             await act_on(session, standing, answered, now)
             due_at = await page_times.next_due(session, member_id) if len(at_once) < len(replies) else None
@@ -149,7 +150,7 @@ async def _kept_or_given(
 
 async def _give(session: Session, standing: Standing, due: page_times.DueAnswer, now: datetime) -> Standing:
     """Store one answer that was kept, and let the member act on it; where the member stands then."""
-    if not is_there(standing, due.stage_id) or not await asks.answer(session, due.ask_id, due.value, now):
+    if not is_there(standing, due.stage_id) or not await answering.answer(session, due.ask_id, due.value, now):
         await page_times.close_kept(session, due.draft_id, "cancelled", _GONE, now)
         return standing
     await page_times.close_kept(session, due.draft_id, "answered", None, now)
@@ -172,7 +173,7 @@ async def act_on(session: Session, standing: Standing, answered: Sequence[Answer
     for stage, ask, value in answered:
         standing = standing.with_answer(stage.id, ask.key, value)
         if kind_of(stage).has_shared_asks:
-            asks.record_answer(session, standing, stage.id, ask, value, now, cause=CAUSE)
+            answering.record_answer(session, standing, stage.id, ask, value, now, cause=CAUSE)
         else:
             acts = True
     if acts:
@@ -195,20 +196,20 @@ async def do_without(
     kind = kind_of(lease.stage)
     decision = kind.on_unanswered(lease.stage, lease.ask, "invalid" if replies else "failed")
     if decision in ("wait", "drop") or not is_there(standing, lease.stage.id):
-        await asks.close_ask(session, lease.ask_id, "failed", reason, now)
+        await asking.close_ask(session, lease.ask_id, "failed", reason, now)
         if decision == "drop":
             await end_member(session, standing, "failed", reason, now, cause=CAUSE)
         return {}
     view = standing.view(lease.stage, now)
     if decision == "salvage":
         found = kind.salvaged(lease.stage, lease.ask, view, replies)
-        if await asks.answer_in_part(session, lease.ask, lease.ask_id, found, reason, now):
+        if await answering.answer_in_part(session, lease.ask, lease.ask_id, found, reason, now):
             await act_on(session, standing, [(lease.stage, lease.ask, found.value)], now)
         return found.missing
     value = None
     if decision == "default":
         value = kind.default_answer(lease.stage, lease.ask, view, replies[-1].raw if replies else "")
-    if await asks.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
+    if await answering.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
         await act_on(session, standing, [(lease.stage, lease.ask, value)], now)
     return {}
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from agent_worker.models.prices import cost_usd
 from shared import seeds
+from shared.acts import drafts
 from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import drafts
 from shared.db.session import as_json
 from shared.stage import OwnView, Utterance
 from shared.stages import kind_of

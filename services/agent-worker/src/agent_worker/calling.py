@@ -20,12 +20,12 @@ from agent_worker.models import (
 from agent_worker.settings import WorkerSettings
 from agent_worker.storable import storable
 from shared import seeds
+from shared.acts.drafts import Lease
 from shared.checkpoints import reached
 from shared.clock import Clock
 from shared.contracts.models import DEFAULT_TIMEOUT_SECONDS, ChatMessage, ModelRequest
 from shared.contracts.prompts import Prompt
 from shared.contracts.providers import MOCK_PROVIDER, account_of
-from shared.db.drafts import Lease
 from shared.stage import OwnView
 from shared.stages import kind_of
 from shared.urgency import is_urgent

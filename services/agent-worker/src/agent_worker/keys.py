@@ -12,12 +12,12 @@ import structlog
 from agent_worker.attempts import Attempt, call_row
 from agent_worker.models import Closed
 from agent_worker.settings import WorkerSettings
+from shared.acts import called_keys, drafts
+from shared.acts.called_keys import KEY_PAUSED
 from shared.clock import Clock
 from shared.contracts.models import KEY_FAULTS
 from shared.contracts.providers import MOCK_PROVIDER, account_of
-from shared.db import called_keys, drafts
 from shared.db.alerts import raise_alert, resolve_alerts
-from shared.db.called_keys import KEY_PAUSED
 from shared.db.session import Database, Session
 from shared.errors import Unavailable
 from shared.key_rules import (

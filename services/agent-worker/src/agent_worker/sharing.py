@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
 
+from shared.acts import drafts
 from shared.clock import Clock
-from shared.db import drafts
 from shared.db.session import Database
 
 ALONE: Final = 32

@@ -9,13 +9,14 @@ from datetime import datetime
 from uuid import UUID
 
 from shared import seeds
+from shared.acts.advancing import mark_stepped, move_on, write_page
+from shared.acts.asking import open_asks
+from shared.acts.conversation import advance_thread
+from shared.acts.page_times import READING, still_reads
 from shared.contracts.experiment import StageConfig
 from shared.conversation import page_seconds, view_of
-from shared.db.asks import open_asks
-from shared.db.conversation import advance_thread
-from shared.db.members import Standing, lock_standing, mark_stepped, move_on, standing_of, write_page
-from shared.db.page_times import READING, still_reads
 from shared.db.session import Session
+from shared.db.standings import Standing, lock_standing, standing_of
 from shared.stage import PAGE, OwnView
 from shared.stages import kind_of
 

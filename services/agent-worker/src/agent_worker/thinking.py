@@ -24,6 +24,9 @@ from agent_worker.settings import WorkerSettings
 from agent_worker.sharing import Sharing
 from agent_worker.steps import CAUSE
 from shared import seeds
+from shared.acts import drafts
+from shared.acts.conversation import advance_thread
+from shared.acts.pausing import pause
 from shared.bus import NotNow
 from shared.checkpoints import reached
 from shared.clock import Clock
@@ -31,15 +34,12 @@ from shared.contracts.models import ChatMessage
 from shared.contracts.prompts import Prompt, shortened, tokens_of
 from shared.contracts.providers import MOCK_PROVIDER
 from shared.conversation import thinking_seconds, typing_seconds
-from shared.db import drafts
 from shared.db.alerts import raise_alert
 from shared.db.call_limits import call_limit, take_call
-from shared.db.conversation import advance_thread
 from shared.db.failures import is_deadlock
 from shared.db.gathering import Gathering
-from shared.db.members import has_people, lock_standing
-from shared.db.pausing import pause
 from shared.db.session import Database
+from shared.db.standings import has_people, lock_standing
 from shared.errors import Conflict, NotFound, Unavailable
 from shared.stage import SPEAK
 from shared.stages import kind_of

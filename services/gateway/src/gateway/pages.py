@@ -8,7 +8,7 @@ from typing import Any, Literal
 from gateway.resources.members import ProfileResource
 from gateway.resources.participants import AskResource, Lock, Me, Page, StageMark, StagePage, ThreadState
 from shared.contracts.experiment import StageConfig
-from shared.db.members import OpenAsk, Standing
+from shared.db.standings import OpenAsk, Standing
 from shared.stage import Member
 from shared.stages import kind_of
 from shared.views import People

@@ -8,10 +8,10 @@ from random import Random
 from uuid import UUID
 
 from shared import seeds
+from shared.acts import answering, asking
+from shared.acts.settling import CohortState
 from shared.contracts.experiment import StageConfig
-from shared.db import asks
 from shared.db.session import Session
-from shared.db.settling import CohortState
 from shared.stage import Ask, Json, LabView
 from shared.stages import kind_of
 from shared.views import Answers, Facts, lab_view, own_view, stated
@@ -31,11 +31,11 @@ async def settle_asks(
     view = played_out(cohort, stage, lab_view(facts, stage))
     answered = counted.answers.get(stage.id, {})
     if scripted := dict(new_answers(view.answers, answered)):
-        await asks.write_scripted(session, cohort.id, stage.id, scripted, as_of=cohort.as_of, now=now)
+        await answering.write_scripted(session, cohort.id, stage.id, scripted, as_of=cohort.as_of, now=now)
     facts = facts.with_answers(stage.id, view.answers).with_state(stage.id, view.state)
     wanted = wanted_of_all(facts, stage)
     new = [ask for ask in wanted if (stage.id, ask.member_id, ask.key) not in counted.open]
-    await asks.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=cohort.as_of, now=now)
+    await asking.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=cohort.as_of, now=now)
     return view, _done(facts, stage, {ask.member_id for ask in wanted})
 
 

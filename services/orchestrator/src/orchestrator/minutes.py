@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Final
 
 from orchestrator.rules import place_of_thread, somebody_is_to_come
+from shared.acts.changes import write
+from shared.acts.conversation import open_thread
+from shared.acts.settling import CohortState, OpenThread
 from shared.contracts.experiment import StageConfig
 from shared.conversation import Scene, Turn, write_down
-from shared.db.changes import write
-from shared.db.conversation import open_thread
 from shared.db.session import Session
-from shared.db.settling import CohortState, OpenThread
 from shared.stage import LabView
 from shared.stages import kind_of
 

@@ -14,12 +14,11 @@ from uuid import UUID
 from orchestrator.asking import new_answers, played_out
 from orchestrator.rules import is_over, may_open, on_stage
 from orchestrator.settling import draws_of
+from shared.acts import courses
+from shared.acts.courses import Course, Move
+from shared.acts.settling import CohortState, end_when_done
 from shared.contracts.experiment import StageConfig
-from shared.db import courses
-from shared.db.courses import Course, Move
-from shared.db.experiments import end_when_done
 from shared.db.session import Database
-from shared.db.settling import CohortState
 from shared.stage import PAGE, Json, OwnView
 from shared.stages import kind_of
 from shared.views import Attendee, Facts, People, lab_view, own_view

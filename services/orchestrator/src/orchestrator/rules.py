@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 from shared import seeds
+from shared.acts.settling import CohortState
 from shared.contracts.experiment import StageConfig
-from shared.db.settling import CohortState
 from shared.db.tables.studies import MEMBER_END_STATES
 from shared.stages import kind_of
 from shared.views import Attendee

@@ -20,10 +20,9 @@ from orchestrator.rules import (
     scopes_with_news,
 )
 from shared import seeds
-from shared.chat.speaking import EVERYONE_LEFT
-from shared.contracts.experiment import StageConfig
-from shared.db import settling
-from shared.db.conversation import (
+from shared.acts import settling
+from shared.acts.advancing import wake_agents
+from shared.acts.conversation import (
     advance_thread,
     end_quiet_in_thread,
     end_thread,
@@ -31,10 +30,10 @@ from shared.db.conversation import (
     time_out_thread,
     wake_thread,
 )
-from shared.db.experiments import end_when_done
-from shared.db.members import wake_agents
+from shared.acts.settling import CohortState, DueTimer, end_when_done
+from shared.chat.speaking import EVERYONE_LEFT
+from shared.contracts.experiment import StageConfig
 from shared.db.session import Database, Session
-from shared.db.settling import CohortState, DueTimer
 from shared.stage import Json, LabView
 from shared.stages import kind_of
 from shared.views import Attendee, drawn, member_of

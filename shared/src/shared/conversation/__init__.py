@@ -2,7 +2,7 @@
 
 `next_change` is level-triggered: given the present scene it names the one change that is due, or None. The caller holds
 the thread's lock, writes the change, and asks again. Two agents never answer one trigger because writing a change that
-publishes a draft claims the trigger (`shared.db.conversation`); nothing here is needed for that.
+publishes a draft claims the trigger (`shared.acts.conversation`); nothing here is needed for that.
 """
 
 from shared.chat.speaking import TIME_IS_UP

@@ -16,6 +16,7 @@ from psycopg import AsyncConnection
 from psycopg import Error as DriverError
 from psycopg import InterfaceError as DriverInterfaceError
 from psycopg import OperationalError as DriverOperationalError
+from psycopg.errors import LockNotAvailable as LockNotAvailable
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 

@@ -27,12 +27,13 @@ from gateway.resources.experiments import (
 )
 from gateway.resources.members import CohortList, CohortResource, MemberList, MemberResource, RemovalRequest
 from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
+from shared.acts import advancing, starting
+from shared.acts.called_keys import Waiting, waiting_for_keys
 from shared.contracts.experiment import ModelMode, Persona
 from shared.contracts.real_models import model_mode_problems
-from shared.db import experiments, keys, members, personas, workers
+from shared.db import experiments, keys, personas, standings, workers
 from shared.db import pages as reads
 from shared.db import streams as stream_reads
-from shared.db.called_keys import Waiting, waiting_for_keys
 from shared.db.places import Place
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.errors import Conflict, NotFound
@@ -91,7 +92,7 @@ async def create(
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        experiment_id = await experiments.store(session, owner.id, draft, now, is_test=is_test)
+        experiment_id = await starting.store(session, owner.id, draft, now, is_test=is_test)
         return await resource_of(session, experiment_id)
 
     return await context.decide(work)
@@ -150,7 +151,7 @@ async def show(experiment_id: UUID, context: InContext, key: ApiKey) -> Experime
 async def change(experiment_id: UUID, body: ExperimentChange, context: InContext, key: ApiKey) -> ExperimentResource:
     async def work(session: Session) -> ExperimentResource:
         await owned(session, context, key, experiment_id, "write")
-        await experiments.set_model_mode(session, experiment_id, body.model_mode)
+        await starting.set_model_mode(session, experiment_id, body.model_mode)
         return await resource_of(session, experiment_id)
 
     return await context.decide(work)
@@ -164,7 +165,7 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
         row = await owned(session, context, key, experiment_id, "write")
         if row.status == "draft":
             await require_models(session, context, Experiment.model_validate(row.document), row.model_mode)
-        await experiments.start(session, experiment_id, context.clock.now())
+        await starting.start(session, experiment_id, context.clock.now())
         return await resource_of(session, experiment_id)
 
     return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
@@ -253,8 +254,8 @@ async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key:
     async def work(session: Session) -> MemberResource:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
         await reads.check_owned(session, member_id, owner.id)
-        standing = await members.lock_standing(session, member_id)
-        await members.end_member(session, standing, "removed", body.reason, context.clock.now(), cause="request")
+        standing = await standings.lock_standing(session, member_id)
+        await advancing.end_member(session, standing, "removed", body.reason, context.clock.now(), cause="request")
         return _member(await reads.roster_entry(session, member_id))
 
     return await context.decide(work)

@@ -10,7 +10,8 @@ from gateway.context import ApiKey, Context, InContext
 from gateway.forms import FORM, file_in_form
 from gateway.resources.experiments import ImportCheck, ImportedExperiments
 from gateway.routes.experiments import checked, resource_of
-from shared.db import experiments, keys
+from shared.acts import starting
+from shared.db import keys
 from shared.db.session import Session
 from shared.experiment import Draft
 
@@ -77,7 +78,7 @@ async def store(
     async def work(session: Session) -> ImportedExperiments:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        ids = [await experiments.store(session, owner.id, draft, now, is_test=is_test) for draft in drafts]
+        ids = [await starting.store(session, owner.id, draft, now, is_test=is_test) for draft in drafts]
         resources = [await resource_of(session, experiment_id) for experiment_id in ids]
         return ImportedExperiments(experiments=resources, warnings=warnings)
 

@@ -9,7 +9,8 @@ from fastapi import APIRouter
 from gateway.context import ApiKey, Context, InContext
 from gateway.resources.experiments import CallLimitRequest, CallLimitResource, ExperimentResource, RetryOfFailed
 from gateway.routes.experiments import owned, require_models, resource_of
-from shared.db import call_limits, ending, pausing, reviving
+from shared.acts import ending, pausing, reviving
+from shared.db import call_limits
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.experiment import Experiment
 

@@ -27,11 +27,13 @@ from gateway.resources.participants import (
     StagePage,
 )
 from gateway.resources.threads import MessageList, MessageRequest, MessageResource
+from shared.acts import advancing, answering, asking, conversation, joining
+from shared.acts.asking import FoundAsk
 from shared.contracts.experiment import Profile, Slug
-from shared.db import asks, conversation, joining, members
 from shared.db import pages as reads
-from shared.db.members import Standing, hash_token
+from shared.db import standings
 from shared.db.session import Session
+from shared.db.standings import Standing, hash_token
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
 from shared.stage import PAGE, Ask, Json
 from shared.stages import kind_of
@@ -65,7 +67,7 @@ async def join(experiment_id: UUID, context: InContext, body: JoinRequest | None
     async def work(session: Session) -> Joined:
         now = context.clock.now()
         member_id, token = await joining.join(session, experiment_id, now, cohort_id=wanted.cohort_id, profile=profile)
-        standing = await members.sign_in(session, token, lock=False)
+        standing = await standings.sign_in(session, token, lock=False)
         cursor = await reads.cursor(session, standing.cohort_id)
         return Joined(member_id=member_id, token=token, me=pages.me(standing, cursor))
 
@@ -76,13 +78,13 @@ async def join(experiment_id: UUID, context: InContext, body: JoinRequest | None
 async def who_am_i(context: InContext, token: MemberToken) -> Me:
     async with context.database.transaction() as session:
         cursor = await reads.cursor_of_token(session, hash_token(token))
-        return pages.me(await members.sign_in(session, token, lock=False), cursor)
+        return pages.me(await standings.sign_in(session, token, lock=False), cursor)
 
 
 @router.get("/me/stages/{stage_id}", summary="Everything that one stage shows")
 async def stage(stage_id: Slug, context: InContext, token: MemberToken) -> StagePage:
     async with context.database.transaction() as session:
-        standing = await members.sign_in(session, token, lock=False)
+        standing = await standings.sign_in(session, token, lock=False)
         index = _index(standing, stage_id)
         if index > standing.position:
             raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
@@ -99,7 +101,7 @@ async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: 
         raise InvalidInput("The request names two stages.", [problem])
 
     async def work(session: Session) -> Page:
-        standing = await members.sign_in(session, token, lock=True)
+        standing = await standings.sign_in(session, token, lock=True)
         if _index(standing, stage_id) >= standing.position:
             await _leave_stage(session, context, standing, stage_id, request.answer)
         return await _page(session, context, token)
@@ -139,14 +141,14 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
     blocked_by = kind.blocked_by(current, standing.with_answer(current.id, PAGE, value).view(current, now))
     if blocked_by:
         raise Conflict(" ".join(blocked_by), reason="blocked")
-    await members.write_page(session, standing, value, now)
-    await members.move_on(session, standing, now, cause="request")
+    await advancing.write_page(session, standing, value, now)
+    await advancing.move_on(session, standing, now, cause="request")
 
 
 async def _page(session: Session, context: Context, token: str) -> Page:
     """Read anew, because others may have moved meanwhile."""
     cursor = await reads.cursor_of_token(session, hash_token(token))
-    standing = await members.sign_in(session, token, lock=False)
+    standing = await standings.sign_in(session, token, lock=False)
     company = await reads.company(session, standing.cohort_id, standing.member.id) if standing.stage else None
     return pages.page(standing, cursor, company, context.clock.now())
 
@@ -156,8 +158,8 @@ async def answer_ask(ask_id: UUID, body: AnswerRequest, context: InContext, toke
     """An answer is final. The same answer again gives what stands; what follows from it, the live stream tells."""
 
     async def work(session: Session) -> AnsweredAsk:
-        standing = await members.sign_in(session, token, lock=True)
-        found = await asks.find(session, ask_id, standing.member.id)
+        standing = await standings.sign_in(session, token, lock=True)
+        found = await asking.find(session, ask_id, standing.member.id)
         value = found.answer if found.state == "answered" else None
         if found.state == "open":
             value = await _answered(session, context, standing, found, body.answer)
@@ -169,7 +171,7 @@ async def answer_ask(ask_id: UUID, body: AnswerRequest, context: InContext, toke
     return await context.decide(work)
 
 
-async def _answered(session: Session, context: Context, standing: Standing, found: asks.FoundAsk, answer: Json) -> Json:
+async def _answered(session: Session, context: Context, standing: Standing, found: FoundAsk, answer: Json) -> Json:
     """Store the answer to an open ask, and have the cohort settled because of it.
 
     Raises:
@@ -182,17 +184,17 @@ async def _answered(session: Session, context: Context, standing: Standing, foun
         raise Paused
     now = context.clock.now()
     value = _checked(standing, found, answer, now)
-    await asks.answer(session, found.id, value, now)
-    asks.record_answer(session, standing, found.stage_id, found.ask, value, now, cause="request")
+    await answering.answer(session, found.id, value, now)
+    answering.record_answer(session, standing, found.stage_id, found.ask, value, now, cause="request")
     return value
 
 
-def _checked(standing: Standing, found: asks.FoundAsk, answer: Json, now: datetime) -> Json:
+def _checked(standing: Standing, found: FoundAsk, answer: Json, now: datetime) -> Json:
     stage = standing.design.stage(found.stage_id)
     return kind_of(stage).check_answer(stage, found.ask, answer, standing.view(stage, now))
 
 
-def _is_same(standing: Standing, found: asks.FoundAsk, answer: Json, now: datetime) -> bool:
+def _is_same(standing: Standing, found: FoundAsk, answer: Json, now: datetime) -> bool:
     """Whether this answer is the one that stands, as it was sent or as it was stored."""
     if answer == found.answer:
         return True
@@ -312,9 +314,9 @@ async def leave(context: InContext, token: MemberToken) -> Me:
     """Leaving twice is leaving once."""
 
     async def work(session: Session) -> Me:
-        standing = await members.sign_in(session, token, lock=True)
-        await members.end_member(session, standing, "left", "left", context.clock.now(), cause="request")
+        standing = await standings.sign_in(session, token, lock=True)
+        await advancing.end_member(session, standing, "left", "left", context.clock.now(), cause="request")
         cursor = await reads.cursor(session, standing.cohort_id)
-        return pages.me(await members.sign_in(session, token, lock=False), cursor)
+        return pages.me(await standings.sign_in(session, token, lock=False), cursor)
 
     return await context.decide(work)

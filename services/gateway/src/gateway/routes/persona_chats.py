@@ -9,8 +9,9 @@ from fastapi import APIRouter, Query
 from gateway.context import ApiKey, Context, InContext
 from gateway.resources.personas import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
 from gateway.routes.experiments import require_models
+from shared.acts import persona_chats
 from shared.contracts.experiment import Slug
-from shared.db import keys, persona_chats, personas
+from shared.db import keys, personas
 from shared.db.session import Session
 from shared.experiment.persona_chat import chat_with, why_no_reply
 from shared.urgency import Urgency, urgency

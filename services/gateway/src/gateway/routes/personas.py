@@ -10,8 +10,9 @@ from formats.arena import first_agents, write_agent
 from gateway import forms
 from gateway.context import ApiKey, Context, InContext
 from gateway.resources.personas import PersonaImport, PersonaList, PersonaResource
+from shared.acts import persona_chats
 from shared.contracts.experiment import Persona, Slug
-from shared.db import keys, persona_chats, personas
+from shared.db import keys, personas
 from shared.db.session import Session
 from shared.experiment import write_personas
 

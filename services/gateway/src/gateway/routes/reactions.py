@@ -9,9 +9,9 @@ from fastapi import APIRouter
 
 from gateway.context import Context, InContext, MemberToken
 from gateway.resources.threads import MessageResource, Reaction
-from shared.db import reactions
-from shared.db.members import hash_token
+from shared.acts import reactions
 from shared.db.session import Session
+from shared.db.standings import hash_token
 
 router = APIRouter(prefix="/v1/me/messages/{message_id}/reactions", tags=["participants"])
 

@@ -13,10 +13,11 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import seeds
+from shared.acts import advancing, joining, pausing, settling, starting
+from shared.acts.conversation import open_thread, post_message
 from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.providers import serving_provider
-from shared.db import experiments, joining, members, pausing, settling
-from shared.db.conversation import open_thread, post_message
+from shared.db import standings
 from shared.db.session import Row, Session, as_json
 from shared.errors import Conflict
 from shared.experiment import Experiment, document_hash, resolve, snapshot
@@ -128,9 +129,9 @@ async def _locked(session: Session, owner_id: UUID, name: str) -> Row | None:
 
 async def _begin(session: Session, owner_id: UUID, name: str, experiment: Experiment, now: datetime) -> UUID:
     """Store, start and join the experiment, and open its conversation: nobody has to be waited for."""
-    experiment_id = await experiments.create(session, owner_id, experiment, now, is_test=True)
+    experiment_id = await starting.create(session, owner_id, experiment, now, is_test=True)
     await session.run(_BEGIN, {"experiment_id": experiment_id, "owner_id": owner_id, "persona": name})
-    await experiments.start(session, experiment_id, now)
+    await starting.start(session, experiment_id, now)
     cohort = await settling.lock_cohort(session, seeds.row_id(experiment_id, _COHORT))
     assert cohort is not None
     await settling.unlock(session, cohort, STAGE, {}, now)
@@ -253,5 +254,5 @@ async def clear(session: Session, owner_id: UUID, name: str, now: datetime) -> N
     if chat is None:
         return
     await session.run(_CLEAR, {"experiment_id": chat.experiment_id, "now": now})
-    standing = await members.lock_standing(session, seeds.row_id(chat.experiment_id, _PERSON))
-    await members.end_member(session, standing, "left", "the chat was cleared", now, cause=CAUSE)
+    standing = await standings.lock_standing(session, seeds.row_id(chat.experiment_id, _PERSON))
+    await advancing.end_member(session, standing, "left", "the chat was cleared", now, cause=CAUSE)

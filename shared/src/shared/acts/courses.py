@@ -8,11 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.settling import CohortState
 from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
 from shared.db.facts import Event
 from shared.db.session import CopyLine, Session, as_json
-from shared.db.settling import CohortState
 from shared.experiment import Resolved
 from shared.stage import Json
 from shared.stages import kind_of

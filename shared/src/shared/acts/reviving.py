@@ -8,9 +8,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.pausing import lock, stand_still
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint, provider_queue
 from shared.db.facts import Event
-from shared.db.pausing import lock, stand_still
 from shared.db.session import Row, Session
 from shared.errors import Conflict
 

@@ -7,16 +7,15 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.pausing import lock, stand_still
 from shared.contracts.hints import FACTS, Hint
 from shared.db.facts import Event
 from shared.db.failures import is_deadlock
-from shared.db.pausing import lock, stand_still
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
 from shared.errors import Conflict
 
 EXPERIMENT_ENDED: Final = "experiment_ended"
 """Why a conversation is over, and a member is out, that the experiment was ended around."""
-
 _TRIES: Final = 5
 """How often somebody who deletes steps back for somebody who saves a last reply."""
 
@@ -26,6 +25,7 @@ _END_ASKS: Final = text(
     FROM cohorts c WHERE c.id = k.cohort_id AND c.experiment_id = :id AND k.state = 'open'
     """
 )
+
 # What is thought about belongs to a worker, who finds the end when it is back; a lease that has run out is nobody's.
 _END_DRAFTS: Final = text(
     """
@@ -40,12 +40,14 @@ _END_DRAFTS: Final = text(
     FROM open WHERE d.id = open.id
     """
 )
+
 _END_TIMERS: Final = text(
     """
     UPDATE timers t SET state = 'cancelled'
     FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.state IN ('armed', 'held')
     """
 )
+
 _END_THREADS: Final = text(
     """
     UPDATE threads t SET ended_at = :now, end_reason = :reason, held = false
@@ -53,6 +55,7 @@ _END_THREADS: Final = text(
     RETURNING t.cohort_id, t.id, t.path, t.stage_id
     """
 )
+
 # Who takes part is out; a mediator has done its work, as when a cohort ends by itself.
 _END_MEMBERS: Final = text(
     """
@@ -63,12 +66,14 @@ _END_MEMBERS: Final = text(
     RETURNING cohort_id, id, path, kind
     """
 )
+
 _END_COHORTS: Final = text(
     """
     UPDATE cohorts SET status = 'ended', ended_at = :now WHERE experiment_id = :id AND status = 'running'
     RETURNING id, path
     """
 )
+
 _END: Final = text(
     """
     UPDATE experiments SET status = 'ended', ended_at = :now, paused_at = NULL, pause_reason = NULL WHERE id = :id
@@ -155,6 +160,7 @@ _OF_COHORTS: Final = "cohort_id IN (SELECT id FROM cohorts WHERE experiment_id =
 _OF_THREADS: Final = (
     "thread_id IN (SELECT t.id FROM threads t JOIN cohorts c ON c.id = t.cohort_id WHERE c.experiment_id = :id)"
 )
+
 _DELETIONS: Final = tuple(
     text(f"DELETE FROM {table} WHERE {condition}")  # noqa: S608 - constants
     for table, condition in (

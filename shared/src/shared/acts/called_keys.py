@@ -12,9 +12,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.drafts import Lease
 from shared.contracts.hints import Hint, provider_queue
 from shared.db.alerts import resolve_alerts
-from shared.db.drafts import Lease
 from shared.db.session import Row, Session
 from shared.key_rules import Gate, may_try, tried_by_one
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.changes import advance, decided, public_message, write
 from shared.audience import quote_of
 from shared.chat.posting import seconds_to_wait
 from shared.conversation import (
@@ -28,7 +29,6 @@ from shared.conversation import (
     view_of,
     wake_up,
 )
-from shared.db.changes import advance, decided, public_message, write
 from shared.db.designs import stage_of
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import AROUND, LAST, around_params, lock_scene, locked_thread, scene_of

@@ -12,10 +12,10 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import seeds
+from shared.acts.drafts import Lease, save_reply
 from shared.contracts.hints import ORCHESTRATOR, TIMER_ARMED, Hint
-from shared.db.drafts import Lease, save_reply
-from shared.db.members import Standing
 from shared.db.session import Session
+from shared.db.standings import Standing
 from shared.stage import Ask, Json
 
 READING: Final = "reading"

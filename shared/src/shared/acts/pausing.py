@@ -12,9 +12,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.settling import end_when_done
 from shared.contracts.experiment import PauseReason
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
-from shared.db.experiments import end_when_done
 from shared.db.facts import Event
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Row, Session
 from shared.errors import Conflict, NotFound

@@ -6,14 +6,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from psycopg.errors import LockNotAvailable
 from sqlalchemy import text
 
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.designs import design
 from shared.db.facts import Event
+from shared.db.failures import LockNotAvailable
 from shared.db.session import Row, Session, as_json, as_uuid
-from shared.experiment import Resolved
+from shared.experiment import (
+    Resolved,
+)
 from shared.stage import Json
 from shared.stages import kind_of
 from shared.views import Answers, Attendee, Facts, People, attendee
@@ -127,6 +129,7 @@ _PARTS = """
 """
 _COUNTER = "counter AS (SELECT last, settled FROM streams WHERE cohort_id = :cohort_id)"
 _STATE = text(f"WITH {_COUNTER} SELECT {_PARTS} FROM counter")  # noqa: S608 - put together from constants
+
 # Each answer is marked with the moment at which it was first counted: prompts look back to it.
 _STATE_AND_ANSWERS = text(
     f"""
@@ -248,6 +251,7 @@ async def unlock(
 
 
 _END = text("UPDATE cohorts SET status = 'ended', ended_at = :now WHERE id = :cohort_id AND status = 'running'")
+
 _END_MEDIATORS = text(
     """
     UPDATE members SET status = 'completed', ended_at = :now, version = version + 1
@@ -293,12 +297,14 @@ def record(
 
 
 _IS_UNSETTLED = text("SELECT settled < unsettled AS is_unsettled FROM streams WHERE cohort_id = :cohort_id")
+
 _UNSETTLED = text(
     """
     SELECT s.cohort_id FROM streams s JOIN cohorts c ON c.id = s.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE s.settled < s.unsettled AND e.status <> 'paused' LIMIT :most
     """
 )
+
 _UNSTEPPED = text(
     """
     SELECT m.id FROM members m JOIN experiments e ON e.id = m.experiment_id
@@ -376,3 +382,17 @@ _RUNNING = text(
 async def finished_experiments(session: Session) -> Sequence[UUID]:
     """Running experiments all of whose cohorts have ended."""
     return [row.id for row in await session.all(_RUNNING)]
+
+
+_END_EXPERIMENT = text(
+    """
+    UPDATE experiments SET status = 'ended', ended_at = :now
+    WHERE id = :id AND status = 'running'
+        AND NOT EXISTS (SELECT FROM cohorts WHERE experiment_id = :id AND status = 'running')
+    """
+)
+
+
+async def end_when_done(session: Session, experiment_id: UUID, now: datetime) -> bool:
+    """End the experiment once all its cohorts have; to be called in a transaction after the one that ended a cohort."""
+    return bool(await session.run(_END_EXPERIMENT, {"id": experiment_id, "now": now}))

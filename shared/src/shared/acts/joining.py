@@ -8,10 +8,11 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.advancing import record_member
 from shared.contracts.experiment import Profile
 from shared.db import tables
-from shared.db.members import hash_token, record_member
 from shared.db.session import Row, Session, as_json
+from shared.db.standings import hash_token
 from shared.errors import Conflict, NotFound, Paused
 from shared.experiment import Block, CohortAssignment, Experiment, draw_arm
 

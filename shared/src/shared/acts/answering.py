@@ -1,10 +1,6 @@
-"""Asks: what the lab demands of one member, final once given; and the drafts of the agents who are to answer them.
-
-An answer is stored by the statement that closes its ask, so that of two answers at once one counts.
-"""
+"""Answering: an answer is stored by the statement that closes its ask, or that writes it for a scripted member."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,149 +8,12 @@ from uuid import UUID
 import orjson
 from sqlalchemy import text
 
-from shared import seeds
-from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint, provider_queue
-from shared.db.drafts import Lease
+from shared.acts.drafts import Lease
+from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint
 from shared.db.facts import FLUSH, Event
-from shared.db.members import Standing
 from shared.db.session import Session, as_json
-from shared.db.settling import CohortState, record
-from shared.errors import NotFound
+from shared.db.standings import Standing
 from shared.stage import PAGE, Ask, Json, Salvaged
-from shared.views import Attendee
-
-# Whoever has left meanwhile is asked nothing. The members' rows are locked by the caller or here, in the order of ids;
-# a lock that was waited for looks at the row again.
-_OPEN = text(
-    """
-    WITH given AS (
-        SELECT * FROM jsonb_to_recordset(CAST(:asks AS jsonb)) AS g(
-            id uuid, path text, member_id uuid, key text, purpose text, draft_id uuid, provider text)
-    ), here AS (
-        SELECT m.id FROM members m
-        WHERE m.id = ANY(:member_ids) AND m.status = 'in_progress'
-            AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id)
-        ORDER BY m.id FOR NO KEY UPDATE
-    ), opened AS (
-        INSERT INTO asks (id, path, cohort_id, stage_id, member_id, key, generation, purpose, as_of, opened_at)
-        SELECT g.id, g.path, :cohort_id, :stage_id, g.member_id, g.key, 1, g.purpose, CAST(:as_of AS bigint), :now
-        FROM given g JOIN here ON here.id = g.member_id
-        ON CONFLICT DO NOTHING
-        RETURNING id
-    ), drafted AS (
-        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before, created_at)
-        SELECT g.draft_id, g.path || '/draft', :cohort_id, :stage_id, g.member_id, g.id, g.purpose, g.provider, :now,
-            :now
-        FROM given g JOIN opened USING (id) WHERE g.provider IS NOT NULL
-        RETURNING id, ask_id, provider
-    ), kept AS (
-        UPDATE cohort_stages SET state = CAST(:state AS jsonb)
-        WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND CAST(:state AS jsonb) IS NOT NULL
-    )
-    SELECT o.id, d.id AS draft_id, d.provider FROM opened o LEFT JOIN drafted d ON d.ask_id = o.id
-    """
-)
-
-
-async def open_asks(session: Session, standing: Standing, asks: Sequence[Ask], now: datetime) -> None:
-    """Open these asks of one agent on its stage, each with the draft of its answer; what is open already stays."""
-    assert standing.stage is not None
-    is_open = {ask.key for ask in standing.asks if ask.stage_id == standing.stage.id}
-    rows = [
-        _row(standing.experiment_id, standing.member.path, standing.stage.id, ask, standing.provider)
-        for ask in asks
-        if ask.key not in is_open
-    ]
-    if rows:
-        await _open(session, rows, cohort_id=standing.cohort_id, stage_id=standing.stage.id, now=now)
-
-
-async def open_shared_asks(
-    session: Session,
-    cohort: CohortState,
-    stage_id: str,
-    asks: Sequence[Ask],
-    state: Mapping[str, Json],
-    *,
-    as_of: int,
-    now: datetime,
-) -> None:
-    """Open asks of several members and keep the state of the stage, for a caller that holds the cohort's lock.
-
-    Their prompts will show what was known at `as_of`. Agents get a draft each, people are told, of a new state too.
-    """
-    is_new = cohort.states.get(stage_id) != state
-    if is_new:
-        _record_new_state(session, cohort, stage_id, now)
-    if not asks and not is_new:
-        return
-    members = {member.id: member for member in cohort.members}
-    rows = [
-        _row(cohort.experiment_id, members[ask.member_id].path, stage_id, ask, members[ask.member_id].provider)
-        for ask in asks
-    ]
-    opened = await _open(
-        session, rows, cohort_id=cohort.id, stage_id=stage_id, as_of=as_of, state=state if is_new else None, now=now
-    )
-    for ask, row in zip(asks, rows, strict=True):
-        if row["id"] in opened and members[ask.member_id].player == "person":
-            _record_opening(session, cohort, members[ask.member_id], stage_id, ask, row["id"], now)
-
-
-def _row(experiment_id: UUID, member_path: str, stage_id: str, ask: Ask, provider: str | None) -> dict[str, Any]:
-    path = f"{member_path}/{stage_id}/{ask.key or 'page'}"
-    return {
-        "id": seeds.row_id(experiment_id, path),
-        "path": path,
-        "member_id": ask.member_id,
-        "key": ask.key,
-        "purpose": ask.purpose,
-        "draft_id": seeds.row_id(experiment_id, f"{path}/draft"),
-        "provider": provider,
-    }
-
-
-async def _open(
-    session: Session,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    cohort_id: UUID,
-    stage_id: str,
-    as_of: int | None = None,
-    state: Mapping[str, Json] | None = None,
-    now: datetime,
-) -> set[UUID]:
-    """The ids of the asks that are new."""
-    params = {
-        "asks": as_json(rows),
-        "member_ids": sorted({row["member_id"] for row in rows}),
-        "cohort_id": cohort_id,
-        "stage_id": stage_id,
-        "as_of": as_of,
-        "state": None if state is None else as_json(state),
-        "now": now,
-    }
-    opened = await session.all(_OPEN, params)
-    for row in opened:
-        if row.draft_id is not None:
-            session.announce(Hint(provider_queue(row.provider), "draft.wanted", str(row.draft_id)))
-    return {row.id for row in opened}
-
-
-def _record_new_state(session: Session, cohort: CohortState, stage_id: str, now: datetime) -> None:
-    """Tell people that there is something new to see."""
-    people = [member.id for member in cohort.members if member.player == "person"]
-    if people:
-        subject = f"{cohort.path}/{stage_id}"
-        record(session, cohort, "stage.updated", subject, {"stage_id": stage_id}, now, audience=people)
-
-
-def _record_opening(
-    session: Session, cohort: CohortState, member: Attendee, stage_id: str, ask: Ask, ask_id: UUID, now: datetime
-) -> None:
-    payload = {"ask_id": str(ask_id), "stage_id": stage_id, "key": ask.key, "purpose": ask.purpose}
-    record(session, cohort, "ask.opened", member.path, payload, now, subject_id=member.id, audience=[member.id])
-
 
 _ENTRY = """
     INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, invalid, completed_at, written_at)
@@ -165,6 +24,7 @@ _ENTRY = """
         WHERE answers.completed_at IS NULL
     RETURNING 1
 """
+
 # The calls are recorded in any case: they were paid.
 _BY_REPLIES = """
     reply AS (
@@ -197,6 +57,7 @@ _BY_REPLIES = """
         RETURNING k.member_id, k.stage_id, k.key, k.cohort_id, c.id, c.value
     ), entry AS ({entry}), written AS (SELECT count(*) FROM entry)
 """
+
 _BY_HAND = """
     WITH answered AS (
         UPDATE asks SET state = :state, reason = :reason, closed_at = :now WHERE id = :ask_id AND state = 'open'
@@ -207,6 +68,7 @@ _BY_HAND = """
 _ANSWERED = _ENTRY.format(value="a.value", valid="true", invalid="NULL")
 _STORED = _BY_REPLIES.format(here="", entry=_ANSWERED)
 _ANSWER_BY_REPLIES = text(f"WITH {_STORED} SELECT id FROM answered")  # noqa: S608 - put together from constants
+
 # By somebody who does not hold the member's lock: it is taken first, and looks at the row again if it was waited for.
 _HERE = """
     here AS (
@@ -220,6 +82,7 @@ _STORED_IF_HERE = _BY_REPLIES.format(here="here CROSS JOIN", entry=_ANSWERED)
 # Events come after `written`: the stream's counter is locked last.
 _FLUSH_WHEN_ANSWERED = FLUSH.format(condition_or_from="FROM answered, written,", passed="EXISTS (SELECT FROM answered)")
 _ANSWER_AND_FLUSH = text(f"WITH {_HERE}, {_STORED_IF_HERE}, {_FLUSH_WHEN_ANSWERED}")
+
 _ANSWER = text(
     _BY_HAND.format(
         entry=_ENTRY.format(value="CAST(:value AS jsonb)", valid=":valid", invalid="CAST(:invalid AS jsonb)")
@@ -343,50 +206,6 @@ def _record_answer(
         )
     )
     session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
-
-
-_CLOSE = text(
-    """
-    UPDATE asks SET state = :state, reason = :reason, closed_at = :now WHERE id = :ask_id AND state = 'open'
-    """
-)
-
-
-async def close_ask(session: Session, ask_id: UUID, state: str, reason: str | None, now: datetime) -> bool:
-    """Fail or expire an open ask without an answer; False when it was closed before."""
-    return bool(await session.run(_CLOSE, {"ask_id": ask_id, "state": state, "reason": reason, "now": now}))
-
-
-@dataclass(frozen=True, slots=True)
-class FoundAsk:
-    """An ask as it stands; `answer` is what was stored when `state` is `answered`."""
-
-    id: UUID
-    stage_id: str
-    ask: Ask
-    state: str
-    answer: Json
-
-
-_FIND = text(
-    """
-    SELECT k.id, k.stage_id, k.member_id, k.key, k.purpose, k.state, a.value
-    FROM asks k LEFT JOIN answers a ON (a.member_id, a.stage_id, a.key) = (k.member_id, k.stage_id, k.key)
-    WHERE k.id = :ask_id AND k.member_id = :member_id
-    """
-)
-
-
-async def find(session: Session, ask_id: UUID, member_id: UUID) -> FoundAsk:
-    """One ask of this member.
-
-    Raises:
-        NotFound: there is no such ask, or it is another's.
-    """
-    row = await session.first(_FIND, {"ask_id": ask_id, "member_id": member_id})
-    if row is None:
-        raise NotFound("There is no such question to you.")
-    return FoundAsk(row.id, row.stage_id, Ask(row.member_id, row.key, row.purpose), row.state, row.value)
 
 
 _SCRIPTED = text(
