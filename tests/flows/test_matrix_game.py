@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
@@ -13,6 +14,7 @@ from formats.arena import read_agent
 from formats.exports import export
 from shared.acts import answering
 from shared.acts.advancing import end_member
+from shared.acts.ending import end
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.db.standings import lock_standing, sign_in
@@ -33,6 +35,9 @@ POLICIES = """
   - {id: forgiving, role: a patient trader, goal: to be fair, script: {matrix_game: {persona: forgiving}}}
   - {id: free, role: a player, goal: to win}
 """
+
+
+_ONE_ROUND = json.dumps({"actions": ["C", "D"], "status": "playing"})
 
 
 def experiment(*pairs: tuple[str, str], rounds: int = 50, stage: str = "", count: int = 1, seed: int = 3) -> str:
@@ -384,6 +389,58 @@ async def test_the_table_of_rounds_gives_the_measures(database: Database, tmp_pa
     found = measures_of(games[-1])
     assert (found["points_a"], found["points_b"], found["retaliation_a"]) == (49, 54, 1.0)
     assert [caution.subject for caution in cautions(games)] == ["tft vs alld"]
+
+
+async def rounds_of(lab: DrainLab, experiment_id: UUID, folder: Path) -> list[dict[str, str]]:
+    await export(lab.database, experiment_id, folder, lab.clock.now(), formats=["csv"])
+    with (folder / "rounds.csv").open() as lines:
+        return list(csv.DictReader(lines))
+
+
+async def test_the_table_of_rounds_has_what_the_cohort_was_settled_to(database: Database, tmp_path: Path) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(experiment(("tft", "alld"), rounds=3))
+    await lab.drain()
+    await lab.rows("UPDATE cohort_stages SET state = state || CAST(:known AS jsonb) RETURNING 1", known=_ONE_ROUND)
+
+    rounds = await rounds_of(lab, experiment_id, tmp_path)
+
+    assert [(row["action_a"], row["action_b"], row["status"]) for row in rounds] == [("C", "D", "playing")]
+
+
+@pytest.mark.parametrize("is_settled", [True, False])
+async def test_the_table_of_rounds_has_answers_that_no_settling_has_seen(
+    database: Database, tmp_path: Path, is_settled: bool
+) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(experiment(("person", "alld"), rounds=3))
+    _, token = await lab.join(experiment_id)
+    await lab.drain()
+    await answer(lab, token, "C")
+    await lab.drain()
+    await answer(lab, token, "D")
+    if is_settled:
+        await lab.drain()
+
+    rounds = await rounds_of(lab, experiment_id, tmp_path)
+
+    assert [row["letter_a"] for row in rounds] == ["C", "D"]
+    assert {row["status"] for row in rounds} == {"playing"}
+
+
+async def test_a_game_that_is_ended_from_outside_was_abandoned(database: Database, tmp_path: Path) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(experiment(("person", "alld"), rounds=3))
+    _, token = await lab.join(experiment_id)
+    await lab.drain()
+    await answer(lab, token, "C")
+    await lab.drain()
+
+    async with database.transaction() as session:
+        await end(session, experiment_id, lab.clock.now())
+    rounds = await rounds_of(lab, experiment_id, tmp_path)
+
+    assert [(row["action_a"], row["status"]) for row in rounds] == [("C", "abandoned")]
 
 
 async def test_what_could_not_be_read_is_flagged_in_the_table_of_rounds(database: Database, tmp_path: Path) -> None:

@@ -236,11 +236,14 @@ def own_rows(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[d
     facts = Facts(
         people=People(tuple(map(attendee, row["members"] or ()))),
         draws={stage.id: row["draws"]},
+        states={stage.id: row["state"] or {}},
         answers={stage.id: answers},
         variables=arms[row["treatment"]].variables,
         whole=(stage.id,),
     )
-    view = stated(stage, lab_view(facts, stage))
+    view = lab_view(facts, stage)
+    if row["state"] is None:
+        view = stated(stage, view)
     where = {column: row[column] for column in COHORT_STAGE_COLUMNS}
     for line in kind_of(stage).table_rows(stage, view):
         yield {**where, **line}

@@ -246,10 +246,17 @@ _ANSWERS: Final = f"""
 """
 
 
-# Every answer stands here, also what was stored for want of a valid one: a kind knows which is which.
+# Every answer stands here, also what was stored for want of a valid one: a kind knows which is which. The kept state is
+# missing where settling has not seen all that it is made of: an answer that is not counted yet, or somebody who was out
+# when nobody was left on the stage for whom it is settled. A page is made of the state, and is not counted.
 _COHORT_STAGES: Final = f"""
     SELECT c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort, c.treatment_id AS treatment, x.stage_id AS stage,
         x.draws,
+        CASE WHEN NOT EXISTS (SELECT FROM answers a WHERE a.cohort_id = c.id AND a.stage_id = x.stage_id
+                AND a.key <> '{PAGE}' AND a.counted_at IS NULL)
+            AND NOT EXISTS (SELECT FROM members m WHERE m.cohort_id = c.id AND m.kind = 'participant'
+                AND m.status IN ('left', 'removed', 'failed') AND m.stage_ids[m.position + 1] = x.stage_id)
+        THEN x.state END AS state,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'profile', m.profile, 'persona', m.agent_config ->> 'persona_id', 'status', m.status,
             'stage_ids', m.stage_ids, 'position', m.position) ORDER BY m.path)
@@ -305,7 +312,10 @@ async def answers(session: Session, experiment_id: UUID) -> AsyncIterator[Mappin
 async def cohort_stages(
     session: Session, experiment_id: UUID, stage_ids: Sequence[str]
 ) -> AsyncIterator[Mapping[str, Any]]:
-    """Each of these stages in each cohort that has opened it: draws, participants and all answers."""
+    """Each of these stages in each cohort that has opened it: draws, kept state, participants and all answers.
+
+    The state is None where it does not say all that the answers do.
+    """
     async for row in _stream(session, _COHORT_STAGES, experiment_id, stage_ids=list(stage_ids)):
         yield row
 
