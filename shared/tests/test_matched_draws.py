@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from shared import seeds
 from shared.stages import kind_of
-from shared.stages.matrix_game.config import MatrixGameStage
-from shared.stages.matrix_game.horizon import GeometricHorizon
+from shared.stages.matrix_game.config import GeometricHorizon, MatrixGameStage
 from shared.views import drawn
 
 GAME = MatrixGameStage(id="game", horizon=GeometricHorizon(stop_probability=0.02), counterbalance=True)

@@ -8,8 +8,8 @@ from uuid import UUID
 from shared.stage import Column, Json, OwnView
 from shared.stages.matrix_game.arena import measures
 from shared.stages.matrix_game.arena.measures import Play
+from shared.stages.matrix_game.config import FixedHorizon, GeometricHorizon
 from shared.stages.matrix_game.game import MESSAGE, MOVE, SEATS, Game
-from shared.stages.matrix_game.horizon import FixedHorizon, GeometricHorizon
 from shared.stages.matrix_game.payoffs import Action, violations
 from shared.stages.matrix_game.prompts import OUTCOMES, Turn
 

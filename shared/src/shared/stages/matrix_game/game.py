@@ -13,17 +13,14 @@ from uuid import UUID
 
 from shared.stage import Json, LabView, View
 from shared.stages.matrix_game.arena.measures import NOT_COUNTED, Play
-from shared.stages.matrix_game.config import MatrixGameStage
-from shared.stages.matrix_game.labels import Labels, labels_of
-from shared.stages.matrix_game.moves import FAILED
-from shared.stages.matrix_game.payoffs import Action, Payoffs
+from shared.stages.matrix_game.config import MatrixGameStage, OnInvalid
+from shared.stages.matrix_game.payoffs import Action, Labels, Payoffs, labels_of
 from shared.stages.matrix_game.policies import luck
 from shared.stages.matrix_game.prompts import Turn
 
 SEATS: Final = ("a", "b")
 MOVE: Final = "move"
 MESSAGE: Final = "message"
-
 Status = Literal["playing", "over", "failed", "abandoned"]
 """`over`: all rounds are played. `failed`: an action could not be read. `abandoned`: a player has left."""
 
@@ -171,3 +168,41 @@ def _is_deserted(view: LabView) -> bool:
     here = {str(member.id) for member in view.members if member.present}
     may_come = any(member.awaited for member in view.members)
     return any(view.draws[seat] not in here if seat in view.draws else not may_come for seat in SEATS)
+
+
+FAILED = "failed"
+EXCLUDED = "excluded"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """`flag` is empty for an action that the player gave; else it says what was done about one that could not be read.
+
+    Without an action the round does not count (`excluded`), or the game is over without a result (`failed`).
+    """
+
+    action: Action | None
+    flag: str = ""
+
+
+def move_for_unreadable(on_invalid: OnInvalid, own: str, luck: float) -> Move:
+    """What stands in the place of an action that could not be read, after all attempts; never one without a flag.
+
+    `own` are the player's actions so far, `luck` its random number of this round. A player who has done nothing yet
+    repeats nothing: its first action is drawn.
+    """
+    drawn: Action = "C" if luck < 0.5 else "D"
+    match on_invalid:
+        case "fail_game":
+            return Move(None, FAILED)
+        case "exclude_round":
+            return Move(None, EXCLUDED)
+        case "fallback:C":
+            return Move("C", on_invalid)
+        case "fallback:D":
+            return Move("D", on_invalid)
+        case "fallback:repeat":
+            last: Action = "C" if own.endswith("C") else "D"
+            return Move(last if own else drawn, on_invalid)
+        case "fallback:random":
+            return Move(drawn, on_invalid)

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from shared.stages.matrix_game.labels import Labels
-from shared.stages.matrix_game.payoffs import Action
+from shared.stages.matrix_game.payoffs import Action, Labels
 
 Method = Literal["json", "marker", "whole", "first", "mention"]
 Reason = Literal["empty", "ambiguous", "none"]

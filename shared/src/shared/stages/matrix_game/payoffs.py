@@ -1,6 +1,7 @@
-"""What the four outcomes of a round are worth, and when that makes the game a Prisoner's Dilemma."""
+"""What two actions pay, and what they are called in front of a player. Pure."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
@@ -10,7 +11,6 @@ from shared.errors import Problem
 
 Action = Literal["C", "D"]
 """What a player does in a round, whatever it is called in front of the player: to cooperate or to defect."""
-
 _LARGEST: Final = 1e9
 _DECIMALS: Final = 6
 Points = Annotated[int | float, Field(ge=-_LARGEST, le=_LARGEST)]
@@ -73,3 +73,41 @@ def written(points: float) -> str:
     """Points as people write them: no decimals where there are none, and none that only adding up has made."""
     rounded = round(points, _DECIMALS)
     return str(int(rounded)) if rounded == int(rounded) else f"{rounded:.{_DECIMALS}f}".rstrip("0")
+
+
+Framing = Literal["named", "neutral", "situated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A letter for each action, and the full word when there is one."""
+
+    cooperate: str
+    defect: str
+    cooperate_word: str = ""
+    defect_word: str = ""
+
+    def letter(self, action: Action) -> str:
+        return self.cooperate if action == "C" else self.defect
+
+    def word(self, action: Action) -> str:
+        return self.cooperate_word if action == "C" else self.defect_word
+
+    @property
+    def letters(self) -> tuple[str, str]:
+        """Both letters in the order of the alphabet, which does not say which is which."""
+        first, second = sorted((self.cooperate, self.defect))
+        return first, second
+
+
+_LABELS: Final[dict[Framing, Labels]] = {
+    "named": Labels("C", "D", "Cooperate", "Defect"),
+    "neutral": Labels("A", "B"),
+    "situated": Labels("F", "X"),
+}
+
+
+def labels_of(framing: Framing, *, swapped: bool = False) -> Labels:
+    """The labels of a framing; `swapped`: with the letters exchanged, where they are only letters."""
+    labels = _LABELS[framing]
+    return Labels(labels.defect, labels.cooperate) if swapped and framing != "named" else labels

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from shared.stages.matrix_game.config import GoalFraming, MatrixGameStage
-from shared.stages.matrix_game.horizon import FixedHorizon
-from shared.stages.matrix_game.labels import Labels
+from shared.stages.matrix_game.config import FixedHorizon, GoalFraming, MatrixGameStage
 from shared.stages.matrix_game.parser import Reason
-from shared.stages.matrix_game.payoffs import Action, Payoffs, violations, written
+from shared.stages.matrix_game.payoffs import Action, Labels, Payoffs, violations, written
 
 OUTCOMES: Final[tuple[tuple[Action, Action], ...]] = (("C", "C"), ("C", "D"), ("D", "C"), ("D", "D"))
 LAST_OUTCOMES: Final = 3

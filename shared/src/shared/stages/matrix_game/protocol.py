@@ -8,9 +8,8 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from shared.stages.matrix_game.labels import Labels
 from shared.stages.matrix_game.parser import parse
-from shared.stages.matrix_game.payoffs import Action
+from shared.stages.matrix_game.payoffs import Action, Labels
 
 Protocol = Literal["none", "mcp_basic", "mcp_filtered"]
 Violation = Literal["format", "prompt_injection"]

@@ -1,13 +1,18 @@
-"""The shapes of what a model says in a game: a move in the letters of the game, or a message before it."""
+"""What counts as a move and as a message, how each is stored, and the shapes in which a model says them. Pure."""
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
+from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
-from shared.stages.matrix_game.labels import Labels
+from shared.stage import Json
+from shared.stages.matrix_game import protocol
+from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.parser import parse
+from shared.stages.matrix_game.payoffs import Labels
 
 
 class MoveReply(Reply):
@@ -46,3 +51,54 @@ def move_reply(labels: Labels) -> type[MoveReply]:
     model = create_model("MoveReply", __base__=MoveReply, action=(letter, described))
     model.labels = labels
     return model
+
+
+def checked_message(stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
+    """The message with what of it is delivered.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    given = answer if isinstance(answer, Mapping) else {}
+    message = given.get("message")
+    if not isinstance(message, str):
+        raise InvalidInput("This is no message.", [Problem("message", type(message).__name__, "a text")])
+    checked = protocol.check(message, stage.protocol)
+    stored = {
+        "message": message,
+        "delivered": checked.delivered,
+        **({"violation": checked.violation} if checked.violation else {}),
+    }
+    surplus = [Problem(str(name), "a value", "no such field") for name in given if given[name] != stored.get(name)]
+    if surplus:
+        raise InvalidInput("This is no message.", surplus)
+    return stored
+
+
+def checked_move(labels: Labels, answer: Json) -> dict[str, Json]:
+    """The move: the letter that was chosen, and whether it is to cooperate.
+
+    Raises:
+        InvalidInput: with everything that is wrong.
+    """
+    given = answer if isinstance(answer, Mapping) else {}
+    letter, reasoning = given.get("action"), given.get("reasoning", "")
+    problems = [*_unfit(labels, given, letter, reasoning)]
+    if not isinstance(answer, Mapping):
+        problems = [Problem("", type(answer).__name__, "an object with the field `action`")]
+    if problems:
+        raise InvalidInput("This is no move.", problems)
+    cooperates = letter == labels.cooperate
+    return {"action": letter, "cooperates": cooperates, **({"reasoning": reasoning} if reasoning else {})}
+
+
+def _unfit(labels: Labels, given: Mapping[str, Json], letter: Json, reasoning: Json) -> Iterator[Problem]:
+    if letter not in labels.letters:
+        yield Problem("action", repr(letter)[:80], " or ".join(labels.letters))
+    if not isinstance(reasoning, str):
+        yield Problem("reasoning", type(reasoning).__name__, "a text")
+    cooperates = given.get("cooperates")
+    if cooperates is not None and cooperates != (letter == labels.cooperate):
+        yield Problem("cooperates", repr(cooperates)[:80], "nothing: it follows from the action")
+    for name in given.keys() - {"action", "reasoning", "cooperates"}:
+        yield Problem(str(name), "a value", "no such field")

@@ -26,9 +26,8 @@ from shared.stage import (
     View,
     heading,
 )
-from shared.stages.matrix_game import display, looking_back, manner, play, prompts, rounds, script, telling
-from shared.stages.matrix_game.answers import checked_message, checked_move
-from shared.stages.matrix_game.config import MatrixGameStage
+from shared.stages.matrix_game import display, play, prompts, rounds, script, telling
+from shared.stages.matrix_game.config import FixedHorizon, MatrixGameStage, length
 from shared.stages.matrix_game.game import (
     MESSAGE,
     MOVE,
@@ -37,17 +36,17 @@ from shared.stages.matrix_game.game import (
     game_of,
     is_message,
     message_key,
+    move_for_unreadable,
     move_key,
     round_of,
     tally,
 )
-from shared.stages.matrix_game.horizon import FixedHorizon, length
-from shared.stages.matrix_game.moves import move_for_unreadable
 from shared.stages.matrix_game.parser import parse
 from shared.stages.matrix_game.payoffs import violations
-from shared.stages.matrix_game.replies import MessageReply, MoveReply, move_reply
+from shared.stages.matrix_game.replies import MessageReply, MoveReply, checked_message, checked_move, move_reply
 from shared.stages.matrix_game.reporting import GamesReporter
 from shared.stages.matrix_game.rounds import ROUNDS
+from shared.stages.matrix_game.script import in_conversations
 
 MOST_UNUSABLE_REPLIES: Final = 3
 _SEED_BITS: Final = 53
@@ -113,7 +112,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
     ) -> list[Block]:
         game = game_of(stage, view)
         if ask is None:
-            return [Block("\n\n".join(looking_back.paragraphs(game, view.me.id)))]
+            return [Block("\n\n".join(telling.paragraphs(game, view.me.id)))]
         side = game.side_of(view.me.id)
         turns = [] if side is None else game.turns(side)
         said = [] if side is None else game.messages(side)
@@ -200,11 +199,11 @@ class MatrixGame(StageKind[MatrixGameStage]):
         if not is_message(ask.key):
             why = f"The mock plays {given.persona or given.policy} for this player."
             return {f"{HINT_SUGGESTED}action": letter, f"{HINT_SUGGESTED}reasoning": why}
-        said = manner.before_a_move(given.persona, letter) if given.persona else None
+        said = script.before_a_move(given.persona, letter) if given.persona else None
         return {} if said is None else {f"{HINT_SUGGESTED}message": said}
 
     def manner(self, script: Mapping[str, Json]) -> tuple[str, ...]:
-        return manner.in_conversations(script.get("persona"))
+        return in_conversations(script.get("persona"))
 
     def reply_model(self, stage: MatrixGameStage, ask: Ask, view: OwnView) -> type[BaseModel] | None:
         if ask.key == PAGE:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from shared import seeds
-from shared.stages.matrix_game.horizon import SMALLEST_CHANCE, FixedHorizon, GeometricHorizon, length
+from shared.stages.matrix_game.config import SMALLEST_CHANCE, FixedHorizon, GeometricHorizon, length
 
 
 def lengths(stop_probability: float, count: int) -> list[int]:

@@ -6,11 +6,10 @@ import pytest
 
 from shared.contracts.experiment import Persona
 from shared.stages import manner_of
-from shared.stages.matrix_game.labels import Framing, labels_of
-from shared.stages.matrix_game.manner import before_a_move, in_conversations
-from shared.stages.matrix_game.payoffs import Action
+from shared.stages.matrix_game.payoffs import Action, Framing, labels_of
 from shared.stages.matrix_game.policies import PersonaType
 from shared.stages.matrix_game.protocol import check, promise
+from shared.stages.matrix_game.script import before_a_move, in_conversations
 
 KEEP_QUIET = {"selfish", "random"}
 WITH_A_MANNER = [name for name in get_args(PersonaType) if name != "custom"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.stages.matrix_game.config import MatrixGameStage, OnInvalid
-from shared.stages.matrix_game.moves import Move, move_for_unreadable
+from shared.stages.matrix_game.game import Move, move_for_unreadable
 
 
 def test_the_game_fails_unless_the_researcher_says_otherwise() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.stages.matrix_game.labels import Framing, Labels, labels_of
 from shared.stages.matrix_game.parser import LONGEST_TEXT, Method, Reading, parse
+from shared.stages.matrix_game.payoffs import Framing, Labels, labels_of
 
 NAMED, NEUTRAL, SITUATED = labels_of("named"), labels_of("neutral"), labels_of("situated")
 FRAMINGS: tuple[Framing, ...] = ("named", "neutral", "situated")

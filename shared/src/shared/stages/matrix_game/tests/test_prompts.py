@@ -6,9 +6,8 @@ import pytest
 
 from shared.stages.matrix_game import prompts
 from shared.stages.matrix_game.config import MatrixGameStage
-from shared.stages.matrix_game.labels import Labels, labels_of
 from shared.stages.matrix_game.parser import parse
-from shared.stages.matrix_game.payoffs import Action, Payoffs
+from shared.stages.matrix_game.payoffs import Action, Labels, Payoffs, labels_of
 from shared.stages.matrix_game.prompts import Turn
 
 NAMED = labels_of("named")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.stages.matrix_game.labels import labels_of
+from shared.stages.matrix_game.payoffs import labels_of
 from shared.stages.matrix_game.protocol import LONGEST_MESSAGE, Checked, check, promise
 
 HARMLESS = (
