@@ -348,6 +348,26 @@ async def test_an_agent_to_whom_nothing_is_to_be_said_is_shown_what_it_would_be_
     assert (info.status_code, info.json()["detail"]) == (404, "Nothing is asked of a model here.")
 
 
+@pytest.mark.parametrize("stage", ["before", "one", "game"])
+async def test_who_has_answered_everything_is_asked_nothing_any_more(
+    looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], stage: str
+) -> None:
+    lab, model, client = looking
+
+    async def look(*_: Any) -> None:
+        return None
+
+    model.look = look
+    await client.post(f"/v1/experiments/{await created(client)}/start")
+    await lab.drain()
+    [ann] = await lab.rows("SELECT id FROM members WHERE path = 'c1/m1'")
+
+    answer = await client.get(f"/v1/members/{ann.id}/prompt", params={"stage": stage})
+
+    assert (answer.status_code, answer.json()["reason"]) == (409, "ask_closed")
+    assert "nothing is asked there any more" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

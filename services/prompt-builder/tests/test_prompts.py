@@ -141,12 +141,12 @@ class Room:
         fields = {"thread_id": self.thread_id, "trigger_key": f"message:{uuid4()}", "as_of_seq": as_of_seq, **fields}
         return await self._want(author, "talk", "talk", **fields)
 
-    async def leave(self, author: str) -> None:
-        """The member is ready to end the conversation."""
+    async def leave(self, author: str, at_seq: int) -> None:
+        """The member is ready to end the conversation; line `at_seq` says so."""
+        who = str(self.members[author])
         async with self.database.transaction() as session:
-            await session.run(
-                _HAS_LEFT, {"thread_id": self.thread_id, "ready": as_json({"ready": [self.members[author]]})}
-            )
+            left = as_json({"ready": [who], "left": {who: at_seq}})
+            await session.run(_HAS_LEFT, {"thread_id": self.thread_id, "ready": left})
 
     async def want_page(self, author: str, stage_id: str) -> UUID:
         ask_id = uuid4()
@@ -357,7 +357,7 @@ async def test_a_page_after_the_conversation_shows_it_until_its_author_left(room
     await room.say(2, None, "Ann has left the chat.")
     left_at = NOW + timedelta(seconds=2)
     await room.want_talk("Ann", as_of_seq=0, state="declined", ready_to_end=True, closed_at=left_at)
-    await room.leave("Ann")
+    await room.leave("Ann", at_seq=2)
     draft_id = await room.want_page("Ann", "after")
     before = await room.prompt(draft_id)
 

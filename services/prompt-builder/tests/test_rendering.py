@@ -144,6 +144,36 @@ def test_a_mediator_mediates() -> None:
     assert prompt.hints["is_mediator"] is True
 
 
+def test_a_mediator_with_a_role_in_an_interview_is_not_told_that_it_mediates() -> None:
+    stage = read_stage(
+        {
+            "kind": "group_interview",
+            "id": "interview",
+            "roles": [{"label": "Ana"}],
+            "special_roles": [{"label": "Scribe: notes", "description": "You keep the notes."}],
+            "tasks": [
+                {
+                    "id": "sum",
+                    "type": "private_question",
+                    "variable": "sum",
+                    "questions": [{"role": "Scribe: notes", "text": "What was said?"}],
+                }
+            ],
+        }
+    )
+    # As a prompt shows a name with a colon.
+    scribe = member("Scribe notes", kind="mediator")
+    asked = context(author=scribe, members=[ANN, scribe], stages=[stage])
+
+    prompt = render(replace(asked, ask=Ask(scribe.id, "task:sum", "private_question")))
+
+    assert "mediator of a live conversation" not in system(prompt)
+    assert "You have a role of your own" in system(prompt)
+    assert "You keep the notes." in user(prompt)
+    assert "Your role here is Scribe: notes" in user(prompt)
+    assert "What was said?" in user(prompt)
+
+
 def test_a_mediator_that_no_prompt_tells_to_mediate_is_none_for_the_mock() -> None:
     mediator = member("Mo", kind="mediator")
     own = agent().model_copy(update={"prompts": {TALKING.id: (PersonaContext(), StageContext())}})

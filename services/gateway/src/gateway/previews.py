@@ -4,7 +4,7 @@ import httpx2
 import orjson
 
 from shared.contracts.prompts import Preview, PreviewQuestion
-from shared.errors import NotFound, Unavailable
+from shared.errors import Conflict, NotFound, Unavailable
 from shared.logs import correlation
 
 _AWAY = (502, 503, 504)
@@ -21,6 +21,7 @@ class PreviewClient:
 
         Raises:
             NotFound: there is none, with the reason.
+            Conflict: nothing is asked any more.
             Unavailable: prompt-builder, or its database, is away.
         """
         headers = {"content-type": "application/json", "x-correlation-id": correlation.get()}
@@ -32,6 +33,9 @@ class PreviewClient:
             return Preview.model_validate_json(response.content)
         if response.status_code == 404:
             raise NotFound(str(orjson.loads(response.content)["detail"]))
+        if response.status_code == 409:
+            problem = orjson.loads(response.content)
+            raise Conflict(str(problem["detail"]), reason=str(problem["reason"]))
         if response.status_code in _AWAY:
             raise Unavailable("The prompt builder is away.")
         raise RuntimeError(f"the prompt builder answered {response.status_code}")

@@ -14,7 +14,7 @@ from shared.contracts.prompts import PreviewQuestion, Prompt, PromptQuestion
 from shared.db.context import PromptContext, check_reachable, prompt_contexts
 from shared.db.gathering import Gathering
 from shared.db.session import Database
-from shared.errors import InvalidInput, NotFound, ParleyError
+from shared.errors import Conflict, InvalidInput, NotFound, ParleyError
 from shared.logs import correlation
 from shared.urgency import is_urgent
 
@@ -115,6 +115,7 @@ def _problem(error: ParleyError) -> Response:
         "status": error.status,
         "code": error.code,
         "detail": error.message,
+        "reason": error.reason if isinstance(error, Conflict) else None,
         "can_retry": error.can_retry,
         "correlation_id": correlation.get(),
     }

@@ -20,6 +20,10 @@ _MEDIATOR: Final = (
     "You are the mediator of a live conversation in an online task that several people go through stage by stage. You "
     "do not take part in the task: you are there for the conversation, under the name below."
 )
+_ROLE: Final = (
+    "You have a role of your own in an online task that several people go through stage by stage. You are not one of "
+    "those people: you are there under the name below, and do what the current stage asks of your role now."
+)
 
 
 def _default(opening: str) -> PromptItems:
@@ -28,3 +32,5 @@ def _default(opening: str) -> PromptItems:
 
 PARTICIPANT: Final = _default(_PARTICIPANT)
 MEDIATOR: Final = _default(_MEDIATOR)
+ROLE: Final = _default(_ROLE)
+"""Of a mediator who is asked something where nobody talks, such as for a summary in an interview."""

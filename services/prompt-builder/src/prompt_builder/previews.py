@@ -11,6 +11,7 @@ from shared.contracts.prompts import DraftPreview, MemberPreview, Preview, Previ
 from shared.db import experiments
 from shared.db.context import PromptContext, member_context, prompt_context, sent_messages
 from shared.db.session import Database, Session
+from shared.errors import Conflict
 from shared.experiment import Experiment
 from shared.stage import TALK, Ask, Speaker, Thread
 from shared.stages import kind_of
@@ -22,6 +23,7 @@ async def preview(database: Database, question: PreviewQuestion) -> Preview:
 
     Raises:
         NotFound: there is nobody or nothing of that name, or nothing is asked of a model there.
+        Conflict: nothing is asked any more, since all has been answered.
         Unavailable: Postgres cannot be reached.
     """
     async with database.looking() as session:
@@ -64,13 +66,23 @@ async def _of_stage(session: Session, question: StagePreview) -> Preview:
 
 
 def as_asked(context: PromptContext) -> PromptContext:
-    """The context with what the author would be asked next on its stage, be it after others."""
+    """The context with what the author would be asked next on its stage, be it after others.
+
+    Raises:
+        Conflict: it has answered all that is asked there.
+    """
     kind, stage = kind_of(context.stage), context.stage
     if kind.thread == "conversation":
         return replace(context, ask=replace(context.ask, purpose=_purpose(context)))
     me = context.author.id
-    then = alone(context.facts, stage, me)
-    wanted = (*kind.next_asks(stage, context.view(stage)), *kind.next_asks(stage, own_view(then, stage, me)))
+    view, then = context.view(stage), alone(context.facts, stage, me)
+    wanted = (*kind.next_asks(stage, view), *kind.next_asks(stage, own_view(then, stage, me)))
+    if not wanted and view.own:
+        raise Conflict(
+            f"{context.author.name} has answered all that was asked on {stage.id!r}; nothing is asked there any more. "
+            "What it was asked stands in its drafts.",
+            reason="ask_closed",
+        )
     return replace(context, ask=next(iter(wanted), Ask(me, "", TALK)))
 
 

@@ -89,7 +89,7 @@ def prompt_items(context: PromptContext) -> tuple[str, PromptItems]:
         if key in prompts:
             return key, prompts[key]
     if context.author.kind == "mediator":
-        return "", defaults.MEDIATOR
+        return "", defaults.MEDIATOR if kind_of(context.stage).thread == "conversation" else defaults.ROLE
     return "", kind_of(context.stage).default_prompt(context.stage) or defaults.PARTICIPANT
 
 

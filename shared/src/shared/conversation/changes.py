@@ -114,7 +114,9 @@ def with_goodbye(change: Change, member: Member) -> Change:
     """The member leaves the conversation, and the lab says so."""
     change = with_line(change, f"{member.profile.name or 'A participant'} has left the chat.")
     scene = change.after
-    return replace(change, after=replace(scene, turn=replace(scene.turn, ready=scene.turn.ready | {member.id})))
+    left = {**scene.turn.left, member.id: scene.last_seq}
+    turn = replace(scene.turn, ready=scene.turn.ready | {member.id}, left=left)
+    return replace(change, after=replace(scene, turn=turn))
 
 
 def with_closed(change: Change, draft: Draft, closing: Closing) -> Change:

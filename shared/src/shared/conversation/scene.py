@@ -55,10 +55,11 @@ class Turn:
     """Turn-taking facts kept with the thread.
 
     `asked` and `wave` are about the current trigger; `trigger` names it when it is not the message that a member said
-    last. `opened` had their opening line wanted; `ready` are ready to end, `done` with the current topic; the topic was
-    opened by line `topic_since_seq`. `heard` says how many messages members had said when an agent was last asked
-    something, `checked` how many when somebody was last asked whether they are ready. `order`, `cycle`, `number` and
-    `holder` are about turns: `number` counts them, `skips` counts those that passed unused since somebody spoke.
+    last. `opened` had their opening line wanted; `ready` are ready to end, since line `left`; `done` are done with the
+    current topic, which was opened by line `topic_since_seq`. `heard` says how many messages members had said when an
+    agent was last asked something, `checked` how many when somebody was last asked whether they are ready. `order`,
+    `cycle`, `number` and `holder` are about turns: `number` counts them, `skips` counts those that passed unused since
+    somebody spoke.
     `wake_ups` were armed in all, `unanswered` of them since somebody spoke; `is_waking` says that one is armed.
     `leaving` have left while nothing could be said; the lab says so once it can.
 
@@ -92,6 +93,7 @@ class Turn:
     is_overtime: bool = False
     started_ms: int | None = None
     leaving: frozenset[UUID] = frozenset()
+    left: Mapping[UUID, int] = field(default_factory=dict)
     late: Mapping[str, int] = field(default_factory=dict)
     has_overlooked: bool = False
     person_spoke_at: int = 0

@@ -6,7 +6,7 @@ does not matter to what is asked.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
@@ -16,11 +16,9 @@ from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.db.designs import design
 from shared.db.session import Database, Row, Session, as_uuid
 from shared.errors import NotFound
-from shared.stage import PAGE, TALK, Ask, Json, Member, Message, OwnView
+from shared.stage import PAGE, TALK, Ask, Json, Member, Message, OwnView, as_shown
 from shared.stages import kind_of
 from shared.views import Attendee, Facts, People, attendee, member_of, own_view
-
-_LONGEST_NAME: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +60,8 @@ class PromptContext:
 # What answers an ask is made of answers: a message of its own stage would tell when the prompt was made.
 # Who goes through pages alone is shown nobody else, so of a cohort without any company (nothing said to all, no shared
 # asks, no answers told) nobody else is read: the prompts of a big one would cost with its square.
-# A member who was ready to end left that conversation in the transaction that closed the last draft saying so: of what
-# was said there afterwards the member knows nothing, however late a prompt or a preview is made.
+# A member who has left a conversation knows nothing of what was said there after the line that says so, however late a
+# prompt or a preview is made.
 _ABOUT = """
     SELECT d.id AS draft_id, d.purpose, d.stage_id, d.member_id, coalesce(k.key, '') AS key, k.as_of, m.kind,
         m.stage_ids, m.agent_config, m.experiment_id, e.version, e.seed, c.path AS cohort_path, c.treatment_id,
@@ -102,12 +100,6 @@ _ABOUT = """
             (SELECT q.seq FROM messages q WHERE q.id = x.reply_to AND q.thread_id = t.id)
         ) ORDER BY t.stage_id, x.seq)
         FROM threads t
-            LEFT JOIN LATERAL (
-                SELECT max(o.closed_at) AS at FROM drafts o
-                WHERE (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL) AND t.turn_state -> 'ready' ? CAST(m.id AS text)
-                    AND o.thread_id = t.id AND o.member_id = m.id AND o.ready_to_end
-                    AND m.kind = 'participant' AND o.state IN ('published', 'declined', 'moved_on', 'lost_claim')
-            ) gone ON true
             JOIN messages x ON x.thread_id = t.id
         WHERE t.id IN (
                 SELECT d.thread_id
@@ -117,7 +109,8 @@ _ABOUT = """
             ) AND array_position(m.stage_ids, t.stage_id) <= array_position(m.stage_ids, d.stage_id)
             AND (t.stage_id <> d.stage_id OR k.id IS NULL)
             AND (t.stage_id <> d.stage_id OR d.as_of_seq IS NULL OR x.seq <= d.as_of_seq)
-            AND (gone.at IS NULL OR x.created_at <= gone.at)) AS messages
+            AND (t.stage_id = d.stage_id AND d.as_of_seq IS NOT NULL
+                OR x.seq <= coalesce(CAST(t.turn_state -> 'left' ->> CAST(m.id AS text) AS int), x.seq))) AS messages
     FROM {drafts} d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
         LEFT JOIN threads here ON here.id = d.thread_id
@@ -287,18 +280,7 @@ def _stages_until(row: Row, stages: Sequence[StageConfig]) -> tuple[StageConfig,
 
 def as_seen(profile: Mapping[str, str]) -> dict[str, str]:
     """Names are chosen by those who bear them: in a prompt each is one short line, and nothing but a name."""
-    return {field: _one_line(value) for field, value in profile.items()}
-
-
-def _one_line(value: str) -> str:
-    if value.isalnum():
-        return value[:_LONGEST_NAME]
-    # A colon ends the author's name in a transcript, a bracket starts the name of the lab.
-    printable = "".join(character if character.isprintable() else " " for character in value)
-    return " ".join(printable.translate(_NO_MARKS).split())[:_LONGEST_NAME]
-
-
-_NO_MARKS: Final = str.maketrans({":": " ", "[": "(", "]": ")"})
+    return {field: as_shown(value) for field, value in profile.items()}
 
 
 def _messages(rows: Sequence[Sequence[Any]], members: Sequence[Member], reader: UUID) -> dict[str, tuple[Message, ...]]:

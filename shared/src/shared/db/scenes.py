@@ -144,7 +144,7 @@ def _draft(fields: Mapping[str, Any]) -> Draft:
 
 
 _SETS = ("asked", "opened", "ready", "done", "leaving")
-_COUNTS = ("spoken", "heard")
+_COUNTS = ("spoken", "heard", "left")
 
 
 def turn_of(stored: Mapping[str, Any]) -> Turn:

@@ -5,6 +5,7 @@ arguments. Nobody outside `stages/` asks which kind a stage is.
 """
 
 from shared.stage.kind import StageKind, Unanswered, heading
+from shared.stage.names import as_shown
 from shared.stage.salvage import Salvaged, UnusableReply
 from shared.stage.tables import Answered, Column, Report, Reporter, ReportTable, Table
 from shared.stage.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, Utterance, Wave
@@ -59,5 +60,6 @@ __all__ = [
     "Utterance",
     "View",
     "Wave",
+    "as_shown",
     "heading",
 ]

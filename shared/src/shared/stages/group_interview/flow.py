@@ -10,7 +10,7 @@ from operator import itemgetter
 from random import Random
 from typing import Final
 
-from shared.stage import PAGE, Json, LabView, Member, OwnView, View
+from shared.stage import PAGE, Json, LabView, Member, OwnView, View, as_shown
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewSession, InterviewTask
 from shared.stages.group_interview.options import drawn_order
 
@@ -95,10 +95,11 @@ def _option_orders(stage: GroupInterviewStage, rng: Random) -> dict[str, dict[st
 
 
 def role_of(stage: GroupInterviewStage, member: Member, draws: Mapping[str, Json]) -> str | None:
-    """A participant's role is drawn; a mediator's is its name."""
+    """A participant's role is drawn; a mediator's is its name, also where that stands as prompts show names."""
     if member.kind == "mediator":
         labels = (stage.facilitator, *(role.label for role in stage.special_roles))
-        return member.profile.name if member.profile.name in labels else None
+        name = member.profile.name
+        return name if name in labels else next((label for label in labels if as_shown(label) == name), None)
     role = draws.get(_role_key(member))
     return role if isinstance(role, str) else None
 
