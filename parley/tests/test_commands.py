@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.testing.workbooks import base_values, with_setting, xlsx_of
+from formats.testing.workbooks import base_values, task_row, with_setting, with_tasks, xlsx_of
 from parley.experiment_run import failed_lines
 from shared.db.following import Failed
 
@@ -180,6 +180,17 @@ def test_warnings_about_a_workbook_are_told_and_forgiven(parley: Parley, tmp_pat
 
     assert result.returncode == 0
     assert "Warning: experimental_setting!B3" in result.stderr
+
+
+def test_a_workbook_is_validated_as_it_will_be_drawn(parley: Parley, tmp_path: Path) -> None:
+    values = with_tasks(task_row("t1", type="discussion", llm_text="{'A': 'a?', 'Nobody': 'n?'}"))
+    (tmp_path / "talk.xlsx").write_bytes(xlsx_of(values))
+
+    as_reference, as_parley = parley("validate", "talk.xlsx"), parley("validate", "talk.xlsx", "--draws", "parley")
+
+    assert as_reference.returncode == 0
+    assert as_parley.returncode == 2
+    assert "there is no role 'Nobody'" in as_parley.stderr
 
 
 @pytest.mark.parametrize("name", ["absent.xlsx", "notes.xlsx"])

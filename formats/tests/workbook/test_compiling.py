@@ -11,6 +11,7 @@ from shared.contracts.real_models import keyless_addresses, model_mode_problems
 from shared.errors import InvalidInput
 from shared.experiment import models_used
 from shared.stages.group_interview.config import GroupInterviewStage
+from shared.stages.group_interview.options import ListOptions, RangeOptions
 
 
 def interview(values: Values) -> GroupInterviewStage:
@@ -243,6 +244,48 @@ def test_options_of_a_discussion_reach_those_who_talk() -> None:
     filled, below = (task.text for task in stage.tasks)
     assert filled == "Choose: Answer with one of these: 1, 2. Talk."
     assert below == "Talk.\nAnswer with one of these: x, y."
+
+
+def test_options_by_role_of_a_discussion_are_told_to_their_role() -> None:
+    values = with_tasks(
+        task_row(
+            "own", type="discussion", llm_text="Talk. {response_options}", response_options="{'A': [1, 2], 'B': (3, 5)}"
+        ),
+    )
+
+    (experiment,) = compile_workbook(workbook_of(values))
+
+    stage = experiment.stages[0]
+    assert isinstance(stage, GroupInterviewStage)
+    (task,) = stage.tasks
+    assert (task.text.strip(), task.options) == ("Talk.", None)
+    assert {one.role: one.options for one in task.role_options} == {
+        "A": ListOptions(values=(1, 2)),
+        "B": RangeOptions(low=3, high=5),
+    }
+
+
+def test_options_of_a_discussion_are_shuffled_where_the_workbook_says_so() -> None:
+    values = with_tasks(
+        task_row(
+            "shuffled",
+            type="discussion",
+            llm_text="Choose: {response_options}",
+            response_options="[1, 2]",
+            randomize_response_order=1,
+        ),
+    )
+
+    (experiment,) = compile_workbook(workbook_of(values))
+
+    stage = experiment.stages[0]
+    assert isinstance(stage, GroupInterviewStage)
+    (task,) = stage.tasks
+    assert (task.text, task.options, task.randomize_options) == (
+        "Choose: {response_options}",
+        ListOptions(values=(1, 2)),
+        True,
+    )
 
 
 def test_a_discussion_by_role_puts_its_texts_to_those_whom_it_names() -> None:

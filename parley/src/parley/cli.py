@@ -261,6 +261,7 @@ def validate(
         Path | None,
         typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
     ] = None,
+    draws: DrawsOption = "reference",
 ) -> None:
     """Check an experiment file or a workbook and tell every problem in it at once.
 
@@ -269,20 +270,20 @@ def validate(
     from parley.workbook_file import is_workbook
 
     if is_workbook(file):
-        _validate_workbook(file)
+        _validate_workbook(file, draws)
     else:
         _validate_experiment(file, data_dir)
 
 
-def _validate_workbook(file: Path) -> None:
+def _validate_workbook(file: Path, draws: DrawsOption) -> None:
     from formats.workbook import compile_workbook
     from parley.workbook_file import read_workbook
 
-    workbook = read_workbook(file)
+    workbook = read_workbook(file, draws)
     for warning in workbook.warnings:
         typer.echo(f"Warning: {warning}", err=True)
     # What is drawn may fit or not: the draws are made now, and not when somebody waits.
-    compile_workbook(workbook)
+    compile_workbook(workbook, draws=draws)
     design = workbook.designs[0]
     typer.echo(
         f"{file} is valid: {workbook.experiment_id!r}, experiments: {len(workbook.designs)}, "

@@ -156,6 +156,10 @@ def _task(task: Task, task_id: str) -> Json:
             }
             for question in task.questions
         ],
+        "options": None if task.options is None else task.options.model_dump(mode="json"),
+        "role_options": [
+            {"role": role, "options": options.model_dump(mode="json")} for role, options in task.role_options.items()
+        ],
         "variable": task.var_name,
         "variable_type": task.var_type,
         "randomize_options": task.randomize_options,

@@ -74,7 +74,7 @@ class Question:
 @dataclass(frozen=True, slots=True)
 class Task:
     """A row of interview_prompts. `questions` are in speaking order; of a context, and of a discussion of all, there
-    are none, and `text` is said to all."""
+    are none, and `text` is said to all: with `options` in a drawn order, while `role_options` are each role's own."""
 
     task_id: str
     type: TaskType
@@ -89,6 +89,8 @@ class Task:
     as_json: bool
     is_adapted: bool
     human_text: str
+    options: Options | None = None
+    role_options: Mapping[str, Options] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The sheet interview_prompts: what is asked of whom, in which order, and what counts as an answer."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, get_args
 
 from formats.workbook.complaints import Complaints
@@ -104,15 +105,16 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws)
     if text_cell.is_blank or (not text.strip() and not text_cell.flaw):
         complaints.cell(text_cell, "the text is missing", "the text that is shown to the model")
     asks = kind in _ASKING or (kind == "discussion" and _decides_who_talks(record, text, filling.complaints, draws))
-    if not asks:
-        text = _with_options(record, text, roles, filling, is_talked_about=kind == "discussion")
+    talk = _Talk(text) if asks else _talk(record, text, roles, filling, is_talked_about=kind == "discussion")
     var_type = _variable_type(record, complaints)
     order = whole_number(record.cell("task_order"), "the order", complaints, least=-(2**31), most=2**31)
     return Task(
         task_id=task_id,
         type=kind,
         order=order or 0,
-        text=text,
+        text=talk.text,
+        options=talk.options,
+        role_options=talk.role_options,
         questions=_questions(record, text, None if kind == "discussion" else var_type, roles, filling) if asks else (),
         var_name=filling.text(record.cell("var_name")).strip() or task_id,
         var_type=var_type,
@@ -141,13 +143,30 @@ def _decides_who_talks(record: Record, text: str, complaints: Complaints, draws:
     return is_by_role
 
 
-def _with_options(record: Record, text: str, roles: Sequence[Role], filling: Filling, *, is_talked_about: bool) -> str:
-    """The text of a task that asks nobody by name, with the options for all where they are to be talked about."""
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """What is said to all, with the options that everybody hears in a drawn order, and those that each role has."""
+
+    text: str
+    options: Options | None = None
+    role_options: Mapping[str, Options] = field(default_factory=dict)
+
+
+def _talk(record: Record, text: str, roles: Sequence[Role], filling: Filling, *, is_talked_about: bool) -> _Talk:
+    """A task that asks nobody by name; its options matter where they are to be talked about."""
     cell = record.cell("response_options")
     labels = [role.label for role in roles]
     options, is_by_role = read_options(cell, filling.text(cell), labels, labels, filling.complaints)
-    of_all = None if is_by_role else next(iter(options.values()), None)
-    return with_options(text, of_all) if is_talked_about else text
+    if not is_talked_about:
+        return _Talk(text)
+    if is_by_role:
+        return _Talk(with_options(text, None), role_options=options)
+    of_all = next(iter(options.values()), None)
+    if isinstance(of_all, ListOptions) and flag(
+        record.cell("randomize_response_order"), "randomize_response_order", filling.complaints
+    ):
+        return _Talk(text, options=of_all)
+    return _Talk(with_options(text, of_all))
 
 
 def _variable_type(record: Record, complaints: Complaints) -> VariableType | None:

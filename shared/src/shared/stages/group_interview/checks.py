@@ -48,6 +48,13 @@ def _task(where: str, task: InterviewTask, known: Sequence[str]) -> Iterator[Pro
         yield Problem(f"{where}.questions", "questions in a context", "`text`, which is said to all")
     if not task.text.strip() and (task.type == "context" or not (asks or task.questions)):
         yield Problem(f"{where}.text", "nothing", "what is said to all")
+    if (task.options or task.role_options) and (task.type != "discussion" or task.questions):
+        expected = "options in `questions`; these are of a discussion of all"
+        yield Problem(f"{where}.{'options' if task.options else 'role_options'}", "options of a task", expected)
+    for index, one in enumerate(task.role_options):
+        if one.role not in known:
+            yield Problem(f"{where}.role_options[{index}].role", repr(one.role), f"one of {', '.join(known)}")
+    yield from _repeated(f"{where}.role_options[{{}}].role", [one.role for one in task.role_options])
     if task.plain_text and task.ask_reasoning:
         yield Problem(f"{where}.ask_reasoning", "reasoning beside a plain text", "`plain_text: false`, or no reasoning")
     yield from _repeated(f"{where}.questions[{{}}].role", [question.role for question in task.questions])

@@ -32,6 +32,14 @@ class InterviewQuestion(Document):
     """A list, a range with both ends, or a text; left out: none are shown."""
 
 
+class RoleOptions(Document):
+    """What one role may choose from."""
+
+    role: Label
+    options: Options
+    """A list, a range with both ends, or a text."""
+
+
 class InterviewTask(Document):
     """One step of the interview."""
 
@@ -46,6 +54,12 @@ class InterviewTask(Document):
     """Who is asked what in a question, in this order. Mediators who are asked see the answers of those before them.
     In a discussion: who takes part, in which order, each with what is put to them aloud; left out: everybody does.
     """
+    options: Options | None = None
+    """Of a discussion of all: what is talked about is told to all with `text`, where `{response_options}` stands or
+    below it.
+    """
+    role_options: tuple[RoleOptions, ...] = ()
+    """Of a discussion of all: the options of each role, told to nobody else, when it is its turn."""
     variable: Annotated[str, Field(min_length=1, max_length=200)]
     """The name of the column with the answers."""
     variable_type: VariableType | None = None

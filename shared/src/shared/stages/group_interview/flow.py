@@ -12,13 +12,16 @@ from typing import Final
 
 from shared.stage import PAGE, Json, LabView, Member, OwnView, View, as_shown
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewSession, InterviewTask
-from shared.stages.group_interview.options import drawn_order
+from shared.stages.group_interview.options import Options, drawn_order
 
 _PREFIX: Final = "task:"
 _SEAT: Final = re.compile(r"c(\d+)/m(\d+)")
 _ORDERS: Final = "orders"
 _SPEAKERS: Final = "speakers"
 _TASKS: Final = "tasks"
+
+ALL: Final = ""
+"""No role: everybody who hears what is read out."""
 
 Replies = Mapping[str, Mapping[str, Json]]
 """What was answered, by the id of the task and the role."""
@@ -90,8 +93,21 @@ def _option_orders(stage: GroupInterviewStage, rng: Random) -> dict[str, dict[st
     for task in stage.tasks:
         if task.randomize_options:
             drawn_orders = {question.role: drawn_order(question.options, rng) for question in task.questions}
+            if not task.questions:
+                drawn_orders = {role: drawn_order(options, rng) for role, options in _talked_about(task).items()}
             orders[task.id] = {role: order for role, order in drawn_orders.items() if order is not None}
     return orders
+
+
+def _talked_about(task: InterviewTask) -> dict[str, Options]:
+    """The options of a discussion of all by role, with those that everybody hears."""
+    of_all = {} if task.options is None else {ALL: task.options}
+    return {**of_all, **{one.role: one.options for one in task.role_options}}
+
+
+def options_of(task: InterviewTask, role: str) -> Options | None:
+    """What the role, or ALL, may choose from in a discussion of all."""
+    return _talked_about(task).get(role)
 
 
 def role_of(stage: GroupInterviewStage, member: Member, draws: Mapping[str, Json]) -> str | None:

@@ -34,7 +34,7 @@ from shared.stages.group_interview.config import (
     InterviewRole,
     InterviewTask,
 )
-from shared.stages.group_interview.options import ListOptions, RangeOptions, option_text
+from shared.stages.group_interview.options import ListOptions, RangeOptions, option_text, with_options
 
 _SPEAK = "It is your turn in the discussion. Say what you want to say to the others."
 _INVALID = "invalid"
@@ -288,7 +288,7 @@ def _is_over(stage: GroupInterviewStage, view: View) -> bool:
 def _asked(stage: GroupInterviewStage, task: InterviewTask, role: str, view: View) -> str:
     question = flow.question_of(task, role)
     if question is None:
-        return _SPEAK
+        return with_options(_SPEAK, flow.options_of(task, role), flow.option_order(task, role, view.draws))
     return f"{stage.facilitator} asks you: {transcript.question_text(task, question, view.draws)}"
 
 

@@ -32,6 +32,12 @@ def question_text(task: InterviewTask, question: InterviewQuestion, draws: Mappi
     return with_options(question.text, question.options, flow.option_order(task, question.role, draws)).strip()
 
 
+def text_for_all(task: InterviewTask, draws: Mapping[str, Json]) -> str:
+    """What is said to all at the beginning of a context or a discussion."""
+    order = flow.option_order(task, flow.ALL, draws)
+    return with_options(task.text, task.options, order).strip() if task.options is not None else task.text.strip()
+
+
 def lines(
     stage: GroupInterviewStage, draws: Mapping[str, Json], state: Mapping[str, Json], reader: str | None
 ) -> list[Line]:
@@ -70,7 +76,7 @@ def _task_lines(
     given: Mapping[str, Json],
 ) -> Iterator[Line]:
     if task.type in ("context", "discussion") and task.text.strip():
-        yield Line(stage.facilitator, task.text.strip(), task.id, is_read_out=True)
+        yield Line(stage.facilitator, text_for_all(task, draws), task.id, is_read_out=True)
     before: str | None = None
     for turn in flow.turns(stage, task, draws):
         if turn.role not in given:

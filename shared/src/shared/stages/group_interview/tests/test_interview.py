@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.errors import InvalidInput
 from shared.stages.group_interview import flow
-from shared.stages.group_interview.config import InterviewQuestion, InterviewSession, InterviewTask
+from shared.stages.group_interview.config import InterviewQuestion, InterviewSession, InterviewTask, RoleOptions
 from shared.stages.group_interview.options import ListOptions, RangeOptions
 from shared.stages.group_interview.rules import KIND
 from shared.stages.group_interview.transcript import lines
@@ -291,6 +291,44 @@ def test_options_are_told_the_provider_in_the_order_in_which_they_are_shown() ->
     assert sorted(told) == list("abcdefgh")
     assert told != list("abcdefgh")
     assert ", ".join(told) in KIND.task(course.stage, course.asks[0], view)
+
+
+def test_in_a_discussion_each_role_is_told_its_own_options_and_nobody_elses() -> None:
+    own = (RoleOptions(role="A", options=ListOptions(values=("up", "down"))),)
+    course = Course(stage(task("talk", "discussion", role_options=own)))
+    views = {role: course.own(player.id) for role, player in zip(LABELS, PLAYERS, strict=True)}
+    ask = course.asks[0]
+
+    told = {role: KIND.task(course.stage, replace(ask, member_id=view.me.id), view) for role, view in views.items()}
+
+    assert told["A"].endswith("Answer with one of these: up, down.")
+    assert "up" not in told["B"] + told["C"]
+
+
+def test_options_that_all_talk_about_are_read_out_once_in_a_drawn_order() -> None:
+    values = tuple("abcdefgh")
+    talk = InterviewTask(
+        id="talk",
+        type="discussion",
+        text="Choose: {response_options}",
+        options=ListOptions(values=values),
+        randomize_options=True,
+        variable="talk",
+    )
+    course = Course(stage(talk))
+
+    (line,) = lines(course.stage, course.view.draws, course.view.state, "A")
+    shown = line.text.removeprefix("Choose: Answer with one of these: ").removesuffix(".").split(", ")
+    assert sorted(shown) == list(values)
+    assert shown != list(values)
+
+
+@pytest.mark.parametrize("kind", ["context", "public_question"])
+def test_options_of_a_task_are_of_discussions(kind: str) -> None:
+    asked = ("A",) if kind == "public_question" else ()
+    wrong = stage(task("t", kind, *asked, options=ListOptions(values=("x",))))
+
+    assert [problem.where for problem in KIND.problems(wrong, ())] == ["tasks[0].options"]
 
 
 def test_values_of_cells_have_the_type_of_the_variable() -> None:
