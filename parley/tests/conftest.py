@@ -1,23 +1,13 @@
 """The command line as a user starts it: in a process of its own, in an empty folder, with a clean environment."""
 
-import os
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-OURS = ("PARLEY_", "LLM_", "OPENAI_", "GATEWAY_", "AGENT_WORKER_", "ORCHESTRATOR_")
-COMMAND = [sys.executable, "-m", "parley.cli"]
-
-Parley = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-def environment(more: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
-    return {**kept, "NO_COLOR": "1", **more}
+from parley.testing import COMMAND, BeginParley, Parley, environment
 
 
 @pytest.fixture
@@ -39,7 +29,7 @@ def parley(tmp_path: Path) -> Parley:
 
 
 @pytest.fixture
-def begin_parley(tmp_path: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
+def begin_parley(tmp_path: Path) -> Iterator[BeginParley]:
     """Start a command and read along; what still runs at the end of the test is killed."""
     begun: list[subprocess.Popen[str]] = []
 
@@ -69,5 +59,12 @@ def data_dir() -> Iterator[Path]:
 
     Not below pytest's own folder: another pytest closes that to the user whom root's PostgreSQL runs as.
     """
+    with tempfile.TemporaryDirectory(prefix="parley-lab-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder) / ".parley"
+
+
+@pytest.fixture
+def own_dir() -> Iterator[Path]:
+    """A data directory in which nothing was run before."""
     with tempfile.TemporaryDirectory(prefix="parley-lab-", ignore_cleanup_errors=True) as folder:
         yield Path(folder) / ".parley"

@@ -4,82 +4,16 @@ import asyncio
 import csv
 import json
 import signal
-import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
+from parley.testing import NO_SHOW, BeginParley, Parley, line_with, listed, paid, written
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
-
-Parley = Callable[..., "subprocess.CompletedProcess[str]"]
-BeginParley = Callable[..., "subprocess.Popen[str]"]
 
 # A command starts a lab and stops it: on a busy machine each takes a while.
 pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(400)]
-
-PAID = """
-parley: 1
-name: {name}
-seed: 0
-model_mode: real
-stages:
-  - id: page
-    kind: survey
-    ask: sequential
-    questions:
-{questions}
-personas: [{{id: ada, profile: {{name: Ada}}}}]
-cohorts: [{{seats: [{{persona: ada}}]}}]
-"""
-NO_SHOW = """
-parley: 1
-name: A group
-seed: 0
-stages:
-  - {id: welcome, kind: info, lines: [Welcome]}
-  - {id: bye, kind: info, lines: [Bye], progress: {wait_for_all: true}}
-personas: [{id: ada, profile: {name: Ada}}]
-cohorts:
-  - seats: [{persona: ada}, {open: true}]
-"""
-
-
-def paid(name: str, *, questions: int = 40) -> str:
-    lines = "\n".join(f"      - {{id: q{n}, kind: text, title: Question {n}}}" for n in range(questions))
-    return PAID.format(name=name, questions=lines)
-
-
-def written(folder: Path, content: str, name: str) -> Path:
-    path = folder / name
-    path.write_text(content, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def own_dir() -> Iterator[Path]:
-    """A data directory in which nothing was run before."""
-    with TemporaryDirectory(prefix="parley-lab-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder) / ".parley"
-
-
-def until_told(process: "subprocess.Popen[str]", text: str) -> str:
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if text in line:
-            return line
-    raise AssertionError(f"{text!r} was never said:\n{''.join(said)}")
-
-
-def listed(parley: Parley, data_dir: Path) -> dict[str, list[str]]:
-    """The runs by their names: id, state and the rest of their lines."""
-    result = parley("runs", "--data-dir", data_dir)
-    assert result.returncode == 0, result.stderr
-    lines = [[part.strip() for part in line.split("  ") if part.strip()] for line in result.stdout.splitlines()]
-    return {line[2]: line for line in lines if len(line) > 2}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
@@ -93,7 +27,7 @@ async def test_a_paid_run_that_was_stopped_costs_nothing_until_it_is_told_to_go_
 
         def stop_and_run_another() -> None:
             stopped = begin_parley("run", old, "--data-dir", own_dir, **real)
-            until_told(stopped, "page is open")
+            line_with(stopped, "page is open")
             while len(endpoint.calls) < 5:
                 pass
             stopped.send_signal(number)
@@ -130,14 +64,14 @@ async def test_a_paid_run_goes_on_with_no_lab_whose_environment_refuses_it(
 
         def stop_and_continue_all() -> None:
             stopped = begin_parley("run", file, "--data-dir", own_dir, **real)
-            until_told(stopped, "page is open")
+            line_with(stopped, "page is open")
             stopped.send_signal(signal.SIGINT)
             stopped.communicate()
             made = len(endpoint.calls)
             up = begin_parley("up", "--continue-all", "--data-dir", own_dir, "--port", "0", **{**real, **missing})
-            until_told(up, "Going on with 0 unfinished runs.")
-            until_told(up, "stopped  Paid")
-            until_told(up, "stays at")
+            line_with(up, "Going on with 0 unfinished runs.")
+            line_with(up, "stopped  Paid")
+            line_with(up, "stays at")
             if "LLM_USE_MOCK" in missing:
                 resumed = parley("resume", listed(parley, own_dir)["Paid"][0], "--data-dir", own_dir, **real)
                 assert resumed.returncode == 1, resumed.stdout
@@ -156,7 +90,7 @@ async def test_runs_of_a_folder_are_continued_ended_and_deleted_when_somebody_sa
     for name in ("One", "Two"):
         file = written(tmp_path, NO_SHOW.replace("A group", name), f"{name}.yaml")
         waiting = begin_parley("run", file, "--data-dir", own_dir, "--port", "0")
-        until_told(waiting, "Waiting for 1 person")
+        line_with(waiting, "Waiting for 1 person")
         waiting.send_signal(signal.SIGINT)
         waiting.communicate()
     ids = {name: line[0] for name, line in listed(parley, own_dir).items()}
@@ -185,18 +119,18 @@ async def test_a_lab_that_runs_hears_of_what_is_done_with_its_runs(
 ) -> None:
     file = written(tmp_path, NO_SHOW, "group.yaml")
     left = begin_parley("run", file, "--data-dir", own_dir, "--port", "0")
-    until_told(left, "Waiting for 1 person")
+    line_with(left, "Waiting for 1 person")
     left.kill()
     left.communicate()
 
     up = begin_parley("up", "--data-dir", own_dir, "--port", "0")
-    until_told(up, "stays at")
+    line_with(up, "stays at")
     before = listed(parley, own_dir)["A group"]
     up.send_signal(signal.SIGTERM)
     up.communicate()
     up = begin_parley("up", "--continue-all", "--data-dir", own_dir, "--port", "0")
-    until_told(up, "Going on with 1 unfinished run.")
-    until_told(up, "stays at")
+    line_with(up, "Going on with 1 unfinished run.")
+    line_with(up, "stays at")
     continued = listed(parley, own_dir)["A group"]
     paused = parley("stop", before[0], "--data-dir", own_dir)
     exported = parley("export", before[0], "--data-dir", own_dir)
@@ -224,7 +158,7 @@ async def test_a_run_that_is_stopped_from_elsewhere_ends_with_its_data_and_can_b
 ) -> None:
     file = written(tmp_path, NO_SHOW, "group.yaml")
     run = begin_parley("run", file, "--data-dir", own_dir, "--port", "0")
-    until_told(run, "Waiting for 1 person")
+    line_with(run, "Waiting for 1 person")
     (line,) = listed(parley, own_dir).values()
 
     parley("stop", line[0], "--data-dir", own_dir)

@@ -7,18 +7,15 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
-from formats.testing.workbooks import base_values, task_row, with_setting, xlsx_of
+from formats.testing.workbooks import base_values, with_setting, xlsx_of
+from parley.testing import MANY, BeginParley, Parley, line_with, workbook_of_two_permutations, written
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
-
-Parley = Callable[..., "subprocess.CompletedProcess[str]"]
-BeginParley = Callable[..., "subprocess.Popen[str]"]
 
 pytestmark = pytest.mark.postgres
 
@@ -81,28 +78,11 @@ cohorts:
 """
 
 
-def written(folder: Path, content: str, name: str = "experiment.yaml") -> Path:
-    path = folder / name
-    path.write_text(content, encoding="utf-8")
-    return path
-
-
 def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]
     return port
-
-
-def line_with(process: "subprocess.Popen[str]", text: str) -> str:
-    """The next line in which `text` stands; a process that ends without one fails the test with all it said."""
-    assert process.stdout is not None
-    said = []
-    for line in process.stdout:
-        said.append(line)
-        if text in line:
-            return line
-    raise AssertionError(f"{text!r} was never said:\n{''.join(said)}")
 
 
 def post(url: str, body: object = None, token: str | None = None) -> dict[str, object]:
@@ -231,17 +211,20 @@ async def test_a_run_in_which_participants_fail_names_them(tmp_path: Path, parle
     assert "--resume --retry-failed" in result.stdout
 
 
-MANY = """
-parley: 1
-name: Many answers
-seed: 0
-model_mode: real
-stages:
-  - {id: q, kind: survey, ask: sequential, questions: [
-      {id: view, kind: scale, title: Your view, lower: 1, upper: 7}, {id: yes, kind: check, title: Yes}]}
-personas: [{id: ada, profile: {name: Ada}}]
-cohorts: [{seats: [{persona: ada, count: 12}]}]
-"""
+async def test_a_model_that_does_not_exist_is_told_of_once_and_not_for_every_agent(
+    tmp_path: Path, parley: Parley, data_dir: Path
+) -> None:
+    file = written(tmp_path, MANY)
+    missing = FakeReply(404, {"error": {"message": "The model does not exist.", "code": "model_not_found"}})
+    async with FakeEndpoint(replies=lambda _request: missing) as endpoint:
+        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
+        result = await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, **variables))
+
+    assert result.returncode == 1, result.stdout + result.stderr
+    told = [line for line in result.stdout.splitlines() if "The model does not exist." in line]
+    assert len(told) == 2, "of the first of them, and of all in the end"
+    assert "and 7 more on q: HTTP 404" in told[1]
+    assert "start a new run" in result.stdout
 
 
 async def test_a_refused_first_call_stops_the_run_which_goes_on_when_the_key_works(
@@ -470,16 +453,6 @@ def test_up_serves_until_ctrl_c_and_keeps_other_labs_out(
     assert lab.wait() == 0
     key = data_dir / "api-key"
     assert key.stat().st_mode & 0o777 == 0o600
-
-
-def workbook_of_two_permutations(folder: Path) -> None:
-    values = with_setting(base_values(), experiment_id="twice")
-    values["constants"].append(["tokens", "[5, 10]"])
-    values["interview_prompts"][2] = task_row(
-        "t1", llm_text="You own {{tokens}} tokens. How many do you give?", response_options="(0, {{tokens}})",
-        var_name="give", var_type="integer", validate_response=1,
-    )  # fmt: skip
-    (folder / "twice.xlsx").write_bytes(xlsx_of(values))
 
 
 def test_a_workbook_runs_to_its_end_an_experiment_for_each_permutation(

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from parley.folding import Line, cohorts_text, folded
 from parley.openings import Openings
+from parley.telling import AND_OTHERS, Repeated
 
 
 def test_a_stage_that_was_open_from_the_start_is_told_when_somebody_comes() -> None:
@@ -37,6 +38,16 @@ def test_what_was_told_before_a_run_was_resumed_is_not_told_again() -> None:
 
 def _come(openings: Openings, cohort: UUID, stage_id: str) -> list[str | None]:
     return [openings.arrived((cohort, stage_id), f"c1/m{number}", participants=3) for number in (1, 2, 3)]
+
+
+def test_what_befalls_many_for_one_reason_is_told_of_the_first() -> None:
+    repeated = Repeated()
+
+    told = [repeated.new_lines(reason, f"{who} {reason}") for who, reason in enumerate(["no", "no", "none", "no"])]
+
+    assert told == [["0 no"], [AND_OTHERS], ["2 none"], []]
+    assert repeated.has_told("c1/m1 got no usable reply: none")
+    assert not repeated.has_told("c1/m1 got no usable reply: nothing")
 
 
 def test_what_happens_in_several_cohorts_is_told_once() -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from parley.run_folder import DEFAULT_OUT
 from shared.errors import InvalidInput, NotFound, ParleyError, SettingsInvalid, TooLarge
 
 BAD_INPUT: Final = 2
@@ -93,7 +94,7 @@ def up(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the REST API; 0: a free one.")] = 8000,
     models: ModelsOption = None,
-    out: Out = Path("results"),
+    out: Out = DEFAULT_OUT,
     data_dir: DataDir = Path(".parley"),
     people: People = None,
     sessions: Sessions = None,
@@ -131,7 +132,7 @@ def up(
 def run(
     file: File,
     models: ModelsOption = None,
-    out: Out = Path("results"),
+    out: Out = DEFAULT_OUT,
     data_dir: DataDir = Path(".parley"),
     port: Annotated[
         int,
@@ -184,6 +185,10 @@ def run(
     raise typer.Exit(execute(order))
 
 
+OtherOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Another place for its data than the one where it was begun."),
+]
 RunId = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, or its beginning; `parley runs` shows it.")]
 
 
@@ -213,7 +218,7 @@ def resume(run: RunId, data_dir: DataDir = Path(".parley")) -> None:
 
 
 @app.command()
-def end(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".parley")) -> None:
+def end(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley")) -> None:
     """End a run with the data that there are."""
     from parley import lifecycle
 
@@ -221,7 +226,7 @@ def end(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".parle
 
 
 @app.command()
-def discard(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".parley")) -> None:
+def discard(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley")) -> None:
     """Delete a run and all that the lab has stored of it."""
     from parley import lifecycle
 
@@ -229,11 +234,11 @@ def discard(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".p
 
 
 @app.command()
-def export(run: RunId, out: Out = Path("results"), data_dir: DataDir = Path(".parley")) -> None:
+def export(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley")) -> None:
     """Write the data of a run as far as they are there; it goes on meanwhile."""
     from parley import lifecycle
 
-    typer.echo(lifecycle.take_home(data_dir, run, out))
+    typer.echo(lifecycle.export(data_dir, run, out))
 
 
 @app.command()

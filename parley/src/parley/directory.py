@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_urlsafe
+from uuid import UUID
 
 from shared.errors import SettingsInvalid
 
@@ -20,6 +21,7 @@ class DataDirectory:
         self.api_key = path / "api-key"
         self.log = path / "logs" / "lab.log"
         self._lock = path / "lock"
+        self._runs = path / "runs"
         self._stamp = path / "lab.json"
 
     def make(self) -> None:
@@ -76,6 +78,20 @@ class DataDirectory:
         partial = self._stamp.with_suffix(".partial")
         partial.write_text(json.dumps(fields) + "\n", encoding="utf-8")
         os.replace(partial, self._stamp)
+
+    def note_run(self, experiment_id: UUID, folder: Path) -> None:
+        """Remember where the data of a run go, for commands that are called from elsewhere."""
+        self._runs.mkdir(parents=True, exist_ok=True)
+        (self._runs / str(experiment_id)).write_text(f"{folder.resolve()}\n", encoding="utf-8")
+
+    def folder_of_run(self, experiment_id: UUID) -> Path | None:
+        """Where the data of a run go that was begun in this lab; seen from here, if it is below."""
+        try:
+            noted = Path((self._runs / str(experiment_id)).read_text(encoding="utf-8").strip())
+        except OSError:
+            return None
+        here = Path.cwd()
+        return noted.relative_to(here) if noted.is_relative_to(here) else noted
 
     def local_key(self) -> str:
         """The API key of whoever may read this directory; made at the first start."""

@@ -30,10 +30,10 @@ from parley.talk_costs import talk_costs
 from shared.acts import pausing, starting
 from shared.acts.reviving import Revived, retry_failed
 from shared.db import experiments
-from shared.db.call_limits import call_limit, set_most_calls
+from shared.db.call_limits import CallLimit, set_most_calls, spent_limit
 from shared.db.following import Failed, failed_members, given_up, missing_answers, open_seats
 from shared.db.runs import spent
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS
 from shared.errors import Conflict, InvalidInput, NotFound
 from shared.experiment import Experiment
 from shared.stages import kind_of
@@ -57,6 +57,11 @@ def _shortened(paths: Sequence[str]) -> str:
     return f"{', '.join(paths[:_MOST_NAMED])}{more}"
 
 
+def spent_calls_text(limit: CallLimit) -> str:
+    """Why a run cannot go on that has made as many calls as it may."""
+    return f"The run has made {limit.taken} calls of models already. Name more than that with --max-calls."
+
+
 class ExperimentRun:
     """One run of an experiment, from its start or where it was left to its data files."""
 
@@ -76,6 +81,8 @@ class ExperimentRun:
         self._is_written = False
         self.is_left = False
         """Whether it has stopped before its end and can be gone on with."""
+        self.spent: CallLimit | None = None
+        """The limit of calls by which it cannot go on, or has stopped."""
 
     @property
     def experiment_id(self) -> UUID | None:
@@ -93,7 +100,11 @@ class ExperimentRun:
         return self._run
 
     async def to_its_end(self, run: Run) -> int:
-        """Start or go on with the run."""
+        """Start or go on with the run; one that may make no more calls stays as it is."""
+        if self.spent is not None:
+            self.is_left = True
+            self._screen.problem(f"{self._label}: {spent_calls_text(self.spent)}")
+            return INCOMPLETE
         began = monotonic()
         self._overview.expect(run.experiment_id, self._plan.replies, self._label)
         stages = self._plan.experiment.stages
@@ -110,7 +121,7 @@ class ExperimentRun:
         )
         if self._plan.run is not None:
             await follower.skip_what_was()
-        await self._start(run.experiment_id)
+        await self._start(run)
         await self._say_who_is_awaited(run.experiment_id)
         ending = await follower.until_over()
         if ending.refused:
@@ -135,6 +146,7 @@ class ExperimentRun:
             model_mode=plan.model_mode,
             now=now,
         )
+        self._lab.directory.note_run(experiment_id, run.folder)
         self.has_begun = True
         self._say_what(f"Running {plan.experiment.name!r} from {plan.file.path}", row.seed)
         return run
@@ -142,10 +154,14 @@ class ExperimentRun:
     async def _resumed(self, run: Run) -> Run:
         async with self._database.transaction() as session:
             row = await begun_experiment(session, run)
+            if row.status != "ended" or self._order.retry_failed:
+                self.spent = await spent_limit(session, run.experiment_id, self._order.max_calls)
         if row.model_mode != self._plan.model_mode:
             raise InvalidInput(f"{run.folder / run_folder.RECORD} was changed: the run uses {row.model_mode} models.")
-        self._say_what(f"Going on with the run {run.folder}", row.seed)
-        return run_folder.go_on(run)
+        if self.spent is None:
+            self._say_what(f"Going on with the run {run.folder}", row.seed)
+        self._lab.directory.note_run(run.experiment_id, run.folder)
+        return run
 
     def _say_what(self, text: str, seed: int) -> None:
         mode = self._plan.model_mode
@@ -158,12 +174,12 @@ class ExperimentRun:
         if told and not self._order.steps:
             self._screen.notice(f"Of {', '.join(told)} only the outcome is shown; --steps shows all.", style="dim")
 
-    async def _start(self, experiment_id: UUID) -> None:
-        now = self._lab.clock.now()
+    async def _start(self, run: Run) -> None:
+        now, experiment_id = self._lab.clock.now(), run.experiment_id
         async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
             row = await experiments.find(session, experiment_id)
-            if row.status != "ended" or self._order.retry_failed:
-                await self._limit_calls(session, experiment_id)
+            if self._order.max_calls is not None and (row.status != "ended" or self._order.retry_failed):
+                await set_most_calls(session, experiment_id, self._order.max_calls)
             if self._plan.model_mode == "real" and row.status == "draft":
                 experiment = Experiment.model_validate(row.document)
                 self._screen.notice(costs_line(experiment, self._order.max_calls))
@@ -173,6 +189,9 @@ class ExperimentRun:
                 self._say_who_is_revived(await retry_failed(session, experiment_id, now, cause="command line"))
             if row.status == "paused":
                 await pausing.resume(session, experiment_id, now, cause="command line")
+            if self._plan.run is not None:
+                # Before the commit: whatever goes on can be resumed, and what was refused is left as it was.
+                run_folder.go_on(run)
 
     async def write_what_there_is(self) -> None:
         """Write the data of a run that is left before its end."""
@@ -188,18 +207,6 @@ class ExperimentRun:
             with suppress(Conflict):
                 now = self._lab.clock.now()
                 await pausing.pause(session, experiment_id, now, reason="key_refused", cause="command line")
-
-    async def _limit_calls(self, session: Session, experiment_id: UUID) -> None:
-        """Raises:
-        InvalidInput: it has made as many calls as it may, and is not to make more.
-        """
-        limit, most = await call_limit(session, experiment_id), self._order.max_calls
-        if limit is not None and limit.taken >= (most or limit.most):
-            raise InvalidInput(
-                f"The run has made {limit.taken} calls of models already. Name more than that with --max-calls."
-            )
-        if most is not None:
-            await set_most_calls(session, experiment_id, most)
 
     def _say_who_is_revived(self, revived: Revived) -> None:
         members = "1 member" if revived.members == 1 else f"{revived.members} members"
@@ -228,7 +235,7 @@ class ExperimentRun:
             silent = await given_up(session, run.experiment_id)
             calls, cost = await spent(session, run.experiment_id)
             talks = [row async for row in conversations(session, run.experiment_id)]
-        self.is_left = ending.can_go_on
+        self.is_left, self.spent = ending.can_go_on, ending.spent
         self._say_how_it_ended(ending, failed, seconds)
         self._screen.notice(f"Called: {spent_line(self._plan.model_mode, calls, cost)}.")
         if missing:
@@ -272,6 +279,9 @@ class ExperimentRun:
         for told in failed_lines(failed):
             self._screen.problem(told)
         if failed and not ending.stuck and not self.is_left:
-            self._screen.notice("Mend the reason, then have them asked again with --resume --retry-failed.")
+            self._screen.notice(
+                "Mend the reason, then have them asked again with --resume --retry-failed; where the file is the "
+                "reason, start a new run."
+            )
         if not ending.stuck and not self.is_left and not failed:
             self._screen.notice(f"Finished in {seconds:.1f} s.", style="bold green")

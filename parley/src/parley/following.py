@@ -13,7 +13,7 @@ import orjson
 from parley.folding import Line, cohorts_text, folded
 from parley.openings import Openings
 from parley.screen import Screen
-from parley.telling import Teller
+from parley.telling import Repeated, Teller
 from shared.acts.called_keys import Waiting, waiting_for_keys
 from shared.clock import Clock, SystemClock
 from shared.db.alerts import alerts_of
@@ -105,6 +105,7 @@ class Follower:
         self._teller = Teller(step_by_step=step_by_step)
         self._held: dict[tuple[UUID, str], Sequence[str]] = {}
         self._openings = Openings()
+        self._failures, self._alerts = Repeated(), Repeated()
         self._participants: dict[UUID, int] = {}
         self._lines: list[Line] = []
         self._with_minutes = with_minutes
@@ -288,7 +289,10 @@ class Follower:
                 self._tell(cohort, [line] if line else [])
             case "member.joined":
                 self._tell(cohort, [f"{subject} has joined"])
-            case "member.left" | "member.removed" | "member.failed":
+            case "member.failed":
+                reason = str(payload.get("reason", ""))
+                self._tell(cohort, self._failures.new_lines(reason, f"{subject} failed: {reason}"))
+            case "member.left" | "member.removed":
                 word = event_type.removeprefix("member.")
                 self._tell(cohort, [f"{subject} {word}: {payload.get('reason', '')}"])
             case "cohort.ended":
@@ -302,7 +306,9 @@ class Follower:
         for alert in alerts:
             if alert.id not in self._alerts_seen:
                 self._alerts_seen.add(alert.id)
-                self._screen.alert(self._label + (alert.cohort or _LAB), alert.text)
+                about = alert.text.removeprefix(alert.member or "")
+                for line in [] if self._failures.has_told(about) else self._alerts.new_lines(about, alert.text):
+                    self._screen.alert(self._label + (alert.cohort or _LAB), line)
             elif alert.is_over and alert.id not in self._alerts_over:
                 self._alerts_over.add(alert.id)
                 self._screen.happened(self._label + (alert.cohort or _LAB), f"is over: {alert.text}")

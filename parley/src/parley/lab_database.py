@@ -87,6 +87,14 @@ class LabDatabase:
     async def _migrate(self, url: str) -> None:
         try:
             migrated = await asyncio.to_thread(migrate.upgrade, url)
+        except migrate.OtherTables as error:
+            if self._postgres is None:
+                raise
+            raise SettingsInvalid(
+                f"The data in {self.directory.path} were made by another version of Parley, and this one cannot read "
+                "them. Nothing is lost: go on with that version, or export what you need with it (parley export ID); "
+                f"then move {self.directory.path} away, or give this version another folder with --data-dir."
+            ) from error
         except (SettingsInvalid, Unavailable):
             raise
         except Exception as error:

@@ -6,25 +6,24 @@ Each works on a lab that runs, through its database, and on a folder whose lab d
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from uuid import UUID
 
 import uvloop
 
-from formats.exports import export
 from parley import run_folder
 from parley.lab_database import LabAtHand
 from parley.screen import run_line
+from parley.taking_home import nothing_is_left, recorded_run, take_home
 from shared.acts import advancing, ending, pausing
 from shared.db import standings, workers
 from shared.db.experiments import find
 from shared.db.failures import is_deadlock
 from shared.db.runs import known_runs, run_of, seat_of
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
-from shared.errors import Conflict, InvalidInput
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Row, Session
+from shared.errors import Conflict
 from shared.experiment import Experiment, models_used
 from shared.settings import ServerSettings, read_settings
 
@@ -47,12 +46,11 @@ def runs(data_dir: Path) -> list[str]:
 def stop(data_dir: Path, run: str) -> str:
     """Pause a run until somebody resumes it."""
 
-    async def work(lab: LabAtHand) -> str:
-        found = await _named(lab, run)
+    async def work(lab: LabAtHand, found: Row) -> str:
         await _decided(lab, lambda session: pausing.pause(session, found.id, lab.clock.now(), cause=CAUSE))
         return f"{found.name!r} is paused: nothing is published, asked, timed or paid in it. {_how_to_resume(found.id)}"
 
-    return _at(data_dir, work)
+    return _with_run(data_dir, run, work)
 
 
 def _how_to_resume(experiment_id: UUID) -> str:
@@ -69,8 +67,7 @@ def resume(data_dir: Path, run: str) -> str:
         Conflict: no lab runs here in which it could go on, or one that does not call its models.
     """
 
-    async def work(lab: LabAtHand) -> str:
-        found = await _named(lab, run)
+    async def work(lab: LabAtHand, found: Row) -> str:
         if not lab.is_running:
             raise Conflict(
                 "No lab runs here in which it could go on. Start one with parley run FILE --resume, or with parley up "
@@ -85,7 +82,7 @@ def resume(data_dir: Path, run: str) -> str:
         await _decided(lab, go_on)
         return f"{found.name!r} goes on."
 
-    return _at(data_dir, work)
+    return _with_run(data_dir, run, work)
 
 
 async def _require_models(session: Session, experiment_id: UUID, now: datetime) -> None:
@@ -105,41 +102,46 @@ async def _require_models(session: Session, experiment_id: UUID, now: datetime) 
         )
 
 
-def end(data_dir: Path, run: str, out: Path) -> str:
-    """End a run with the data that there are. Where no lab runs, they are written at once."""
+def end(data_dir: Path, run: str, out: Path | None) -> str:
+    """End a run with the data that there are. Where no lab runs, they are written at once.
 
-    async def work(lab: LabAtHand) -> str:
-        found = await _named(lab, run)
+    out: where they are written below; None: where the run was begun.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
         await _decided(lab, lambda session: ending.end(session, found.id, lab.clock.now(), cause=CAUSE))
         if lab.is_running:
             return f"{found.name!r} has ended. Its data: parley export {found.id.hex[:8]}"
-        folder = await _exported(lab, found.id, out)
-        _note(out, found.id, run_folder.FINISHED)
+        folder = await _taken_home(lab, found.id, out)
+        nothing_is_left(lab, found.id, out, run_folder.FINISHED)
         return f"{found.name!r} has ended. The data that there are are in {folder}{os.sep}"
 
-    return _at(data_dir, work)
+    return _with_run(data_dir, run, work)
 
 
-def discard(data_dir: Path, run: str, out: Path) -> str:
+def discard(data_dir: Path, run: str, out: Path | None) -> str:
     """Delete a run from the lab; data that were written to folders stay there."""
 
-    async def work(lab: LabAtHand) -> str:
-        found = await _named(lab, run)
+    async def work(lab: LabAtHand, found: Row) -> str:
         await ending.delete(lab.database, found.id, lab.clock.now())
-        _note(out, found.id, run_folder.DISCARDED)
+        nothing_is_left(lab, found.id, out, run_folder.DISCARDED)
         return f"{found.name!r} is deleted from the lab. Data that were written before stay in their folders."
 
-    return _at(data_dir, work)
+    return _with_run(data_dir, run, work)
 
 
-def take_home(data_dir: Path, run: str, out: Path) -> str:
+def export(data_dir: Path, run: str, out: Path | None) -> str:
     """Write the data that there are into the folder of the run, or into a new one."""
 
-    async def work(lab: LabAtHand) -> str:
-        found = await _named(lab, run)
-        return f"The data are in {await _exported(lab, found.id, out)}{os.sep}"
+    async def work(lab: LabAtHand, found: Row) -> str:
+        return f"The data are in {await _taken_home(lab, found.id, out)}{os.sep}"
 
-    return _at(data_dir, work)
+    return _with_run(data_dir, run, work)
+
+
+async def _taken_home(lab: LabAtHand, experiment_id: UUID, out: Path | None) -> Path:
+    recorded = recorded_run(lab, experiment_id, out)
+    return await take_home(lab, experiment_id, recorded=recorded, new_below=out or run_folder.DEFAULT_OUT)
 
 
 def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
@@ -149,9 +151,7 @@ def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
         Conflict: the run has ended, or the member had come to an end.
     """
 
-    async def work(lab: LabAtHand) -> str:
-        found = await _named(lab, run)
-
+    async def work(lab: LabAtHand, found: Row) -> str:
         async def take_out(session: Session) -> None:
             seat = await seat_of(session, found.id, path)
             standing = await standings.lock_standing(session, seat.id)
@@ -165,33 +165,16 @@ def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
         await _decided(lab, take_out)
         return f"{path} of {found.name!r} is removed. Whoever waited for it is looked at again."
 
-    return _at(data_dir, work)
+    return _with_run(data_dir, run, work)
 
 
-async def _exported(lab: LabAtHand, experiment_id: UUID, out: Path) -> Path:
-    """The folder into which the data were written."""
-    async with lab.database.transaction() as session:
-        row = await find(session, experiment_id)
-    if row.status == "draft":
-        raise InvalidInput("This experiment was never started: it has no data.")
-    run_folder.require_writable(out)
-    recorded = run_folder.find(out, experiment_id)
-    folder = recorded.folder if recorded is not None else run_folder.place(out, row.name, experiment_id, row.started_at)
-    folder.mkdir(parents=True, exist_ok=True)
-    await export(lab.database, experiment_id, folder, lab.clock.now())
-    return folder
+def _with_run(data_dir: Path, run: str, work: Callable[[LabAtHand, Row], Awaitable[str]]) -> str:
+    """What `work` says, done with the run whose id begins like this."""
 
+    async def with_it(lab: LabAtHand) -> str:
+        return await work(lab, await _decided(lab, lambda session: run_of(session, run)))
 
-def _note(out: Path, experiment_id: UUID, status: str) -> None:
-    """Record in the folder of the run that nothing is left to resume."""
-    recorded = run_folder.find(out, experiment_id)
-    if recorded is not None:
-        with suppress(OSError):
-            run_folder.finish(recorded, status=status)
-
-
-async def _named(lab: LabAtHand, run: str) -> Any:
-    return await _decided(lab, lambda session: run_of(session, run))
+    return _at(data_dir, with_it)
 
 
 async def _decided(lab: LabAtHand, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from shared.errors import InvalidInput
 
+DEFAULT_OUT = Path("results")
 RECORD = "run.json"
 FINISHED = "finished"
 DISCARDED = "discarded"
@@ -76,9 +77,10 @@ def finish(run: Run, *, status: str = FINISHED) -> None:
     write(replace(run, status=status))
 
 
-def find(out: Path, experiment_id: UUID) -> Run | None:
-    """The run of this experiment that is recorded below `out`."""
-    for record in out.glob(f"*/*-{experiment_id.hex[:8]}/{RECORD}"):
+def find(out: Path, experiment_id: UUID, noted: Path | None = None) -> Run | None:
+    """The run of this experiment, recorded in the folder that was noted of it or else below `out`."""
+    records = [noted / RECORD] if noted is not None else []
+    for record in [*records, *out.glob(f"*/*-{experiment_id.hex[:8]}/{RECORD}")]:
         run = _read(record)
         if run is not None and run.experiment_id == experiment_id:
             return run

@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -14,16 +14,18 @@ import uvloop
 
 from parley.embedded import EmbeddedLab
 from parley.experiment_file import has_open_seats
-from parley.experiment_run import FINISHED, ExperimentRun
+from parley.experiment_run import FINISHED, ExperimentRun, spent_calls_text
+from parley.following import PATIENCE
 from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
 from parley.overview import Overview
 from parley.plans import Order, Plan, plans_of, with_library
 from parley.screen import Screen, run_line
+from parley.taking_home import take_home_what_moved
 from shared.contracts.real_models import insists_on_mock, keyless_addresses
 from shared.db.runs import known_runs
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS
-from shared.errors import Unavailable
+from shared.errors import InvalidInput, Unavailable
 from shared.experiment import models_used
 from shared.settings import ServerSettings, read_settings
 
@@ -92,6 +94,7 @@ def errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
 
 
 async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen, interrupts: Interrupts) -> int:
+    began_at = lab.clock.now()
     _say_where(lab, screen)
     if order.continue_all:
         continued = await lab.continue_all()
@@ -113,18 +116,18 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
             code = await interrupts.unless(lambda: while_ours(lab, _all_to_their_end(runs, lab.clock.now())))
         except Interrupted as interrupted:
             screen.end_progress()
-            await _leave(runs, lab)
+            await _leave(order, runs, lab, screen, began_at)
             if any(one.has_begun for one in runs):
                 _say_how_to_go_on(order, plans[0], screen)
             return interrupted.exit_code
         if any(one.is_left for one in runs):
-            _say_how_to_go_on(order, plans[0], screen)
+            _say_how_to_go_on(order, plans[0], screen, needs_calls=any(one.spent for one in runs))
     if order.keep_serving:
         screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
         try:
             await interrupts.unless(lambda: while_ours(lab, asyncio.Event().wait()))
         except Interrupted:
-            await _leave(runs, lab)
+            await _leave(order, runs, lab, screen, began_at)
             return code
     return code
 
@@ -140,14 +143,21 @@ async def _all_to_their_end(runs: Sequence[ExperimentRun], now: datetime) -> int
     # All are recorded before any is started, so that all can be resumed; their time says that they belong together.
     begun_at = next((one.begun_at for one in runs if one.begun_at), None)
     begun = [(one, await one.begin(begun_at or now)) for one in runs]
+    spent = [one.spent for one in runs if one.spent is not None]
+    if len(spent) == len(runs):
+        raise InvalidInput(spent_calls_text(max(spent, key=lambda limit: limit.taken)))
     return max(await asyncio.gather(*(one.to_its_end(run) for one, run in begun)))
 
 
-async def _leave(runs: Sequence[ExperimentRun], lab: EmbeddedLab) -> None:
-    """Finish what is in hand, so that it is among the data, and write them."""
+async def _leave(
+    order: Order, runs: Sequence[ExperimentRun], lab: EmbeddedLab, screen: Screen, began_at: datetime
+) -> None:
+    """Finish what is in hand, so that it is among the data, and write them: of all that has run in this lab."""
     await lab.come_to_rest()
     for one in runs:
         await one.write_what_there_is()
+    own = {one.experiment_id for one in runs if one.experiment_id is not None}
+    await take_home_what_moved(lab, began_at, but=own, new_below=order.out, screen=screen)
 
 
 async def _say_what_is_unfinished(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen) -> None:
@@ -196,7 +206,8 @@ def _say_where(lab: EmbeddedLab, screen: Screen) -> None:
         screen.notice(f"REST API: {lab.url}  documentation: {lab.url}/docs  API key: in {lab.directory.api_key}")
 
 
-def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
+def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen, *, needs_calls: bool = False) -> None:
+    """needs_calls: whether a run has made as many calls as it may."""
     # As it was called: `make run` calls it by its path, which need not be where the shell looks.
     own_path = Path(sys.argv[0])
     is_out_of_sight = own_path.name == "parley" and shutil.which("parley") is None
@@ -212,4 +223,11 @@ def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen) -> None:
         command += ["--out", str(order.out)]
     if str(order.data_dir) != ".parley":
         command += ["--data-dir", str(order.data_dir)]
-    screen.notice(f"Stopped. What was finished is kept in {order.data_dir}. Go on with: {shlex.join(command)}")
+    if order.port:
+        command += ["--port", str(order.port)]
+    if order.patience != PATIENCE:
+        command += ["--patience", f"{order.patience / timedelta(minutes=1):g}"]
+    if order.max_calls is not None and not needs_calls:
+        command += ["--max-calls", str(order.max_calls)]
+    told = shlex.join(command) + (" --max-calls M, where M counts all calls from its beginning" if needs_calls else "")
+    screen.notice(f"Stopped. What was finished is kept in {order.data_dir}. Go on with: {told}")

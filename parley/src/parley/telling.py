@@ -1,9 +1,29 @@
-"""What is told of stages that tell themselves what happens: each line once, however often one looks."""
+"""What is told once, however often one looks: lines of stages that tell what happens, and what befalls many alike."""
 
+from collections import Counter
+from typing import Final
 from uuid import UUID
 
 from shared.db.following import OpenedStage
 from shared.stages import kind_of
+
+AND_OTHERS: Final = "and others for the same reason; the end of the run counts them"
+
+
+class Repeated:
+    """What befalls many for one reason, such as a model that does not exist: told of the first of them."""
+
+    def __init__(self) -> None:
+        self._times: Counter[str] = Counter()
+
+    def new_lines(self, reason: str, line: str) -> list[str]:
+        """The line, a word about others when the reason is met for the second time, and nothing more after that."""
+        self._times[reason] += 1
+        return {1: [line], 2: [AND_OTHERS]}.get(self._times[reason], [])
+
+    def has_told(self, text: str) -> bool:
+        """Whether this ends with a reason that was told."""
+        return any(reason and text.endswith(reason) for reason in self._times)
 
 
 class Teller:

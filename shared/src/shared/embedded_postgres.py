@@ -271,6 +271,8 @@ def _run(program: str, *arguments: str) -> None:
             user=user and user.pw_uid,
             group=user and user.pw_gid,
             extra_groups=[] if user else None,
+            # Ctrl-C at the terminal is for us: what is begun here is brought to its end, and then stopped.
+            start_new_session=True,
         )
 
 

@@ -81,6 +81,27 @@ async def test_revision_can_be_read_in_a_transaction(database: Database) -> None
         assert await migrate.read_revision(session) == migrate.HEAD
 
 
+def test_a_database_of_the_same_revision_with_other_tables_is_refused_and_left_as_it_is(empty_url: str) -> None:
+    migrate.upgrade(empty_url)
+    _execute(empty_url, "ALTER TABLE alerts DROP COLUMN resolved_at")
+    _execute(empty_url, "COMMENT ON TABLE alembic_version IS NULL")
+
+    with pytest.raises(migrate.OtherTables, match="Nothing is lost"):
+        migrate.upgrade(empty_url)
+    with pytest.raises(migrate.OtherTables):
+        migrate.upgrade(empty_url)
+
+    assert migrate.differences(empty_url) == ["+ alerts.resolved_at timestamp with time zone"]
+
+
+def test_a_database_that_does_not_say_who_made_it_is_taken_when_its_tables_are_the_same(empty_url: str) -> None:
+    migrate.upgrade(empty_url)
+    _execute(empty_url, "COMMENT ON TABLE alembic_version IS 'an earlier way of writing the same'")
+
+    assert migrate.upgrade(empty_url).before == migrate.HEAD
+    assert migrate.upgrade(empty_url).before == migrate.HEAD
+
+
 def test_a_database_newer_than_the_code_is_refused(database_url: str) -> None:
     _execute(database_url, "UPDATE alembic_version SET version_num = '9999'")
 

@@ -65,6 +65,19 @@ async def call_limit(session: Session, experiment_id: UUID) -> CallLimit | None:
     return None if row is None else CallLimit(row.most, row.taken)
 
 
+async def spent_limit(session: Session, experiment_id: UUID, most: int | None) -> CallLimit | None:
+    """The limit by which an experiment may make no more calls, if it was at most so many; None: it may make some.
+
+    most: None for the limit that the experiment has.
+    """
+    limit = await call_limit(session, experiment_id)
+    if limit is None and most is None:
+        return None
+    taken = limit.taken if limit is not None else (await session.one(_COUNT, {"id": experiment_id})).n
+    wanted = CallLimit(most if most is not None else limit.most if limit is not None else 0, taken)
+    return wanted if wanted.is_reached else None
+
+
 async def take_call(session: Session, experiment_id: UUID) -> bool:
     """Take one call of the limit; False when there is none left. Of two who take the last one at once one gets it."""
     return await session.first(_TAKE, {"id": experiment_id}) is not None

@@ -10,6 +10,7 @@ developers are then dropped and made again.
 """
 
 import argparse
+import hashlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -37,6 +38,14 @@ _ONE_AT_A_TIME = 0x7061726C6579  # "parley"
 _EXPECTED = "parley_expected"
 
 
+_MADE_BY = hashlib.sha256(b"".join((_MIGRATIONS / "versions" / name).read_bytes() for name in _FILES)).hexdigest()
+"""What the migrations say: kept with the tables that they have made, since a migration may be written anew."""
+
+
+class OtherTables(SettingsInvalid):
+    """The database was made by a version of Parley that has other tables under the same revision."""
+
+
 @dataclass(frozen=True, slots=True)
 class Migrated:
     """The revision before, None in a database without tables, and the one after."""
@@ -55,6 +64,7 @@ def upgrade(url: str) -> Migrated:
 
     Raises:
         SettingsInvalid: the database is newer than this code.
+        OtherTables: it has the number of this code's newest revision, and other tables.
     """
     with _connected(url) as connection:
         # Of the session, not of the transaction, so that a migration may commit on its way.
@@ -68,6 +78,16 @@ def upgrade(url: str) -> Migrated:
             )
         if before != HEAD:
             command.upgrade(_config(connection), "head")
+            connection.commit()
+        if connection.scalar(_MAKER) != _MADE_BY:
+            # Looking at every table takes a moment, so it is done only where it is not known who has made them.
+            if before == HEAD and differences(url):
+                raise OtherTables(
+                    "The tables of this database were made by another version of Parley, and this one cannot read "
+                    "them. Nothing is lost: export what you need with the version that made them, then point "
+                    "PARLEY_DATABASE_URL at an empty database."
+                )
+            connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{_MADE_BY}'"))
             connection.commit()
         return Migrated(before, HEAD)
 
@@ -133,6 +153,7 @@ def _connected(url: str) -> Iterator[Connection]:
 
 _HAS_TABLE = text("SELECT CAST(to_regclass('alembic_version') AS text) AS name")
 _REVISION = text("SELECT version_num FROM alembic_version")
+_MAKER = text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")
 
 
 def _revision(connection: Connection) -> str | None:

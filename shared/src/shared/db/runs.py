@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.db.session import Session
+from shared.db.session import Row, Session
 from shared.errors import InvalidInput, NotFound
 
 
@@ -106,6 +106,21 @@ _CONTINUABLE: Final = text(
 async def left_by_labs(session: Session, modes: Sequence[str]) -> Sequence[UUID]:
     """What was running in these model modes when its lab was stopped; what somebody has paused is not among it."""
     return [row.id for row in await session.all(_CONTINUABLE, {"modes": list(modes)})]
+
+
+_MOVED: Final = text(
+    """
+    SELECT e.id, e.name FROM experiments e
+    WHERE (e.status = 'running' OR greatest(e.started_at, e.resumed_at, e.paused_at, e.ended_at) >= :since)
+        AND e.status <> 'draft' AND NOT EXISTS (SELECT FROM persona_chats p WHERE p.experiment_id = e.id)
+    ORDER BY e.started_at, e.id
+    """
+)
+
+
+async def moved_since(session: Session, since: datetime) -> Sequence[Row]:
+    """The ids and names of the experiments in which something can have happened since then, test chats left out."""
+    return await session.all(_MOVED, {"since": since})
 
 
 _SEAT: Final = text("SELECT id, status FROM members WHERE experiment_id = :id AND path = :path")

@@ -1,0 +1,76 @@
+"""The data of a run, written where the run is recorded, or into a new folder."""
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from formats.exports import export
+from parley import run_folder
+from parley.lab_database import LabDatabase
+from parley.run_folder import Run
+from parley.screen import Screen
+from shared.db.experiments import find
+from shared.db.runs import moved_since
+from shared.errors import InvalidInput, NotFound
+
+_MOST_TOLD: Final = 5
+
+
+async def take_home(lab: LabDatabase, experiment_id: UUID, *, recorded: Run | None, new_below: Path) -> Path:
+    """Write the data that there are; returns the folder that they are in.
+
+    recorded: the run, if it was begun from the command line. new_below: where else a new folder is made.
+
+    Raises:
+        NotFound: there is no such experiment.
+        InvalidInput: it was never started, or nothing can be written there.
+    """
+    async with lab.database.transaction() as session:
+        row = await find(session, experiment_id)
+    if row.status == "draft":
+        raise InvalidInput("This experiment was never started: it has no data.")
+    folder = recorded.folder if recorded else run_folder.place(new_below, row.name, experiment_id, row.started_at)
+    run_folder.require_writable(folder)
+    await export(lab.database, experiment_id, folder, lab.clock.now())
+    return folder
+
+
+async def take_home_what_moved(
+    lab: LabDatabase, since: datetime, *, but: Collection[UUID], new_below: Path, screen: Screen
+) -> None:
+    """Write the data of everything that has run since then, whoever began it, except these; and say where they are."""
+    async with lab.database.transaction() as session:
+        moved = [one for one in await moved_since(session, since) if one.id not in but]
+    for number, one in enumerate(moved):
+        recorded = recorded_run(lab, one.id, None)
+        try:
+            folder = await take_home(lab, one.id, recorded=recorded, new_below=new_below)
+        except NotFound:
+            continue
+        except (InvalidInput, OSError) as error:
+            screen.problem(f"The data of {one.name!r} were not written: {error}")
+            continue
+        if number < _MOST_TOLD:
+            screen.notice(f"The data of {one.name!r} are in {folder}{os.sep}", style="bold")
+    if len(moved) > _MOST_TOLD:
+        screen.notice(f"And those of {len(moved) - _MOST_TOLD} more beside them: parley runs lists all.", style="bold")
+
+
+def nothing_is_left(lab: LabDatabase, experiment_id: UUID, out: Path | None, status: str) -> None:
+    """Record in the folder of the run, wherever that is, that there is nothing to resume in it."""
+    for place in dict.fromkeys((None, out)):
+        recorded = recorded_run(lab, experiment_id, place)
+        if recorded is not None:
+            with suppress(OSError):
+                run_folder.finish(recorded, status=status)
+
+
+def recorded_run(lab: LabDatabase, experiment_id: UUID, out: Path | None) -> Run | None:
+    """The record of a run that was begun from the command line: below `out`, or wherever it was begun."""
+    if out is not None:
+        return run_folder.find(out, experiment_id)
+    return run_folder.find(run_folder.DEFAULT_OUT, experiment_id, lab.directory.folder_of_run(experiment_id))
