@@ -173,6 +173,31 @@ def test_a_lab_that_is_stopped_writes_the_data_of_all_that_ran_in_it(
     assert "The data of 'Runs' are in results/runs/" in rest
 
 
+def test_a_run_that_comes_to_its_end_in_another_lab_is_finished_with_its_data(
+    tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
+) -> None:
+    file = written(tmp_path, NO_SHOW, "group.yaml")
+    left = begin_parley("run", file, "--data-dir", own_dir, "--out", "elsewhere", "--port", "0")
+    line_with(left, "Waiting for 1 person")
+    left.send_signal(signal.SIGINT)
+    left.communicate()
+    (folder,) = (tmp_path / "elsewhere" / "a-group").iterdir()
+    (run_id, *_) = next(iter(listed(parley, own_dir).values()))
+
+    up = begin_parley("up", "--continue-all", "--data-dir", own_dir, "--port", "0")
+    told = line_with(up, "stays at")
+    parley("end", run_id, "--data-dir", own_dir)
+    (one,) = call(own_dir, told, "GET", "/v1/experiments")["experiments"]
+    up.send_signal(signal.SIGINT)
+    rest = up.communicate()[0]
+
+    assert one["status"] == "ended"
+    assert "The data of 'A group' are in elsewhere/a-group/" in rest
+    assert record(folder)["status"] == "finished"
+    with (folder / "participants.csv").open(newline="", encoding="utf-8") as table:
+        assert [row["status"] for row in csv.DictReader(table)] == ["removed", "removed"]
+
+
 def test_ctrl_c_while_the_database_is_made_ends_quietly_and_the_next_start_makes_it(
     tmp_path: Path, parley: Parley, own_dir: Path
 ) -> None:

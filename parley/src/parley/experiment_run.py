@@ -31,6 +31,7 @@ from shared.acts import pausing, starting
 from shared.acts.reviving import Revived, retry_failed
 from shared.db import experiments
 from shared.db.call_limits import CallLimit, set_most_calls, spent_limit
+from shared.db.experiments import Progress
 from shared.db.following import Failed, failed_members, given_up, missing_answers, open_seats
 from shared.db.runs import spent
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS
@@ -127,7 +128,12 @@ class ExperimentRun:
         if ending.refused:
             await self._stop(run.experiment_id)
         self._screen.end_progress()
-        return await self._concluded(run, ending, monotonic() - began)
+        if ending.progress is not None:
+            # Who deletes an experiment ends it first: it may be gone before its data are written.
+            with suppress(NotFound):
+                return await self._concluded(run, ending, ending.progress, monotonic() - began)
+        self._screen.problem("The experiment was deleted while it ran. Nothing more of it is kept.")
+        return INCOMPLETE
 
     async def _begun(self, now: datetime) -> Run:
         plan = self._plan
@@ -224,10 +230,7 @@ class ExperimentRun:
                 style="bold yellow",
             )
 
-    async def _concluded(self, run: Run, ending: Ending, seconds: float) -> int:
-        if ending.progress is None:
-            self._screen.problem("The experiment was deleted while it ran. Nothing of it is kept.")
-            return INCOMPLETE
+    async def _concluded(self, run: Run, ending: Ending, progress: Progress, seconds: float) -> int:
         written = await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())
         async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
             failed = await failed_members(session, run.experiment_id)
@@ -236,7 +239,7 @@ class ExperimentRun:
             calls, cost = await spent(session, run.experiment_id)
             talks = [row async for row in conversations(session, run.experiment_id)]
         self.is_left, self.spent = ending.can_go_on, ending.spent
-        self._say_how_it_ended(ending, failed, seconds)
+        self._say_how_it_ended(ending, progress, failed, seconds)
         self._screen.notice(f"Called: {spent_line(self._plan.model_mode, calls, cost)}.")
         if missing:
             self._screen.problem(missing_line(missing))
@@ -255,9 +258,8 @@ class ExperimentRun:
         run_folder.finish(run)
         return INCOMPLETE if failed or missing or silent else FINISHED
 
-    def _say_how_it_ended(self, ending: Ending, failed: Sequence[Failed], seconds: float) -> None:
-        assert ending.progress is not None
-        line = progress_line(ending.progress)
+    def _say_how_it_ended(self, ending: Ending, progress: Progress, failed: Sequence[Failed], seconds: float) -> None:
+        line = progress_line(progress)
         self._screen.notice(f"{self._label}: {line}" if self._label else line)
         if ending.is_paused:
             self._screen.problem("The run was paused: nothing more happens in it until it is resumed.")

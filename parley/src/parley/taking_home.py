@@ -54,6 +54,8 @@ async def take_home_what_moved(
         except (InvalidInput, OSError) as error:
             screen.problem(f"The data of {one.name!r} were not written: {error}")
             continue
+        if recorded is not None and one.status == "ended":
+            run_folder.finish(recorded)
         if number < _MOST_TOLD:
             screen.notice(f"The data of {one.name!r} are in {folder}{os.sep}", style="bold")
     if len(moved) > _MOST_TOLD:

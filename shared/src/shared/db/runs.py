@@ -110,7 +110,7 @@ async def left_by_labs(session: Session, modes: Sequence[str]) -> Sequence[UUID]
 
 _MOVED: Final = text(
     """
-    SELECT e.id, e.name FROM experiments e
+    SELECT e.id, e.name, e.status FROM experiments e
     WHERE (e.status = 'running' OR greatest(e.started_at, e.resumed_at, e.paused_at, e.ended_at) >= :since)
         AND e.status <> 'draft' AND NOT EXISTS (SELECT FROM persona_chats p WHERE p.experiment_id = e.id)
     ORDER BY e.started_at, e.id
@@ -119,7 +119,7 @@ _MOVED: Final = text(
 
 
 async def moved_since(session: Session, since: datetime) -> Sequence[Row]:
-    """The ids and names of the experiments in which something can have happened since then, test chats left out."""
+    """The experiments in which something can have happened since then, test chats left out: id, name and status."""
     return await session.all(_MOVED, {"since": since})
 
 
