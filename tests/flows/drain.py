@@ -20,11 +20,11 @@ from orchestrator.playing_out import play_out
 from orchestrator.settling import fire_due_timers, settle
 from prompt_builder.app import create_app
 from shared.acts import settling, starting
-from shared.acts.drafts import overdue, overdue_hints
 from shared.acts.joining import join
 from shared.acts.settling import CohortBusy
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
 from shared.db import tables
+from shared.db.due_drafts import overdue, overdue_hints
 from shared.db.session import Database
 from shared.errors import NotFound
 from shared.experiment import load

@@ -15,11 +15,11 @@ from agent_worker.steps import take_step
 from orchestrator.settling import settle
 from shared.acts.advancing import end_member, move_on
 from shared.acts.conversation import call_off_in_thread, go_on_in_thread, post_message
-from shared.acts.drafts import due_threads
 from shared.acts.page_times import due_members
 from shared.acts.settling import CohortBusy
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest
+from shared.db.due_drafts import due_threads
 from shared.db.session import Database, Session
 from shared.db.standings import lock_standing
 from shared.db.watch import find_stuck

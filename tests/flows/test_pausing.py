@@ -12,8 +12,8 @@ from sqlalchemy import text
 from agent_worker.models import build_models
 from shared.acts import pausing
 from shared.acts.advancing import move_on
-from shared.acts.drafts import due_threads
 from shared.acts.joining import join
+from shared.db.due_drafts import due_threads
 from shared.db.session import Database
 from shared.db.standings import lock_standing
 from shared.errors import Conflict, Paused

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Final
 from uuid import UUID
 
-from shared.acts import drafts
 from shared.clock import Clock
+from shared.db import due_drafts
 from shared.db.session import Database
 
 ALONE: Final = 32
@@ -56,6 +56,6 @@ class Sharing:
 
     async def _lined_up(self, provider: str) -> list[UUID]:
         async with self._database.looking() as session:
-            return await drafts.in_turn(
+            return await due_drafts.in_turn(
                 session, provider, self._clock.now(), in_hand=dict(self._in_hand), most=_MOST_LINED_UP
             )

@@ -34,6 +34,7 @@ from shared.contracts.models import ChatMessage
 from shared.contracts.prompts import Prompt, shortened, tokens_of
 from shared.contracts.providers import MOCK_PROVIDER
 from shared.conversation import thinking_seconds, typing_seconds
+from shared.db import due_drafts
 from shared.db.alerts import raise_alert
 from shared.db.call_limits import call_limit, take_call
 from shared.db.failures import is_deadlock
@@ -173,7 +174,7 @@ class Thinker:
         """Whether the draft was deleted with its experiment while somebody worked on it."""
         try:
             async with self._database.looking() as session:
-                return not await drafts.is_there(session, lease.draft_id)
+                return not await due_drafts.is_there(session, lease.draft_id)
         except Unavailable:
             return False
 
@@ -185,7 +186,7 @@ class Thinker:
         """Whether the experiment goes on: somebody who has waited since the lease was taken must look again."""
         try:
             async with self._database.looking() as session:
-                return await drafts.is_running(session, lease.experiment_id)
+                return await due_drafts.is_running(session, lease.experiment_id)
         except Unavailable:
             # Nobody can pause it while Postgres is away.
             return True

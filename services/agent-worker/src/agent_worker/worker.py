@@ -16,12 +16,12 @@ from agent_worker.prompts import Prompts
 from agent_worker.settings import WorkerSettings
 from agent_worker.steps import take_step
 from agent_worker.thinking import Thinker
-from shared.acts.drafts import due_threads
 from shared.acts.page_times import due_members
 from shared.bus import Bus, NotNow, Subscription
 from shared.clock import Clock
 from shared.contracts.hints import AGENT_STEPS, Hint, provider_of, provider_queue
 from shared.db import workers
+from shared.db.due_drafts import due_threads
 from shared.db.failures import is_deadlock
 from shared.db.session import Database
 from shared.errors import NotFound, Unavailable

@@ -14,11 +14,11 @@ from orchestrator.playing_out import play_out
 from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
 from shared.acts import settling
-from shared.acts.drafts import overdue, overdue_hints, queued
 from shared.acts.settling import CohortBusy, end_when_done
 from shared.bus import Bus, NotNow, Subscription
 from shared.clock import Clock
 from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint, provider_queue
+from shared.db.due_drafts import overdue, overdue_hints, queued
 from shared.db.failures import is_deadlock
 from shared.db.session import Database
 from shared.errors import Unavailable
