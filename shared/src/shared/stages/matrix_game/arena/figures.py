@@ -45,24 +45,26 @@ class Scored:
     total: str
 
 
-def panels(heading: Heading, found: Sequence[Panel], *, y_title: str) -> str:
+def panels(heading: Heading, found: Sequence[Panel], *, y_title: str, across: Sequence[str] = ()) -> str:
     """Small multiples on common axes, one beside the other: the mean as a line, its interval as a band.
 
     A curve ends where its longest game does. It is thin where fewer than half of its cases have come so far.
+    across: what the columns are; `found` then has a panel for each of them, row by row.
     """
-    columns = min(4, max(1, len(found)))
+    columns = len(across) or min(4, max(1, len(found)))
     width, height, left, gap = 190, 110, 64, 30
     longest = max((len(panel.points) for panel in found), default=0)
-    parts: list[str] = []
+    top = _TOP + 18 + (22 if across else 0)
+    parts = [_text(left + at * (width + gap), _TOP + 6, _short(name), weight="bold") for at, name in enumerate(across)]
     for index, panel in enumerate(found):
-        x, y = left + index % columns * (width + gap), _TOP + 18 + index // columns * (height + 62)
+        x, y = left + index % columns * (width + gap), top + index // columns * (height + 62)
         parts += _axes(x, y, width, height, longest, with_rates=index % columns == 0)
         parts += _curve(panel.points, longest, x, y, width, height)
         counts = [one.count for one in panel.points]
         shown = f"{_short(panel.name, 19)}, n = {max(counts, default=0)}"
         parts.append(_text(x, y - 6, shown, weight="bold"))
     rows = -(-len(found) // columns)
-    bottom = _TOP + 18 + rows * (height + 62) - 22
+    bottom = top + rows * (height + 62) - 22
     middle = left + (columns * (width + gap) - gap) / 2
     parts.append(_text(middle, bottom, "round", anchor="middle"))
     turned = _text(0, 0, y_title, anchor="middle")

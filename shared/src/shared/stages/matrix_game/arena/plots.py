@@ -46,7 +46,7 @@ def plots(games: Sequence[tuple[str, Game]], names: Mapping[str, str], *, is_dil
     called = {player: names.get(player, player) for player in ordered}
     word = "Cooperation" if is_dilemma else "First action"
     return [
-        _over_time(seats, called, word),
+        _over_time(seats, called, games, word),
         _payoffs(seats, called, games),
         _against(games, called, word),
     ]
@@ -84,24 +84,51 @@ def _over_opponents(
     return "opponents", estimate([fmean(found) for found in by_opponent.values()], bounds=bounds)
 
 
-def _over_time(seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], word: str) -> Plot:
-    curves = {player: _curve(seats[player]) for player in names}
+def _over_time(
+    seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], games: Sequence[tuple[str, Game]], word: str
+) -> Plot:
+    """A row of panels for each player, one for each arm where there are several and not too many."""
+    arms, series = _arms(games)
+    found = _by_arm(seats, names, series)
+    curves = {place: _curve(chosen) for place, chosen in found.items() if chosen}
     rows = [
-        {"player": player, "name": name, "round": number, **_interval(one)}
-        for player, name in names.items()
-        for number, one in enumerate(curves[player], start=1)
+        {"player": player, "name": names[player], "arm": arm, "round": number, **_interval(one)}
+        for (player, arm), curve in curves.items()
+        for number, one in enumerate(curve, start=1)
     ]
     drawing = figures.panels(
         Heading(
             f"{word} over time, best score first",
             f"{_of(word)} over the last {measures.TRAILING_ROUNDS} rounds: mean and 95 % interval; n: {_N}; "
-            "thin: fewer than half of them have come so far",
+            f"thin: fewer than half of them have come so far.{_pooled(arms)}",
         ),
-        [Panel(name, curves[player]) for player, name in names.items()],
+        [Panel(name, curves.get((player, arm), ())) for player, name in names.items() for arm in series],
         y_title=f"{word.lower()} rate",
+        across=() if series == [ALL_ARMS] else series,
     )
-    columns = ("player", "name", "round", "count", "mean", "low", "high")
+    columns = ("player", "name", "arm", "round", "count", "mean", "low", "high")
     return Plot(f"{_file(word)}_over_time", columns, tuple(rows), drawing)
+
+
+def _arms(games: Sequence[tuple[str, Game]]) -> tuple[list[str], list[str]]:
+    """All arms, and those that are drawn apart: all of them, or ALL_ARMS where there is one, or too many."""
+    arms = list(dict.fromkeys(arm for arm, _ in games))
+    return arms, arms if 1 < len(arms) <= _MOST_SERIES else [ALL_ARMS]
+
+
+def _by_arm(
+    seats: Mapping[str, Sequence[_Seat]], players: Iterable[str], arms: Sequence[str]
+) -> dict[tuple[str, str], list[_Seat]]:
+    """The seats of each player in all arms together and in each of them."""
+    return {
+        (player, arm): [seat for seat in seats[player] if arm in (ALL_ARMS, seat.arm)]
+        for player in players
+        for arm in dict.fromkeys([ALL_ARMS, *arms])
+    }
+
+
+def _pooled(arms: Sequence[str]) -> str:
+    return f" {len(arms)} arms together." if len(arms) > _MOST_SERIES else ""
 
 
 _N: Final = "opponents, or games where there is one opponent"
@@ -118,13 +145,8 @@ def _curve(seats: Sequence[_Seat]) -> list[Estimate]:
 
 
 def _payoffs(seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], games: Sequence[tuple[str, Game]]) -> Plot:
-    arms = list(dict.fromkeys(arm for arm, _ in games))
-    series = arms if 1 < len(arms) <= _MOST_SERIES else [ALL_ARMS]
-    found = {
-        (player, arm): [seat for seat in seats[player] if arm in (ALL_ARMS, seat.arm)]
-        for player in names
-        for arm in dict.fromkeys([ALL_ARMS, *arms])
-    }
+    arms, series = _arms(games)
+    found = _by_arm(seats, names, arms)
     rows = [
         {"player": player, "name": names[player], "arm": arm, **_scored(chosen)}
         for (player, arm), chosen in found.items()
@@ -134,9 +156,8 @@ def _payoffs(seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], gam
     lengths = sorted({len(game.points("a")) for _, game in games})
     is_even = has_even_lengths([game for _, game in games])
     caution = "" if is_even else f" Games have {lengths[0]} to {lengths[-1]} rounds: totals rank their lengths, too."
-    pooled = f" {len(arms)} arms together." if len(arms) > _MOST_SERIES else ""
     drawing = figures.dots(
-        Heading("Points per round, best first", f"Mean and 95 % interval; n: {_N}.{pooled}{caution}"),
+        Heading("Points per round, best first", f"Mean and 95 % interval; n: {_N}.{_pooled(arms)}{caution}"),
         [Scored(names[player], scores[player], _total_in_words(scores[player], seats[player])) for player in names],
         series,
         x_title="points per round",

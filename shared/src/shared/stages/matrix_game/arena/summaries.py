@@ -3,13 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from statistics import fmean
 from typing import Final
 
-from shared.stages.matrix_game.arena import measures
 from shared.stages.matrix_game.arena.games import SIDES, Game, Side, bounds_of, measures_of
 from shared.stages.matrix_game.arena.intervals import Estimate, estimate
-from shared.stages.matrix_game.arena.measures import TRAILING_ROUNDS
 
 MOST_UNREADABLE: Final = 0.01
 """A player of whose actions more than this share could not be read is worth a warning."""
@@ -21,21 +18,6 @@ class Caution:
 
     subject: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """The curves of one pair: round by round, the mean over its games of what each shows at that round.
-
-    A cooperation rate is over the last ten rounds; `mutual_cooperation` and `mutual_defection` are over whole games.
-    """
-
-    name: str
-    rounds: tuple[int, ...]
-    cooperation_rates_a: tuple[float | None, ...]
-    cooperation_rates_b: tuple[float | None, ...]
-    mutual_cooperation: float | None
-    mutual_defection: float | None
 
 
 def by_pair(games: Iterable[Game]) -> dict[str, list[Game]]:
@@ -105,27 +87,3 @@ def _unreadable(pair: str, played: Sequence[Game], side: Side) -> Iterator[Cauti
             f"{flagged} of {rounds} actions ({flagged / rounds:.1%}) could not be read; compare the figures with and "
             "without these rounds.",
         )
-
-
-def chart(games: Sequence[Game], window: int = TRAILING_ROUNDS) -> Chart:
-    """The curves of the games of one pair. Of games of different lengths, those count that have come to the round."""
-    longest = max((len(game.rounds) for game in games), default=0)
-    curves = {side: [measures.cooperation_over_time(game.play(side), window) for game in games] for side in SIDES}
-    return Chart(
-        name=games[0].pair if games else "",
-        rounds=tuple(range(1, longest + 1)),
-        cooperation_rates_a=tuple(_means(curves["a"], longest)),
-        cooperation_rates_b=tuple(_means(curves["b"], longest)),
-        mutual_cooperation=_mean([measures.outcome_rate(game.play(), "CC") for game in games]),
-        mutual_defection=_mean([measures.outcome_rate(game.play(), "DD") for game in games]),
-    )
-
-
-def _means(curves: Sequence[Sequence[float | None]], longest: int) -> Iterator[float | None]:
-    for index in range(longest):
-        yield _mean([curve[index] for curve in curves if index < len(curve)])
-
-
-def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None

@@ -38,6 +38,17 @@ def test_a_curve_ends_at_its_own_last_round_on_an_axis_that_all_panels_share() -
     assert {"long, n = 2", "short, n = 2", "round", "rate", "1", "3", "100%"} <= set(texts(figure))
 
 
+def test_arms_are_columns_of_panels_and_a_player_is_a_row() -> None:
+    found = [Panel("Ana", sure(1.0, 0.5)), Panel("Ana", ()), Panel("Ben", sure(0.0)), Panel("Ben", sure(0.0, 0.5))]
+    figure = panels(HEADING, found, y_title="rate", across=["loss", "gain"])
+    named = {one.text: (one.attrib["x"], one.attrib["y"]) for one in of(figure, "text")}
+    assert named["loss"][1] == named["gain"][1]
+    assert named["Ana, n = 2"][0] == named["loss"][0]
+    assert named["Ana, n = 0"][0] == named["Ben, n = 2"][0] == named["gain"][0]
+    assert float(named["Ana, n = 2"][1]) > float(named["loss"][1])
+    assert float(named["Ben, n = 2"][1]) > float(named["Ana, n = 2"][1])
+
+
 def test_labels_of_wide_letters_and_long_notes_have_room() -> None:
     note = " ".join(["words"] * 40)
     figure = heat_map(Heading("Title", note), {"a": "夜行バス" * 9, "b": "x" * 60}, {("a", "b"): 1.0})

@@ -7,8 +7,8 @@ import pytest
 
 from shared import seeds
 from shared.stages.matrix_game.arena.games import Game, Round, measures_of
+from shared.stages.matrix_game.arena.plots import plots
 from shared.stages.matrix_game.arena.standings import Convention, cooperation_rates, pairings, scores, standings
-from shared.stages.matrix_game.arena.summaries import chart
 from shared.stages.matrix_game.payoffs import Payoffs
 from shared.stages.matrix_game.play import play
 from shared.stages.matrix_game.policies import PersonaType, Policy, Rule, luck, persona_rule, rule_of
@@ -194,12 +194,13 @@ def test_a_players_parameter_moves_nobody_elses_chance() -> None:
     assert opponent_of(0.1) == opponent_of(0.9)
 
 
-def test_the_chart_of_tit_for_tat_against_always_defecting() -> None:
-    drawn = chart([game(policy("TFT"), policy("ALLD"), ("TFT", "ALLD"))])
+def test_the_curves_of_tit_for_tat_against_always_defecting() -> None:
+    played = game(policy("TFT"), policy("ALLD"), ("TFT", "ALLD"))
 
-    assert drawn.name == "TFT vs ALLD"
-    assert drawn.rounds == tuple(range(1, 51))
-    assert drawn.cooperation_rates_a[:3] == (1, 0.5, 1 / 3)
-    assert set(drawn.cooperation_rates_a[10:]) == {0}
-    assert set(drawn.cooperation_rates_b) == {0}
-    assert (drawn.mutual_cooperation, drawn.mutual_defection) == (0, 0.98)
+    (over_time, *_) = plots([("arm", played)], {}, is_dilemma=True)
+
+    curves = {name: [row["mean"] for row in over_time.rows if row["player"] == name] for name in ("TFT", "ALLD")}
+    assert curves["TFT"][:3] == [1, 0.5, 1 / 3]
+    assert set(curves["TFT"][10:]) == {0}
+    assert set(curves["ALLD"]) == {0}
+    assert {row["arm"] for row in over_time.rows} == {""}

@@ -145,7 +145,10 @@ def test_games_that_are_no_dilemma_are_not_told_in_its_words() -> None:
 def test_arms_stand_beside_each_other() -> None:
     games = [[*rows("TFT", "ALLD", f"c{arm}", treatment=f"TFT-vs-ALLD-{arm}")] for arm in ("loss", "gain")]
     report = the_report(*games)
-    assert all(f">{arm}</text>" in report.figures["payoffs.svg"] for arm in ("loss", "gain"))
+    for figure in ("payoffs.svg", "cooperation_over_time.svg"):
+        assert all(f">{arm}</text>" in report.figures[figure] for arm in ("loss", "gain"))
+    (over_time,) = (table for table in report.tables if table.name == "cooperation_over_time")
+    assert {row["arm"] for row in over_time.rows} == {"", "loss", "gain"}
 
 
 def test_players_whose_names_are_drawn_or_shared_are_called_by_their_ids() -> None:

@@ -18,7 +18,7 @@ from shared.stages.matrix_game.arena.games import (
 )
 from shared.stages.matrix_game.arena.intervals import Estimate
 from shared.stages.matrix_game.arena.standings import pairings, scores, standings
-from shared.stages.matrix_game.arena.summaries import by_pair, cautions, chart, experiment_estimates, pair_estimates
+from shared.stages.matrix_game.arena.summaries import by_pair, cautions, experiment_estimates, pair_estimates
 
 POINTS = {"CC": (3, 3), "CD": (0, 5), "DC": (5, 0), "DD": (1, 1)}
 
@@ -197,14 +197,6 @@ def test_one_unreadable_action_in_a_hundred_is_no_reason_to_worry() -> None:
     table[5]["flag_b"] = "fallback:C"
 
     assert list(cautions(games_from(table))) == []
-
-
-def test_curves_of_games_of_different_lengths_are_over_those_that_are_still_played() -> None:
-    drawn = chart([a_game("CC", "CC"), a_game("DDD", "CCC", replicate=1)])
-
-    assert drawn.rounds == (1, 2, 3)
-    assert drawn.cooperation_rates_a == (0.5, 0.5, 0.0)
-    assert chart([]).rounds == ()
 
 
 def test_replicates_do_not_count_twice_in_a_tournament() -> None:
