@@ -1,5 +1,7 @@
 """What a view holds for whom: one rule for settling, pages, prompts and data."""
 
+import re
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -11,6 +13,8 @@ from shared.stages import read_stage
 from shared.views import Attendee, Facts, People, lab_view, own_view, public_view
 
 SPACE = UUID(int=7)
+ROOT = Path(__file__).parents[2]
+MAKES = re.compile(r"(?<!class )\b(?:Own|Lab)?View\(|(?<!class )\bMember\(")
 WAY = ("first", "chat", "alone", "last")
 FIRST = read_stage({"kind": "survey", "id": "first", "questions": [{"kind": "text", "id": "q", "title": "Q?"}]})
 CHAT = read_stage({"kind": "group_chat", "id": "chat"})
@@ -112,6 +116,15 @@ def test_as_of_a_number_later_answers_are_not_known() -> None:
 
     assert own_view(known, LAST, ANA.id, as_of=4).own == {"question:a": 1}
     assert own_view(known, LAST, ANA.id).own == answers["last"][ANA.id]
+
+
+def test_nothing_else_makes_a_view_or_a_member() -> None:
+    """Look-backs and previews were wrong wherever a view was put together by hand."""
+    sources = [path for path in ROOT.glob("**/src/**/*.py") if not {"tests", "testing", ".venv"} & {*path.parts}]
+    makers = {str(path.relative_to(ROOT)) for path in sources if MAKES.search(path.read_text())}
+
+    assert len(sources) > 100
+    assert makers == {"shared/src/shared/views.py"}
 
 
 def test_somebody_is_present_where_they_are_and_awaited_where_they_may_still_come() -> None:

@@ -191,6 +191,14 @@ def stated(stage: StageConfig, view: LabView) -> LabView:
     return replace(view, state=kind_of(stage).public_state(stage, view))
 
 
+def with_moves(view: LabView, moves: Mapping[tuple[UUID, str], Json]) -> LabView:
+    """The view once this was answered, too; its state is as it was."""
+    answers = {owner: dict(entries) for owner, entries in view.answers.items()}
+    for (owner, key), value in moves.items():
+        answers.setdefault(owner, {})[key] = value
+    return replace(view, answers=answers)
+
+
 def own_view(
     facts: Facts, stage: StageConfig, reader: UUID, *, as_of: int | None = None, thread: Thread | None = None
 ) -> OwnView:

@@ -4,7 +4,6 @@
 lead to it; it reads the present state and does what is due. Doing nothing is normal.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -19,6 +18,7 @@ from shared.db.session import Session
 from shared.db.standings import Standing, lock_standing, standing_of
 from shared.stage import PAGE, OwnView
 from shared.stages import kind_of
+from shared.views import own_view
 
 CAUSE = "agent-worker"
 
@@ -109,4 +109,4 @@ async def _take_part(session: Session, standing: Standing, stage: StageConfig, v
     if conversation_id is None:
         return view
     scene = await advance_thread(session, conversation_id, now, cause=CAUSE)
-    return replace(view, thread=view_of(scene))
+    return own_view(standing.facts, stage, standing.member.id, thread=view_of(scene))

@@ -1,7 +1,6 @@
 """What a cohort is asked on a stage whose asks depend on what others answered: the state, scripted moves, new asks."""
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from random import Random
@@ -14,7 +13,7 @@ from shared.contracts.experiment import StageConfig
 from shared.db.session import Session
 from shared.stage import Ask, Json, LabView
 from shared.stages import kind_of
-from shared.views import Answers, Facts, lab_view, own_view, stated
+from shared.views import Answers, Facts, lab_view, own_view, stated, with_moves
 
 
 async def settle_asks(
@@ -54,10 +53,7 @@ def played_out(cohort: CohortState, stage: StageConfig, view: LabView) -> LabVie
         new = {at: value for at, value in moves.items() if at[1] not in view.answers.get(at[0], {})}
         if not new:
             return view
-        answers = {owner: dict(entries) for owner, entries in view.answers.items()}
-        for (owner, key), value in new.items():
-            answers.setdefault(owner, {})[key] = value
-        view = replace(view, answers=answers)
+        view = with_moves(view, new)
 
 
 def new_answers(answers: Answers, known: Answers) -> Iterator[tuple[tuple[UUID, str], Json]]:

@@ -1,7 +1,6 @@
 """Views that a test hands to the rules of a stage, without rows to make them of."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -28,12 +27,6 @@ def as_seen_by(member_id: UUID, view: LabView, **fields: Any) -> OwnView:
     shared = {"members": view.members, "draws": view.draws, "state": view.state, "variables": view.variables}
     me = next(one for one in view.members if one.id == member_id)
     return OwnView(**{"me": me, "own": view.answers.get(member_id, {}), **shared, **fields})
-
-
-def answered(view: LabView, given: Given) -> LabView:
-    """The view once this was answered besides; its state is as it was."""
-    known = {(owner, key): value for owner, entries in view.answers.items() for key, value in entries.items()}
-    return replace(view, answers=by_member({**known, **given}))
 
 
 def by_member(given: Given) -> dict[UUID, dict[str, Any]]:

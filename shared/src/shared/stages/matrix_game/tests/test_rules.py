@@ -15,7 +15,8 @@ from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.game import message_key, move_key
 from shared.stages.matrix_game.rounds import ROUNDS
 from shared.stages.matrix_game.rules import KIND
-from shared.testing.views import answered, as_seen_by, lab, own
+from shared.testing.views import as_seen_by, lab, own
+from shared.views import with_moves
 
 ANA, BEN = UUID(int=1), UUID(int=2)
 TALK_THEN_MOVE = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2), (3, 3)]
@@ -271,7 +272,7 @@ def talking(of: MatrixGameStage, messages: dict[UUID, list[str]], ours: str = ""
         for owner, texts in messages.items()
         for number, text in enumerate(texts, start=1)
     }
-    return stated(of, answered(view(of, ours, theirs), said))
+    return stated(of, with_moves(view(of, ours, theirs), said))
 
 
 def test_with_chat_both_speak_before_either_moves() -> None:
