@@ -8,6 +8,20 @@ from typing import Annotated, Final, Literal
 
 import typer
 
+from parley.cli_library import arena, library
+from parley.cli_options import (
+    DataDir,
+    DrawsOption,
+    File,
+    MaxCallsOption,
+    ModelsOption,
+    Out,
+    PatienceOption,
+    People,
+    RunId,
+    Sessions,
+    StepsOption,
+)
 from parley.run_folder import DEFAULT_OUT
 from shared.errors import InvalidInput, NotFound, ParleyError, SettingsInvalid, TooLarge
 
@@ -15,7 +29,6 @@ BAD_INPUT: Final = 2
 FAILED: Final = 1
 NEEDS_LIBRARY: Final = 3
 INTERRUPTED: Final = 130
-
 _BAD_INPUT_ERRORS = (InvalidInput, TooLarge, SettingsInvalid, NotFound)
 
 app = typer.Typer(
@@ -26,49 +39,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-
-File = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment file (YAML or JSON) or a workbook.")]
-ModelsOption = Annotated[
-    Literal["mock", "real"] | None,
-    typer.Option("--models", help="Which models speak: made-up replies that cost nothing, or real ones. [the file's]"),
-]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where a folder for the data is made.")]
-DataDir = Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="Where the lab keeps its database and logs.")]
-
-People = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--people",
-        metavar="SEAT",
-        help="A seat of a workbook that a person takes by joining: a role, or session/role; give it once for each.",
-    ),
-]
-Sessions = Annotated[
-    int | None, typer.Option("--sessions", min=1, metavar="N", help="Only the first N sessions of a workbook. [all]")
-]
-DrawsOption = Annotated[
-    Literal["reference", "parley"],
-    typer.Option("--draws", help="How a workbook's draws are made: as the reference does, or each with its own seed."),
-]
-PatienceOption = Annotated[
-    float,
-    typer.Option(
-        "--patience", min=0, metavar="MINUTES", help="How long to wait for a key that a provider refuses, then stop."
-    ),
-]
-MaxCallsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--max-calls",
-        min=1,
-        metavar="N",
-        help="Pause each experiment when it has made N calls of real models in all. [the file's limits.calls]",
-    ),
-]
-StepsOption = Annotated[
-    bool, typer.Option("--steps", help="Show every step of a game and the like, not only what it came to.")
-]
 
 
 def _version(wanted: bool) -> None:
@@ -189,7 +159,6 @@ OtherOut = Annotated[
     Path | None,
     typer.Option("--out", metavar="DIR", help="Another place for its data than the one where it was begun."),
 ]
-RunId = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, or its beginning; `parley runs` shows it.")]
 
 
 @app.command("runs")
@@ -401,84 +370,8 @@ def chat(
     raise typer.Exit(execute(ChatOrder(persona_id=persona, file=file, models=models, data_dir=data_dir)))
 
 
-library = typer.Typer(
-    help="The persona library of the lab in the data directory.", no_args_is_help=True, rich_markup_mode=None
-)
 app.add_typer(library, name="personas")
-
-
-@library.command("list")
-def list_personas(data_dir: DataDir = Path(".parley")) -> None:
-    """List the personas of the library, one a line: id, name, model, and the beginning of the text."""
-    from parley.library import lines
-
-    for line in lines(data_dir):
-        typer.echo(line)
-
-
-@library.command("import")
-def import_personas(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A persona file, YAML or JSON.")],
-    data_dir: DataDir = Path(".parley"),
-) -> None:
-    """Put the personas of a file into the library, all or none; twice is once."""
-    from parley.library import take_in
-
-    typer.echo(take_in(data_dir, file))
-
-
-@library.command("export")
-def export_personas(
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="The file to write; JSON when its name ends in .json. [the screen]"),
-    ] = None,
-    data_dir: DataDir = Path(".parley"),
-) -> None:
-    """Write the library as a persona file, which gives the same personas when it is imported."""
-    from parley.library import give_away
-
-    content = give_away(data_dir, "json" if out is not None and out.suffix.lower() == ".json" else "yaml")
-    if out is None:
-        typer.echo(content, nl=False)
-    else:
-        from parley.library import write
-
-        write(out, content)
-
-
-arena = typer.Typer(help="Agents for games, in the persona library.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(arena, name="arena")
-
-AgentId = Annotated[str, typer.Option("--id", metavar="ID", help="The id of the persona.")]
-
-
-@arena.command("seed")
-def seed_arena(data_dir: DataDir = Path(".parley")) -> None:
-    """Put sixteen agents into the library: five personas, six policies, five that play by chance; twice is once."""
-    from parley.library import begin_arena
-
-    typer.echo(begin_arena(data_dir))
-
-
-@arena.command("import")
-def import_agent(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="An agent file of PD Arena, YAML or JSON.")],
-    persona_id: AgentId,
-    data_dir: DataDir = Path(".parley"),
-) -> None:
-    """Put the agent of a file into the library."""
-    from parley.library import take_in_agent
-
-    typer.echo(take_in_agent(data_dir, file, persona_id))
-
-
-@arena.command("export")
-def export_agent(persona_id: AgentId, data_dir: DataDir = Path(".parley")) -> None:
-    """Print an agent of the library as an agent file."""
-    from parley.library import give_away_agent
-
-    typer.echo(give_away_agent(data_dir, persona_id), nl=False)
 
 
 def main() -> None:
