@@ -5,14 +5,20 @@ a person's request would wait for seconds.
 """
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from shared.urgency import Urgency, urgency
 
 _LONGEST_WAIT_SECONDS = 120.0
 """After so long something is wrong: nobody keeps a connection for that long."""
+
+_BACKGROUND_SHARE = 0.4
+"""Of the places, for as long as a participant waits for something now and then: Postgres gives each statement as much
+time as any other, so behind a place of their own their transactions are slow among many."""
+_NOW_AND_THEN_SECONDS = 10.0
 
 
 class NoPlace(Exception):
@@ -23,11 +29,15 @@ class Turnstile:
     """Lets `places` through at a time.
 
     Somebody who waits longer than `patience_seconds` for an answer is turned away. Work in the background has all the
-    time that there is: turned away, it would only come back and make the line longer.
+    time that there is: turned away, it would only come back and make the line longer. While participants are about it
+    has a share of the places only.
     """
 
-    def __init__(self, places: int, patience_seconds: float) -> None:
-        self._free = places
+    def __init__(self, places: int, patience_seconds: float, *, now: Callable[[], float] = time.monotonic) -> None:
+        self._places = self._free = places
+        self._background = 0
+        self._now = now
+        self._person_came_at = float("-inf")
         self._patience_seconds = patience_seconds
         self._lines: dict[Urgency, deque[asyncio.Future[None]]] = {each: deque() for each in reversed(Urgency)}
 
@@ -38,15 +48,18 @@ class Turnstile:
         Raises:
             NoPlace: there was none in time.
         """
-        await self._enter(urgency.get())
+        how_urgent = urgency.get()
+        await self._enter(how_urgent)
         try:
             yield
         finally:
-            self._leave()
+            self._leave(how_urgent)
 
     async def _enter(self, how_urgent: Urgency) -> None:
-        if self._free > 0:
-            self._free -= 1
+        if how_urgent is Urgency.PERSON:
+            self._person_came_at = self._now()
+        if self._has_room(how_urgent):
+            self._take(how_urgent)
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line = self._lines[how_urgent]
@@ -57,18 +70,28 @@ class Turnstile:
                 await place
         except BaseException as error:
             if place.done() and not place.cancelled():
-                self._leave()
+                self._leave(how_urgent)
             elif place in line:
                 line.remove(place)
             if isinstance(error, TimeoutError):
                 raise NoPlace from error
             raise
 
-    def _leave(self) -> None:
-        for line in self._lines.values():
-            while line:
+    def _has_room(self, how_urgent: Urgency) -> bool:
+        if how_urgent is not Urgency.BACKGROUND or self._now() - self._person_came_at > _NOW_AND_THEN_SECONDS:
+            return self._free > 0
+        return self._free > 0 and self._background < max(1, int(self._places * _BACKGROUND_SHARE))
+
+    def _take(self, how_urgent: Urgency) -> None:
+        self._free -= 1
+        self._background += how_urgent is Urgency.BACKGROUND
+
+    def _leave(self, how_urgent: Urgency) -> None:
+        self._free += 1
+        self._background -= how_urgent is Urgency.BACKGROUND
+        for each, line in self._lines.items():
+            while line and self._has_room(each):
                 place = line.popleft()
                 if not place.done():
+                    self._take(each)
                     place.set_result(None)
-                    return
-        self._free += 1
