@@ -35,7 +35,8 @@ stages:
 cohorts:
   - {{count: {COHORTS}, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid}}]}}
 """
-LIVE = FAST.replace("pace: fast", "pace: live")
+AT_ONCE = "pages: {reading_words_per_minute: 0, writing_words_per_minute: 0}"
+LIVE = FAST.replace("pace: fast", "pace: live").replace("chat: {", f"{AT_ONCE}, chat: {{")
 
 
 @pytest.fixture(scope="module")
