@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from parley.talk_costs import talk_costs
+from parley.costing import talk_costs
 from shared.experiment import load
 
 

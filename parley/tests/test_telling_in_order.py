@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.folding import Line, cohorts_text, folded
-from parley.openings import Openings
-from parley.telling import AND_OTHERS, Repeated
+from parley.telling import AND_OTHERS, Line, Openings, Repeated, cohorts_text, folded
 
 
 def test_a_stage_that_was_open_from_the_start_is_told_when_somebody_comes() -> None:

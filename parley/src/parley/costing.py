@@ -1,7 +1,10 @@
-"""What a person at the terminal is told before the first paid call: how many calls there can be at most."""
+"""What a person at the terminal is told before the first paid call: how many calls there can be, in all and a message."""
+
+from collections.abc import Iterator
 
 from shared.experiment import Experiment
 from shared.experiment.most_calls import most_calls
+from shared.stages import kind_of
 
 
 def costs_line(experiment: Experiment, max_calls: int | None) -> str:
@@ -21,3 +24,17 @@ def costs_line(experiment: Experiment, max_calls: int | None) -> str:
     if limit is not None:
         return f"{told} It is paused after {limit} calls."
     return f"{told} --max-calls N pauses it after N." if most.open_ended else told
+
+
+def talk_costs(experiment: Experiment) -> Iterator[str]:
+    """A line for each conversation with agents: `talk (race): up to 4 calls for each message, ...`."""
+    people = {persona.id for persona in experiment.personas if persona.player != "agent"}
+    groups = [
+        (sum(seat.count for seat in cohort.seats if seat.persona and seat.persona not in people), len(cohort.mediators))
+        for cohort in experiment.cohorts
+    ]
+    participants, mediators = max(groups, key=sum, default=(0, 0))
+    for stage in experiment.stages:
+        cost = kind_of(stage).message_cost(stage, participants, mediators) if participants + mediators else None
+        if cost is not None:
+            yield f"{stage.id} ({kind_of(stage).turn_taking(stage)}): {cost}."

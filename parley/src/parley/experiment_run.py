@@ -10,7 +10,7 @@ from uuid import UUID
 
 from formats.exports import conversations, export
 from parley import run_folder
-from parley.costing import costs_line
+from parley.costing import costs_line, talk_costs
 from parley.embedded import EmbeddedLab
 from parley.following import Ending, Follower
 from parley.key_trouble import refused_lines
@@ -26,7 +26,6 @@ from parley.screen import (
     progress_line,
     spent_line,
 )
-from parley.talk_costs import talk_costs
 from shared.acts import pausing, starting
 from shared.acts.reviving import Revived, retry_failed
 from shared.db import experiments

@@ -10,10 +10,8 @@ from uuid import UUID
 
 import orjson
 
-from parley.folding import Line, cohorts_text, folded
-from parley.openings import Openings
 from parley.screen import Screen
-from parley.telling import Repeated, Teller
+from parley.telling import Line, Openings, Repeated, Teller, cohorts_text, folded
 from shared.acts.called_keys import Waiting, waiting_for_keys
 from shared.clock import Clock, SystemClock
 from shared.db.alerts import alerts_of

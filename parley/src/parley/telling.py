@@ -1,6 +1,8 @@
-"""What is told once, however often one looks: lines of stages that tell what happens, and what befalls many alike."""
+"""What is told of a run: once, however often one looks; in the order of the stages; and folded where it befalls many."""
 
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -57,3 +59,96 @@ class Teller:
             ended.add(opened.stage.id)
             lines.append(outcome)
         return lines
+
+
+Where = tuple[UUID, str]
+"""A cohort and one of its stages."""
+
+
+class Openings:
+    """Remembers which stages are open, who has arrived at them, and which openings were told."""
+
+    def __init__(self) -> None:
+        self._open: set[Where] = set()
+        self._told: set[Where] = set()
+        self._begun: set[UUID] = set()
+        self._arrived: dict[Where, set[str]] = {}
+
+    def skip(self, where: Where) -> None:
+        """This stage was open before; nothing is told of it."""
+        self._open.add(where)
+        self._told.add(where)
+        self._begun.add(where[0])
+
+    def opened(self, where: Where, *, participants: int) -> str | None:
+        """The line about it, unless nobody is there yet. The first stage of a cohort has everybody from the start."""
+        self._open.add(where)
+        if where[0] in self._begun and where not in self._arrived:
+            return None
+        return self._line(where, participants)
+
+    def arrived(self, where: Where, member_path: str, *, participants: int) -> str | None:
+        """The line about the stage to which somebody comes as the first, if it is open already."""
+        self._arrived.setdefault(where, set()).add(member_path)
+        return self._line(where, participants) if where in self._open else None
+
+    def _line(self, where: Where, participants: int) -> str | None:
+        """`talk is open: 3 of 3 have arrived`, once; without the count where nobody has waited for others."""
+        if where in self._told:
+            return None
+        self._told.add(where)
+        self._begun.add(where[0])
+        arrived = len(self._arrived.get(where, ()))
+        return f"{where[1]} is open" + (f": {arrived} of {participants} have arrived" if arrived > 1 else "")
+
+
+MOST_SPANS: Final = 3
+"""More pieces than that are counted, not listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What happened in a cohort or, with a stage and an author, what was said there."""
+
+    cohort_path: str
+    text: str
+    stage_id: str = ""
+    author: str | None = None
+
+
+def folded(lines: Iterable[Line]) -> Iterator[tuple[Sequence[str], Line]]:
+    """The lines, each with the cohorts it is about, in the order that each cohort had; what is said stays apart."""
+    waiting: dict[str, deque[Line]] = {}
+    for line in lines:
+        waiting.setdefault(line.cohort_path, deque()).append(line)
+    while waiting:
+        first = next(iter(waiting.values()))[0]
+        cohorts = [first.cohort_path] if first.author is not None else _next_with(waiting, first.text)
+        for cohort in cohorts:
+            waiting[cohort].popleft()
+            if not waiting[cohort]:
+                del waiting[cohort]
+        yield cohorts, first
+
+
+def _next_with(waiting: dict[str, deque[Line]], text: str) -> list[str]:
+    return [cohort for cohort, lines in waiting.items() if lines[0].author is None and lines[0].text == text]
+
+
+def cohorts_text(paths: Sequence[str]) -> str:
+    """`c1`, `c1 to c5, c7`, or `12 cohorts`."""
+    spans: list[list[int]] = []
+    for number in sorted(int(path.removeprefix("c")) for path in paths):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    if len(spans) > MOST_SPANS:
+        return f"{len(paths)} cohorts"
+    return ", ".join(_span_text(first, last) for first, last in spans)
+
+
+def _span_text(first: int, last: int) -> str:
+    if first == last:
+        return f"c{first}"
+    return f"c{first}{', ' if last == first + 1 else ' to '}c{last}"
