@@ -46,19 +46,6 @@ def redact(text: str, keys: ModelKeys) -> str:
     return _KEY_LIKE.sub(_REDACTED, keys.redacted(text)).strip()[:_LONGEST_ERROR]
 
 
-def what_is_wrong(content: bytes) -> tuple[str | None, str]:
-    """The provider's code and its words, which stand in one of two places, or nowhere."""
-    try:
-        body = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return None, ""
-    error = body.get("error", body) if isinstance(body, dict) else None
-    if not isinstance(error, dict):
-        return None, _text(error)
-    code = error.get("code")
-    return None if code is None else str(code), _text(error.get("message"))
-
-
 def status_of_http(http_status: int, code: str | None, message: str) -> ModelStatus:
     """What an HTTP status, the provider's own code and its words mean for us."""
     says_too_long = http_status in (400, 422, 500) and _TOO_LONG.search(message) is not None

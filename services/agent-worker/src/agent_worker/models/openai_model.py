@@ -1,18 +1,16 @@
 """OpenAI and every endpoint that speaks its chat completions; the only module that imports openai.
 
-One attempt per call: nothing is repeated here, because every attempt is a row in the data.
+One attempt per call: the library's own retries are off, because every attempt is a row in the data.
 """
 
 import asyncio
-import json
-import ssl
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import openai
 
@@ -21,12 +19,10 @@ from agent_worker.models.completions import (
     redact,
     retry_after_seconds,
     status_of_http,
-    what_is_wrong,
     with_full_context,
 )
 from agent_worker.models.guard import AddressRefused, GuardedTransport, Resolve, resolve
 from agent_worker.models.openai_schema import to_strict
-from agent_worker.models.wire import WireTransport
 from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.model_keys import ModelKeys
@@ -41,7 +37,7 @@ from shared.contracts.models import (
 OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 
 _VENDOR: Final = "openai"
-_COMPLETIONS: Final = b"chat/completions"
+_COMPLETIONS: Final = "/chat/completions"
 # The HTTP library that this version of openai is built on: httpx or httpx2.
 _HTTP: Final[Any] = import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 _MOVED: Final = "HTTP {}: the endpoint sends calls on to another address; name that one in base_url"
@@ -119,33 +115,43 @@ class OpenAIModel:
         seconds = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(seconds):
-                response = await self._call(base_url, request)
-        except (TimeoutError, _HTTP.TimeoutException):
+                content = await self._call(base_url, request)
+        except (TimeoutError, openai.APITimeoutError):
             return ModelReply(status="timeout", error=f"no reply within {seconds:g} s")
-        except (_HTTP.RequestError, ssl.SSLError) as error:
+        except openai.APIStatusError as error:
+            return self._refused_by_status(base_url, error)
+        except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, AddressRefused):
+                raise error.__cause__ from None
             # What broke off later may have reached the model.
-            if isinstance(error, _HTTP.ConnectError):
-                return self._failed("unreachable", f"no connection to {_host(base_url)}: {error}")
-            return self._failed("unavailable", f"Connection error. {error}")
+            if isinstance(error.__cause__, _HTTP.ConnectError):
+                return self._failed("unreachable", f"no connection to {_host(base_url)}: {error.__cause__}")
+            return self._failed("unavailable", f"{error.message} {error.__cause__ or ''}")
+        except openai.OpenAIError as error:
+            return self._failed("error", str(error))
         except OSError as error:
             # The host has no address. Not every version of the library puts this into an error of its own.
             return self._failed("unreachable", f"no connection to {_host(base_url)}: {error}")
-        if not response.is_success:
-            return self._refused_by_status(base_url, response)
-        return with_full_context(self._read(response.content, request.reply_schema.get("required", ())), request)
+        return with_full_context(self._read(content, request.reply_schema.get("required", ())), request)
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
         for client in (client for of_one_address in clients.values() for client in of_one_address):
-            await client.http.aclose()
+            await client.library.close()
 
-    async def _call(self, base_url: str, request: ModelRequest) -> Any:
+    async def _call(self, base_url: str, request: ModelRequest) -> bytes:
         client = self._free_client(base_url)
         client.calls_in_flight += 1
         try:
-            return await client.http.send(client.request(request_body(base_url, request)))
+            # The body goes as it is and comes back raw, past the library's conversion to and from its types, which
+            # would cost more CPU than the rest of the call.
+            response = await client.library.post(
+                _COMPLETIONS, body=request_body(base_url, request), cast_to=_HTTP.Response
+            )
         finally:
             client.calls_in_flight -= 1
+        content: bytes = response.content
+        return content
 
     def _free_client(self, base_url: str) -> "_Client":
         """The first client with room, so that as few as possible are open; a new one when there is none."""
@@ -153,10 +159,10 @@ class OpenAIModel:
         for client in clients:
             if client.calls_in_flight < _CALLS_PER_CLIENT:
                 return client
-        clients.append(self._make_client(base_url))
+        clients.append(_Client(self._make_client(base_url)))
         return clients[-1]
 
-    def _make_client(self, base_url: str) -> "_Client":
+    def _make_client(self, base_url: str) -> openai.AsyncOpenAI:
         limits = _HTTP.Limits(max_connections=2 * _CALLS_PER_CLIENT, max_keepalive_connections=_CALLS_PER_CLIENT)
         # Only connecting has a time-out: the whole call has one in `reply`, which a dripping answer cannot stretch.
         timeout = openai.Timeout(None, connect=_CONNECT_TIMEOUT_SECONDS)
@@ -164,24 +170,22 @@ class OpenAIModel:
         options = {"limits": limits, "timeout": timeout, "follow_redirects": False, "verify": self._tls}
         if not self._endpoints.is_open:
             # A proxy of the environment would connect for us, to where it likes.
-            options |= {"transport": self._guarded(base_url), "trust_env": False}
-        elif not getproxies():
-            options["transport"] = WireTransport(_HTTP, self._tls)
-        http = openai.DefaultAsyncHttpxClient(**options)
+            options |= {"transport": self._guarded(base_url, limits), "trust_env": False}
         key = self._keys.key(self._vendor, base_url)
-        library = openai.AsyncOpenAI(api_key=key or _NO_KEY, base_url=base_url, http_client=http)
-        base = library.base_url
-        usual = {**http.headers, **library.default_headers, **library.auth_headers}
-        return _Client(
-            http=http,
-            url=base.copy_with(raw_path=base.raw_path + _COMPLETIONS),
-            headers=_headers(usual, key, is_own=self._keys.is_own(self._vendor, base_url)),
-            timeout=timeout.as_dict(),
+        if not self._keys.is_own(self._vendor, base_url):
+            # The library adds what else the environment has for its vendor.
+            options["event_hooks"] = {"request": [partial(_keep_to_ourselves, key)]}
+        return openai.AsyncOpenAI(
+            api_key=key or _NO_KEY,
+            base_url=base_url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=openai.DefaultAsyncHttpxClient(**options),
         )
 
-    def _guarded(self, base_url: str) -> GuardedTransport:
+    def _guarded(self, base_url: str, limits: Any) -> GuardedTransport:
         return GuardedTransport(
-            WireTransport(_HTTP, self._tls),
+            _HTTP.AsyncHTTPTransport(limits=limits, verify=self._tls),
             endpoints=self._endpoints,
             vendor=self._vendor,
             base_url=base_url,
@@ -202,41 +206,24 @@ class OpenAIModel:
     def _failed(self, status: ModelStatus, message: str) -> ModelReply:
         return ModelReply(status=status, error=redact(message, self._keys))
 
-    def _refused_by_status(self, base_url: str, response: Any) -> ModelReply:
-        http_status: int = response.status_code
-        if 300 <= http_status < 400:
-            return self._failed("bad_request", _MOVED.format(http_status))
-        code, message = what_is_wrong(response.content)
-        status = status_of_http(http_status, code, message)
-        reply = self._failed(status, f"HTTP {http_status}: {message}" if message else f"HTTP {http_status}")
+    def _refused_by_status(self, base_url: str, error: openai.APIStatusError) -> ModelReply:
+        if 300 <= error.status_code < 400:
+            return self._failed("bad_request", _MOVED.format(error.status_code))
+        status = status_of_http(error.status_code, error.code, error.message)
+        reply = self._failed(status, f"HTTP {error.status_code}: {error.message}")
         if status == "auth_error" and self._keys.key(self._vendor, base_url) is None:
             how = self._keys.how_to_give_one(self._vendor, base_url)
             return reply.model_copy(update={"error": f"{reply.error} (The call brought no key: {how})"})
         if status not in ("rate_limited", "unavailable"):
             return reply
-        wait = retry_after_seconds(response.headers, datetime.now(UTC))
+        wait = retry_after_seconds(error.response.headers, datetime.now(UTC))
         return reply.model_copy(update={"retry_after_seconds": wait})
 
 
 @dataclass
 class _Client:
-    """Connections to one address, and what every call there has in common.
-
-    The library says what that is and makes no call itself: what it does for each would cost more CPU than the rest of
-    the call.
-    """
-
-    http: Any
-    url: Any
-    headers: Mapping[str, str]
-    timeout: Mapping[str, float | None]
+    library: openai.AsyncOpenAI
     calls_in_flight: int = 0
-
-    def request(self, body: Mapping[str, Any]) -> Any:
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        return _HTTP.Request(
-            "POST", self.url, headers=self.headers, content=content, extensions={"timeout": self.timeout}
-        )
 
 
 def request_body(base_url: str, request: ModelRequest) -> dict[str, Any]:
@@ -269,13 +256,12 @@ def _response_format(request: ModelRequest) -> dict[str, Any]:
             return {}
 
 
-def _headers(usual: Mapping[str, Any], key: str | None, *, is_own: bool) -> dict[str, str]:
-    """Those of each call: what the library sends its vendor; any other server gets what it needs, and its key."""
-    said = {name.lower(): value for name, value in usual.items() if isinstance(value, str)}
-    if is_own:
-        return said
-    plain = {name: value for name, value in said.items() if name in _PLAIN_HEADERS}
-    return plain if key is None else {**plain, "authorization": f"Bearer {key}"}
+async def _keep_to_ourselves(key: str | None, request: Any) -> None:
+    """Leave of the headers what any server needs, and the key that goes there, if one does."""
+    for name in [name for name in request.headers if name.lower() not in _PLAIN_HEADERS]:
+        del request.headers[name]
+    if key is not None:
+        request.headers["Authorization"] = f"Bearer {key}"
 
 
 def _refused_address(problem: str) -> ModelReply:
