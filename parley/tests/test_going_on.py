@@ -201,18 +201,26 @@ def test_a_run_that_comes_to_its_end_in_another_lab_is_finished_with_its_data(
 def test_ctrl_c_while_the_database_is_made_ends_quietly_and_the_next_start_makes_it(
     tmp_path: Path, parley: Parley, own_dir: Path
 ) -> None:
-    command = [*COMMAND, "personas", "list", "--data-dir", str(own_dir)]
+    command = [*COMMAND, "run", str(written(tmp_path, NO_SHOW)), "--data-dir", str(own_dir)]
     # Of a terminal's Ctrl-C all processes hear that were begun there.
     first = subprocess.Popen(
-        command, cwd=tmp_path, env=environment({}), stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=tmp_path,
+        env=environment({}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     )
     while not (own_dir / "postgres.unfinished").exists():
         pass
     os.killpg(first.pid, signal.SIGINT)
-    said = first.communicate()
+    said = first.communicate()[0]
     second = parley("personas", "list", "--data-dir", own_dir)
 
-    assert (first.returncode, said[1]) == (130, "")
+    assert first.returncode == 130, said
+    assert "Traceback" not in said
+    assert "Running" not in said
     assert second.returncode == 0, second.stderr
 
 

@@ -61,6 +61,15 @@ async def test_personas_come_in_pages_that_miss_and_repeat_nothing(api: Api) -> 
     assert {problem["where"] for problem in refused.json()["problems"]} == {"limit", "after"}
 
 
+async def test_the_last_page_of_members_says_that_it_is_the_last(api: Api) -> None:
+    experiment_id = await api.running()
+
+    pages = await _pages(api, f"/v1/experiments/{experiment_id}/members", "members", limit=1)
+
+    assert [len(page) for page in pages] == [1, 1]
+    assert {one["path"] for page in pages for one in page} == {"c1/m1", "c1/m2"}
+
+
 async def test_a_page_is_read_on_from_an_experiment_that_was_deleted(api: Api) -> None:
     await _stored(api, ["One", "Two", "Three"])
     first = (await api.experimenter("GET", "/v1/experiments", params={"limit": 1})).json()

@@ -215,11 +215,12 @@ async def list_members(
 ) -> MemberList:
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
-        rows = await reads.roster(session, experiment_id, cohort_id=cohort_id, after=after, most=limit)
-    found = [_member(row) for row in rows]
+        rows = await reads.roster(session, experiment_id, cohort_id=cohort_id, after=after, most=limit + 1)
+    page = rows[:limit]
+    found = [_member(row) for row in page]
     return MemberList(
         members=sorted(found, key=lambda member: natural(member.path)),
-        next_after=rows[-1].id if len(rows) == limit else None,
+        next_after=page[-1].id if len(rows) > limit else None,
     )
 
 
