@@ -124,5 +124,33 @@ async def test_a_worker_killed_while_an_agent_types_loses_nothing_and_asks_the_m
     assert len(spoken) == 1
 
 
+WRITING = """
+parley: 1
+name: Writing
+seed: 0
+pace: live
+personas: [{id: ada, pages: {reading_words_per_minute: 600, writing_words_per_minute: 200}}]
+stages: [{id: page, kind: survey, questions: [{id: why, kind: text, title: "Why?"}]}]
+cohorts: [{seats: [{persona: ada}]}]
+"""
+
+
+@pytest.mark.fault
+async def test_a_worker_killed_while_an_agent_writes_loses_nothing_and_asks_the_model_once(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    where = {"database_url": database_url, "data_dir": str(tmp_path)}
+    killed = await in_thread(document=WRITING, kill_at="reply.published", hits=1, **where)
+    assert killed.returncode == KILLED, killed.stderr
+    lab = DrainLab(database)
+    assert [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["ready"]
+
+    again = await in_thread(experiment_id=started(killed), **where)
+
+    assert again.returncode == 0, again.stderr
+    assert len(await lab.rows("SELECT 1 AS one FROM model_calls")) == 1
+    assert len(await lab.rows("SELECT 1 AS one FROM answers WHERE value ->> 'why' <> ''")) == 1
+
+
 async def in_thread(**task: Any) -> subprocess.CompletedProcess[str]:
     return await asyncio.to_thread(run_lab, **task)
