@@ -67,7 +67,7 @@ def _insert_into(table: str, columns: Sequence[str]) -> TextClause:
 
 
 class Session:
-    """An open transaction. Functions of `shared.db` take one; only `Database` commits it."""
+    """An open transaction. Functions of `shared.acts` and `shared.db` take one; only `Database` commits it."""
 
     def __init__(self, driver: AsyncDriverConnection[Any], statement_seconds: float) -> None:
         self._driver = driver
@@ -152,7 +152,7 @@ class Session:
         """Publish this hint after the commit; the same hint twice in a transaction is sent once.
 
         A fact needs no row in the outbox: it wakes readers, who look by themselves every few seconds. Postgres tells
-        those who listen to it (`shared.db.listening`) with the commit, the bus tells the others.
+        those who listen to it (`shared.db.streams`) with the commit, the bus tells the others.
         """
         self._hints[hint] = None
 
