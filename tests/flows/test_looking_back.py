@@ -116,7 +116,7 @@ class Row(ABC):
     stage: ClassVar[Mapping[str, Json]] = {}
     """The stage, but for kind and id."""
     has_last_ask: bool = False
-    """Whether nothing is asked of somebody who has answered everything, so that there is nothing to preview."""
+    """Whether nothing is asked of somebody who has answered everything: a preview is refused (409)."""
     not_over: tuple[str, ...] = ()
     """What may not stand where the stage is looked back at."""
 
@@ -178,6 +178,7 @@ class InfoRow(Row):
 class SurveyRow(Row):
     stage: ClassVar[Mapping[str, Json]] = {"questions": [{"id": "why", "kind": "text", "title": "Why?"}]}
     not_over = (" yet",)
+    has_last_ask = True
 
     def is_asked(self, eyes: Eyes) -> bool:
         return not eyes.is_mediator
@@ -622,7 +623,7 @@ async def told(database: Database, cast: Cast) -> Evidence:
                 eyes = eyes_of(cast, name, at)
                 shown = await client.get(f"{addresses[name]}stage={at.id}")
                 is_asked, may_be_through = at.row.is_asked(eyes), at.row.has_last_ask and into is evidence.shown
-                expected = {200, 404} if is_asked and may_be_through else {200 if is_asked else 404}
+                expected = {200, 409} if is_asked and may_be_through else {200 if is_asked else 404}
                 assert shown.status_code in expected, (how, name, at, shown.text)
                 if shown.status_code == 200:
                     said = "\n\n".join(message["content"] for message in shown.json()["messages"])

@@ -77,7 +77,8 @@ def as_asked(context: PromptContext) -> PromptContext:
     me = context.author.id
     view, then = context.view(stage), alone(context.facts, stage, me)
     wanted = (*kind.next_asks(stage, view), *kind.next_asks(stage, own_view(then, stage, me)))
-    if not wanted and view.own:
+    # Of whom nothing was ever asked there is an empty page.
+    if not wanted and any(answer != {} for answer in view.own.values()):
         raise Conflict(
             f"{context.author.name} has answered all that was asked on {stage.id!r}; nothing is asked there any more. "
             "What it was asked stands in its drafts.",
