@@ -373,8 +373,8 @@ class TestTopics:
             await room.at_rest()
             assert (await room.transcript())[-1] == ("person", "And I?")
             assert len(room.endpoint.calls) == 2
-            (agent,) = await room.rows("SELECT status, position FROM members WHERE player = 'agent'")
-            assert agent.status == "completed"
+            # It takes its time for the page after the conversation.
+            await wait_for(lambda: room.rows("SELECT 1 FROM members WHERE player = 'agent' AND status = 'completed'"))
 
 
 SURVEY_FIRST: Final = """

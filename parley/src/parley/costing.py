@@ -1,4 +1,4 @@
-"""What a person at the terminal is told before the first paid call: how many calls there can be, in all and a message."""
+"""What a person at the terminal is told before the first paid call: how many there can be, in all and a message."""
 
 from collections.abc import Iterator
 

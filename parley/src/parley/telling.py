@@ -1,4 +1,4 @@
-"""What is told of a run: once, however often one looks; in the order of the stages; and folded where it befalls many."""
+"""What is told of a run: once, however often one looks; in the order of the stages; folded where it befalls many."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence

@@ -23,7 +23,7 @@ from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
 from shared.acts import starting
 from shared.bus.in_process import InProcessBus
-from shared.db import experiments, keys
+from shared.db import keys
 from shared.db.databases import connect
 from shared.db.keys import Scope
 from shared.db.session import Database, Session
@@ -329,7 +329,7 @@ async def test_a_deadlock_is_tried_once_more(api: Api, monkeypatch: pytest.Monke
         if tries == 1:
             await session.run(text("DO $$ BEGIN RAISE EXCEPTION 'deadlock' USING ERRCODE = '40P01'; END $$"))
 
-    monkeypatch.setattr(experiments, "set_model_mode", deadlocked_at_first)
+    monkeypatch.setattr(starting, "set_model_mode", deadlocked_at_first)
     created = await api.experimenter("POST", "/v1/experiments", json=FILE)
 
     changed = await api.experimenter("PATCH", f"/v1/experiments/{created.json()['id']}", json={"model_mode": "real"})
