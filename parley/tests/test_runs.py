@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -78,6 +79,14 @@ cohorts:
 """
 
 
+async def run_against(
+    endpoint: FakeEndpoint, *options: str, parley: Parley, file: Path, data_dir: Path
+) -> "subprocess.CompletedProcess[str]":
+    """A run of this file whose models answer at the endpoint."""
+    variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
+    return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
+
+
 def free_port() -> int:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -133,17 +142,12 @@ async def test_a_run_with_missing_answers_counts_them_and_keeps_everybody(
 ) -> None:
     file = written(tmp_path, PAGE)
     async with FakeEndpoint(Behaviour(garbage_rate=1.0)) as endpoint:
-        result = await asyncio.to_thread(
-            lambda: parley(
-                "run", file, "--data-dir", data_dir, "--models", "real",
-                OPENAI_API_KEY="any", OPENAI_BASE_URL=endpoint.base_url,
-            )
-        )  # fmt: skip
+        result = await run_against(endpoint, "--models", "real", parley=parley, file=file, data_dir=data_dir)
 
     assert result.returncode == 1, result.stdout + result.stderr
     said = " ".join(result.stdout.split())
     assert "2 answers are missing, because no usable reply came: talk.why (2 members)" in said
-    assert re.search(r"c[12]/m1 gave no usable answer on talk to why \(expected was text", said)
+    assert re.search(r"c1/m[12] gave no usable answer on talk to why \(expected was text", said)
     assert "2 completed" in said
     (folder,) = (tmp_path / "results" / "a-tiny-talk").iterdir()
     with (folder / "answers.csv").open(newline="", encoding="utf-8-sig") as file_of_answers:
@@ -184,12 +188,7 @@ async def test_a_run_in_which_models_cannot_be_read_says_so_and_is_no_success(
 ) -> None:
     file = written(tmp_path, document)
     async with FakeEndpoint(Behaviour(garbage_rate=1.0)) as endpoint:
-        result = await asyncio.to_thread(
-            lambda: parley(
-                "run", file, "--data-dir", data_dir, "--models", "real",
-                OPENAI_API_KEY="any", OPENAI_BASE_URL=endpoint.base_url,
-            )
-        )  # fmt: skip
+        result = await run_against(endpoint, "--models", "real", parley=parley, file=file, data_dir=data_dir)
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert said in " ".join(result.stdout.split())
@@ -198,12 +197,7 @@ async def test_a_run_in_which_models_cannot_be_read_says_so_and_is_no_success(
 async def test_a_run_in_which_participants_fail_names_them(tmp_path: Path, parley: Parley, data_dir: Path) -> None:
     file = written(tmp_path, PAGE.replace("kind: survey,", "kind: survey, on_invalid: fail,"))
     async with FakeEndpoint(Behaviour(garbage_rate=1.0)) as endpoint:
-        result = await asyncio.to_thread(
-            lambda: parley(
-                "run", file, "--data-dir", data_dir, "--models", "real",
-                OPENAI_API_KEY="any", OPENAI_BASE_URL=endpoint.base_url,
-            )
-        )  # fmt: skip
+        result = await run_against(endpoint, "--models", "real", parley=parley, file=file, data_dir=data_dir)
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert "2 of the members failed, in c1:" in result.stdout
@@ -217,8 +211,7 @@ async def test_a_model_that_does_not_exist_is_told_of_once_and_not_for_every_age
     file = written(tmp_path, MANY)
     missing = FakeReply(404, {"error": {"message": "The model does not exist.", "code": "model_not_found"}})
     async with FakeEndpoint(replies=lambda _request: missing) as endpoint:
-        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
-        result = await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, **variables))
+        result = await run_against(endpoint, parley=parley, file=file, data_dir=data_dir)
 
     assert result.returncode == 1, result.stdout + result.stderr
     told = [line for line in result.stdout.splitlines() if "The model does not exist." in line]
@@ -232,9 +225,7 @@ async def test_a_refused_first_call_stops_the_run_which_goes_on_when_the_key_wor
 ) -> None:
     file = written(tmp_path, MANY)
 
-    async def run(endpoint: FakeEndpoint, *options: str) -> "subprocess.CompletedProcess[str]":
-        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
-        return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
+    run = partial(run_against, parley=parley, file=file, data_dir=data_dir)
 
     async with FakeEndpoint(Behaviour(fault="key")) as endpoint:
         refused = await run(endpoint)
@@ -259,9 +250,7 @@ async def test_who_failed_is_asked_again_by_a_run_that_had_ended(
 ) -> None:
     file = written(tmp_path, MANY)
 
-    async def run(endpoint: FakeEndpoint, *options: str) -> "subprocess.CompletedProcess[str]":
-        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
-        return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
+    run = partial(run_against, parley=parley, file=file, data_dir=data_dir)
 
     async with FakeEndpoint() as endpoint:
         asked: list[int] = []
@@ -289,11 +278,7 @@ async def test_a_run_pauses_when_its_calls_are_spent_and_goes_on_with_more(
     file = written(tmp_path, MANY)
 
     async with FakeEndpoint() as endpoint:
-        variables = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
-
-        async def run(*options: str) -> "subprocess.CompletedProcess[str]":
-            return await asyncio.to_thread(lambda: parley("run", file, "--data-dir", data_dir, *options, **variables))
-
+        run = partial(run_against, endpoint, parley=parley, file=file, data_dir=data_dir)
         paused = await run("--max-calls", "7")
         assert endpoint.statistics["calls"] == 7
         too_few = await run("--resume", "--max-calls", "7")
@@ -312,12 +297,7 @@ async def test_a_run_waits_for_a_key_that_is_refused_later_and_stops_when_its_pa
 ) -> None:
     file = written(tmp_path, MANY)
     async with FakeEndpoint(Behaviour(fault="quota", fault_after=5)) as endpoint:
-        result = await asyncio.to_thread(
-            lambda: parley(
-                "run", file, "--data-dir", data_dir, "--patience", "0.02",
-                OPENAI_API_KEY="any", OPENAI_BASE_URL=endpoint.base_url,
-            )
-        )  # fmt: skip
+        result = await run_against(endpoint, "--patience", "0.02", parley=parley, file=file, data_dir=data_dir)
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert "The key of openai is paused since" in result.stdout
