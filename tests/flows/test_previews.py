@@ -1,9 +1,8 @@
 """Prompt previews show what is really sent: before a run, during it and after it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 from uuid import UUID, uuid4
 
 import httpx2
@@ -60,13 +59,20 @@ treatments:
 Messages = list[dict[str, str]]
 
 
+Look = Callable[[str, Messages], Awaitable[None]]
+
+
+async def _look_nowhere(_path: str, _messages: Messages) -> None:
+    pass
+
+
 class LookingModel(MockModel):
-    """The mock; whatever it is shown, it looks up the preview of at the same time."""
+    """The mock; `look` may look up the preview of whatever it is shown, at the same time."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sent: list[tuple[str, Messages]] = []
-        self.look: Any = None
+        self.look: Look = _look_nowhere
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         messages = [{"role": message.role, "content": message.content} for message in request.messages]
@@ -140,11 +146,6 @@ async def test_a_preview_before_the_start_is_what_is_sent_first(
     document = yaml.safe_load(FILE)
     stages = {stage["id"]: stage for stage in document["stages"]}
     document["cohorts"][0]["treatment"] = treatment
-
-    async def look(*_: Any) -> None:
-        return None
-
-    model.look = look
     for persona, stage, path in (
         ("ann", "before", "c1/m1/before"),
         ("bob", "before", "c1/m2/before"),
@@ -199,11 +200,6 @@ async def test_a_preview_draws_for_a_named_cohort_what_the_run_draws(
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], seed: int
 ) -> None:
     lab, model, client = looking
-
-    async def look(*_: Any) -> None:
-        return None
-
-    model.look = look
     experiment_id = await created(client, NAMED.format(seed=seed))
     shown = {
         stage: (await client.get(f"/v1/experiments/{experiment_id}/prompt", params={"persona": "ann", "stage": stage}))
@@ -220,11 +216,6 @@ async def test_a_group_chat_keeps_its_people_when_a_private_one_looks_back_at_it
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
 ) -> None:
     lab, model, client = looking
-
-    async def look(*_: Any) -> None:
-        return None
-
-    model.look = look
     document = yaml.safe_load(FILE)
     stages = {stage["id"]: stage for stage in document["stages"]}
     document |= {"stages": [stages["race"], stages["alone"]], "treatments": []}
@@ -276,11 +267,6 @@ async def test_agents_of_an_interview_are_told_what_people_see_and_previews_show
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
 ) -> None:
     lab, model, client = looking
-
-    async def look(*_: Any) -> None:
-        return None
-
-    model.look = look
     experiment_id = await created(client, INTERVIEW.replace("SEATS", "{persona: ann}, {persona: bob}"))
     asked = {"ann": ("c1/m1", "Give?"), "bob": ("c1/m2", "Take?"), "judge": ("c1/med1", "Was it fair?")}
     shown = {
@@ -307,12 +293,7 @@ async def test_agents_of_an_interview_are_told_what_people_see_and_previews_show
 async def test_an_interview_waits_for_everybody_by_default(
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
 ) -> None:
-    lab, model, client = looking
-
-    async def look(*_: Any) -> None:
-        return None
-
-    model.look = look
+    lab, _, client = looking
     at_once = INTERVIEW.replace("SEATS", "{open: true}, {persona: bob}").replace("public_question", "private_question")
     experiment_id = UUID(await created(client, at_once))
     await client.post(f"/v1/experiments/{experiment_id}/start")
@@ -352,12 +333,7 @@ async def test_an_agent_to_whom_nothing_is_to_be_said_is_shown_what_it_would_be_
 async def test_who_has_answered_everything_is_asked_nothing_any_more(
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient], stage: str
 ) -> None:
-    lab, model, client = looking
-
-    async def look(*_: Any) -> None:
-        return None
-
-    model.look = look
+    lab, _, client = looking
     await client.post(f"/v1/experiments/{await created(client)}/start")
     await lab.drain()
     [ann] = await lab.rows("SELECT id FROM members WHERE path = 'c1/m1'")
@@ -391,12 +367,7 @@ async def test_what_there_is_not_is_not_found_and_says_what(
 async def test_prompts_are_for_the_owner_of_the_experiment(
     looking: tuple[DrainLab, LookingModel, httpx2.AsyncClient],
 ) -> None:
-    lab, model, client = looking
-
-    async def look(*_: Any) -> None:
-        return None
-
-    model.look = look
+    lab, _, client = looking
     experiment_id = await created(client)
     await client.post(f"/v1/experiments/{experiment_id}/start")
     await lab.drain()
