@@ -4,9 +4,9 @@ EXPERIMENT ?= demos/deliberation.yaml
 EXTRAS ?=
 ARGS ?=
 
-MEMBERS := shared formats services/gateway services/orchestrator services/agent-worker services/prompt-builder parley
+MEMBERS := shared formats web services/gateway services/orchestrator services/agent-worker services/prompt-builder parley
 PROJECTS := pyproject.toml $(MEMBERS:%=%/pyproject.toml)
-DISTRIBUTIONS := parley-shared parley-formats parley-gateway parley-orchestrator parley-agent-worker parley-prompt-builder parley-lab
+DISTRIBUTIONS := parley-shared parley-formats parley-web parley-gateway parley-orchestrator parley-agent-worker parley-prompt-builder parley-lab
 BIN := .venv/bin
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
 	--generate-hashes --no-emit-index-url $(DISTRIBUTIONS:%=--no-emit-package %) $(ARGS)
@@ -17,8 +17,11 @@ ALONE = $(wildcard tests) $(wildcard benchmarks)
 # The test that calls a real model needs the address of one that is compatible with OpenAI's; any key will do there.
 WITHOUT_MODEL = $(if $(PARLEY_TEST_MODEL_URL),, and not real_model)
 
+# Manifests are rendered by kubectl, which few machines have.
+WITHOUT_KUBECTL = $(if $(shell command -v kubectl),, and not kubectl)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check unit bench migrate lock crewai crewai-tests
+.PHONY: help setup run test pages check unit machine faults bench migrate lock crewai crewai-tests
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -29,8 +32,11 @@ setup: .venv/.installed ## Make .venv and install everything (only what has chan
 run: setup ## Run EXPERIMENT (demos/deliberation.yaml) in the embedded lab; ARGS="--port 8001" takes another port
 	@$(BIN)/parley up --experiment "$(EXPERIMENT)" $(ARGS)
 
-test: setup ## Run every test; EXTRAS=crewai runs those of CrewAI too, in .venv-crewai
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not crewai and not docker$(WITHOUT_MODEL)" $(ARGS)
+test: setup .venv/.pages-installed ## Run every test; EXTRAS=crewai runs those of CrewAI too, in .venv-crewai
+ifneq (,$(shell command -v npm))
+	-@$(MAKE) --no-print-directory web/node_modules/.installed
+endif
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not crewai and not docker and not grid$(WITHOUT_MODEL)$(WITHOUT_KUBECTL)" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
@@ -40,19 +46,43 @@ endif
 ifeq (,$(findstring docker,$(ARGS)))
 	@echo "LEFT OUT: the tests of the containers, which need a Docker engine. 'make test ARGS=\"-m docker\"' runs them."
 endif
+ifneq (,$(WITHOUT_KUBECTL))
+	@echo "LEFT OUT: the tests of the Kubernetes manifests, because there is no kubectl."
+endif
 ifneq (,$(WITHOUT_MODEL))
 	@echo "LEFT OUT: the test with a real model. 'make test PARLEY_TEST_MODEL_URL=http://127.0.0.1:11434/v1' runs it."
 endif
 
-check: setup ## Lint, format, types and import contracts
+pages: setup .venv/.pages-installed ## Look at every page in light and dark, in three widths, and over a slow network
+	$(BIN)/python -m pytest -n auto --dist worksteal -m grid tests/pages $(ARGS)
+
+check: setup .venv/.pages-installed ## Lint, format, types, import contracts and words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy conftest.py $(MEMBERS:%=%/src)
+	$(BIN)/mypy conftest.py docs/check_words.py $(MEMBERS:%=%/src)
 	@set -e; for folder in $(TEST_FOLDERS) $(ALONE); do echo "mypy $$folder"; $(BIN)/mypy $$folder; done
 	$(BIN)/lint-imports
+	$(BIN)/python docs/check_words.py
+ifneq (,$(shell command -v npm))
+	@$(MAKE) --no-print-directory web/node_modules/.installed
+	cd web && npm run --silent check
+else
+	@echo "LEFT OUT: the types of the pages and of the client for TypeScript, because there is no npm. Node.js 20 or newer has it."
+endif
+
+# TypeScript, which checks the types of the pages; they are served as they are.
+web/node_modules/.installed: web/package-lock.json
+	@cd web && npm ci --silent --no-audit --no-fund
+	@touch $@
 
 unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
 	$(BIN)/python -m pytest -m "not services and not crewai and not docker and not real_model" $(ARGS)
+
+machine: setup ## Search longer for rows of commands that leave members stuck: PARLEY_MACHINE_EXAMPLES=200 by default
+	PARLEY_MACHINE_EXAMPLES=$${PARLEY_MACHINE_EXAMPLES:-200} $(BIN)/python -m pytest -n 0 tests/flows/test_lives_machine.py $(ARGS)
+
+faults: setup ## Strike a lab of several processes with faults under load: ARGS="--seed 1 --messages 10000 --faults 200" by default
+	$(BIN)/python -m tests.storms $(ARGS)
 
 bench: setup ## Compare the speed of chat replies with a hand-written pipeline, measure surveys, discussions and workbooks
 	$(BIN)/python benchmarks/chat_pipeline.py $(ARGS)
@@ -71,6 +101,7 @@ crewai: .venv-crewai/.installed ## Install CrewAI beside everything else in .ven
 lock: setup ## Write the lock files anew; ARGS=--upgrade takes newer versions
 	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock
 	$(COMPILE) pyproject.toml --group dev --group crewai --output-file requirements-crewai.lock
+	$(COMPILE) --group pages --constraint requirements.lock --output-file requirements-pages.lock
 
 # Certificates that a network adds to the system count for uv as they do for pip.
 export UV_SYSTEM_CERTS ?= 1
@@ -90,6 +121,11 @@ endef
 .venv/.installed: requirements.lock $(PROJECTS) | .venv/bin/python
 	@echo "Installing into .venv ..."
 	$(call install,.venv,requirements.lock)
+
+# The driver of the browser that the pages are tested with.
+.venv/.pages-installed: requirements-pages.lock .venv/.installed
+	@$(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python --requirement requirements-pages.lock
+	@touch $@
 
 .venv-crewai/.installed: requirements-crewai.lock $(PROJECTS) | .venv-crewai/bin/python
 	@echo "Installing into .venv-crewai (about 1 GB) ..."

@@ -5,9 +5,10 @@ import importlib.util
 import pytest
 from hypothesis import HealthCheck, settings
 
-# pytest would take the folders `parley/` and `formats/` for these packages, were they not imported already.
+# pytest would take the folders `parley/`, `formats/` and `web/` for these packages, were they not imported already.
 import formats  # noqa: F401
 import parley  # noqa: F401
+import web  # noqa: F401
 
 pytest_plugins = ["pytester", "shared.testing.no_skips"]
 if importlib.util.find_spec("shared.testing.plugin"):
@@ -18,6 +19,9 @@ settings.register_profile("parley", deadline=None, suppress_health_check=[Health
 settings.load_profile("parley")
 
 SERVICE_MARKERS = ("postgres", "rabbitmq")
+
+# Where the driver of the browser is not installed, as beside CrewAI.
+collect_ignore = [] if importlib.util.find_spec("playwright") else ["tests/pages"]
 
 
 # First, so that `-m "not services"` sees the marker.

@@ -107,7 +107,7 @@ def floor(database_url: str, experiment_id: UUID, games: int) -> float:
         cohort_id = str(uuid5(experiment_id, path))
         lucks = _streams(name)
         own, other = _played(lucks[2], lucks[3])
-        cohorts.append((cohort_id, str(experiment_id), path, name, "gtft-vs-chance", "ended", now, now))
+        cohorts.append((cohort_id, str(experiment_id), path, name, "gtft-vs-chance", "ended", name, now, now))
         seats = [str(uuid5(experiment_id, f"{path}/m{seat}")) for seat in (1, 2)]
         for seat, member_id in enumerate(seats, start=1):
             profile = f'{{"name":"Participant {seat}"}}'
@@ -129,7 +129,9 @@ def floor(database_url: str, experiment_id: UUID, games: int) -> float:
             answers.append((member_id, "game", "", cohort_id, _page(mine, theirs), now, now, "1"))
     with psycopg.connect(database_url) as connection:
         _copy(
-            connection, "cohorts (id, experiment_id, path, name, treatment_id, status, created_at, ended_at)", cohorts
+            connection,
+            "cohorts (id, experiment_id, path, name, treatment_id, status, join_code, created_at, ended_at)",
+            cohorts,
         )
         _copy(
             connection,

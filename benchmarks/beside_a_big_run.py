@@ -1,4 +1,4 @@
-"""How long do people wait for a reply in a chat beside somebody else's big run? In the embedded lab, over HTTP.
+"""How long do people in a chat wait for a reply beside another researcher's big run? In the embedded lab, over HTTP.
 
 docs/benchmarks.md says what is measured and how to read it.
 """
@@ -162,8 +162,9 @@ async def run(
             assert lab.url is not None
             chat_id = await _started(lab, chat(people))
             async with httpx2.AsyncClient(base_url=lab.url, timeout=_PATIENCE_SECONDS) as client:
+                key = {"authorization": f"Bearer {lab.directory.local_key()}"}
                 tokens = [
-                    (await client.post(f"/v1/experiments/{chat_id}/join", json={})).json()["token"]
+                    (await client.post(f"/v1/experiments/{chat_id}/join", headers=key)).json()["token"]
                     for _ in range(people)
                 ]
                 began = time.perf_counter()

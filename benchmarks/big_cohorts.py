@@ -1,4 +1,4 @@
-"""What does it cost to be many in one cohort? The same agents in one cohort and in cohorts of one, in turns.
+"""What does a large cohort cost? The same agents in one cohort and in cohorts of one, in turns.
 
 docs/benchmarks.md says what is measured and how to read it.
 """

@@ -98,7 +98,7 @@ def _expect(tool: Tool, word: str) -> None:
 
 
 def talk(running: Running, database_url: str, rooms: Sequence[Room], seconds: float) -> Window:
-    """A few people who take their time."""
+    """A few people who post with pauses."""
     return drive(running, database_url, rooms, seconds=seconds, pause_seconds=LOW_LOAD_PAUSE_SECONDS, poll=0.002)
 
 
@@ -166,7 +166,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=list(CONTESTANTS), default=list(CONTESTANTS), metavar="NAME")
     parser.add_argument("--no-counts", action="store_true", help="do not count statements and messages")
     options = parser.parse_args(arguments)
-    # Whoever is told to stop still ends its processes and removes its databases.
+    # On a signal it still ends its processes and removes its databases.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with fake_model(LATENCY_SECONDS, always_speaks=True) as (model_url, _), own_broker_corner() as broker_url:
@@ -186,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _samples(names: Sequence[str], rounds: int, seconds: float, model_url: str, broker_url: str) -> Iterator[Sample]:
-    """Everybody in turns, so that a slow minute of the machine falls on all of them."""
+    """All contestants in turns, so that a slow minute of the machine affects all of them."""
     for number in range(1, rounds + 1):
         for name in names:
             sample = measure(name, model_url, broker_url, seconds)

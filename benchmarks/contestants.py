@@ -1,9 +1,10 @@
-"""Who is measured: the hand-written floor, Parley as four processes, Parley in one process."""
+"""The measured programs: the hand-written floor, Parley as four processes, Parley in one process."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -39,6 +40,10 @@ class Running:
     port: int
     pids: Mapping[str, int]
     open_rooms: Callable[[int], tuple[Room, ...]]
+    key: str = ""
+    """The key of the experimenter."""
+    health_ports: tuple[int, ...] = ()
+    """Where the processes tell their numbers."""
 
 
 @contextmanager
@@ -74,8 +79,8 @@ def _floor_rooms(count: int) -> tuple[Room, ...]:
 
 
 @contextmanager
-def distributed(place: Place) -> Iterator[Running]:
-    """The four services as in production, on Postgres and RabbitMQ."""
+def distributed(place: Place, workers: int = 1) -> Iterator[Running]:
+    """The four services as in production, on Postgres and RabbitMQ, with so many agent workers."""
     _migrate(place)
     gateway_port, prompts_port = free_port(), free_port()
     common = {
@@ -89,20 +94,24 @@ def distributed(place: Place) -> Iterator[Running]:
         **place.models,
     }
     ready_ports = {
-        "gateway": gateway_port,
+        "gateway": free_port(),
         "prompt_builder": prompts_port,
-        "agent_worker": free_port(),
         "orchestrator": free_port(),
+        "agent_worker": free_port(),
+        **{f"agent_worker:{number}": free_port() for number in range(2, workers + 1)},
     }
     with ExitStack() as stack:
         services = {
-            name: stack.enter_context(Service(name, ["-m", name], {**common, "PARLEY_HEALTH_PORT": str(port)}))
+            name: stack.enter_context(
+                Service(name, ["-m", name.partition(":")[0]], {**common, "PARLEY_HEALTH_PORT": str(port)})
+            )
             for name, port in ready_ports.items()
         }
         for name, port in ready_ports.items():
             services[name].wait_for_http(f"http://127.0.0.1:{port}/readyz")
         pids = {name: service.process.pid for name, service in services.items()}
-        yield Running(gateway_port, pids, lambda count: _parley_rooms(gateway_port, count))
+        open_rooms = partial(_parley_rooms, gateway_port)
+        yield Running(gateway_port, pids, open_rooms, _API_KEY, tuple(ready_ports.values()))
 
 
 @contextmanager

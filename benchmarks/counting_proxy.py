@@ -1,4 +1,4 @@
-"""Counts what goes to Postgres and RabbitMQ on the wire, so that everybody is counted by the same measure.
+"""Counts what goes to Postgres and RabbitMQ on the wire, in the same way for all contestants.
 
 Runs as a process of its own, in a phase that measures no time. It listens on two free ports, prints them as JSON, and
 answers every line on standard input with the counts so far.

@@ -25,6 +25,7 @@ from shared.contracts.hints import Hint
 from shared.db import experiments
 from shared.errors import Unavailable
 from shared.experiment import load
+from shared.logs import set_up_logs
 from shared.settings import ServerSettings
 
 _LOOK_SECONDS: Final = 0.05
@@ -52,7 +53,9 @@ async def run(database_url: str, model_url: str, model_pid: int, document: str) 
     """Run this experiment with real calls to the endpoint."""
     servers = ServerSettings(database_url=database_url, amqp_url=None)
     environ = {**os.environ, "OPENAI_BASE_URL": model_url, "OPENAI_API_KEY": "any", "LLM_USE_MOCK": "false"}
-    with TemporaryDirectory() as folder, counted_hints() as hints:
+    with TemporaryDirectory() as folder, counted_hints() as hints, (Path(folder) / "log").open("w") as log:
+        # As users have it: `parley run` writes all lines of the log into a file.
+        set_up_logs("lab", stream=log)
         async with EmbeddedLab(Path(folder) / "lab", servers=servers, environ=environ, port=None) as lab:
             experiment = load(document, "benchmark.json")
             async with lab.database.transaction() as session:

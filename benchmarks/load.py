@@ -1,7 +1,7 @@
 """The load generator, a process of its own: posts as people over REST and notes when each reply is readable.
 
-A reply is readable once its transaction is committed, which one connection to Postgres asks for all rooms at once:
-the same question for everybody that is measured, and no work for their services. Reads one job as JSON from standard
+A reply is readable once its transaction is committed, which one connection to Postgres polls for all rooms at once: the
+same query for all contestants, without work for their services. Reads one job as JSON from standard
 input; writes `begin` and `end` at the borders of the measured window, then the result as JSON.
 """
 
@@ -148,7 +148,7 @@ class Run:
                 *(self._converse(room, client, observer) for room, client in zip(job.rooms, clients, strict=True))
             )
             window = self._window()
-            # Whoever fails ends all of it, and says so.
+            # A failure ends the whole run with a message.
             seconds, _ = await asyncio.gather(window, people)
             looking.cancel()
         return {

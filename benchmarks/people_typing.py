@@ -128,7 +128,7 @@ class Scene:
         self.posts: list[tuple[UUID, datetime]] = []
 
     async def open(self, turn_taking: str, *, rooms: int = 1, agent_run: int | None = None) -> list[UUID]:
-        """The threads, once everybody is in them."""
+        """The threads, once all members are in them."""
         lab = self._lab
         experiment = load(document(turn_taking, rooms, agent_run), "typing.json")
         async with lab.database.transaction() as session:

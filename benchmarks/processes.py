@@ -15,7 +15,7 @@ import httpx2
 
 ROOT = Path(__file__).resolve().parent.parent
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 90.0
 _UTIME, _STIME = 11, 12  # after the name, which may hold blanks: see proc(5), /proc/[pid]/stat
 
 

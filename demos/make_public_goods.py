@@ -123,7 +123,7 @@ def _prompts() -> Rows:
 
 
 def _quiz() -> Rows:
-    """Three questions about the rules, in an order that is drawn; everybody hears the answers of those before."""
+    """Three questions about the rules, in a drawn order; all hear the answers of those before."""
     asked: dict[str, Any] = {"randomize_response_order": 1, "validate_response": 1, "generate_speculation_score": 1}
     return [
         _task(
@@ -231,7 +231,7 @@ QUESTIONS: Final = (
 
 CARE, MOST = "One cannot be too careful.", "Most people can be trusted."
 
-# Made up for this demo: nobody of these lives anywhere.
+# Made up for this demo: these people do not exist.
 PEOPLE: Final = (
     (
         (27, "woman", "a harbour town", "vocational training", "ship electrician", "just about", 2, 0, 1, True, False),

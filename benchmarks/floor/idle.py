@@ -1,4 +1,4 @@
-"""The floor's fourth process: stands where Parley has its orchestrator, and does nothing."""
+"""The floor's fourth process: in place of Parley's orchestrator, it does nothing."""
 
 import asyncio
 

@@ -72,7 +72,7 @@ class Worker:
         async with self._pool.lend() as connection, connection.transaction() as transaction:
             stored = await connection.execute(_REPLY, {"thread_id": thread_id, "trigger_key": key, "text": text})
             if not stored.rowcount:
-                transaction.force_rollback = True  # somebody else answered: the message goes, too
+                transaction.force_rollback = True  # another worker answered: the message is rolled back, too
 
 
 async def main() -> None:

@@ -1,4 +1,4 @@
-"""How values stand in data files."""
+"""How values are written in data files."""
 
 from datetime import UTC, datetime
 

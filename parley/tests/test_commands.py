@@ -11,6 +11,7 @@ import pytest
 from formats.testing.workbooks import base_values, task_row, with_setting, with_tasks, xlsx_of
 from parley.experiment_run import failed_lines
 from shared.db.following import Failed
+from shared.testing.pause_kind import PAUSE
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -78,7 +79,7 @@ def test_a_provider_that_is_not_installed_is_refused_before_anything_starts(parl
     result = parley("run", good, OPENAI_API_KEY="any text")
 
     assert result.returncode == 2
-    assert "Nobody in this lab serves the models of provider 'crewai/openai'" in result.stderr
+    assert "No worker of this lab serves the models of provider 'crewai/openai'" in result.stderr
     assert not (good.parent / ".parley").exists()
 
 
@@ -310,3 +311,70 @@ def test_what_many_have_in_common_is_told_once() -> None:
     lines = failed_lines([*failed, Failed("c1/m2", "after", "timeout", "c1")])
 
     assert lines == ["  c1/m1, c2/m1, c3/m1, c4/m1, c5/m1 and 4 more on talk: auth_error", "  c1/m2 on after: timeout"]
+
+
+WITH_PAUSE = """
+parley: 1
+name: A pause
+seed: 0
+stages:
+  - {id: rest, kind: pause, minutes: 3}
+  - {id: after, kind: survey, questions: [{id: well, kind: text, title: Your rest}]}
+personas: [{id: ada, profile: {name: Ada}}]
+cohorts: [{seats: [{persona: ada}]}]
+"""
+
+
+@pytest.fixture
+def pauses(tmp_path: Path) -> Path:
+    """A folder with a kind from outside, and `pause.yaml` with a stage of it."""
+    (tmp_path / "kinds" / "pause").mkdir(parents=True)
+    (tmp_path / "kinds" / "pause" / "__init__.py").write_text(PAUSE)
+    (tmp_path / "pause.yaml").write_text(WITH_PAUSE)
+    return tmp_path / "kinds"
+
+
+def test_commands_know_the_kinds_of_a_folder_and_none_without_it(fresh_parley: Parley, pauses: Path) -> None:
+    assert fresh_parley("validate", "pause.yaml", "--kinds", "kinds").returncode == 0
+    assert "PauseStage" in fresh_parley("schema", "--kinds", pauses).stdout
+    shown = fresh_parley("prompt", "pause.yaml", "--kinds", "kinds", "--persona", "ada", "--stage", "after").stdout
+    assert "A pause of 3 minutes." in shown
+
+    without = fresh_parley("validate", "pause.yaml")
+    assert without.returncode == 2
+    assert 'found "pause"; expected one of' in without.stderr
+
+
+def test_a_run_has_stages_of_a_kind_from_a_folder(fresh_parley: Parley, pauses: Path, data_dir: Path) -> None:
+    done = fresh_parley("run", "pause.yaml", "--kinds", pauses, "--data-dir", data_dir)
+    run_id = next((pauses.parent / "results").glob("*/*")).name.rpartition("-")[2]
+
+    assert done.returncode == 0, done.stderr
+    exported = fresh_parley("export", run_id, "--data-dir", data_dir)
+    assert exported.returncode == 1
+    assert "This lab lacks kinds of its stages: pause. Give their folder with --kinds DIR" in exported.stderr
+    assert "Traceback" not in exported.stderr
+    assert fresh_parley("export", run_id, "--data-dir", data_dir, "--kinds", pauses).returncode == 0
+
+
+def test_a_kind_that_keeps_its_promises_is_told_so(fresh_parley: Parley, pauses: Path) -> None:
+    done = fresh_parley("kinds", "check", pauses)
+
+    assert (done.returncode, done.stdout) == (0, "pause: all promises are kept.\n")
+    assert f"pause: the folder {pauses / 'pause'}" in fresh_parley("kinds", "list", "--kinds", pauses).stdout
+
+
+def test_a_kind_that_does_not_is_told_what_was_expected_and_how_to_see_it(fresh_parley: Parley, pauses: Path) -> None:
+    (pauses / "pause" / "__init__.py").write_text(PAUSE.replace('f"A pause of {stage.minutes} minutes."', '""'))
+
+    done = fresh_parley("kinds", "check", pauses, "--seed", "4")
+
+    assert done.returncode == 1
+    assert "expected: `prompt` to have a text for looking back" in done.stdout
+    assert "again: --seed 4" in done.stdout
+    assert "pause: 1 promise is not kept." in done.stdout
+
+
+def test_kinds_to_check_have_to_be_there(fresh_parley: Parley) -> None:
+    assert fresh_parley("kinds", "check").returncode == 2
+    assert fresh_parley("kinds", "check", "--kind", "nothing").returncode == 2

@@ -1,4 +1,4 @@
-"""Every command of `parley` that stands in the documentation exists, with the options that it is given there."""
+"""Every command of `parley` in the documentation exists, with its options."""
 
 import re
 from pathlib import Path

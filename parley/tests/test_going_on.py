@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -52,7 +53,9 @@ async def test_a_permutation_that_has_spent_its_calls_does_not_stop_the_others(
 ) -> None:
     workbook_of_two_permutations(tmp_path)
     async with FakeEndpoint() as endpoint:
-        real = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}
+        (tmp_path / "kinds").mkdir()
+        kinds = {"PARLEY_KINDS_DIR": str(tmp_path / "kinds")}
+        real = {"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url, **kinds}
         options = ("run", "twice.xlsx", "--models", "real", "--data-dir", own_dir)
 
         def spend_and_resume() -> list["subprocess.CompletedProcess[str]"]:
@@ -70,6 +73,7 @@ async def test_a_permutation_that_has_spent_its_calls_does_not_stop_the_others(
 
     assert (paused.returncode, all_spent.returncode, resumed.returncode) == (1, 2, 1), resumed.stdout + resumed.stderr
     assert "--max-calls M, where M counts all calls" in paused.stdout
+    assert f"--kinds {tmp_path / 'kinds'}" in paused.stdout
     assert "Name more than that with --max-calls" in all_spent.stderr
     assert "twice_1: The run has made 5 calls of models already" in resumed.stdout
     states = [record(next((tmp_path / "results" / f"twice-{number}").iterdir()))["status"] for number in (1, 2)]
@@ -199,9 +203,9 @@ def test_a_run_that_comes_to_its_end_in_another_lab_is_finished_with_its_data(
 
 
 def test_ctrl_c_while_the_database_is_made_ends_quietly_and_the_next_start_makes_it(
-    tmp_path: Path, parley: Parley, own_dir: Path
+    tmp_path: Path, parley: Parley, no_dir: Path
 ) -> None:
-    command = [*COMMAND, "run", str(written(tmp_path, NO_SHOW)), "--data-dir", str(own_dir)]
+    command = [*COMMAND, "run", str(written(tmp_path, NO_SHOW)), "--data-dir", str(no_dir)]
     # Of a terminal's Ctrl-C all processes hear that were begun there.
     first = subprocess.Popen(
         command,
@@ -212,11 +216,11 @@ def test_ctrl_c_while_the_database_is_made_ends_quietly_and_the_next_start_makes
         text=True,
         start_new_session=True,
     )
-    while not (own_dir / "postgres.unfinished").exists():
-        pass
+    while not (no_dir / "postgres.unfinished").exists():
+        time.sleep(0.01)
     os.killpg(first.pid, signal.SIGINT)
     said = first.communicate()[0]
-    second = parley("personas", "list", "--data-dir", own_dir)
+    second = parley("personas", "list", "--data-dir", no_dir)
 
     assert first.returncode == 130, said
     assert "Traceback" not in said

@@ -138,7 +138,7 @@ def test_models_of_the_library_go_through_the_gate_too(parley: Parley, talk: Pat
     result = parley("run", talk, "--models", "real", "--data-dir", data_dir, OPENAI_API_KEY="any text")
 
     assert result.returncode == 2
-    assert "Nobody in this lab serves the models of provider 'crewai/openai'" in result.stderr
+    assert "No worker of this lab serves the models of provider 'crewai/openai'" in result.stderr
 
 
 @pytest.mark.postgres

@@ -4,6 +4,7 @@ import asyncio
 import csv
 import json
 import signal
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +30,7 @@ async def test_a_paid_run_that_was_stopped_costs_nothing_until_it_is_told_to_go_
             stopped = begin_parley("run", old, "--data-dir", own_dir, **real)
             line_with(stopped, "page is open")
             while len(endpoint.calls) < 5:
-                pass
+                time.sleep(0.01)
             stopped.send_signal(number)
             rest = stopped.communicate()[0]
             assert stopped.returncode == {signal.SIGTERM: 143, signal.SIGKILL: -9}[number], rest

@@ -1,4 +1,4 @@
-"""A small study with a real model, however small, slow and often wrong: it comes to its end, and nobody is lost."""
+"""A small study with a real model, however small, slow and often wrong: it completes without losing members."""
 
 import csv
 import os
@@ -15,6 +15,8 @@ URL = os.environ.get("PARLEY_TEST_MODEL_URL", "")
 pytestmark = [
     pytest.mark.real_model,
     pytest.mark.postgres,
+    # One call of a slow model may take two minutes, and it is asked about a dozen times.
+    pytest.mark.timeout(1_800),
     pytest.mark.skipif(not URL, reason="PARLEY_TEST_MODEL_URL names no model"),
 ]
 

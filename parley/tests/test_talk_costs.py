@@ -28,7 +28,7 @@ def costs(stage: dict[str, Any], agents: int = 4, mediators: int = 0) -> list[st
         (
             {"late_replies": "dropped", "ready_check_every": 9},
             "talk (race): up to 4 calls for each message, to everybody who may speak, and one about readiness in 9 "
-            "messages; asks anew whenever somebody speaks during a call.",
+            "messages; asks anew whenever a member speaks during a call.",
         ),
         (
             {"turn_taking": "select"},

@@ -1,4 +1,4 @@
-"""What the terminal tells of many cohorts: stages when somebody comes to them, and what they share once."""
+"""The terminal output for many cohorts: each stage at its first arrival, and equal lines once."""
 
 from uuid import UUID, uuid4
 

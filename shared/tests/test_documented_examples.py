@@ -1,7 +1,7 @@
-"""Every example of an experiment file that stands in the documentation can be used as it stands."""
+"""Every experiment file in the documentation is valid, and excerpts equal the source."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,22 +30,39 @@ AROUND: Mapping[str, Any] = {
 TABLE = b"id,name,age\nann,Ann,41\nbea,Bea,\n"
 
 
-def _examples() -> list[Any]:
+def _examples(language: str, pages: Sequence[Path]) -> list[Any]:
     found = []
-    for page in PAGES:
+    for page in pages:
         text = page.read_text(encoding="utf-8")
-        for start in re.finditer(r"^```yaml\n", text, re.MULTILINE):
+        for start in re.finditer(rf"^```{language}\n", text, re.MULTILINE):
             example = text[start.end() :].partition("\n```")[0]
             line = text.count("\n", 0, start.start()) + 1
             found.append(pytest.param(example, id=f"{page.name}:{line}"))
     return found
 
 
+EXPERIMENTS = _examples("yaml", PAGES)
+EXCERPTS = _examples("python", [ROOT / "docs" / "architecture.md"])
+STAGES = ROOT / "shared" / "src" / "shared" / "stages"
+
+
 def test_the_examples_are_found() -> None:
-    assert len(_examples()) >= 9
+    assert len(EXPERIMENTS) >= 9
+    assert len(EXCERPTS) >= 5
 
 
-@pytest.mark.parametrize("example", _examples())
+@pytest.mark.parametrize("excerpt", EXCERPTS)
+def test_an_excerpt_stands_in_the_source_that_it_names(excerpt: str) -> None:
+    """Its first line names a file of the stage kinds; three dots mark what is left out."""
+    named, _, shown = excerpt.partition("\n")
+    source = (STAGES / named.removeprefix("# ")).read_text(encoding="utf-8")
+
+    for piece in shown.split("\n...\n"):
+        _, is_there, source = source.partition(f"{piece}\n")
+        assert is_there, f"not in {named}, or not in this order:\n{piece}"
+
+
+@pytest.mark.parametrize("example", EXPERIMENTS)
 def test_an_example_of_the_documentation_is_valid(example: str) -> None:
     value = yaml.safe_load(example)
 

@@ -140,7 +140,27 @@ def test_server_that_was_killed_itself_comes_back_with_its_data(data_dir: Path) 
     first = embedded_postgres.start(data_dir)
     _keep(first.url, 1)
     os.kill(_server_pid(data_dir), signal.SIGKILL)
-    first._lock.close()
+    first.stop()
+
+    second = embedded_postgres.start(data_dir)
+    rows = _rows(second.url)
+    second.stop()
+
+    assert rows == [1]
+
+
+@pytest.mark.fault
+def test_server_of_which_a_part_hangs_is_made_to_end_and_keeps_its_data(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded_postgres, "_STOP_SECONDS", 1)
+    first = embedded_postgres.start(data_dir)
+    _keep(first.url, 1)
+    with psycopg.connect(first.url) as connection:
+        pids = connection.execute("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")
+        os.kill(pids.fetchall()[0][0], signal.SIGSTOP)
+
+    first.stop()
 
     second = embedded_postgres.start(data_dir)
     rows = _rows(second.url)

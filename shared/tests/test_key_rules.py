@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,12 +11,14 @@ from shared.key_rules import (
     MOST_REFUSALS,
     SAME_TIME,
     TRY_EVERY,
+    UNREACHABLE,
     Gate,
     after_acceptance,
     after_refusal,
     gate_names,
     is_known_to_work,
     may_try,
+    paused_in_words,
     tried_by_one,
     was_refused_for_itself,
 )
@@ -125,3 +128,19 @@ def test_a_key_at_another_address_and_a_model_have_gates_of_their_own() -> None:
         "openai at http://10.0.0.5/v1",
         "openai/tiny at http://10.0.0.5/v1",
     )
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_tried", "told"),
+    [
+        ("auth_error", True, "The key of openai is paused since 00:00:00 UTC: No such key. Answers that need it wait;"),
+        ("auth_error", False, "The first call with the key of openai was refused at 00:00:00 UTC: No such key."),
+        (UNREACHABLE, True, "openai is not reached since 00:00:00 UTC: No such key. Answers that need it wait;"),
+        (UNREACHABLE, False, "The first call to openai could not connect at 00:00:00 UTC: No such key."),
+    ],
+)
+def test_nobody_at_an_address_is_not_told_as_a_refused_key(fault: str, is_tried: bool, told: str) -> None:
+    for reason in ("No such key", "No such key."):
+        gate = Gate("openai", is_tried=is_tried, paused_at=START, fault=fault, reason=reason)
+
+        assert paused_in_words(gate).startswith(told)

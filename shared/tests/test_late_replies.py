@@ -1,64 +1,36 @@
 """People type while agents think: what is said all the same, who is asked again, and when."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
-from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared import conversation
-from shared.conversation import Draft
-from shared.stage import Member
-from shared.stages import kind_of
+from shared.stages import parts_of
 from shared.stages.private_chat.config import PrivateChatStage
-from shared.testing.thread_world import World, a_member, a_scene
+from shared.testing.late_talk import (
+    ADA,
+    BOB,
+    CID,
+    DEE,
+    MED,
+    PIA,
+    a_room,
+    asked,
+    decline_all,
+    draft_of,
+    post,
+    reply,
+    texts,
+)
+from shared.testing.thread_world import World, a_scene
 
-ADA, BOB, CID = a_member("ada"), a_member("bob"), a_member("cid")
-PIA, MED = a_member("pia", player="person"), a_member("med", kind="mediator")
 TOPICS = ({"id": "cost", "name": "Who pays"}, {"id": "route", "name": "Where it goes"})
-
-
-def a_room(*members: Member, quiet_seconds: float = 0, **stage: Any) -> World:
-    """A room in which everybody who was asked to open it stayed silent."""
-    world = World(a_scene(*members, **{"quiet_seconds": quiet_seconds, "ready_check_every": 99, **stage}))
-    world.advance()
-    decline_all(world)
-    return world
-
-
-def decline_all(world: World) -> None:
-    while world.scene.drafts:
-        reply(world, world.scene.member(world.scene.drafts[0].member_id), None)
-
-
-def post(world: World, text: str = "And this?") -> None:
-    """A person says something, and workers begin at once with what is wanted."""
-    world.write(conversation.say(world.scene, PIA, text))
-    world.advance()
-    world.begin_all()
-
-
-def draft_of(world: World, member: Member) -> Draft:
-    return next(draft for draft in world.scene.drafts if draft.member_id == member.id and not draft.is_check)
-
-
-def reply(world: World, member: Member, text: str | None = "Yes.", **fields: Any) -> Draft:
-    draft = draft_of(world, member)
-    world.save(draft, text=text, due_at=world.scene.now, finish_ms=world.scene.clock_ms + 10, **fields)
-    world.advance()
-    world.begin_all()
-    return draft
-
-
-def asked(world: World) -> list[str]:
-    return sorted(world.scene.member(draft.member_id).name for draft in world.scene.drafts if not draft.is_check)
-
-
-def texts(world: World) -> list[str]:
-    return [message.text for message in world.messages]
 
 
 class TestSaid:
@@ -169,6 +141,24 @@ class TestSaid:
 
         assert texts(world)[-2:] == ["To the first.", "To the second."]
         assert not world.scene.drafts
+
+
+def test_each_agent_gets_to_speak_though_all_think_for_the_same_time_and_a_person_posts_every_second() -> None:
+    world = a_room(*(agents := (ADA, BOB, CID, DEE)), PIA, quiet_seconds=0.5)
+    begun: dict[UUID, tuple[int, int]] = {}
+    for now in range(0, 60_000, 10):
+        if now % 1000 == 0:
+            post(world)
+        # A worker that has got free saves its reply some milliseconds after the one before it.
+        done = [draft for draft in world.scene.drafts if draft.id in begun and now - begun[draft.id][0] >= 3000]
+        for draft in sorted(done, key=lambda draft: begun[draft.id])[:1]:
+            reply(world, world.scene.member(draft.member_id))
+        for draft in world.scene.drafts:
+            begun.setdefault(draft.id, (now, len(begun)))
+        world.later(0.01)
+
+    said = Counter(message.author for message in world.messages)
+    assert all(said[agent] >= 3 for agent in agents), {agent.name: said[agent] for agent in agents}
 
 
 class TestAskedAfter:
@@ -292,70 +282,6 @@ class TestTogether:
         assert [draft.member_id for draft in change.wanted] == [BOB.id, ADA.id]
 
 
-class TestQuietTime:
-    def test_a_message_after_a_silence_asks_at_once_and_what_comes_soon_after_is_asked_about_together(self) -> None:
-        world = a_room(ADA, PIA, quiet_seconds=0.5)
-        post(world, "First?")
-        assert asked(world) == ["Ada"]
-        reply(world, ADA, None)
-
-        for _ in range(4):
-            world.later(0.1)
-            post(world)
-            assert not asked(world)
-        world.later(0.1)
-
-        assert [draft.as_of_seq for draft in world.scene.drafts] == [5]
-        assert [timer.purpose for timer in world.timers] == ["quiet"]
-
-    def test_it_is_not_prolonged_and_the_next_one_begins_with_the_asking(self) -> None:
-        world = a_room(ADA, PIA, quiet_seconds=0.5)
-        times: list[float] = []
-        for tenth in range(31):
-            if asked(world):
-                times.append(tenth / 10)
-                reply(world, ADA, None)
-            post(world)
-            if asked(world):
-                times.append(tenth / 10)
-                reply(world, ADA, None)
-            world.later(0.1)
-
-        assert times == [0, 0.5, 1, 1.5, 2, 2.5, 3]
-
-    def test_an_agents_message_is_asked_about_at_once_and_so_is_the_next_of_a_person(self) -> None:
-        world = a_room(ADA, BOB, PIA, quiet_seconds=0.5)
-        post(world)
-        reply(world, BOB, None)
-        reply(world, ADA, "Hello.")
-        assert asked(world) == ["Bob"]
-        reply(world, BOB, None)
-
-        post(world)
-
-        assert asked(world) == ["Ada", "Bob"]
-
-    def test_participants_are_asked_about_the_first_message_as_soon_as_mediators_are_silent(self) -> None:
-        world = a_room(ADA, MED, PIA, quiet_seconds=0.5)
-        post(world)
-        world.later(0.1)
-
-        reply(world, MED, None)
-
-        assert asked(world) == ["Ada"]
-
-    @pytest.mark.parametrize("stage", [{"pace": "fast"}, {"late_replies": "dropped"}, {"turn_taking": "round"}])
-    def test_elsewhere_every_message_asks_at_once(self, stage: dict[str, Any]) -> None:
-        world = a_room(ADA, PIA, quiet_seconds=0.5, **stage)
-        for _ in range(3):
-            if world.may_speak(PIA):
-                post(world)
-                assert asked(world)[-1:] == ["Ada"]
-            reply(world, ADA)
-
-        assert not world.timers
-
-
 @settings(max_examples=200, deadline=None)
 @given(
     data=st.data(),
@@ -393,7 +319,9 @@ def test_in_the_end_nobody_is_left_who_was_not_asked_about_what_came_while_they_
     assert not world.scene.drafts
     assert world.scene.turn.quiet_timer is None
     thread = conversation.view_of(world.scene)
-    assert not kind_of(world.scene.stage).next_wave(world.scene.stage, thread, Random(0)).speakers
+    talk = parts_of(world.scene.stage).talk
+    assert talk is not None
+    assert not talk.next_wave(thread, Random(0)).speakers
     last = [message for message in world.messages if message.author is not None][-1:]
     if last and last[0].author == PIA:
         agents = {member.id for member in people if member.player == "agent"}

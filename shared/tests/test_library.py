@@ -73,3 +73,16 @@ def test_treatments_change_personas_of_the_library() -> None:
 @pytest.mark.parametrize("value", [None, [], {"cohorts": 7}, {"cohorts": [{"seats": [None, {"persona": {}}]}]}])
 def test_a_file_that_is_not_one_names_nobody(value: Any) -> None:
     assert named_personas(value) == []
+
+
+@pytest.mark.parametrize(
+    "arms",
+    [
+        {"treatments": [{"id": "a", "stages": {"talk": {"when_gone": "replace", "stand_in": "unused"}}}, {"id": "b"}]},
+        {"factors": {"gone": {"on": {"stages": {"talk": {"when_gone": "replace", "stand_in": "unused"}}}, "off": {}}}},
+    ],
+)
+def test_a_persona_that_only_one_arm_names_comes_from_the_library(arms: dict[str, Any]) -> None:
+    experiment = validate({**FILE, **arms}, library=LIBRARY)
+
+    assert "unused" in [one.id for one in experiment.personas]

@@ -1,4 +1,4 @@
-"""Limits that workers share: whatever they wish and whenever they die, no more is given than there is."""
+"""Limits that workers share: whatever they demand and whenever they die, no more is given than there is."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import SettingsInvalid
-from shared.limits import LEASE_SECONDS, PERMIT_SECONDS, Limit, Wish, exchange, names_of, read_limits
+from shared.limits import LEASE_SECONDS, PERMIT_SECONDS, Demand, Limit, exchange, names_of, read_limits
 
 START = 1_000_000.0
 KEY = Limit(concurrent_calls=7, requests_per_minute=20, tokens_per_minute=1_000)
@@ -53,9 +53,9 @@ def test_no_set_of_workers_gets_more_than_there_is(steps: list[tuple[str, float,
         returned = [(second, r, t) for second, until, r, t in worker.lots if until <= now]
         worker.lots = [lot for lot in worker.lots if lot[1] > now]
         held = min(worker.calls, worker.most_calls) if now < worker.leased_until else 0
-        wish = Wish(name, held, wanted, requests, tokens, min(tokens, 200), returned=returned)
+        demand = Demand(name, held, wanted, requests, tokens, min(tokens, 200), returned=returned)
 
-        state, grant = exchange(state, KEY, wish, now)
+        state, grant = exchange(state, KEY, demand, now)
 
         worker.calls, worker.most_calls, worker.leased_until = grant.calls, grant.most_calls, now + LEASE_SECONDS
         if use_after < 1:
@@ -73,12 +73,12 @@ def test_no_set_of_workers_gets_more_than_there_is(steps: list[tuple[str, float,
 
 
 def test_a_worker_alone_gets_everything_and_gives_back_what_it_has_not_used() -> None:
-    state, first = exchange({}, KEY, Wish("a", wanted=9, requests=25, tokens=3_000, first_tokens=100), START)
-    state, none = exchange(state, KEY, Wish("b", wanted=1, requests=1, tokens=10, first_tokens=10), START + 1)
-    back = Wish("a", held=0, returned=[(first.second, 5, 400)])
+    state, first = exchange({}, KEY, Demand("a", wanted=9, requests=25, tokens=3_000, first_tokens=100), START)
+    state, none = exchange(state, KEY, Demand("b", wanted=1, requests=1, tokens=10, first_tokens=10), START + 1)
+    back = Demand("a", held=0, returned=[(first.second, 5, 400)])
     state, _ = exchange(state, KEY, back, START + 3)
 
-    _, again = exchange(state, KEY, Wish("b", wanted=1, requests=9, tokens=900, first_tokens=10), START + 3)
+    _, again = exchange(state, KEY, Demand("b", wanted=1, requests=9, tokens=900, first_tokens=10), START + 3)
 
     assert (first.calls, first.requests, first.tokens) == (7, 20, 1_000)
     assert (none.calls, none.requests, none.tokens) == (0, 0, 0)
@@ -87,45 +87,45 @@ def test_a_worker_alone_gets_everything_and_gives_back_what_it_has_not_used() ->
 
 
 def test_the_minute_is_over_for_what_was_taken_a_minute_ago() -> None:
-    wish = Wish("a", wanted=1, requests=20)
-    state, _ = exchange({}, KEY, wish, START)
-    _, early = exchange(state, KEY, wish, START + 62)
+    demand = Demand("a", wanted=1, requests=20)
+    state, _ = exchange({}, KEY, demand, START)
+    _, early = exchange(state, KEY, demand, START + 62)
 
-    _, late = exchange(state, KEY, wish, START + 63)
+    _, late = exchange(state, KEY, demand, START + 63)
 
     assert (early.requests, late.requests) == (0, 20)
-    _, asked = exchange(state, KEY, wish, START + 10)
+    _, asked = exchange(state, KEY, demand, START + 10)
     assert asked.wait_seconds == pytest.approx(53)
 
 
 def test_tokens_that_were_guessed_wrong_are_put_right() -> None:
-    state, _ = exchange({}, KEY, Wish("a", tokens=600, first_tokens=600), START)
-    more, _ = exchange(state, KEY, Wish("a", owed_tokens=300), START + 1)
-    less, _ = exchange(state, KEY, Wish("a", owed_tokens=-500), START + 1)
+    state, _ = exchange({}, KEY, Demand("a", tokens=600, first_tokens=600), START)
+    more, _ = exchange(state, KEY, Demand("a", owed_tokens=300), START + 1)
+    less, _ = exchange(state, KEY, Demand("a", owed_tokens=-500), START + 1)
 
-    _, after_more = exchange(more, KEY, Wish("b", tokens=900, first_tokens=1), START + 2)
-    _, after_less = exchange(less, KEY, Wish("b", tokens=900, first_tokens=1), START + 2)
+    _, after_more = exchange(more, KEY, Demand("b", tokens=900, first_tokens=1), START + 2)
+    _, after_less = exchange(less, KEY, Demand("b", tokens=900, first_tokens=1), START + 2)
 
     assert (after_more.tokens, after_less.tokens) == (100, 900)
 
 
 def test_places_of_a_dead_worker_are_free_when_its_lease_has_run_out() -> None:
-    state, _ = exchange({}, KEY, Wish("dead", wanted=7), START)
-    wish = Wish("alive", wanted=3)
-    state, early = exchange(state, KEY, wish, START + LEASE_SECONDS - 1)
+    state, _ = exchange({}, KEY, Demand("dead", wanted=7), START)
+    demand = Demand("alive", wanted=3)
+    state, early = exchange(state, KEY, demand, START + LEASE_SECONDS - 1)
 
-    _, late = exchange(state, KEY, wish, START + LEASE_SECONDS)
+    _, late = exchange(state, KEY, demand, START + LEASE_SECONDS)
 
     assert (early.calls, late.calls) == (0, 3)
 
 
 def test_a_worker_that_waits_is_given_its_share_by_those_who_have_more() -> None:
-    state, greedy = exchange({}, KEY, Wish("greedy", wanted=50), START)
-    state, waits = exchange(state, KEY, Wish("poor", wanted=50), START + 1)
-    state, told = exchange(state, KEY, Wish("greedy", held=greedy.calls, wanted=43), START + 2)
-    state, shrunk = exchange(state, KEY, Wish("greedy", held=told.most_calls, wanted=43), START + 3)
+    state, greedy = exchange({}, KEY, Demand("greedy", wanted=50), START)
+    state, waits = exchange(state, KEY, Demand("poor", wanted=50), START + 1)
+    state, told = exchange(state, KEY, Demand("greedy", held=greedy.calls, wanted=43), START + 2)
+    state, shrunk = exchange(state, KEY, Demand("greedy", held=told.most_calls, wanted=43), START + 3)
 
-    _, served = exchange(state, KEY, Wish("poor", wanted=50), START + 3)
+    _, served = exchange(state, KEY, Demand("poor", wanted=50), START + 3)
 
     assert (greedy.calls, waits.calls) == (7, 0)
     assert told.most_calls == 4
@@ -140,9 +140,9 @@ def test_the_longest_wait_is_served_first_when_there_are_fewer_places_than_worke
     holder = None
     for turn in range(60):
         for name in ("a", "b", "c"):
-            # Whoever has the place ends its call before it speaks again.
+            # The worker that has the place ends its call before it speaks again.
             holder = None if holder == name else holder
-            state, grant = exchange(state, one, Wish(name, held=0, wanted=5), START + turn)
+            state, grant = exchange(state, one, Demand(name, held=0, wanted=5), START + turn)
             if grant.calls:
                 assert holder is None
                 holder = name

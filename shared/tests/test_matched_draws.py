@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared import seeds
-from shared.stages import kind_of
+from shared.playing import drawn
+from shared.stages import parts_of
 from shared.stages.matrix_game.config import GeometricHorizon, MatrixGameStage
-from shared.views import drawn
 
 GAME = MatrixGameStage(id="game", horizon=GeometricHorizon(stop_probability=0.02), counterbalance=True)
 IDS = st.from_regex(r"[a-z]{1,5}(-[a-z]{1,5}){0,2}", fullmatch=True)
@@ -35,4 +35,6 @@ def test_replicates_differ_in_length() -> None:
 
 @given(name=IDS, seed=st.integers(0, 1000))
 def test_a_cohort_without_levels_draws_as_its_kind_does(name: str, seed: int) -> None:
-    assert of(name, {}, seed) == kind_of(GAME).draw(GAME, (), {}, seeds.rng(seed, f"{name}/game/draw"))
+    draws = parts_of(GAME).draws
+    assert draws is not None
+    assert of(name, {}, seed) == draws.draw((), {}, seeds.rng(seed, f"{name}/game/draw"))

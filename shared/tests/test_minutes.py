@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from shared.contracts.experiment import ChatSettings
 from shared.conversation import NewMessage, write_down
 from shared.stage import Ask, Minutes
+from shared.stages import parts_of
 from shared.stages.group_interview import transcript
-from shared.stages.group_interview.rules import KIND
-from shared.testing.interviews import MEMBERS, PLAYERS, TASKS, Course, stage, task
+from shared.testing.interviews import MEMBERS, TASKS, Course, stage, task
 from shared.testing.thread_world import World, a_scene
 
 PRIVATE = {one.id for one in TASKS if one.type == "private_question"}
@@ -29,7 +29,9 @@ class Room:
         self.snapshots: list[list[str]] = []
 
     def settle(self, *, somebody_is_to_come: bool = False) -> None:
-        minutes = KIND.minutes(self.course.stage, self.course.view)
+        of = parts_of(self.course.stage).minutes
+        assert of is not None
+        minutes = of(self.course.view)
         known = frozenset(str(message.client_key) for message in self.world.messages)
         open_now = Minutes(minutes.lines, minutes.are_closed and not somebody_is_to_come)
         self.world.write_if(write_down(self.world.scene, open_now, known))
@@ -156,6 +158,4 @@ def test_simulated_time_is_that_of_thinking_and_typing_and_a_round_is_as_long_as
 
 
 def test_nobody_posts_in_minutes() -> None:
-    room = Room(Course(stage()))
-
-    assert not any(room.world.may_speak(player) for player in PLAYERS)
+    assert parts_of(stage()).talk is None

@@ -16,7 +16,7 @@ from shared.experiment.allocation import allocate
 from shared.experiment.library import named_personas
 from shared.experiment.reading import read
 from shared.stage import Json, Member
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 POLICIES = ("allc", "alld", "tft", "grim", "gtft", "wsls", "random")
 
@@ -61,7 +61,9 @@ def draws_of(experiment: Experiment) -> dict[str, dict[str, Json]]:
             Member(seeds.row_id(NAMESPACE_OID, seat.path), seat.path, "participant", "script", Profile())
             for seat in cohort.seats
         ]
-        drawn = kind_of(stage).draw(stage, members, {}, seeds.rng(experiment.seed, f"{cohort.name}/game/draw"))
+        draws = parts_of(stage).draws
+        assert draws is not None
+        drawn = draws.draw(members, {}, seeds.rng(experiment.seed, f"{cohort.name}/game/draw"))
         found[cohort.name] = {name: value for name, value in drawn.items() if name not in ("a", "b")}
     return found
 

@@ -57,7 +57,7 @@ class Workers:
         self.ever_wanted |= {draft.id: draft for draft in self.world.scene.drafts}
 
     def deliver(self, draft_id: UUID) -> None:
-        """A hint for a draft: whoever gets the lease calls the model, everybody else does nothing."""
+        """A hint for a draft: the worker that gets the lease calls the model, the others do nothing."""
         draft = next((one for one in self.world.scene.drafts if one.id == draft_id), None)
         if draft is None or draft.state == "ready" or self._is_leased(draft):
             return
@@ -72,7 +72,7 @@ class Workers:
         return any(call.draft_id == draft.id and call.lease_until > now for call in self.calls)
 
     def die(self) -> None:
-        """A worker dies in the middle of a call: nobody hears of it before its lease has run out."""
+        """A worker dies in the middle of a call, which no process notices before its lease has expired."""
         alive = [call for call in self.calls if not call.is_dead]
         if alive:
             self.rng.choice(alive).is_dead = True
@@ -99,7 +99,7 @@ class Workers:
             finish_ms=scene.clock_ms + self.rng.randrange(9000),
         )
         if self.rng.random() < 0.7:
-            # Else this worker dies between saving and publishing, and somebody else finds the reply later.
+            # Otherwise this worker dies between saving and publishing, and another one finds the reply later.
             self.world.advance()
 
     def _put(self, draft: Draft) -> None:
@@ -147,7 +147,7 @@ class Story:
         self.world.write_if(conversation.say_goodbye(self.world.scene, member))
 
     def to_its_end(self) -> None:
-        """The time is up; then everything that is still wanted is delivered, and nobody dies any more."""
+        """The time is up; then everything that is still wanted is delivered, and no worker dies any more."""
         self.world.advance()
         if not self.world.scene.ended:
             self.world.write(conversation.end(self.world.scene, conversation.TIME_IS_UP))

@@ -1,16 +1,19 @@
 """What a view holds for whom: one rule for settling, pages, prompts and data."""
 
 import re
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
 import pytest
 
+from shared.attendees import Attendee
 from shared.contracts.experiment import Profile
 from shared.stage import PAGE
 from shared.stages import read_stage
-from shared.views import Attendee, Facts, People, lab_view, own_view, public_view
+from shared.views import Facts, People, by_tag, lab_view, own_view, public_view
 
 SPACE = UUID(int=7)
 ROOT = Path(__file__).parents[2]
@@ -90,18 +93,43 @@ def test_a_mediator_meets_in_private_the_one_with_whom_it_is_alone() -> None:
     assert met(facts(at="last"), ALONE, MO) == ["mo"]
 
 
-def test_own_answers_are_there_and_of_others_what_they_told() -> None:
-    answers = {"first": {one.id: {PAGE: {"q": one.path}, "question:q": one.path} for one in (ANA, BEN, CAI)}}
-    told = {"first": {BEN.id: [str(ANA.id)], CAI.id: [str(BEN.id)]}}
-    known = facts(answers=answers, told=told, whole=WAY)
+ANSWERS = {"first": {one.id: {PAGE: {"q": one.path}, "question:q": one.path} for one in (ANA, BEN, CAI, DAN)}}
+
+
+def test_own_answers_are_there_and_of_others_none() -> None:
+    known = facts(answers=ANSWERS, over=WAY, whole=WAY)
 
     view = own_view(known, FIRST, ANA.id)
 
     assert view.own == {PAGE: {"q": "c1/ana"}, "question:q": "c1/ana"}
-    assert view.shown == {BEN.id: {"q": "c1/ben"}}
+    assert view.shown == {}
     assert own_view(known, CHAT, ANA.id).earlier == {"first": {"q": "c1/ana"}}
     assert own_view(known, FIRST, ANA.id).earlier == {}
     assert lab_view(known, FIRST).answer(CAI.id, "question:q") == "c1/cai"
+
+
+def shown(known: Facts, reader: Attendee, audience: str) -> set[str]:
+    told = FIRST.model_copy(update={"audience": audience})
+    return {page["q"].removeprefix("c1/") for page in own_view(known, told, reader.id).shown.values()}
+
+
+def test_answers_for_the_cohort_are_read_when_the_stage_is_over_by_who_has_it_behind_them() -> None:
+    late = row("fay", 0)
+    known = facts(*EVERYBODY, late, answers=ANSWERS, at=None)
+
+    assert shown(known, ANA, "cohort") == shown(known, MO, "cohort") == set()
+    assert shown(replace(known, over=("first",)), ANA, "cohort") == {"ben", "cai", "dan"}
+    assert shown(replace(known, over=("first",), at="chat"), MO, "cohort") == {"ana", "ben", "cai", "dan"}
+    assert shown(replace(known, over=("first",)), late, "cohort") == set()
+    assert shown(replace(known, over=("first",)), DAN, "cohort") == set()
+
+
+def test_answers_for_mediators_are_read_by_them_alone() -> None:
+    known = facts(answers=ANSWERS, over=WAY)
+
+    assert shown(known, ANA, "mediators") == shown(known, CAI, "mediators") == set()
+    assert shown(replace(known, at="chat"), MO, "mediators") == {"ana", "ben", "cai", "dan"}
+    assert shown(replace(known, at="first"), MO, "mediators") == set()
 
 
 def test_the_lab_has_no_view_of_answers_that_were_not_all_read() -> None:
@@ -138,3 +166,24 @@ def test_somebody_is_present_where_they_are_and_awaited_where_they_may_still_com
         for stage_id in WAY
         for gone in ("dan", "eve")
     )
+
+
+def test_no_list_of_members_tells_where_one_sits() -> None:
+    seats = [row(f"m{number}", 1) for number in (1, 2, 3)]
+
+    def shown(seed: int, *rows: Attendee) -> tuple[str, ...]:
+        view = own_view(Facts(people=by_tag(seed, rows)), CHAT, seats[0].id)
+        return tuple(one.name for one in view.members)
+
+    orders = [shown(seed, *seats) for seed in range(300)]
+
+    assert orders == [shown(seed, *reversed(seats)) for seed in range(300)]
+    assert all(orders.count(order) > 25 for order in permutations(("m1", "m2", "m3")))
+
+
+def test_a_seat_is_known_to_the_lab_alone() -> None:
+    rows = facts(*(row(f"m{number}", 1) for number in (1, 2, 11)), MO, whole=("chat",))
+
+    assert [one.seat for one in lab_view(rows, CHAT).members] == [1, 2, 11, None]
+    view = own_view(rows, CHAT, rows.people.rows[0].id)
+    assert {one.seat for one in (view.me, *view.members)} == {None}

@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import httpx2
 
 ROOT = Path(__file__).resolve().parents[2]
 
-SERVICES = ("postgres", "rabbitmq", "gateway", "orchestrator", "agent-worker", "prompt-builder")
+SERVICES = ("postgres", "rabbitmq", "proxy", "gateway", "gateway-2", "orchestrator", "agent-worker", "prompt-builder")
 WORKER = "agent-worker"
 
 _PUBLISHED = re.compile(r"(\S+):\d+->")
@@ -30,12 +31,13 @@ _STOP_SECONDS = "10"
 class ComposeLab:
     """One lab; `api` is its REST API, with the key that it was started with."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], port: int) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], port: int, key: str) -> None:
         self._command = command
         self._environment = environment
         self._project = environment["COMPOSE_PROJECT_NAME"]
+        self.image = environment["PARLEY_IMAGE"]
+        self._secrets = Path(environment["PARLEY_SECRETS"])
         self.url = f"http://127.0.0.1:{port}"
-        key = environment["PARLEY_BOOTSTRAP_API_KEY"]
         self.api = httpx2.Client(base_url=self.url, headers={"authorization": f"Bearer {key}"}, timeout=60)
 
     def compose(self, *arguments: str) -> str:
@@ -68,8 +70,51 @@ class ComposeLab:
         name = self._ps("{{.ID}}", "--filter", f"label=com.docker.compose.service={service}").split()[0]
         _run(["docker", "kill", "--signal", "KILL", name], self._environment)
 
+    def replace(self, service: str) -> None:
+        """Take the container of a service away and start another one, as an upgrade does."""
+        self.compose("up", "--detach", "--no-deps", "--force-recreate", service)
+        until(lambda: self.healthy()[service] == 1, seconds=60, otherwise=self.told)
+
+    @contextmanager
+    def asked_all_the_time(self) -> Iterator[list[int]]:
+        """Ask for something over new connections until the block ends; gives the answers' statuses, 0 for none."""
+        answers: list[int] = []
+        over = Event()
+
+        def ask() -> None:
+            while not over.wait(0.05):
+                try:
+                    answers.append(httpx2.get(f"{self.url}/v1/experiments", headers=self.api.headers).status_code)
+                except httpx2.TransportError:
+                    answers.append(0)
+
+        asking = Thread(target=ask)
+        asking.start()
+        try:
+            yield answers
+        finally:
+            over.set()
+            asking.join()
+
+    def limit_free_disk(self, free_bytes: str) -> None:
+        """Have the broker raise its alarm while less of the disk is free."""
+        self.compose("exec", "-T", "rabbitmq", "rabbitmqctl", "set_disk_free_limit", free_bytes)
+
+    def exit_code(self, *arguments: str) -> int:
+        """How docker compose with these arguments ends."""
+        return subprocess.run([*self._command, *arguments], cwd=ROOT, env=self._environment, check=False).returncode
+
+    def secrets(self) -> list[str]:
+        """The values of all secrets that are no addresses."""
+        return [path.read_text() for path in self._secrets.iterdir() if path.is_file() and "_url" not in path.name]
+
+    def inspected(self) -> str:
+        """What the engine shows about the containers, stopped ones included."""
+        containers = _run([*self._command, "ps", "--all", "--quiet"], self._environment).split()
+        return _run(["docker", "inspect", *containers], self._environment)
+
     def told(self) -> str:
-        """How the containers are and what they said last, for a person who looks into a failure."""
+        """The state of the containers and their last logs, to explain a failure."""
         return f"{self.compose('ps')}\n{self.compose('logs', '--no-color', '--tail', '40')}"
 
     def _ps(self, form: str, *filters: str) -> str:
@@ -124,7 +169,7 @@ class ComposeLab:
 
 
 def until(condition: Callable[[], bool], *, seconds: float, otherwise: Callable[[], str]) -> None:
-    """Look again and again, since containers tell nobody when they are ready; `otherwise` explains a failure."""
+    """Poll, because containers do not announce that they are ready; `otherwise` explains a failure."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds} s\n{otherwise()}"
@@ -145,8 +190,8 @@ def engine_answers() -> bool:
 
 
 @contextmanager
-def built_lab(command: Sequence[str]) -> Iterator[ComposeLab]:
-    """A lab whose image is built and that is not started, with secrets made up; nothing of it is left."""
+def built_lab(command: Sequence[str], folder: Path) -> Iterator[ComposeLab]:
+    """A lab whose image is built and that is not started, with new secrets in `folder`; nothing of it is left."""
     port = _free_port()
     name = f"parley-test-{secrets.token_hex(4)}"
     environment = {
@@ -154,12 +199,14 @@ def built_lab(command: Sequence[str]) -> Iterator[ComposeLab]:
         "COMPOSE_PROJECT_NAME": name,
         "PARLEY_IMAGE": f"{name}:latest",
         "PARLEY_PORT": str(port),
-        "POSTGRES_PASSWORD": secrets.token_hex(16),
-        "RABBITMQ_DEFAULT_PASS": secrets.token_hex(16),
-        "PARLEY_BOOTSTRAP_API_KEY": secrets.token_hex(16),
+        "PARLEY_SECRETS": str(folder / "secrets"),
         "LLM_USE_MOCK": "true",
+        # The tests look often.
+        "GATEWAY_KEY_REQUESTS": "0",
     }
-    lab = ComposeLab(command, environment, port)
+    _run([str(ROOT / "deploy" / "new-secrets"), environment["PARLEY_SECRETS"]], environment)
+    key = (folder / "secrets" / "bootstrap_api_key").read_text()
+    lab = ComposeLab(command, environment, port, key)
     try:
         lab.compose("build")
         yield lab

@@ -1,4 +1,4 @@
-"""The distributed lab in containers: it comes up by itself, runs experiments, and survives what happens to machines."""
+"""The distributed lab in containers: it starts by itself, runs experiments, and survives failures of machines."""
 
 import csv
 import io
@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from formats.exports import without_ids_and_clocks
-from tests.containers.compose import ROOT, WORKER, ComposeLab, built_lab, compose_command, engine_answers
+from tests.containers.compose import ROOT, WORKER, ComposeLab, built_lab, compose_command, engine_answers, until
 
 # Building an image and starting Erlang take their time.
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -36,15 +36,16 @@ cohorts:
   - {{count: {COHORTS}, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid}}]}}
 """
 AT_ONCE = "pages: {reading_words_per_minute: 0, writing_words_per_minute: 0}"
+BIG = FAST.replace(f"count: {COHORTS}", f"count: {4 * COHORTS}")
 LIVE = FAST.replace("pace: fast", "pace: live").replace("chat: {", f"{AT_ONCE}, chat: {{")
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[ComposeLab]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComposeLab]:
     command = compose_command()
     if command is None or not engine_answers():
         pytest.skip("no Docker engine with docker compose answers")
-    with built_lab(command) as lab:
+    with built_lab(command, tmp_path_factory.mktemp("lab")) as lab:
         lab.up(workers=3)
         yield lab
 
@@ -53,15 +54,47 @@ def table(data: dict[str, bytes], name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(data[name].decode(), newline="")))
 
 
-def test_only_the_gateway_is_published_and_only_on_this_machine(lab: ComposeLab) -> None:
+def test_only_the_proxy_is_published_and_only_on_this_machine(lab: ComposeLab) -> None:
     published = lab.published()
 
-    assert published == {"gateway": {"127.0.0.1"}}
+    assert published == {"proxy": {"127.0.0.1"}}
 
 
 def test_no_service_runs_as_root(lab: ComposeLab) -> None:
     for service in ("gateway", "orchestrator", WORKER, "prompt-builder"):
         assert lab.compose("exec", "-T", service, "id", "-u").strip() == "10001", service
+
+
+def test_the_services_are_no_superusers_and_their_passwords_are_nowhere_to_be_seen(lab: ComposeLab) -> None:
+    ask = 'export PGPASSWORD="$(cat /run/secrets/postgres_password)"; psql -U postgres -Atc "$0"'
+    roles = "SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolsuper"
+    owner = "SELECT r.rolname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE d.datname = 'parley'"
+
+    assert lab.compose("exec", "-T", "postgres", "bash", "-c", ask, roles).strip() == "postgres"
+    assert lab.compose("exec", "-T", "postgres", "bash", "-c", ask, owner).strip() == "parley"
+    assert not [secret for secret in lab.secrets() if secret in lab.inspected()]
+
+
+@pytest.mark.fault
+def test_posts_are_answered_while_one_gateway_after_the_other_is_replaced(lab: ComposeLab) -> None:
+    with lab.asked_all_the_time() as answers:
+        for gateway in ("gateway", "gateway-2"):
+            lab.replace(gateway)
+
+    assert len(answers) > 20
+    assert set(answers) == {200}
+
+
+@pytest.mark.fault
+def test_the_health_of_the_broker_sees_its_alarms(lab: ComposeLab) -> None:
+    check = ("exec", "-T", "rabbitmq", "bash", "/opt/check_rabbitmq.sh")
+
+    lab.limit_free_disk("100000000000000")
+    with_alarm = lab.exit_code(*check)
+    lab.limit_free_disk("50000000")
+    until(lambda: lab.exit_code(*check) == 0, seconds=30, otherwise=lab.told)
+
+    assert with_alarm == 1
 
 
 def test_nothing_is_answered_without_the_key(lab: ComposeLab) -> None:
@@ -78,10 +111,10 @@ def test_the_experiments_of_a_workbook_run_to_their_end(lab: ComposeLab) -> None
 
 @pytest.mark.fault
 def test_the_data_do_not_show_that_a_worker_was_killed_and_that_servers_restarted(lab: ComposeLab) -> None:
-    quiet = lab.start(FAST)
+    quiet = lab.start(BIG)
     lab.wait_for_end(quiet, seconds=180)
 
-    rough = lab.start(FAST)
+    rough = lab.start(BIG)
     lab.wait_for_messages(rough, COHORTS)
     disturb(lab)
     assert lab.progress(rough)["status"] == "running", "too fast to be disturbed: take more cohorts"
@@ -112,7 +145,7 @@ def test_a_live_conversation_survives_a_killed_worker_and_servers_that_restart(l
 
 
 def assert_one_reply_to_each_trigger(messages: list[dict[str, str]]) -> None:
-    """And no gap in any thread, and nobody said more than they may."""
+    """Checks also that no thread has a gap, and no agent exceeds its number of messages."""
     threads = defaultdict(list)
     for row in messages:
         threads[row["thread_id"]].append(row)

@@ -1,4 +1,4 @@
-"""A lab in a process of its own that kills itself at a checkpoint: `lab_process.py '{"database_url": ..., ...}'`.
+"""A lab in a process of its own that kills itself at a failpoint: its argument is `{"database_url": ..., ...}`.
 
 It says `started <experiment id>` and `ended` on standard output.
 """
@@ -16,17 +16,17 @@ from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
 from shared.acts import pausing
-from shared.checkpoints import on_checkpoint
 from shared.db import experiments
 from shared.db.databases import connect
 from shared.db.session import Session
+from shared.failpoints import on_failpoint
 from shared.logs import set_up_logs
 from shared.settings import ServerSettings
 from tests.faults.lab_tools import start
 
 
 def kill_at(name: str, hits: int) -> None:
-    """SIGKILL this process when it reaches the checkpoint for the `hits`-th time."""
+    """SIGKILL this process when it reaches the failpoint for the `hits`-th time."""
     left = hits
 
     async def handler(reached: str) -> None:
@@ -36,11 +36,11 @@ def kill_at(name: str, hits: int) -> None:
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    on_checkpoint(handler)
+    on_failpoint(handler)
 
 
 async def go_on(url: str, lab: EmbeddedLab, experiment_id: UUID) -> None:
-    """Resume the experiment, as a lab does that is told to. All hints about it are lost: its rows must be enough."""
+    """Resume the experiment. All hints about it are lost: its rows must be enough."""
     database = connect(url)
     async with database.transaction() as session:
         assert await pausing.resume(session, experiment_id, lab.clock.now())
@@ -75,6 +75,6 @@ async def main(task: dict[str, Any]) -> None:
     print("ended", flush=True)
 
 
-if __name__ == "__main__":
+def command() -> None:
     set_up_logs("lab", level="WARNING")
     asyncio.run(main(json.loads(sys.argv[1])))

@@ -1,18 +1,19 @@
-"""SIGKILL at every step of a reply: started again, the lab comes to the same data and pays only what was in flight."""
+"""SIGKILL at every step of a reply: after a restart the lab gives the same data and repeats only calls in flight."""
 
 import asyncio
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from parley import forked
 from shared.db.session import Database
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from tests.faults import lab_process
 from tests.flows.drain import DrainLab
 from tests.flows.test_deliberation import DELIBERATION, the_data
 
@@ -22,14 +23,12 @@ KILLED = -9
 
 def run_lab(**task: Any) -> subprocess.CompletedProcess[str]:
     """A lab that runs until its experiment has ended, or until it kills itself."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.faults.lab_process", json.dumps(task)],
-        cwd=ROOT,
-        env={**os.environ, "ORCHESTRATOR_WATCH_SECONDS": "0.5", "ORCHESTRATOR_OVERDUE_SECONDS": "0.5"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
+    return forked.run(
+        [json.dumps(task)],
+        main=lab_process.command,
+        folder=ROOT,
+        variables={**os.environ, "ORCHESTRATOR_WATCH_SECONDS": "0.5", "ORCHESTRATOR_OVERDUE_SECONDS": "0.5"},
+        seconds=100,
     )
 
 
@@ -43,7 +42,7 @@ async def data_of(database: Database) -> dict[str, list[Any]]:
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("checkpoint", "hits"),
+    ("failpoint", "hits"),
     [
         ("transaction.committed", 3),
         ("transaction.committed", 40),
@@ -59,12 +58,12 @@ async def test_a_lab_that_is_killed_and_started_again_comes_to_the_same_data(
     database: Database,
     database_url: str,
     tmp_path: Path,
-    checkpoint: str,
+    failpoint: str,
     hits: int,
     expected_data: dict[str, list[Any]],
 ) -> None:
     where = {"database_url": database_url, "data_dir": str(tmp_path)}
-    killed = run_lab(**where, document=DELIBERATION, kill_at=checkpoint, hits=hits)
+    killed = run_lab(**where, document=DELIBERATION, kill_at=failpoint, hits=hits)
     assert killed.returncode == KILLED, killed.stderr
 
     again = run_lab(**where, experiment_id=started(killed))

@@ -32,16 +32,14 @@ def survey(ask: str) -> str:
 
 @pytest.mark.fault
 @pytest.mark.parametrize("ask", ["sequential", "independent"])
-@pytest.mark.parametrize(
-    ("checkpoint", "hits"), [("reply.received", 17), ("reply.published", 20), ("draft.leased", 25)]
-)
+@pytest.mark.parametrize(("failpoint", "hits"), [("reply.received", 17), ("reply.published", 20), ("draft.leased", 25)])
 async def test_a_survey_that_is_killed_pays_at_most_the_calls_in_flight_twice(
     database: Database,
     database_url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     ask: str,
-    checkpoint: str,
+    failpoint: str,
     hits: int,
 ) -> None:
     monkeypatch.setenv("AGENT_WORKER_PREFETCH", str(IN_FLIGHT))
@@ -52,7 +50,7 @@ async def test_a_survey_that_is_killed_pays_at_most_the_calls_in_flight_twice(
             "LLM_USE_MOCK": "false",
         }
         where: dict[str, Any] = {"database_url": database_url, "data_dir": str(tmp_path), "environ": environ}
-        killed = await in_thread(document=survey(ask), kill_at=checkpoint, hits=hits, **where)
+        killed = await in_thread(document=survey(ask), kill_at=failpoint, hits=hits, **where)
         assert killed.returncode == KILLED, killed.stderr
 
         again = await in_thread(experiment_id=started(killed), **where)

@@ -1,4 +1,4 @@
-"""SIGKILL while one of many is to speak: nobody's turn is lost or taken twice, and the data is the same."""
+"""SIGKILL during turn-taking: no turn is lost or taken twice, and the data are the same."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ async def undisturbed(database: Database, document: str) -> dict[str, list[Any]]
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("talk", "checkpoint", "hits"),
+    ("talk", "failpoint", "hits"),
     [
         ("select", "reply.claimed", 6),
         ("select", "draft.leased", 9),
@@ -37,12 +37,12 @@ async def undisturbed(database: Database, document: str) -> dict[str, list[Any]]
     ],
 )
 async def test_a_talk_that_is_killed_and_started_again_comes_to_the_same_data(
-    database: Database, database_url: str, tmp_path: Path, talk: str, checkpoint: str, hits: int
+    database: Database, database_url: str, tmp_path: Path, talk: str, failpoint: str, hits: int
 ) -> None:
     document = TALK.format(talk=TALKS[talk])
     expected = await undisturbed(database, document)
     where = {"database_url": database_url, "data_dir": str(tmp_path)}
-    killed = run_lab(**where, document=document, kill_at=checkpoint, hits=hits)
+    killed = run_lab(**where, document=document, kill_at=failpoint, hits=hits)
     assert killed.returncode == KILLED, killed.stderr
 
     again = run_lab(**where, experiment_id=started(killed))

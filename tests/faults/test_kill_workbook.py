@@ -31,7 +31,7 @@ def workbook() -> tuple[str, int]:
 
 @pytest.mark.fault
 @pytest.mark.parametrize(
-    ("checkpoint", "hits"),
+    ("failpoint", "hits"),
     [("reply.received", 13), ("reply.published", 17), ("draft.leased", 30), ("transaction.committed", 150)],
 )
 async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(
@@ -39,7 +39,7 @@ async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(
     database_url: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    checkpoint: str,
+    failpoint: str,
     hits: int,
 ) -> None:
     monkeypatch.setenv("AGENT_WORKER_PREFETCH", str(IN_FLIGHT))
@@ -47,7 +47,7 @@ async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(
     async with FakeEndpoint(Behaviour(latency_seconds=0.02)) as endpoint:
         environ = {"OPENAI_API_KEY": "test", "OPENAI_BASE_URL": endpoint.base_url, "LLM_USE_MOCK": "false"}
         where: dict[str, Any] = {"database_url": database_url, "data_dir": str(tmp_path), "environ": environ}
-        killed = await in_thread(document=document, kill_at=checkpoint, hits=hits, **where)
+        killed = await in_thread(document=document, kill_at=failpoint, hits=hits, **where)
         assert killed.returncode == KILLED, killed.stderr
 
         again = await in_thread(experiment_id=started(killed), **where)
@@ -62,7 +62,7 @@ async def test_a_workbook_that_is_killed_pays_at_most_the_calls_in_flight_twice(
 
 
 async def check_minutes(lab: DrainLab, replies: int) -> None:
-    """Every reply stands in them once, and no line twice."""
+    """Every reply is in the minutes once, and no line twice."""
     said = await lab.rows(
         """
         SELECT g.id FROM messages g JOIN answers a ON a.member_id = g.member_id AND a.key = 'task:' || g.topic

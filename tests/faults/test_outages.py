@@ -1,4 +1,4 @@
-"""The broker or Postgres goes away under a lab at work: posts go on or are refused, nothing is lost or doubled."""
+"""The broker or Postgres is cut off from a running lab: posts go on or are refused, nothing is lost or doubled."""
 
 import asyncio
 import os
@@ -32,10 +32,13 @@ stages: [{id: talk, kind: group_chat, max_agent_run: 1, post_limit: null}]
 cohorts: [{seats: [{open: true}, {persona: ada}, {persona: bob}]}]
 """
 OUTAGE_SECONDS = 10.0
+BROKER_SECONDS = 5.0
+"""The time-out of the bus for any answer of the broker."""
+BEFORE = 10
 
 
 class Person:
-    """Somebody who joined and talks over REST."""
+    """A person who has joined and talks over REST."""
 
     def __init__(self, client: httpx2.AsyncClient, thread_id: str) -> None:
         self._client = client
@@ -64,6 +67,7 @@ async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> Non
 async def person_in(lab: EmbeddedLab, experiment_id: UUID) -> AsyncIterator[Person]:
     assert lab.url is not None
     async with httpx2.AsyncClient(base_url=lab.url, timeout=15) as client:
+        client.headers["Authorization"] = f"Bearer {lab.directory.local_key()}"
         joined = (await client.post(f"/v1/experiments/{experiment_id}/join")).json()
         client.headers["Authorization"] = f"Bearer {joined['token']}"
         thread: list[str] = []
@@ -126,7 +130,9 @@ async def test_posts_go_on_while_the_broker_is_away_and_nothing_is_lost_or_doubl
         async with EmbeddedLab(tmp_path, servers=servers, environ=os.environ, port=0) as lab:
             experiment_id = await start(lab, ROOM)
             async with person_in(lab, experiment_id) as person:
-                await person.say("before")
+                for number in range(BEFORE):
+                    await person.say(f"before {number}")
+                usual = median(person.seconds)
                 person.seconds.clear()
                 await proxy.cut()
                 begun = perf_counter()
@@ -139,11 +145,11 @@ async def test_posts_go_on_while_the_broker_is_away_and_nothing_is_lost_or_doubl
 
                 await eventually(lambda: last_was_answered(lab), "everything is published and answered")
 
-            assert await counts(lab) == (said + 1, said + 1, 0)
+            assert await counts(lab) == (said + BEFORE, said + BEFORE, 0)
             assert await one_reply_per_trigger(lab)
-            # Nobody waits for the broker: its time-outs are seconds. A busy machine may make single posts slow.
-            assert median(person.seconds) < 0.1
-            assert max(person.seconds) < 1.0
+            # No request waits for the broker. A busy machine may make single posts slow.
+            assert median(person.seconds) < 5 * usual
+            assert max(person.seconds) < BROKER_SECONDS
 
 
 @pytest.mark.fault
@@ -174,7 +180,7 @@ def _restart(server: embedded_postgres.EmbeddedPostgres, directory: Path) -> emb
 
 
 async def _say_until_heard(person: Person, words: str) -> None:
-    """Post with the same client_message_id until it stands, as a frontend does."""
+    """Post with the same client_message_id until the message is stored, as a frontend does."""
     for _ in range(200):
         response = await person.say(words)
         if response.status_code == 201:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from uuid import uuid4
 
 import httpx2
 import pytest
@@ -11,20 +10,21 @@ from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.db.databases import copy_database, drop_database
 from shared.db.session import Database
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
 from shared.testing.fake_clock import FakeClock
-from shared.testing.services import Server
+from shared.testing.fresh_databases import FreshDatabases
+
+# The rows check pages; a failure shows what was compared.
+pytest.register_assert_rewrite("tests.flows.looking_back")
 
 
 @pytest.fixture
-def second_database_url(postgres_server: Server, template_database: str) -> Iterator[str]:
+def second_database_url(fresh_databases: FreshDatabases) -> Iterator[str]:
     """Another migrated, empty database."""
-    name = f"second_{uuid4().hex}"
-    yield copy_database(postgres_server.url, template_database, name)
-    drop_database(postgres_server.url, name)
+    with fresh_databases.one() as url:
+        yield url
 
 
 @pytest.fixture

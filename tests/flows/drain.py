@@ -1,4 +1,4 @@
-"""The whole lab in a straight line: every hint is handled until none is left, with no sleeping and no process."""
+"""The whole lab in one loop: every hint is handled until none is left, without sleeping or other processes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,25 +12,34 @@ import httpx2
 from sqlalchemy import text
 
 from agent_worker.models import Model, build_models
-from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
-from agent_worker.steps import take_step
+from agent_worker.steps import CAUSE, take_step
 from agent_worker.thinking import Thinker
 from orchestrator.playing_out import play_out
 from orchestrator.settling import fire_due_timers, settle
 from prompt_builder.app import create_app
-from shared.acts import settling, starting
+from shared.acts import starting
 from shared.acts.joining import join
-from shared.acts.settling import CohortBusy
+from shared.acts.settling import CohortBusy, end_when_done
+from shared.acts.transferring import resolve
+from shared.contracts.experiment import Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
-from shared.db import tables
+from shared.db import tables, unsettled
 from shared.db.due_drafts import overdue, overdue_hints
+from shared.db.prompts import PROMPT
 from shared.db.session import Database
 from shared.errors import NotFound
 from shared.experiment import load
+from shared.prompting import PromptClient
 from shared.testing.fake_clock import FakeClock
 
 ENOUGH = 20_000
+
+_CALLS = f"""
+    SELECT k.path, k.draft_id, k.attempt, k.status, k.settings, d.stage_id, m.path AS member_path,
+        m.profile ->> 'name' AS name, {PROMPT} AS prompt
+    FROM model_calls k JOIN drafts d ON d.id = k.draft_id JOIN members m ON m.id = d.member_id ORDER BY k.path
+"""  # noqa: S608 - put together from constants
 
 
 class DrainLab:
@@ -86,9 +95,10 @@ class DrainLab:
             await starting.start(session, experiment_id, self.clock.now())
         return experiment_id
 
-    async def join(self, experiment_id: UUID) -> tuple[UUID, str]:
+    async def join(self, experiment_id: UUID, profile: Profile | None = None) -> tuple[UUID, str]:
+        """The id and the token of a person who has taken the next open seat."""
         async with self.database.transaction() as session:
-            return await join(session, experiment_id, self.clock.now(), cohort_id=None, profile=None)
+            return await join(session, experiment_id, self.clock.now(), cohort_id=None, profile=profile)
 
     async def drain(self) -> None:
         """Handle hints, and let time pass when nothing else is left to do, until the lab is at rest."""
@@ -117,7 +127,7 @@ class DrainLab:
         busy, self._busy = self._busy, set()
         for cohort_id in busy:
             await self._handle(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
-        # Whoever ends an experiment may hold a cohort for longer.
+        # The process that ends an experiment may hold a cohort for longer.
         self.hints += [Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)) for cohort_id in self._busy]
         self._busy.clear()
 
@@ -129,6 +139,9 @@ class DrainLab:
                 await play_out(self.database, UUID(hint.id), self.clock.now())
         elif hint.type == TIMER_ARMED:
             (timer,) = await self.rows("SELECT due_at FROM timers WHERE id = :id", id=UUID(hint.id))
+            # A pause that came first holds it, and it is armed again afterwards.
+            if timer.due_at is None:
+                return
             self.later.append((max(0.0, (timer.due_at - self.clock.now()).total_seconds()), self.fire_timers))
         elif hint.queue == ORCHESTRATOR:
             try:
@@ -137,10 +150,17 @@ class DrainLab:
                 self._busy.add(UUID(hint.id))
         elif hint.queue == AGENT_STEPS:
             with suppress(NotFound):
-                async with self.database.transaction() as session:
-                    await take_step(session, UUID(hint.id), self.clock.now())
+                await self.step(UUID(hint.id))
         elif hint.queue != FACTS:
             await self.thinker.work_on(UUID(hint.id))
+
+    async def step(self, member_id: UUID) -> None:
+        """Let an agent take its step, and answer the offer of a move that it finds, as a worker does."""
+        now = self.clock.now()
+        async with self.database.transaction() as session:
+            is_offered = await take_step(session, member_id, now)
+        if is_offered:
+            await self.database.transact(lambda session: resolve(session, member_id, now, cause=CAUSE))
 
     async def _announce_cohorts(self, experiment_id: UUID) -> None:
         found = await self.rows("SELECT id FROM cohorts WHERE experiment_id = :id", id=experiment_id)
@@ -156,17 +176,21 @@ class DrainLab:
                     for each in await overdue(session, now, now)
                     for hint in await overdue_hints(session, each, now, now)
                 ],
-                *await settling.unsettled(session),
-                *await settling.unstepped(session),
+                *await unsettled.unsettled(session),
+                *await unsettled.unstepped(session),
             ]
-            finished = await settling.finished_experiments(session)
+            finished = await unsettled.finished_experiments(session)
         for experiment_id in finished:
             async with self.database.transaction() as session:
-                await settling.end_when_done(session, experiment_id, now)
+                await end_when_done(session, experiment_id, now)
         return hints
 
     async def fire_timers(self) -> None:
         await fire_due_timers(self.database, self.clock.now())
+
+    async def calls(self) -> list[Any]:
+        """The calls of models in the order of their paths, with their stages, their members and whole prompts."""
+        return await self.rows(_CALLS)
 
     async def rows(self, query: str, **params: Any) -> list[Any]:
         async with self.database.transaction() as session:

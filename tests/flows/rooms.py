@@ -17,13 +17,14 @@ from shared.acts.joining import join
 from shared.clock import Clock
 from shared.db.session import Row
 from shared.db.standings import lock_standing
+from shared.lives import Outcome
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint, Replies
 from tests.faults.lab_tools import start
 
 PATIENCE_SECONDS: Final = 30.0
 EMPTY_ROOM: Final = "Nobody has said anything yet."
-"""What a prompt shows of a conversation before its first message."""
+"""The text about a conversation in a prompt before its first message."""
 
 
 def reply(response: str = "I see.", *, speaks: bool = True, ready: bool = False) -> dict[str, Any]:
@@ -46,7 +47,7 @@ class Room:
         self.people = list(await asyncio.gather(*(self.join() for _ in range(people))))
 
     async def open_silently(self, document: str) -> None:
-        """With one person, up to where everybody waits for that person to speak; forgets the calls until then."""
+        """Up to the point where all wait for the one person to speak; forgets the calls until then."""
         await self.open(document)
         await self.thread()
         await self.at_rest()
@@ -74,13 +75,13 @@ class Room:
         return thread_id
 
     async def say(self, words: str, *, person: UUID | None = None) -> UUID:
-        """A person says something, by default the first; whom that makes think stands in the database on return."""
+        """Let a person post, by default the first; the new drafts are in the database on return."""
         thread_id, author = await self.thread(), person or self.people[0]
         async with self.lab.database.transaction() as session:
             message = await post_message(session, thread_id, author, words, self.lab.clock.now(), client_key=words)
         return UUID(message["id"])
 
-    async def take_out(self, member_id: UUID, status: str = "removed") -> None:
+    async def take_out(self, member_id: UUID, status: Outcome = "removed") -> None:
         async with self.lab.database.transaction() as session:
             standing = await lock_standing(session, member_id)
             await end_member(session, standing, status, "for the test", self.lab.clock.now(), cause="test")
@@ -119,7 +120,7 @@ class Room:
         return [row.payload for row in rows]
 
     async def at_rest(self) -> None:
-        """Wait until no agent has anything left to do, and nobody has anything left to look at."""
+        """Wait until no agent and no cohort has any work left."""
 
         async def is_quiet() -> bool:
             return not await self.rows(
@@ -159,7 +160,7 @@ async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
 
 @asynccontextmanager
 async def room_in(servers: ServerSettings, folder: Path, replies: Replies) -> AsyncIterator[Room]:
-    """A lab whose models answer with `replies` once somebody has said something; in an empty room they are silent."""
+    """A lab whose models answer with `replies` once a message was posted; in an empty room they are silent."""
 
     def answered(request: dict[str, Any]) -> Any:
         is_empty = any(EMPTY_ROOM in message["content"] for message in request["messages"])

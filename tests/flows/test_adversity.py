@@ -1,4 +1,4 @@
-"""What goes wrong stays bounded, recorded and where it happened: odd replies, deadlocks, broken rows, empty seats."""
+"""Failures stay bounded, recorded and local: odd replies, deadlocks, broken rows, empty seats."""
 
 import asyncio
 from typing import Any
@@ -19,6 +19,7 @@ from shared.db.scenes import lock_scene
 from shared.db.session import Database
 from shared.db.standings import lock_standing
 from shared.db.watch import find_stuck
+from shared.lives import Outcome
 from shared.testing.buses import Inbox
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
@@ -73,7 +74,7 @@ _MANY_MORE_DRAFTS = text(
     """
 )
 _HOPELESS_DESIGN = text("UPDATE treatments SET resolved = '{}' WHERE experiment_id = :id")
-# What a process knows of a design it keeps by its version.
+# A process caches designs by version.
 _NEXT_VERSION = text("UPDATE experiments SET version = version + 1 WHERE id = :id")
 _REMOVED = text("UPDATE members SET status = 'removed' WHERE id = :id")
 _EMPTY_OUTBOX = text("DELETE FROM outbox")
@@ -124,7 +125,7 @@ async def recorded_calls(lab: DrainLab) -> int:
     return len(await lab.rows("SELECT 1 FROM model_calls"))
 
 
-async def take_out(lab: DrainLab, member_id: UUID, status: str) -> None:
+async def take_out(lab: DrainLab, member_id: UUID, status: Outcome) -> None:
     async with lab.database.transaction() as session:
         standing = await lock_standing(session, member_id)
         assert await end_member(session, standing, status, "for the test", lab.clock.now(), cause="test")
@@ -142,7 +143,7 @@ async def somebody_waits_for_a_lock(database: Database) -> None:
             WHERE datname = current_database() AND wait_event_type = 'Lock') AS is_so
         """
     )
-    async with asyncio.timeout(10), database.looking() as session:
+    async with asyncio.timeout(10), database.read() as session:
         while not (await session.one(waiting)).is_so:
             pass
 

@@ -1,4 +1,4 @@
-"""Answers to shared asks that are stored by one statement: what they are checked against was read meanwhile."""
+"""Answers to shared asks that are stored by one statement, because their view was read meanwhile."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
@@ -11,10 +11,10 @@ from sqlalchemy import text
 from agent_worker.models import build_models
 from agent_worker.settings import WorkerSettings
 from shared.acts.advancing import end_member
-from shared.checkpoints import on_checkpoint
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database, Session
 from shared.db.standings import lock_standing
+from shared.failpoints import on_failpoint
 from shared.testing.rounds import rounds_for_info
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
@@ -35,7 +35,7 @@ class Patient:
         self._meanwhile = meanwhile
         self._mock = build_models({})["mock"]
 
-    async def on_checkpoint(self, name: str) -> None:
+    async def on_failpoint(self, name: str) -> None:
         if name == "ask.looked_at":
             async with self._looked:
                 self._looks += 1
@@ -58,12 +58,12 @@ class Patient:
 def _game() -> Iterator[None]:
     with rounds_for_info():
         yield
-    on_checkpoint(None)
+    on_failpoint(None)
 
 
 def patient_lab(database: Database, meanwhile: Meanwhile | None = None, *, deliveries: int = 1) -> DrainLab:
     model = Patient(meanwhile)
-    on_checkpoint(model.on_checkpoint)
+    on_failpoint(model.on_failpoint)
     rng = Random(1) if deliveries > 1 else None
     settings = WorkerSettings(look_seconds=0)
     together = 6 if deliveries > 1 else 1

@@ -50,7 +50,7 @@ _GIVEN = "SELECT m.player FROM answers a JOIN members m ON m.id = a.member_id WH
 
 
 class Fox:
-    """Always defects, and says something to itself and to its opponent that nobody may see too early."""
+    """Always defects, and says things to itself and its opponent that no reader may see too early."""
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         found = re.search(r"round (\d+) of", request.messages[-1].content)
@@ -64,7 +64,7 @@ class Fox:
 
 
 class Rest:
-    """A lab that is drained by hand, and its API as an experimenter and a participant call it."""
+    """A lab that is drained by hand, with its API for an experimenter and a participant."""
 
     def __init__(self, lab: DrainLab, client: httpx2.AsyncClient, key: str) -> None:
         self.lab = lab
@@ -90,8 +90,7 @@ class Rest:
         return experiment_id
 
     async def join(self, experiment_id: str) -> None:
-        joined = await self._client.post(f"/v1/experiments/{experiment_id}/join", json={})
-        assert joined.status_code == 201, joined.text
+        joined = await self.experimenter("POST", f"/v1/experiments/{experiment_id}/join")
         self.token = joined.json()["token"]
 
     async def answer(self, answer: dict[str, str]) -> httpx2.Response:

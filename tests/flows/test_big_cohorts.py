@@ -100,7 +100,7 @@ async def test_whoever_goes_through_pages_alone_is_read_without_the_others(datab
     while not (drafts := await lab.rows("SELECT id FROM drafts")):
         await lab.deliver(lab.next_hints())
 
-    async with database.looking() as session:
+    async with database.read() as session:
         context = await prompt_context(session, drafts[0].id)
 
     assert [one.id for one in context.facts.people.rows] == [context.author.id]
@@ -140,7 +140,7 @@ async def test_an_agent_that_looked_before_a_stage_opened_is_woken_though_its_st
         standing = await lock_standing(session, member_id)
         settling = asyncio.create_task(settle(database, cohort_id, lab.clock.now()))
         await _somebody_waits_for_a_lock(database)
-        await mark_stepped(session, member_id)
+        mark_stepped(session, member_id)
     await settling
 
     assert standing.is_locked
@@ -152,6 +152,6 @@ async def _somebody_waits_for_a_lock(database: Database) -> None:
     waiting = text(
         "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1"
     )
-    async with asyncio.timeout(10), database.looking() as session:
+    async with asyncio.timeout(10), database.read() as session:
         while await session.first(waiting) is None:
             pass

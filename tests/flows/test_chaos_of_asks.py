@@ -17,20 +17,19 @@ from orchestrator.settling import settle
 from shared.acts import answering
 from shared.acts.advancing import end_member, move_on
 from shared.acts.settling import CohortBusy
-from shared.bus import NotNow
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.databases import connect
 from shared.db.session import Database
 from shared.db.standings import lock_standing
 from shared.errors import Conflict, InvalidInput, NotFound, Unavailable
-from shared.stage import Ask
-from shared.stages import kind_of
+from shared.stage import Ask, Done
+from shared.stages import kind_of, parts_of
 from shared.testing.rounds import rounds_for_info
 from tests.flows.drain import DrainLab
+from tests.flows.interviewing import Telling, small
 from tests.flows.test_chaos import Chaos
 from tests.flows.test_shared_asks import GAME
-from tests.flows.test_workbook import Telling, small
 
 ROUNDS = 60
 DOCUMENTS: tuple[Callable[[], str], ...] = (
@@ -135,13 +134,17 @@ class ChaosOfAsks(Chaos):
             if not standing.is_in_progress or stage is None or standing.is_locked:
                 return
             if not standing.asks:
-                if not kind_of(stage).blocked_by(stage, standing.view(stage, now)):
+                if isinstance(kind_of(stage).completion(stage, standing.view(stage, now)), Done):
                     await move_on(session, standing, now, cause="test")
                 return
             found = self._rng.choice(standing.asks)
             ask = Ask(standing.member.id, found.key, found.purpose)
             said: Any = 5 if found.purpose == "number" else "I say."
-            value = kind_of(stage).check_answer(stage, ask, said, standing.view(stage, now))
+            questions = parts_of(stage).questions
+            assert questions is not None
+            question = questions.question(standing.view(stage, now), ask)
+            assert question is not None
+            value = question.check(said)
             if await answering.answer(session, found.id, value, now):
                 answering.record_answer(session, standing, stage.id, ask, value, now, cause="test")
 
@@ -163,7 +166,7 @@ class ChaosOfAsks(Chaos):
             await session.all(_BREAK, {"most": self._rng.choice((1, 2, 20))})
 
     async def _look_elsewhere(self) -> None:
-        async with self._lab.database.looking() as session:
+        async with self._lab.database.read() as session:
             await session.one(text("SELECT count(*) AS n FROM members"))
 
 
@@ -177,7 +180,7 @@ _BREAK = text(
 
 async def _refused(act: Callable[[], Awaitable[object]]) -> None:
     """Do it, unless the lab says no: that is an answer."""
-    with suppress(CohortBusy, Conflict, InvalidInput, NotFound, NotNow, Unavailable):
+    with suppress(CohortBusy, Conflict, InvalidInput, NotFound, Unavailable):
         await act()
 
 

@@ -288,6 +288,27 @@ async def test_a_time_limit_ends_the_conversation_once_and_nothing_is_accepted_a
             await post_message(session, thread_id, people[1], "Too late.", lab.clock.now(), client_key="2")
 
 
+async def test_a_time_limit_is_kept_by_a_lab_that_was_started_again_meanwhile(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(WAITING.replace("kind: group_chat", "kind: group_chat, time_limit_seconds: 600"))
+    for _ in range(2):
+        await lab.join(experiment_id)
+    await lab.drain()
+    lab.clock.advance(300)
+
+    again = DrainLab(database)
+    again.clock.advance(lab.clock.now().timestamp() - again.clock.now().timestamp())
+    for _ in range(2):
+        await again.fire_timers()
+    assert not await again.rows("SELECT 1 FROM threads WHERE ended_at IS NOT NULL")
+    again.clock.advance(300)
+    for _ in range(2):
+        await again.fire_timers()
+
+    assert len(await again.rows("SELECT 1 FROM threads WHERE ended_at IS NOT NULL")) == 1
+    assert len(await again.rows("SELECT 1 FROM messages WHERE author_kind = 'system'")) == 1
+
+
 class Obedient:
     """A model that has been talked into everything a reply can say."""
 

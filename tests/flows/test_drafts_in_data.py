@@ -13,10 +13,10 @@ from sqlalchemy import text
 from formats.exports import export
 from shared.acts.advancing import end_member
 from shared.acts.conversation import end_thread, post_message
-from shared.checkpoints import on_checkpoint
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.db.standings import lock_standing
+from shared.failpoints import on_failpoint
 from shared.stages.group_chat.config import GroupChatStage
 from tests.flows.drain import DrainLab
 
@@ -120,7 +120,7 @@ class Cast:
 
 
 class Polite:
-    """A model that always speaks once somebody has."""
+    """A model that always speaks after the first message."""
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         speaks = bool(request.hints["message_count"])
@@ -198,11 +198,11 @@ async def test_the_data_say_which_message_a_late_reply_answers(database: Databas
 
     async def overtaken(name: str) -> None:
         if name == "draft.leased":
-            on_checkpoint(None)
+            on_failpoint(None)
             for words in ("Second?", "Third?"):
                 await post(lab, thread_id, person_id, words)
 
-    on_checkpoint(overtaken)
+    on_failpoint(overtaken)
     await lab.thinker.work_on(about_first)
     await lab.drain()
 

@@ -11,10 +11,13 @@ from structlog.testing import capture_logs
 
 from agent_worker.models import Model, build_models
 from shared.acts import ending, pausing
+from shared.acts.attention import send_check
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.failures import is_deadlock
 from shared.db.session import Database
+from shared.db.standings import lock_standing
 from tests.flows.drain import DrainLab
+from tests.flows.half_done import WRONG as HALF_DONE
 from tests.flows.test_chaos import WRONG
 
 pytestmark = pytest.mark.postgres
@@ -176,3 +179,22 @@ async def _again_after_deadlock(work: Callable[[], Awaitable[Any]]) -> None:
         if not is_deadlock(error):
             raise
         await work()
+
+
+@pytest.mark.parametrize("how", ["by itself", "around it"])
+async def test_a_check_that_is_open_when_the_experiment_ends_ends_with_it(database: Database, how: str) -> None:
+    document = FILES["page"].replace("count: 3, ", "count: 3, mediators: [ada], ")
+    async with in_flight(database, document) as (lab, experiment_id, _):
+        mediators = await lab.rows("SELECT id FROM members WHERE kind = 'mediator'")
+        async with lab.database.transaction() as session:
+            for mediator in mediators:
+                standing = await lock_standing(session, mediator.id)
+                await send_check(session, standing, lab.clock.now(), sent_by="lab", cause="request")
+        # The mediators do not get to the step in which they would answer it.
+        lab.hints.clear()
+        if how == "around it":
+            await in_transaction(lab, ending.end, experiment_id)
+
+    assert await number(lab, "SELECT 1 FROM attention_checks WHERE outcome = 'missed'") == len(mediators) == 3
+    for name, query in HALF_DONE.items():
+        assert not await lab.rows(query), name

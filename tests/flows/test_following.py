@@ -1,4 +1,4 @@
-"""What somebody at a terminal is told of a run, and when it is noticed that the run is over."""
+"""What a user at a terminal sees of a run, and when the end of the run is noticed."""
 
 import asyncio
 from collections.abc import Sequence

@@ -5,94 +5,19 @@ import json
 from pathlib import Path
 from random import Random
 from typing import Any
-from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
 from formats.arena import read_agent
 from formats.exports import export
-from shared.acts import answering
 from shared.acts.advancing import end_member
-from shared.acts.ending import end
-from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.db.standings import lock_standing, sign_in
-from shared.stage import Ask
-from shared.stages import kind_of
-from shared.stages.matrix_game.arena.games import Pairing, games_from, measures_of, with_pairs
-from shared.stages.matrix_game.arena.summaries import cautions
 from tests.flows.drain import DrainLab
+from tests.flows.matrix_games import Saying, answer, experiment, moves, page_of, pages
 
 pytestmark = pytest.mark.postgres
-
-POLICIES = """
-  - {id: allc, player: script, script: {matrix_game: {policy: ALLC}}}
-  - {id: alld, player: script, script: {matrix_game: {policy: ALLD}}}
-  - {id: tft, player: script, script: {matrix_game: {policy: TFT}}}
-  - {id: wsls, player: script, script: {matrix_game: {policy: WSLS}}}
-  - {id: chance, player: script, script: {matrix_game: {policy: RANDOM}}}
-  - {id: forgiving, role: a patient trader, goal: to be fair, script: {matrix_game: {persona: forgiving}}}
-  - {id: free, role: a player, goal: to win}
-"""
-
-
-_ONE_ROUND = json.dumps({"actions": ["C", "D"], "status": "playing"})
-
-
-def experiment(*pairs: tuple[str, str], rounds: int = 50, stage: str = "", count: int = 1, seed: int = 3) -> str:
-    def seat(player: str) -> str:
-        return "{open: true}" if player == "person" else f"{{persona: {player}}}"
-
-    cohorts = "\n".join(f"  - {{id: {a}-{b}, count: {count}, seats: [{seat(a)}, {seat(b)}]}}" for a, b in pairs)
-    return f"""
-parley: 1
-name: Games
-seed: {seed}
-personas: {POLICIES}
-stages:
-  - {{id: game, kind: matrix_game, horizon: {{type: fixed, rounds: {rounds}}}{stage}}}
-cohorts:
-{cohorts}
-"""
-
-
-async def moves(lab: DrainLab) -> dict[str, str]:
-    """The actions of everybody, a letter per round, by cohort and seat."""
-    rows = await lab.rows(
-        """
-        SELECT c.name, m.path, a.value FROM answers a JOIN members m ON m.id = a.member_id
-            JOIN cohorts c ON c.id = m.cohort_id
-        WHERE a.key LIKE 'round:%/move' ORDER BY c.name, m.path, substring(a.key from 'round:([0-9]+)')::int
-        """
-    )
-    found: dict[str, str] = {}
-    for row in rows:
-        seat = f"{row.name}/{row.path.rpartition('/')[2]}"
-        letter = {True: "C", False: "D", None: "-"}[row.value["cooperates"]]
-        found[seat] = found.get(seat, "") + letter
-    return found
-
-
-async def pages(lab: DrainLab) -> dict[str, Any]:
-    rows = await lab.rows("SELECT m.path, a.value FROM answers a JOIN members m ON m.id = a.member_id WHERE a.key = ''")
-    return {row.path: row.value for row in rows}
-
-
-class Saying:
-    """A model that says these texts, one call after another, without any object; the last one for ever."""
-
-    def __init__(self, *texts: str) -> None:
-        self._texts = list(texts)
-        self.calls: list[ModelRequest] = []
-
-    async def reply(self, request: ModelRequest) -> ModelReply:
-        self.calls.append(request)
-        said = self._texts.pop(0) if len(self._texts) > 1 else self._texts[0]
-        return ModelReply(status="invalid", raw=said, error="the reply is not a JSON object")
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
 
 
 async def test_policies_play_their_game_without_a_model_and_everybody_completes(database: Database) -> None:
@@ -119,7 +44,7 @@ async def test_a_persona_plays_by_its_rule_with_the_mock(database: Database) -> 
     await lab.drain()
 
     assert (await moves(lab))["forgiving-alld/m1"] == "CCDDDD"
-    calls = await lab.rows("SELECT prompt FROM model_calls ORDER BY path")
+    calls = await lab.calls()
     assert len(calls) == 6
     system = calls[0].prompt[0]["content"]
     assert system.startswith("You are a patient trader.\n\nYour goal: to be fair.")
@@ -131,7 +56,7 @@ async def test_a_prompt_shows_the_round_as_the_template_does(database: Database)
 
     await lab.drain()
 
-    second = (await lab.rows("SELECT prompt FROM model_calls WHERE path LIKE '%round:2/%'"))[0].prompt
+    second = next(call.prompt for call in await lab.calls() if "round:2/" in call.path)
     system, user = (message["content"] for message in second)
     action, points = ("C", "3") if "You=C" in user else ("D", "5")
     assert system.startswith("You are a player.\n\nYour goal: to win.\n\nYour reply is read by a program.")
@@ -165,7 +90,7 @@ async def test_a_prompt_of_its_own_takes_the_place_of_the_character_in_a_game(da
 
     await lab.drain()
 
-    system, user = (one["content"] for one in (await lab.rows("SELECT prompt FROM model_calls"))[0].prompt)
+    system, user = (one["content"] for one in (await lab.calls())[0].prompt)
     assert system.startswith("You are a machine.\n\nYour reply is read by a program.")
     assert "You never lose" not in system + user
     assert user.startswith("This is round 1 of a Prisoner's Dilemma")
@@ -179,7 +104,7 @@ async def test_two_models_play_simultaneously(database: Database) -> None:
 
     played = await moves(lab)
     assert [len(actions) for actions in played.values()] == [5, 5]
-    prompts = await lab.rows("SELECT path, prompt FROM model_calls")
+    prompts = await lab.calls()
     for row in prompts:
         number = int(row.path.partition("round:")[2].partition("/")[0])
         assert row.prompt[1]["content"].count("\nRound ") == number - 1
@@ -239,19 +164,6 @@ async def test_an_excluded_round_does_not_count_and_the_game_goes_on(database: D
     assert (page["rounds"], page["counted_rounds"], page["points"]) == (3, 2, 10)
 
 
-async def answer(lab: DrainLab, token: str, action: str) -> None:
-    """What the REST route does with a person's move."""
-    async with lab.database.transaction() as session:
-        standing = await sign_in(session, token, lock=True)
-        (open_ask,) = standing.asks
-        stage = standing.stage
-        assert stage is not None
-        ask = Ask(standing.member.id, open_ask.key, open_ask.purpose)
-        value = kind_of(stage).check_answer(stage, ask, {"action": action}, standing.view(stage, lab.clock.now()))
-        assert await answering.answer(session, open_ask.id, value, lab.clock.now())
-        answering.record_answer(session, standing, stage.id, ask, value, lab.clock.now(), cause="request")
-
-
 async def test_a_person_does_not_see_the_move_of_a_round_before_making_one(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(experiment(("person", "tft"), rounds=3))
@@ -262,10 +174,8 @@ async def test_a_person_does_not_see_the_move_of_a_round_before_making_one(datab
         await lab.drain()
         async with database.transaction() as session:
             standing = await lock_standing(session, member_id)
-            stage = standing.stage
-            assert stage is not None
-            shown.append(kind_of(stage).public_view(stage, standing.view(stage, lab.clock.now())))
-        assert [*standing.facts.own(stage.id, member_id)] == [f"round:{number}/move" for number in range(1, len(shown))]
+            shown.append(page_of(lab, standing))
+        assert [*standing.facts.own("game", member_id)] == [f"round:{number}/move" for number in range(1, len(shown))]
         await answer(lab, token, action)
     await lab.drain()
 
@@ -277,13 +187,7 @@ async def test_a_person_does_not_see_the_move_of_a_round_before_making_one(datab
     assert (await moves(lab)) == {"person-tft/m1": "DCC", "person-tft/m2": "CDC"}
     async with database.transaction() as session:
         standing = await sign_in(session, token, lock=False)
-        assert standing.stage is not None
-        assert (
-            kind_of(standing.stage).public_view(standing.stage, standing.view(standing.stage, lab.clock.now()))[
-                "status"
-            ]
-            == "over"
-        )
+        assert page_of(lab, standing)["status"] == "over"
 
 
 async def test_pairs_that_are_added_or_moved_leave_the_others_as_they_are(database: Database) -> None:
@@ -330,10 +234,7 @@ async def test_draws_are_kept_and_no_seed_is_shown(database: Database) -> None:
     draws = (await lab.rows("SELECT draws FROM cohort_stages"))[0].draws
     async with database.transaction() as session:
         standing = await lock_standing(session, member_id)
-    assert standing.stage is not None
-    page = json.dumps(
-        kind_of(standing.stage).public_view(standing.stage, standing.view(standing.stage, lab.clock.now()))
-    )
+    page = json.dumps(page_of(lab, standing))
     assert set(draws) == {"rounds", "swapped", "luck_a", "luck_b", "a", "b"}
     assert str(draws["luck_a"]) not in page
     assert '"rounds_in_all": null' in page
@@ -370,93 +271,6 @@ async def test_a_script_passes_through_stages_that_play_none(database: Database)
     assert not await lab.rows("SELECT 1 FROM answers WHERE stage_id = 'before'")
 
 
-async def test_the_table_of_rounds_gives_the_measures(database: Database, tmp_path: Path) -> None:
-    lab = DrainLab(database)
-    experiment_id = await lab.start(experiment(("tft", "alld"), ("chance", "tft"), count=2))
-    await lab.drain()
-
-    written = await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
-    with (tmp_path / "rounds.csv").open() as lines:
-        games = games_from(with_pairs(csv.DictReader(lines), Pairing()))
-
-    assert written.manifest["rows"]["rounds.csv"] == 200
-    assert [(game.pair, game.replicate) for game in games] == [
-        ("chance vs tft", 0),
-        ("chance vs tft", 1),
-        ("tft vs alld", 0),
-        ("tft vs alld", 1),
-    ]
-    found = measures_of(games[-1])
-    assert (found["points_a"], found["points_b"], found["retaliation_a"]) == (49, 54, 1.0)
-    assert [caution.subject for caution in cautions(games)] == ["tft vs alld"]
-
-
-async def rounds_of(lab: DrainLab, experiment_id: UUID, folder: Path) -> list[dict[str, str]]:
-    await export(lab.database, experiment_id, folder, lab.clock.now(), formats=["csv"])
-    with (folder / "rounds.csv").open() as lines:
-        return list(csv.DictReader(lines))
-
-
-async def test_the_table_of_rounds_has_what_the_cohort_was_settled_to(database: Database, tmp_path: Path) -> None:
-    lab = DrainLab(database)
-    experiment_id = await lab.start(experiment(("tft", "alld"), rounds=3))
-    await lab.drain()
-    await lab.rows("UPDATE cohort_stages SET state = state || CAST(:known AS jsonb) RETURNING 1", known=_ONE_ROUND)
-
-    rounds = await rounds_of(lab, experiment_id, tmp_path)
-
-    assert [(row["action_a"], row["action_b"], row["status"]) for row in rounds] == [("C", "D", "playing")]
-
-
-@pytest.mark.parametrize("is_settled", [True, False])
-async def test_the_table_of_rounds_has_answers_that_no_settling_has_seen(
-    database: Database, tmp_path: Path, is_settled: bool
-) -> None:
-    lab = DrainLab(database)
-    experiment_id = await lab.start(experiment(("person", "alld"), rounds=3))
-    _, token = await lab.join(experiment_id)
-    await lab.drain()
-    await answer(lab, token, "C")
-    await lab.drain()
-    await answer(lab, token, "D")
-    if is_settled:
-        await lab.drain()
-
-    rounds = await rounds_of(lab, experiment_id, tmp_path)
-
-    assert [row["letter_a"] for row in rounds] == ["C", "D"]
-    assert {row["status"] for row in rounds} == {"playing"}
-
-
-async def test_a_game_that_is_ended_from_outside_was_abandoned(database: Database, tmp_path: Path) -> None:
-    lab = DrainLab(database)
-    experiment_id = await lab.start(experiment(("person", "alld"), rounds=3))
-    _, token = await lab.join(experiment_id)
-    await lab.drain()
-    await answer(lab, token, "C")
-    await lab.drain()
-
-    async with database.transaction() as session:
-        await end(session, experiment_id, lab.clock.now())
-    rounds = await rounds_of(lab, experiment_id, tmp_path)
-
-    assert [(row["action_a"], row["status"]) for row in rounds] == [("C", "abandoned")]
-
-
-async def test_what_could_not_be_read_is_flagged_in_the_table_of_rounds(database: Database, tmp_path: Path) -> None:
-    lab = DrainLab(database, models={"mock": Saying("C", "hmm")})
-    experiment_id = await lab.start(experiment(("free", "alld"), rounds=3))
-    await lab.drain()
-
-    await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
-
-    with (tmp_path / "rounds.csv").open() as lines:
-        first, second = csv.DictReader(lines)
-    assert (first["action_a"], first["flag_a"], first["total_b"], first["status"]) == ("C", "", "5", "failed")
-    assert (second["action_a"], second["flag_a"], second["total_b"]) == ("", "failed", "5")
-    assert second["reasoning_a"] == "hmm"
-
-
 async def test_players_talk_before_they_move(database: Database) -> None:
     lab = DrainLab(database)
     await lab.start(experiment(("free", "forgiving"), ("free", "tft"), rounds=3, stage=", chat: true"))
@@ -467,7 +281,9 @@ async def test_players_talk_before_they_move(database: Database) -> None:
     said = await lab.rows("SELECT value FROM answers WHERE key LIKE '%/message'")
     assert len(said) == 3 * 3
     assert all(row.value["delivered"] for row in said)
-    for row in await lab.rows("SELECT path, prompt FROM model_calls WHERE path LIKE '%/move/%'"):
+    for row in await lab.calls():
+        if "/move/" not in row.path:
+            continue
         number = int(row.path.partition("round:")[2].partition("/")[0])
         assert row.prompt[1]["content"].count("You said: ") == number
     assert [len(actions) for actions in (await moves(lab)).values()] == [3] * 4

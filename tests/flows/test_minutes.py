@@ -1,4 +1,4 @@
-"""The minutes of interviews: what is said stands in a thread, for everybody who is there, once and in order."""
+"""The minutes of interviews: what is said is in a thread, for all who are there, once and in order."""
 
 from random import Random
 from typing import Any
@@ -14,7 +14,7 @@ from shared.contracts.prompts import MemberPreview
 from shared.db.session import Database
 from shared.db.standings import lock_standing
 from tests.flows.drain import DrainLab
-from tests.flows.test_workbook import PLAYERS, Person, Telling, small
+from tests.flows.interviewing import PLAYERS, Person, Telling, small
 
 pytestmark = pytest.mark.postgres
 

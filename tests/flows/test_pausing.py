@@ -1,4 +1,4 @@
-"""Pausing and resuming while everything happens at once: nothing moves in between, and all of it comes to its end."""
+"""Pauses during parallel work: nothing changes in between, and everything comes to its end."""
 
 import asyncio
 from functools import partial
@@ -36,7 +36,7 @@ WHAT_MUST_STAND: Final = """
     UNION ALL SELECT 'cohort', c.path, c.status FROM cohorts c
     ORDER BY 1, 2, 3
 """
-"""What nobody may change in a pause. A reply that was on its way is stored: calls, answers and states of drafts."""
+"""What must not change in a pause. A reply in the making is stored: calls, answers and states of drafts may change."""
 
 
 async def what_stands(database: Database) -> list[Any]:
@@ -45,10 +45,10 @@ async def what_stands(database: Database) -> list[Any]:
 
 
 class ChaosWithPauses(Chaos):
-    """What happens in chaos, with pauses in the middle of it."""
+    """The chaos of `Chaos`, with pauses in the middle."""
 
     async def pause_in_the_middle(self) -> tuple[list[Any], list[Any]]:
-        """What stood when the pause was there, and once everything had come to an end that was under way."""
+        """The state at the pause, and after all work in flight has ended."""
         hints = self._some_hints()
         rush = [*map(self._handle, hints), *(self._act() for _ in range(6)), *map(self._settle_quietly, self._cohorts)]
         *_, stood = await asyncio.gather(*rush, self._paused_after(self._rng.choice((0, 1, 5, 20))))
@@ -62,7 +62,7 @@ class ChaosWithPauses(Chaos):
         return await what_stands(self._lab.database)
 
     async def try_everything(self) -> None:
-        """Whatever may be tried in a pause, hints and time included; what is refused stays undone."""
+        """Try everything in a pause, hints and time included; refusals are expected."""
         for _ in range(4):
             self._lab.hints += await self._overlooked()
             await asyncio.gather(

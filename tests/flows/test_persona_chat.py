@@ -20,7 +20,7 @@ from shared.contracts.experiment import Persona
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db import keys
-from shared.db.session import Database, Session
+from shared.db.session import Database, ReadSession
 from shared.settings import ServerSettings
 from shared.stages import manner_of
 from shared.testing.buses import RabbitBroker
@@ -110,7 +110,7 @@ async def make(database: Database) -> AsyncIterator[Make]:
 class Interrupted:
     """A session between whose statements something else happens: `work`, after statement `number`."""
 
-    def __init__(self, session: Session, number: int, work: Callable[[], Awaitable[object]]) -> None:
+    def __init__(self, session: ReadSession, number: int, work: Callable[[], Awaitable[object]]) -> None:
         self._session = session
         self._left = number
         self._work = work
@@ -139,8 +139,8 @@ async def test_whoever_is_told_that_no_reply_is_awaited_has_the_reply(
     assert (await talk.say("Hello!", "m1")).status_code == 201
     ((owner_id,),) = await talk.lab.rows("SELECT owner_id FROM persona_chats")
 
-    async with database.looking() as session:
-        chat = await find(cast(Session, Interrupted(session, number, talk.lab.drain)), owner_id, "ada")
+    async with database.read() as session:
+        chat = await find(cast(ReadSession, Interrupted(session, number, talk.lab.drain)), owner_id, "ada")
 
     assert chat is not None
     assert chat.is_awaiting_reply or chat.lines[-1].is_persona

@@ -1,4 +1,4 @@
-"""Cohorts of scripts are played out together: the same data as one after another, once, whatever happens meanwhile."""
+"""Cohorts of scripts that are played together: the same data as one after another, once, whatever happens meanwhile."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,8 @@ from orchestrator.settling import settle
 from shared.acts import courses
 from shared.acts.settling import CohortBusy
 from shared.contracts.hints import AGENT_STEPS
-from shared.db.session import CopyLine, Database
+from shared.db.bulk import CopyLine
+from shared.db.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -1,24 +1,20 @@
 """Prompt previews show what is really sent: before a run, during it and after it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 import yaml
 
-from agent_worker.models.mock import MockModel
 from gateway.app import create_app
-from gateway.previews import PreviewClient
 from gateway.settings import GatewaySettings
-from prompt_builder.app import create_app as create_prompt_builder
 from shared.bus.in_process import InProcessBus
-from shared.contracts.models import ModelReply, ModelRequest
 from shared.db import keys
 from shared.db.session import Database
 from tests.flows.drain import DrainLab
+from tests.flows.previewing import LookingModel, Messages, an_api
 
 pytestmark = pytest.mark.postgres
 
@@ -56,46 +52,6 @@ treatments:
   - {id: warm, personas: {ann: {text: You are warm.}}}
 """
 
-Messages = list[dict[str, str]]
-
-
-Look = Callable[[str, Messages], Awaitable[None]]
-
-
-async def _look_nowhere(_path: str, _messages: Messages) -> None:
-    pass
-
-
-class LookingModel(MockModel):
-    """The mock; `look` may look up the preview of whatever it is shown, at the same time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sent: list[tuple[str, Messages]] = []
-        self.look: Look = _look_nowhere
-
-    async def reply(self, request: ModelRequest) -> ModelReply:
-        messages = [{"role": message.role, "content": message.content} for message in request.messages]
-        self.sent.append((request.path, messages))
-        await self.look(request.path.rpartition("/call:")[0], messages)
-        return await super().reply(request)
-
-
-@asynccontextmanager
-async def an_api(database: Database, lab: DrainLab) -> AsyncIterator[httpx2.AsyncClient]:
-    """The gateway as its owner calls it, with the prompt builder behind it."""
-    transport = httpx2.ASGITransport(create_prompt_builder(database))
-    previews = PreviewClient(httpx2.AsyncClient(transport=transport, base_url="http://prompts"))
-    app = create_app(database, InProcessBus(), lab.clock, GatewaySettings(), environ={}, previews=previews)
-    async with database.transaction() as session:
-        key = await keys.create_key(session, "Ellen", lab.clock.now())
-    headers = {"Authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(app), base_url="http://lab", headers=headers
-    ) as client:
-        yield client
-    await previews.aclose()
-
 
 @pytest.fixture
 async def looking(database: Database) -> AsyncIterator[tuple[DrainLab, LookingModel, httpx2.AsyncClient]]:
@@ -131,7 +87,7 @@ async def test_a_preview_of_an_open_draft_is_what_is_sent_and_stays_what_was_sen
     model.look = look
     await client.post(f"/v1/experiments/{await created(client)}/start")
     await lab.drain()
-    calls = await lab.rows("SELECT draft_id, prompt FROM model_calls WHERE attempt = 1")
+    calls = [call for call in await lab.calls() if call.attempt == 1]
     after = [(await client.get(f"/v1/drafts/{call.draft_id}/prompt")).json() for call in calls]
 
     assert seen == len(model.sent) >= 12
@@ -167,7 +123,7 @@ async def test_a_preview_before_the_start_is_what_is_sent_first(
         sent = [messages for at, messages in model.sent if path in at]
         assert sent, [at for at, _ in model.sent]
         if stage == "draw":
-            # Whoever is drawn speaks first, the mediator too: participants are shown the same words, about themselves.
+            # The drawn agent speaks first, or the mediator: participants are shown the same words, about themselves.
             assert _task(shown["messages"]) in map(_task, sent)
         else:
             assert shown["messages"] == sent[0]

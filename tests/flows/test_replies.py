@@ -1,4 +1,4 @@
-"""What models really write, from the endpoint to the stored message: nothing is posted that was not said."""
+"""Replies as models write them, from the endpoint to the stored message: only what was said is posted."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What failed for good is tried again on request: members go on where they were, and what they missed stays missed."""
+"""Retrying failed members on request: they go on where they were, and missed parts stay missed."""
 
 from typing import Any
 from uuid import UUID
@@ -10,7 +10,7 @@ from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.errors import Conflict
 from tests.flows.drain import DrainLab
-from tests.flows.test_workbook import Telling, small
+from tests.flows.interviewing import Telling, small
 
 pytestmark = pytest.mark.postgres
 
@@ -30,7 +30,7 @@ REFUSED = ModelReply(status="bad_request", error="HTTP 400: no such thing")
 
 
 class Model:
-    """Answers with what fits, and fails whoever's path is named in `fails`."""
+    """Gives valid answers, and fails for members whose path is in `fails`."""
 
     def __init__(self, *fails: str) -> None:
         self.fails = fails
@@ -114,7 +114,7 @@ async def test_a_model_that_may_try_once_may_try_once_more(database: Database) -
 
 
 class Interviewed(Telling):
-    """Answers as in other tests of interviews, except for whose path is named in `fails`."""
+    """Answers as in other tests of interviews, except for members whose path is in `fails`."""
 
     fails: tuple[str, ...] = ()
 

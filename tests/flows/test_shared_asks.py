@@ -1,6 +1,7 @@
 """Asks that depend on what others answered: rounds of a game, for agents and people."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -12,8 +13,9 @@ from shared.acts.advancing import end_member
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.db.standings import lock_standing, sign_in
-from shared.stage import Ask
-from shared.testing.rounds import FALLBACK, rounds_for_info
+from shared.stage import Ask, OwnView, Parts, Question
+from shared.stages.info.config import InfoStage
+from shared.testing.rounds import FALLBACK, RoundQuestions, Rounds, rounds_for_info
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres
@@ -50,8 +52,8 @@ async def data(lab: DrainLab) -> list[Any]:
     )
 
 
-async def prompts(lab: DrainLab) -> list[Any]:
-    return await lab.rows("SELECT path, prompt FROM model_calls ORDER BY path")
+async def prompts(lab: DrainLab) -> list[tuple[str, Any]]:
+    return [(call.path, call.prompt) for call in await lab.calls()]
 
 
 async def test_a_game_of_agents_is_played_round_by_round_to_its_end(database: Database) -> None:
@@ -73,7 +75,7 @@ async def test_a_prompt_shows_the_rounds_before_it_and_nothing_of_its_own(databa
 
     await lab.drain()
 
-    for row in await prompts(lab):
+    for row in await lab.calls():
         if "/game/round:" in row.path:
             number = int(row.path.partition("round:")[2].partition("/")[0])
             shown = row.prompt[1]["content"]
@@ -150,6 +152,38 @@ async def test_an_ask_that_a_model_cannot_answer_gets_the_kinds_default_marked_a
     assert {row.state for row in await lab.rows("SELECT state FROM asks WHERE stage_id = 'game'")} == {"failed"}
 
 
+class Forgetting(RoundQuestions):
+    """A kind that has no question any more under the key of an ask that is open."""
+
+    is_gone = False
+
+    def question(self, view: OwnView, ask: Ask) -> Question | None:
+        return None if Forgetting.is_gone else super().question(view, ask)
+
+
+async def test_an_ask_under_whose_key_nothing_is_asked_any_more_is_closed(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow(Failing):
+        async def reply(self, request: ModelRequest) -> ModelReply:
+            monkeypatch.setattr(Forgetting, "is_gone", True)
+            return await super().reply(request)
+
+    class Forgetful(Rounds):
+        def parts(self, stage: InfoStage) -> Parts:
+            return replace(super().parts(stage), questions=Forgetting(stage))
+
+    with rounds_for_info(Forgetful()):
+        lab = DrainLab(database, models={"mock": Slow()})
+        await lab.start(GAME)
+        await lab.drain()
+
+    asks = await lab.rows("SELECT state FROM asks WHERE stage_id = 'game'")
+    assert {row.state for row in asks} == {"failed"}
+    assert {row.status for row in await lab.rows("SELECT status FROM members")} == {"in_progress"}
+    assert await lab.rows("SELECT 1 FROM answers WHERE stage_id = 'game'") == []
+
+
 async def test_whoever_leaves_is_asked_nothing_more_and_the_others_go_on(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(WITH_A_PERSON)
@@ -164,6 +198,12 @@ async def test_whoever_leaves_is_asked_nothing_more_and_the_others_go_on(databas
 
     agents = await lab.rows("SELECT status FROM members WHERE player = 'agent'")
     assert [row.status for row in agents] == ["completed"]
+    passed = await lab.rows(
+        "SELECT key, value, valid, passed FROM answers WHERE member_id = :m ORDER BY key", m=member_id
+    )
+    assert [(row.key, row.value, row.valid, row.passed) for row in passed] == [
+        (f"round:{number}/number", FALLBACK, False, True) for number in (1, 2)
+    ]
     assert {row.state for row in await lab.rows("SELECT state FROM asks WHERE member_id = :m", m=member_id)} == {
         "cancelled"
     }

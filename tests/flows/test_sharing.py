@@ -1,4 +1,4 @@
-"""A worker's slots are shared by the experiments that wait, and a hint brings a draft, whoever it was about."""
+"""Waiting experiments share a worker's slots, and any hint brings the next draft in turn."""
 
 from collections.abc import Iterator
 from unittest.mock import patch
@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker import sharing
+from agent_worker import leasing
 from orchestrator.service import Orchestrator
 from orchestrator.settings import OrchestratorSettings
 from shared.bus.in_process import InProcessBus
@@ -46,8 +46,8 @@ class Noting:
 
 @pytest.fixture
 def always_full() -> Iterator[None]:
-    """A worker that has its hands full from the first draft on."""
-    with patch.object(sharing, "ALONE", 0):
+    """A worker whose slots count as full from the first draft on."""
+    with patch.object(leasing, "ALONE", 0):
         yield
 
 

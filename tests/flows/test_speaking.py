@@ -22,7 +22,7 @@ _ALL_DRAFTS = text("SELECT id FROM drafts")
 def a_room(
     *agents: str, people: int = 1, stages: str = "", mediators: str = "", before: str = "", mode: str = "real"
 ) -> str:
-    """A live conversation; each of `agents` is the chat settings of one, as they stand in a file."""
+    """A live conversation; each of `agents` is the chat settings of one, as in a file."""
     personas = [
         f"{{id: a{number}, profile: {{name: Agent {number}}}, chat: {{{chat}}}, model: {{max_attempts: 1}}}}"
         for number, chat in enumerate(agents)

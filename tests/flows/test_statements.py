@@ -12,8 +12,8 @@ from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
 
 CHAT_REPLY = 9
-AGENT_PAGE = 13
-TRANSITION = 8
+AGENT_PAGE = 11
+TRANSITION = 7
 
 ROOM = """
 parley: 1
@@ -105,7 +105,7 @@ async def test_an_agents_page_and_its_move_take_few_statements(database: Databas
     lab.hints = []
 
     with counted() as lease_and_prompt:
-        lease = await lab.thinker._lease(UUID(page.id))
+        lease = await lab.thinker._leases.take(UUID(page.id))
         assert lease is not None
         prompt = await lab.prompts.build(UUID(page.id))
     with counted() as answer:

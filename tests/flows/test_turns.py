@@ -1,9 +1,7 @@
-"""Turns, silences, openings and topics in a whole lab, on Postgres and on both buses: nothing ever freezes."""
+"""Turns, silences, openings and topics in a whole lab, on Postgres and on both buses: no conversation hangs."""
 
 import asyncio
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,73 +10,19 @@ import pytest
 from shared.acts.conversation import go_on_in_thread
 from shared.settings import ServerSettings
 from shared.testing.fake_clock import FakeClock
-from shared.testing.fake_endpoint import FakeReply
 from tests.flows.rooms import Room, eventually, talking_room_in
-
-Data = dict[str, Any]
-
-SILENT_AGENT: Final = "max_responses: 0"
-
-
-def a_talk(*agents: str, people: int = 1, mediators: int = 0, model: str = "max_attempts: 1", **talk: Any) -> str:
-    """A live conversation, then a page; each of `agents` is the chat settings of one, as they stand in a file.
-
-    `model` is the first agent's: the others have time enough, however busy the machine is.
-    """
-    named = [(f"Agent {number}", chat) for number, chat in enumerate(agents)]
-    named += [(f"Mediator {number}", "") for number in range(mediators)]
-    personas = [
-        f"{{id: p{place}, text: I am {name}., profile: {{name: {name}}}, chat: {{{chat}}}, "
-        f"model: {{{model if place == 0 else 'max_attempts: 1'}}}}}"
-        for place, (name, chat) in enumerate(named)
-    ]
-    seats = [f"{{open: true, count: {people}}}"] * bool(people)
-    seats += [f"{{persona: p{place}}}" for place in range(len(agents))]
-    mediating = ", ".join(f"p{len(agents) + place}" for place in range(mediators))
-    stage = json.dumps({"id": "talk", "kind": "group_chat", **talk})
-    return f"""
-parley: 1
-name: A talk
-seed: 5
-pace: live
-model_mode: real
-personas: [{", ".join(personas)}]
-stages: [{stage}, {{id: after, kind: info, lines: [Bye.]}}]
-cohorts: [{{seats: [{", ".join(seats)}], mediators: [{mediating}]}}]
-"""
-
-
-def who(request: Data) -> str:
-    """The name of the agent that is asked."""
-    shown = "\n".join(message["content"] for message in request["messages"])
-    return shown.partition("I am ")[2].partition(".")[0]
-
-
-def answer(request: Data, words: str | None = "Yes.", *, ready: bool = False) -> Data:
-    """A reply of the shape that is asked for; no words are silence where that is allowed."""
-    fields = request["response_format"]["json_schema"]["schema"]["properties"]
-    values = {
-        "explanation": "So.",
-        "shouldRespond": words is not None,
-        "response": words or "",
-        "readyToEndChat": ready,
-    }
-    return {name: values[name] for name in fields}
-
-
-def talkative(request: Data) -> Data:
-    return answer(request, f"{who(request)} speaks.")
-
-
-def silent(request: Data) -> Data:
-    return answer(request, None)
-
-
-async def wait_for(condition: Callable[[], Awaitable[Any]]) -> None:
-    async def holds() -> bool:
-        return bool(await condition())
-
-    await eventually(holds)
+from tests.flows.talking import (
+    FAILURES,
+    SILENT_AGENT,
+    Data,
+    a_talk,
+    answer,
+    refused_key,
+    silent,
+    talkative,
+    wait_for,
+    who,
+)
 
 
 class TestLoops:
@@ -94,6 +38,8 @@ class TestLoops:
             assert [text for _, text in await room.transcript()].count("lab") == 0
             assert len(await room.transcript()) == len(room.endpoint.calls) - await lost(room) == 6
             assert await room.told("thread.rested") == [{"agent_run": 6}]
+            rested = await room.rows("SELECT public FROM events WHERE type = 'thread.rested'")
+            assert [row.public for row in rested] == [None], "members are not told: it says who is an agent"
 
     @pytest.mark.parametrize("turn_taking", ["race", "select", "round"])
     async def test_two_mediators_without_any_person_stop_at_their_limit_and_the_talk_ends(
@@ -190,37 +136,6 @@ class TestOpenings:
             assert [name for name, _ in await room.transcript()] == ["person", "Agent 0"]
 
 
-def refused_key(request: Data) -> FakeReply:
-    return FakeReply(status=401, body={"error": {"message": "No.", "type": "auth", "code": "invalid_api_key"}})
-
-
-def rate_limited(request: Data) -> FakeReply:
-    body = {"error": {"message": "Slow.", "type": "rate_limit_exceeded", "code": "rate_limit_exceeded"}}
-    return FakeReply(status=429, body=body, headers={"retry-after": "0.05"})
-
-
-def refusing(request: Data) -> FakeReply:
-    message = {"role": "assistant", "content": None, "refusal": "I'd rather not."}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    body = {"id": "x", "object": "chat.completion", "created": 1, "model": "fake", "choices": [choice], "usage": usage}
-    return FakeReply(body=body)
-
-
-async def never_answering(request: Data) -> FakeReply:
-    await asyncio.Event().wait()
-    return FakeReply(drop=True)
-
-
-FAILURES = {
-    "rate limit": (rate_limited, "max_attempts: 2"),
-    "auth error": (refused_key, "max_attempts: 3"),
-    "refusal": (refusing, "max_attempts: 1"),
-    "timeout": (never_answering, "max_attempts: 1, timeout_seconds: 0.2"),
-    "garbage": (lambda request: "no JSON", "max_attempts: 2"),
-}
-
-
 class TestRoundsNeverFreeze:
     @pytest.mark.parametrize("failure", FAILURES)
     async def test_a_turn_whose_model_fails_is_passed_and_everybody_else_speaks_in_theirs(
@@ -246,7 +161,10 @@ class TestRoundsNeverFreeze:
             assert names["Agent 1"] >= 3
             assert names["lab"] >= 3
             assert {text for name, text in said if name == "lab"} == {"Agent 0 was skipped: no reply came."}
-            assert {row.type for row in await room.rows("SELECT type FROM alerts")} == {"model_failed"}
+            alerts = {row.type for row in await room.rows("SELECT type FROM alerts")}
+            # A call that began before a refused one does not count as accepted after it: so close together, three
+            # refusals may be in a row, and pause the key. A conversation in turns does not wait for that.
+            assert alerts - {"key_paused"} == {"model_failed"}
 
     async def test_when_every_model_fails_a_person_still_gets_their_turn(
         self, servers: ServerSettings, tmp_path: Path

@@ -1,4 +1,4 @@
-"""Who types and who does not: in pace live nobody is first in every race because their file says nothing."""
+"""Typing speeds in pace live: an agent whose file has none does not win every race."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who sees what: for every rule, all that was given to everybody is searched for a word that only some may know.
+"""Who sees what: for every rule, everything that any reader was given is searched for a word that only some may know.
 
 One study is run on each bus, with people, agents, a mediator, another cohort, another study, strangers with and without
 keys; each rule then has a test of its own. `ada:rest` are all answers of the API to Ada, `ada:stream` her live stream,
@@ -8,112 +8,31 @@ keys; each rule then has a test of its own. `ada:rest` are all answers of the AP
 import asyncio
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
-from structlog.testing import capture_logs
 
+from gateway.testing import assert_described
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.db.databases import copy_database, drop_database
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
 from shared.testing.services import Server
-from tests.flows.watching import (
-    AGENTS,
-    LIBRARY_PERSONA,
-    OTHER_STUDY,
-    PEOPLE,
-    PROVIDER_KEY,
-    STUDY,
-    Evidence,
-    Watcher,
-    watched_lab,
-)
+from tests.flows.fields_given import TELLING, field_names, reactions_told
+from tests.flows.made_once import made_once
+from tests.flows.watched_story import STRANGERS, watch
+from tests.flows.watched_studies import AGENTS, PEOPLE
+from tests.flows.watching import PROVIDER_KEY, Evidence
 
-STRANGERS = {"fay", "zoe", "nobody", "liar", "mallory"}
-"""In another cohort; in another study; without a token; with a made-up one; the owner of the other study."""
+# The study is run and read by all before the first test; on a busy machine that takes a while.
+pytestmark = pytest.mark.timeout(300)
+
 PROMPTS = {f"{name}:prompt" for name in AGENTS}
 
 
 def surfaces(*names: str, of: str) -> set[str]:
     return {f"{name}:{of}" for name in names}
-
-
-async def everything_happens(watcher: Watcher) -> None:
-    """The story; what happens between two crawls is told apart by their phases."""
-    facts = watcher.evidence.facts
-    study = await watcher.create("owner", STUDY)
-    facts["study"] = study
-    other = await watcher.create("mallory", OTHER_STUDY)
-    shelved = {"profile": {"name": "Lia"}, "text": "librarycanary"}
-    await watcher.ask("owner", "PUT", f"/v1/personas/{LIBRARY_PERSONA}", json=shelved)
-    for who in PEOPLE:
-        await watcher.join(who, study, "watched")
-    await watcher.join("fay", study, "next-door")
-    await watcher.join("zoe", other)
-    for who in (*PEOPLE, "fay", "zoe"):
-        watcher.follow(who)
-    watcher.follow("owner", f"/v1/experiments/{study}/stream")
-    watcher.follow("mallory", f"/v1/experiments/{other}/stream")
-    readers = {**watcher.tokens, "nobody": None, "liar": "made-up"}
-
-    for who in ("ada", "bea", "dan", "eve", "fay"):
-        await watcher.answer(who, "before", {"why": f"answercanary-{who}"})
-    await watcher.agents_are_done()
-    early = await watcher.say("ada", "earlycanary")
-    await watcher.agents_are_done()
-    facts["whisper"] = await watcher.whisper("ada", "whispercanary", to="bea")
-    await watcher.agents_are_done()
-    await watcher.say("bea", "replycanary", reply_to=facts["whisper"])
-    await watcher.ask("bea", "PUT", f"/v1/me/messages/{facts['whisper']}/reactions/heart")
-    await watcher.say("dan", "quotingcanary", reply_to=early["id"])
-    await watcher.ask("eve", "PUT", f"/v1/me/messages/{early['id']}/reactions/thumbs_up")
-    await watcher.agents_are_done()
-    await watcher.crawl("before they go", readers)
-
-    assert (await watcher.ask("dan", "POST", "/v1/me/leave")).status_code == 200
-    removal = {"reason": "reasoncanary"}
-    removed = await watcher.ask("owner", "POST", f"/v1/members/{facts['eve_id']}/remove", json=removal)
-    assert removed.status_code == 200
-    await asyncio.gather(watcher.streams["dan:live"], watcher.streams["eve:live"])
-    await watcher.answer("bea", "talk", None)
-    await watcher.say("ada", "latercanary")
-    await watcher.agents_are_done()
-    await watcher.crawl("after they went", readers)
-
-    await watcher.answer("cid", "before", {"why": "answercanary-cid"})
-    await watcher.say("cid", "arrivedcanary")
-    await watcher.agents_are_done()
-    for who in ("ada", "fay", "zoe"):
-        await watcher.say(who, f"lastcanary-{who}")
-    await watcher.agents_are_done()
-    for listener, speaker in (("ada", "ada"), ("bea", "ada"), ("cid", "ada"), ("fay", "fay"), ("zoe", "zoe")):
-        await watcher.hears(listener, f"lastcanary-{speaker}")
-    await watcher.hears("owner", "lastcanary-ada")
-    await watcher.crawl("in the end", readers)
-    facts["said"] = [
-        row.text for row in await watcher.rows("SELECT text FROM messages WHERE author_kind = 'agent' ORDER BY seq")
-    ]
-    facts["lost"] = [row.said for row in await watcher.rows(_LOST)]
-    facts["explanations"] = [row.why for row in await watcher.rows(_EXPLANATIONS)]
-    facts["tokens"] = dict(watcher.tokens)
-
-
-_SAID = "SELECT text FROM messages WHERE author_kind = 'agent' ORDER BY seq"
-_LOST = "SELECT reply ->> 'text' AS said FROM drafts WHERE state = 'lost_claim' AND reply IS NOT NULL"
-_EXPLANATIONS = "SELECT explanation AS why FROM messages WHERE explanation <> ''"
-
-
-async def watch(servers: ServerSettings, folder: Path) -> Evidence:
-    evidence = Evidence()
-    with capture_logs() as entries:
-        async with watched_lab(servers, folder, evidence) as watcher:
-            await everything_happens(watcher)
-    evidence.add("logs", "lab:logs", repr(entries).encode())
-    return evidence
 
 
 @pytest.fixture(scope="module", params=["in process", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
@@ -122,16 +41,22 @@ def evidence(
     postgres_server: Server,
     template_database: str,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Evidence]:
-    """All that everybody was given, from one run of the study on this bus."""
-    name = f"parley_visibility_{uuid4().hex}"
-    url = copy_database(postgres_server.url, template_database, name)
-    folder = tmp_path_factory.mktemp("visibility")
-    if request.param == "rabbitmq":
-        yield asyncio.run(_on_rabbit(url, request.getfixturevalue("amqp_url"), folder))
-    else:
-        yield asyncio.run(watch(ServerSettings(database_url=url), folder))
-    drop_database(postgres_server.url, name)
+) -> Evidence:
+    """Everything that any reader was given, from one run of the study on this bus."""
+    amqp_url = request.getfixturevalue("amqp_url") if request.param == "rabbitmq" else None
+
+    def make() -> Evidence:
+        name = f"parley_visibility_{uuid4().hex}"
+        url = copy_database(postgres_server.url, template_database, name)
+        folder = tmp_path_factory.mktemp("visibility")
+        if amqp_url is None:
+            made = asyncio.run(watch(ServerSettings(database_url=url), folder))
+        else:
+            made = asyncio.run(_on_rabbit(url, amqp_url, folder))
+        drop_database(postgres_server.url, name)
+        return made
+
+    return made_once(tmp_path_factory, f"visibility {request.param}", make)
 
 
 async def _on_rabbit(url: str, amqp_url: str, folder: Path) -> Evidence:
@@ -141,6 +66,21 @@ async def _on_rabbit(url: str, amqp_url: str, folder: Path) -> Evidence:
         return await watch(ServerSettings(database_url=url, amqp_url=amqp_url, amqp_prefix=broker.prefix), folder)
     finally:
         await broker.close()
+
+
+def test_every_event_that_was_streamed_is_as_its_schema_says(evidence: Evidence) -> None:
+    types: set[str] = set()
+    for (_, surface), given in evidence.given.items():
+        who, _, what = surface.partition(":")
+        if what != "stream":
+            continue
+        for line in given.decode().splitlines():
+            if line.startswith("data: "):
+                event = json.loads(line.removeprefix("data: "))
+                assert_described(event, is_member=who not in ("owner", "mallory"))
+                types.add(event["type"])
+
+    assert {"member.moved", "member.left", "stage.unlocked", "message.created"} <= types
 
 
 def test_what_is_said_is_for_those_who_are_in_the_conversation(evidence: Evidence) -> None:
@@ -187,18 +127,10 @@ def test_a_quote_gives_away_nothing_that_its_readers_may_not_read(evidence: Evid
 
 
 def test_a_reaction_is_told_to_those_who_may_read_its_message(evidence: Evidence) -> None:
-    told = {(who, kind) for who, kind in _reactions(evidence)}
+    told = {(who, kind) for who, kind in reactions_told(evidence)}
 
     assert {who for who, kind in told if kind == "heart"} == {"ada", "bea", "owner"}
     assert {who for who, kind in told if kind == "thumbs_up"} == {"ada", "bea", "dan", "eve", "owner"}
-
-
-def _reactions(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    for (phase, surface), content in evidence.given.items():
-        if phase == "live":
-            for line in content.decode().splitlines():
-                if line.startswith("data: ") and json.loads(line[6:])["type"] == "message.reacted":
-                    yield surface.partition(":")[0], json.loads(line[6:])["data"]["reaction"]
 
 
 @pytest.mark.parametrize("who", PEOPLE)
@@ -213,6 +145,32 @@ def test_an_answer_of_an_agent_is_in_its_own_prompts_alone(evidence: Evidence, w
     assert "owner:export" in evidence.knowing(f"answercanary-{who}")
 
 
+@pytest.mark.parametrize("who", ["ada", "cid", "gus"])
+def test_what_is_for_the_cohort_is_read_by_all_of_it_once_the_stage_is_over(evidence: Evidence, who: str) -> None:
+    secret = f"toldcanary-{who}"
+    own = surfaces(who, of="rest") if who in PEOPLE else set[str]()
+
+    assert evidence.outsiders(secret, "while one still answers") == (own if who != "cid" else set())
+    assert evidence.outsiders(secret, "before they go") == surfaces(*PEOPLE, of="rest")
+    assert evidence.outsiders(secret) == surfaces(*PEOPLE, of="rest") | PROMPTS
+
+
+@pytest.mark.parametrize("who", ["dan", "eve"])
+def test_who_is_out_reads_no_answers_of_others(evidence: Evidence, who: str) -> None:
+    assert not surfaces(who, of="rest") & evidence.knowing("toldcanary-ada", "after they went")
+
+
+@pytest.mark.parametrize("who", ["ada", "cid", "gus"])
+def test_what_is_for_mediators_is_read_by_them_alone(evidence: Evidence, who: str) -> None:
+    own = surfaces(who, of="rest" if who in PEOPLE else "prompt")
+
+    assert evidence.outsiders(f"guidedcanary-{who}") == own | {"mia:prompt"}
+
+
+def test_answers_for_others_stay_in_their_cohort(evidence: Evidence) -> None:
+    assert evidence.outsiders("toldcanary-fay") == evidence.outsiders("guidedcanary-fay") == {"fay:rest"}
+
+
 def test_a_mediator_knows_the_conversation_and_no_answers(evidence: Evidence) -> None:
     assert "mia:prompt" in evidence.knowing("earlycanary")
     for who in (*PEOPLE, "fay", "gus", "hal"):
@@ -225,6 +183,79 @@ def test_a_persona_is_known_to_its_own_model_alone(evidence: Evidence, who: str)
     for secret in ("traitcanary", "rolecanary", "goalcanary", "storycanary"):
         assert evidence.outsiders(f"{secret}-{who}") <= surfaces(who, of="prompt")
         assert "owner:export" in evidence.knowing(f"{secret}-{who}")
+
+
+@pytest.mark.parametrize(
+    ("arm", "people", "agent"), [("a", PEOPLE[:2], "gus"), ("b", PEOPLE[2:], "hal")], ids=["a", "b"]
+)
+def test_what_an_arm_says_is_read_by_its_participants_and_its_name_by_none(
+    evidence: Evidence, arm: str, people: tuple[str, ...], agent: str
+) -> None:
+    assert evidence.outsiders(f"armsayscanary-{arm}") == surfaces(*people, of="rest") | surfaces(agent, of="prompt")
+    assert evidence.outsiders(f"armcanary-{arm}") == set()
+    assert {"owner:rest", "owner:export"} <= evidence.knowing(f"armcanary-{arm}")
+
+
+def test_what_is_shown_of_all_is_shown_to_the_cohort_and_only_when_the_stage_is_over(evidence: Evidence) -> None:
+    there = surfaces("nia", "oli", of="rest")
+
+    assert evidence.outsiders("sharedcanary-nia", "while one still answers") == {"nia:rest"}
+    assert evidence.outsiders("sharedcanary-nia") == evidence.outsiders("sharedcanary-oli") == there
+    assert evidence.outsiders("sharedcanary-pam") == {"pam:rest"}
+    assert "owner:export" in evidence.knowing("sharedcanary-oli")
+
+
+@pytest.mark.parametrize("who", ["nia", "oli", "pam"])
+def test_what_is_shown_to_its_author_alone_is_read_by_nobody_else(evidence: Evidence, who: str) -> None:
+    assert evidence.outsiders(f"keptcanary-{who}") == surfaces(who, of="rest")
+
+
+def test_what_a_role_is_told_is_read_by_those_who_have_it(evidence: Evidence) -> None:
+    chairs, peers = evidence.outsiders("chaircanary"), evidence.outsiders("peercanary")
+
+    assert {"pam:rest"} < chairs <= surfaces("nia", "oli", "pam", of="rest")
+    assert len(chairs) == 2
+    assert peers == surfaces("nia", "oli", of="rest") - chairs
+
+
+def test_a_text_for_a_role_is_read_by_those_who_have_it(evidence: Evidence) -> None:
+    assert evidence.outsiders("chairtextcanary") == evidence.outsiders("chaircanary")
+    assert evidence.outsiders("peertextcanary") == evidence.outsiders("peercanary")
+
+
+@pytest.mark.parametrize(
+    "word", ["paycanary", "1097.31", "altcanary", "captioncanary", "stockcanary", "assetcanary", '"share":83']
+)
+def test_what_a_page_shows_is_read_by_those_who_have_come_to_it(evidence: Evidence, word: str) -> None:
+    """Payments, words of media, stocks and assets; Oli, in the same cohort, has not come so far."""
+    assert evidence.outsiders(word) == {"nia:rest"}
+    assert "owner:export" in evidence.knowing(word)
+
+
+def test_whether_somebody_is_there_is_asked_of_them_alone(evidence: Evidence) -> None:
+    assert (
+        {"oli:rest"} <= evidence.outsiders("checkcanary") <= surfaces("oli", of="rest") | surfaces("oli", of="stream")
+    )
+    assert "owner:export" in evidence.knowing("checkcanary")
+
+
+def test_what_staff_tell_one_participant_is_theirs_alone(evidence: Evidence) -> None:
+    assert (
+        {"nia:rest"} <= evidence.outsiders("noticecanary") <= surfaces("nia", of="rest") | surfaces("nia", of="stream")
+    )
+    assert "owner:export" in evidence.knowing("noticecanary")
+
+
+def test_a_call_for_help_is_read_by_the_owner_alone(evidence: Evidence) -> None:
+    assert evidence.outsiders("helpcanary") == set()
+    assert evidence.knowing("helpcanary") >= {"owner:rest", "owner:export"}
+
+
+def test_who_was_elected_is_told_by_the_stage_that_shows_it_alone(evidence: Evidence) -> None:
+    for who in ("nia", "oli", "pam"):
+        elected = [line for content in evidence.of(who) for line in content.decode().splitlines() if "Elected" in line]
+        assert elected
+        assert all('"kind":"reveal"' in line for line in elected)
 
 
 def test_why_an_agent_spoke_is_for_the_owner(evidence: Evidence) -> None:
@@ -258,33 +289,9 @@ def test_nothing_tells_who_is_an_agent(evidence: Evidence) -> None:
         assert seen == set()
         assert "owner:export" in evidence.knowing(secret)
     for who in (*PEOPLE, "fay"):
-        names = {name for content in evidence.of(who) for name in _keys(content)}
+        names = {name for content in evidence.of(who) for name in field_names(content)}
         assert "profile" in names
         assert not TELLING & names, who
-
-
-TELLING = {"player", "agent", "agent_config", "persona", "persona_id", "provider", "author_kind", "trigger_key"} | {
-    "explanation", "model", "draft_id", "actor", "cause",
-}  # fmt: skip
-"""Fields that only agents have, or that say how something came about."""
-
-
-def _keys(content: bytes) -> Iterator[str]:
-    """The names of all fields in what somebody was given, the API's own description aside."""
-    for line in content.decode().splitlines():
-        start = line.removeprefix("data: ")
-        if start.startswith("{") and '"openapi"' not in start and '"$defs"' not in start:
-            yield from _names(json.loads(start))
-
-
-def _names(value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from value
-        for part in value.values():
-            yield from _names(part)
-    if isinstance(value, list):
-        for part in value:
-            yield from _names(part)
 
 
 def test_people_and_agents_are_shown_in_the_same_shape(evidence: Evidence) -> None:
@@ -300,6 +307,21 @@ def test_people_and_agents_are_shown_in_the_same_shape(evidence: Evidence) -> No
     assert {"Ada", "Dan"} < set(by_author)
     assert {"Gus", "Hal"} & set(by_author)
     assert len({(*message, *message["author"], *message["author"]["profile"]) for message in by_author.values()}) == 1
+
+
+def test_agents_are_among_the_others_like_people(evidence: Evidence) -> None:
+    shown = [
+        (one["profile"]["name"], one["presence"], frozenset(one))
+        for content in evidence.of("ada")
+        for line in content.decode().splitlines()
+        if line.startswith('{"member_id"') and '"timers"' in line
+        for one in json.loads(line)["members"]
+    ]
+
+    assert {"Dan", "Gus", "Hal"} <= {name for name, _, _ in shown}
+    assert {presence for name, presence, _ in shown if name in ("Gus", "Hal")} == {"connected"}
+    assert len({fields for _, _, fields in shown}) == 1
+    assert "Fay" not in {name for name, _, _ in shown}
 
 
 def test_a_persona_of_the_library_is_for_the_experimenter_who_keeps_it(evidence: Evidence) -> None:
@@ -337,3 +359,29 @@ def test_what_is_there_and_not_yours_is_answered_like_what_is_not_there(evidence
 
     assert refused == {("nobody", 401), ("liar", 401)}
     assert of_mallory == {404}
+
+
+def test_what_is_right_is_known_to_the_owner_and_to_who_has_said_it(evidence: Evidence) -> None:
+    """Lee and Mu say it in capitals."""
+    assert evidence.outsiders("rightanswercanary") == {"kay:rest"}
+    assert "owner:export" in evidence.knowing("rightanswercanary")
+
+
+@pytest.mark.parametrize("word", ["attemptcanary", "aboutcanary"])
+@pytest.mark.parametrize("who", ["kay", "lee"])
+def test_attempts_and_answers_about_others_are_for_their_author_alone(evidence: Evidence, who: str, word: str) -> None:
+    assert evidence.outsiders(f"{word}-{who}") <= surfaces(who, of="rest")
+    assert "owner:export" in evidence.knowing(f"{word}-{who}")
+
+
+@pytest.mark.parametrize("who", ["kay", "lee"])
+def test_a_chosen_name_is_told_to_the_cohort_and_to_nobody_else(evidence: Evidence, who: str) -> None:
+    there = ("kay", "lee")
+
+    assert evidence.outsiders(f"namecanary-{who}") == {*surfaces(*there, of="rest"), *surfaces(*there, of="stream")}
+
+
+def test_what_was_stored_of_who_declined_is_nowhere_any_more(evidence: Evidence) -> None:
+    for phase in ("before they go", "after they went", "in the end"):
+        assert evidence.knowing("attemptcanary-mu", phase) == set()
+    assert evidence.outsiders("attemptcanary-mu") == set()

@@ -1,4 +1,4 @@
-"""The data files of workbooks that were run: their shape, what stands in them, and that all of them say the same."""
+"""The data files of workbooks that were run: their shape, their content, and that all of them agree."""
 
 import csv
 import io
@@ -266,3 +266,34 @@ async def test_a_run_that_has_not_begun_has_its_sessions_agents_and_assignments(
     ]
     nested = orjson.loads((tmp_path / "workbook" / "demo_1.json").read_bytes())
     assert [len(session["message_history"]) for session in nested["sessions"].values()] == [1, 1]
+
+
+async def test_an_answer_that_stays_unfit_stands_in_the_long_table_with_what_was_expected(
+    database: Database, tmp_path: Path
+) -> None:
+    class Vague:
+        async def reply(self, request: ModelRequest) -> ModelReply:
+            said = {**dict.fromkeys(request.reply_schema["properties"], ""), "response": "some"}
+            return ModelReply(status="ok", parsed=said, raw=orjson.dumps(said).decode())
+
+        async def aclose(self) -> None:
+            """Nothing is open."""
+
+    values = with_setting(base_values())
+    values["interview_prompts"][2:] = [
+        task_row("n", llm_text="How many?", response_options="(0, 5)", var_type="integer", validate_response=1)
+    ]
+    (experiment,) = compile_workbook(workbook_of(values), sessions=1)
+    lab = DrainLab(database, models={"mock": Vague()})
+    experiment_id = await lab.start(experiment.model_dump_json())
+    await lab.drain()
+
+    await export(database, experiment_id, tmp_path, lab.clock.now(), formats=["csv"])
+
+    answers = table(tmp_path / "answers.csv")
+    assert {(row["field"], row["value"], row["text"], row["status"]) for row in answers} == {
+        ("n", "", "some", "invalid")
+    }
+    assert {row["reason"] for row in answers} == {
+        "response: found 'some'; expected a number from 0 to 5 and nothing else"
+    }

@@ -1,4 +1,4 @@
-"""Workers say which providers they serve; what nobody serves is not started."""
+"""Workers register their providers; an experiment without a worker for its provider is not started."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -60,7 +60,7 @@ async def started(api: Api) -> int:
     created = await api.experimenter("POST", "/v1/experiments", json=REAL)
     answer = await api.experimenter("POST", f"/v1/experiments/{created.json()['id']}/start")
     if answer.status_code == 409:
-        assert "Nobody in this lab serves the models of provider 'openai'" in answer.json()["detail"]
+        assert "No worker of this lab serves the models of provider 'openai'" in answer.json()["detail"]
     return answer.status_code
 
 

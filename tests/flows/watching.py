@@ -1,7 +1,6 @@
-"""A study that is watched by everybody at once: its members, strangers, its owner, and the endpoint of the models.
+"""A study that all its readers watch at once: members, strangers, its owner, and the endpoint of the models.
 
-Every secret in it is a word that stands nowhere else (see `Scene`), so that who knows it can be found by searching all
-bytes that each of them was given.
+Every secret is a unique word (see `Scene`): searching all bytes that each reader was given shows who knows it.
 """
 
 import asyncio
@@ -20,19 +19,18 @@ from uuid import UUID, uuid4
 import httpx2
 from sqlalchemy import text
 
+from gateway.app import create_app
+from gateway.settings import GatewaySettings
 from parley.embedded import EmbeddedLab
+from prompt_builder.builder import PromptBuilder
 from shared.acts.conversation import post_message
+from shared.bus.in_process import InProcessBus
 from shared.db import keys
 from shared.db.session import Row
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint
+from tests.flows.watched_studies import AGENTS, SHOWN_STUDY, STEPS_STUDY, STUDY, Data
 
-Data = dict[str, Any]
-
-PEOPLE: Final = ("ada", "bea", "cid", "dan", "eve")
-"""They join the cohort in this order. Cid comes to the conversation late, Dan leaves, Eve is removed, Bea goes on."""
-AGENTS: Final = ("gus", "hal", "mia")
-"""Mia is the mediator."""
 PROVIDER_KEY: Final = "providerkeycanary"
 LIBRARY_PERSONA: Final = "shelved"
 """A persona that the owner of the study keeps in the library."""
@@ -40,55 +38,9 @@ PATIENCE_SECONDS: Final = 20.0
 TOGETHER_SECONDS: Final = 2.0
 
 
-def persona(name: str) -> Data:
-    return {
-        "id": f"personacanary-{name}",
-        "profile": {"name": name.title()},
-        "text": f"textcanary-{name}",
-        "role": f"rolecanary-{name}",
-        "goal": f"goalcanary-{name}",
-        "backstory": f"storycanary-{name}",
-        "attributes": {"trait": f"traitcanary-{name}"},
-        "pages": {"reading_words_per_minute": 0, "writing_words_per_minute": 0},
-        "model": {"provider": "openai", "model": f"modelcanary-{name}", "max_attempts": 1},
-    }
-
-
-WHY: Final = [{"id": "why", "kind": "text", "title": "Why?"}]
-STUDY: Final[Data] = {
-    "parley": 1,
-    "name": "A watched study",
-    "seed": 0,
-    "pace": "live",
-    "model_mode": "real",
-    "personas": [persona(name) for name in AGENTS],
-    "stages": [
-        {"id": "before", "kind": "survey", "questions": WHY},
-        {"id": "talk", "kind": "group_chat", "max_agent_run": 1, "progress": {"wait_for_all": False}},
-        {"id": "after", "kind": "survey", "questions": WHY},
-    ],
-    "cohorts": [
-        {
-            "id": "watched",
-            "seats": [{"open": True, "count": 5}, *({"persona": f"personacanary-{name}"} for name in AGENTS[:2])],
-            "mediators": ["personacanary-mia"],
-        },
-        {"id": "next-door", "seats": [{"open": True}]},
-    ],
-}
-OTHER_STUDY: Final[Data] = {
-    "parley": 1,
-    "name": "Of somebody else",
-    "seed": 0,
-    "pace": "live",
-    "stages": STUDY["stages"][1:2],
-    "cohorts": [{"seats": [{"open": True}]}],
-}
-
-
 @dataclass
 class Evidence:
-    """Everything that was given to anybody: (phase, who:what) -> bytes; facts of the study to look for in it."""
+    """Everything that any reader was given: (phase, who:what) -> bytes; facts of the study to look for in it."""
 
     given: dict[tuple[str, str], bytearray] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
@@ -124,8 +76,9 @@ class Cast:
         said = "\n".join(message["content"] for message in request["messages"])
         who = next(name for name in AGENTS if f"textcanary-{name}" in said)
         self._evidence.add("prompts", f"{who}:prompt", said.encode())
-        if "why" in json.dumps(request.get("response_format", {})):
-            return {"why": f"answercanary-{who}"}
+        for asked, canary in (("why", "answer"), ("told", "told"), ("guided", "guided")):
+            if f'"{asked}"' in json.dumps(request.get("response_format", {})):
+                return {asked: f"{canary}canary-{who}"}
         number = self._calls
         if who != "mia":
             await self._together()
@@ -151,15 +104,27 @@ class Cast:
             self._waiting.remove(mine)
 
 
-class Watcher:
-    """Acts for everybody over REST and keeps what they were given."""
+@dataclass(frozen=True)
+class Address:
+    """What is read at an address, and the parameters in it."""
 
-    def __init__(self, lab: EmbeddedLab, client: httpx2.AsyncClient, evidence: Evidence) -> None:
+    kind: str
+    values: tuple[str, ...]
+
+
+class Watcher:
+    """Acts for all readers over REST and stores what they were given."""
+
+    def __init__(
+        self, lab: EmbeddedLab, client: httpx2.AsyncClient, crawler: httpx2.AsyncClient, evidence: Evidence
+    ) -> None:
         self.lab = lab
         self.client = client
+        self.crawler = crawler
         self.evidence = evidence
         self.tokens: dict[str, str] = {}
         self.streams: dict[str, asyncio.Task[None]] = {}
+        self._owners: dict[str, str] = {}
         self._parameters: dict[str, list[str]] = {}
 
     async def ask(self, who: str, method: str, path: str, **request: Any) -> httpx2.Response:
@@ -173,6 +138,7 @@ class Watcher:
         created = await self.ask(owner, "POST", "/v1/experiments", json=study)
         assert created.status_code == 201, created.text
         experiment_id: str = created.json()["id"]
+        self._owners[experiment_id] = owner
         started = await self.ask(owner, "POST", f"/v1/experiments/{experiment_id}/start")
         assert started.status_code == 200, started.text
         return experiment_id
@@ -180,7 +146,7 @@ class Watcher:
     async def join(self, who: str, experiment_id: str, cohort: str | None = None) -> None:
         cohorts = await self.rows("SELECT id FROM cohorts WHERE name = :name", name=cohort) if cohort else []
         body = {"profile": {"name": who.title()}, **({"cohort_id": str(cohorts[0].id)} if cohorts else {})}
-        joined = await self.client.post(f"/v1/experiments/{experiment_id}/join", json=body)
+        joined = await self.ask(self._owners[experiment_id], "POST", f"/v1/experiments/{experiment_id}/join", json=body)
         assert joined.status_code == 201, joined.text
         self.tokens[who] = joined.json()["token"]
         self.evidence.facts[f"{who}_id"] = joined.json()["member_id"]
@@ -189,6 +155,39 @@ class Watcher:
         body = {} if answer is None else {"answer": answer}
         advanced = await self.ask(who, "POST", f"/v1/me/stages/{stage_id}/advance", json=body)
         assert advanced.status_code == 200, advanced.text
+
+    async def comes_to(self, who: str, stage_id: str) -> Data:
+        """Wait until the stage is open for a member who is there; returns its page."""
+
+        async def is_open() -> bool:
+            page = await self.ask(who, "GET", f"/v1/me/stages/{stage_id}")
+            return page.status_code == 200 and page.json()["state"] == "current"
+
+        await until(is_open)
+        page: Data = (await self.ask(who, "GET", f"/v1/me/stages/{stage_id}")).json()
+        return page
+
+    async def answer_ask(self, who: str, key: str, answer: Data) -> None:
+        async def asks() -> list[Data]:
+            found: list[Data] = (await self.ask(who, "GET", "/v1/me")).json()["asks"]
+            return [one for one in found if one["key"] == key]
+
+        async def is_asked() -> bool:
+            return bool(await asks())
+
+        await until(is_asked)
+        (wanted,) = await asks()
+        answered = await self.ask(who, "POST", f"/v1/me/asks/{wanted['id']}/answer", json={"answer": answer})
+        assert answered.status_code == 200, answered.text
+
+    async def goes_on(self, who: str, stage_id: str) -> None:
+        """Go on from a page without questions, once the lab has worked out what is on it."""
+
+        async def has_gone_on() -> bool:
+            gone = await self.ask(who, "POST", f"/v1/me/stages/{stage_id}/advance", json={})
+            return gone.status_code == 200
+
+        await until(has_gone_on)
 
     async def thread_of(self, who: str) -> str:
         async def is_open() -> bool:
@@ -207,7 +206,7 @@ class Watcher:
         return message
 
     async def whisper(self, who: str, words: str, to: str) -> str:
-        """What a kind could do that addresses some of its members; written and told in one transaction."""
+        """A message to some members only, as a kind could send it; written and announced in one transaction."""
         facts = self.evidence.facts
         author, hearer = UUID(facts[f"{who}_id"]), UUID(facts[f"{to}_id"])
         thread_id = UUID(await self.thread_of(who))
@@ -225,7 +224,7 @@ class Watcher:
         async def is_quiet() -> bool:
             busy = await self.rows("SELECT 1 FROM drafts WHERE state IN ('wanted', 'thinking', 'ready')")
             late = await self.rows(
-                "SELECT 1 FROM members WHERE player = 'agent' AND kind = 'participant' AND position = 0"
+                "SELECT 1 FROM members WHERE player = 'agent' AND kind = 'participant' AND position < 3"
             )
             return not busy and not late
 
@@ -246,35 +245,44 @@ class Watcher:
                 self.evidence.given.setdefault((phase, f"{who}:stream"), bytearray()).extend(chunk)
 
     async def hears(self, who: str, word: str, *, phase: str = "live") -> None:
-        """Wait until this word has come on the stream of somebody."""
+        """Wait until this word has come on a member's stream."""
 
         async def has_come() -> bool:
             return word.encode() in self.evidence.given.get((phase, f"{who}:stream"), b"")
 
         await until(has_come)
 
-    async def crawl(self, phase: str, readers: Mapping[str, str | None]) -> None:
-        """Have everybody ask for everything that can be asked for, with whatever ids there are in the lab."""
-        paths = await self._paths()
-        await asyncio.gather(*(self._crawl(phase, who, token, paths) for who, token in readers.items()))
+    async def crawl(self, phase: str, readers: Mapping[str, str | None], *, every: bool = False) -> None:
+        """Let all readers request everything that exists, with all ids in the lab.
 
-    async def _crawl(self, phase: str, who: str, token: str | None, paths: Mapping[str, tuple[str, ...]]) -> None:
+        A reader whose token opens no address of a kind is refused before the ids are looked at; only with `every` are
+        all of them tried all the same.
+        """
+        paths = await self._paths()
+        await asyncio.gather(*(self._crawl(phase, who, token, paths, every) for who, token in readers.items()))
+
+    async def _crawl(self, phase: str, who: str, token: str | None, paths: Mapping[str, Address], every: bool) -> None:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        for path, asked in paths.items():
-            response = await self.client.get(path, headers=headers)
+        closed = set[str]()
+        for path, address in paths.items():
+            if address.kind in closed:
+                continue
+            response = await self.crawler.get(path, headers=headers)
+            if response.status_code == httpx2.codes.UNAUTHORIZED and not every:
+                closed.add(address.kind)
             self.evidence.answers.append((who, path, response.status_code))
             is_export = path.endswith("/export") and response.status_code == 200
             content = _plain(response, is_export)
             if response.status_code >= 400:
-                # A refusal may repeat what was asked for: that is known to whoever asked.
-                for one in asked:
+                # A refusal may repeat the request, which its sender knows.
+                for one in address.values:
                     content = content.replace(one.encode(), b"")
             self.evidence.add(phase, f"{who}:{'export' if is_export else 'rest'}", content)
             self.evidence.add(phase, f"{who}:headers", json.dumps([*response.headers.items()]).encode())
 
-    async def _paths(self) -> dict[str, tuple[str, ...]]:
-        """Every address that can be read, with the parameters in it."""
-        described = (await self.client.get("/openapi.json")).json()["paths"]
+    async def _paths(self) -> dict[str, Address]:
+        """Every address that can be read."""
+        described = (await self.crawler.get("/openapi.json")).json()["paths"]
         known = await self._known_ids()
         anything = [ids[0] for ids in known.values() if ids]
         found = {}
@@ -284,7 +292,7 @@ class Watcher:
             names = [name.split("}")[0] for name in path.split("{")[1:]]
             query = _required_query(methods["get"], known)
             for values in product(*(known.get(name, anything) for name in names)):
-                found[path.format(**dict(zip(names, values, strict=True))) + query] = values
+                found[path.format(**dict(zip(names, values, strict=True))) + query] = Address(path, values)
         return found
 
     async def _known_ids(self) -> dict[str, list[str]]:
@@ -298,14 +306,14 @@ class Watcher:
             "member_id": await ids("members"),
             "message_id": await ids("messages"),
             "ask_id": await ids("asks"),
-            "stage_id": ["before", "talk", "after"],
+            "stage_id": [stage["id"] for stage in (*STUDY["stages"], *STEPS_STUDY["stages"], *SHOWN_STUDY["stages"])],
             "draft_id": await ids("drafts"),
             "persona_id": [LIBRARY_PERSONA, *(one["id"] for one in STUDY["personas"])],
         }
 
 
 def _required_query(operation: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str:
-    """The query without which an address answers nobody, made of what there is."""
+    """The required query of an address, made of known values."""
     needed = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query" and one["required"]]
     return "?" + urlencode({name: known[f"{name}_id"][0] for name in needed}) if needed else ""
 
@@ -328,14 +336,28 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 
 @asynccontextmanager
 async def watched_lab(servers: ServerSettings, folder: Path, evidence: Evidence) -> AsyncIterator[Watcher]:
-    """A lab with models that play their parts, and somebody who watches it."""
+    """A lab with models that play their parts, and its watcher."""
     async with AsyncExitStack() as stack:
         endpoint = await stack.enter_async_context(FakeEndpoint(replies=Cast(evidence).reply))
         environ = {"OPENAI_API_KEY": PROVIDER_KEY, "OPENAI_BASE_URL": endpoint.base_url}
         lab = await stack.enter_async_context(EmbeddedLab(folder, servers=servers, environ=environ, port=0))
         assert lab.url is not None
-        client = await stack.enter_async_context(httpx2.AsyncClient(base_url=lab.url, timeout=30))
-        watcher = Watcher(lab, client, evidence)
+        # The lab closes connections that rest for five seconds; one that it is closing is not used again.
+        limits = httpx2.Limits(keepalive_expiry=1)
+        client = await stack.enter_async_context(httpx2.AsyncClient(base_url=lab.url, timeout=30, limits=limits))
+        # Thousands of reads need no socket: another gateway of the same lab answers them.
+        gateway = create_app(
+            lab.database,
+            InProcessBus(),
+            lab.clock,
+            GatewaySettings(),
+            environ=environ,
+            prompt_builder=PromptBuilder(lab.database),
+        )
+        crawler = await stack.enter_async_context(
+            httpx2.AsyncClient(transport=httpx2.ASGITransport(gateway), base_url="http://gateway")
+        )
+        watcher = Watcher(lab, client, crawler, evidence)
         async with lab.database.transaction() as session:
             for owner in ("owner", "mallory"):
                 watcher.tokens[owner] = await keys.create_key(session, f"{owner} {uuid4()}", lab.clock.now())

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import httpx2
 
-from agent_worker.prompts import PromptClient
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
 from prompt_builder.app import create_app
-from shared.checkpoints import on_checkpoint
 from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.databases import connect
+from shared.failpoints import on_failpoint
+from shared.prompting import PromptClient
 
 AT_BARRIER = "reply.current"
 """The reply is saved and was seen to be wanted still; the claim comes next."""
@@ -49,7 +49,7 @@ async def _serve(url: str, pipe: Connection) -> None:
     loop = asyncio.get_running_loop()
     while (draft_ids := await loop.run_in_executor(None, pipe.recv)) is not None:
         barrier = _Barrier(len(draft_ids), pipe)
-        on_checkpoint(barrier.reached)
+        on_failpoint(barrier.reached)
         await asyncio.gather(*(thinker.work_on(UUID(draft_id)) for draft_id in draft_ids))
         pipe.send("done")
     await database.close()

@@ -1,4 +1,4 @@
-"""Many people join at the same instant: blocks, capacity and filling hold as if they had come in turn."""
+"""Simultaneous joins: blocks, capacity and filling hold as if people had come in turn."""
 
 import asyncio
 from collections import Counter
@@ -25,15 +25,27 @@ stages: [{{id: page, kind: info, lines: [Hello]}}]
 treatments: [{{id: a}}, {{id: b}}, {{id: c}}]
 cohorts: [{{count: 12, seats: [{{open: true, count: 2}}]}}]
 """
+WEIGHTED = """
+parley: 1
+name: Two to one
+seed: 7
+pace: live
+stages: [{id: page, kind: info, lines: [Hello]}]
+treatments: [{id: a}, {id: b}]
+allocation: { weights: { a: 2 } }
+cohorts: [{count: 30, seats: [{open: true, count: 2}]}]
+"""
 SEATS = 24
 LABS = 3
+POOL = 10
+"""Connections of each; a server has 100, and other tests use it meanwhile."""
 
 
 async def crowd(
     url: str, experiment_id: UUID, now: datetime, *, people: int, named: dict[int, UUID] | None = None
 ) -> list[str]:
-    """Everybody joins at once, over the pools of several processes' worth of databases; what became of each."""
-    databases = [connect(url) for _ in range(LABS)]
+    """Let all join at once, over the pools of several processes; returns the outcome of each."""
+    databases = [connect(url, pool_size=POOL) for _ in range(LABS)]
 
     async def one(number: int) -> str:
         try:
@@ -115,3 +127,19 @@ async def test_by_arrival_fills_the_cohorts_in_the_order_of_the_file(database: D
     rows = await seated(lab)
     assert {tuple(row.joining.items()) for row in rows} == {(("rule", "by_arrival"),)}
     assert Counter(row.cohort for row in rows) == {**{f"c{number}": 2 for number in range(1, 11)}, "c11": 1}
+
+
+@pytest.mark.race
+async def test_sixty_who_join_at_once_are_forty_and_twenty_by_weights_of_two_and_one(
+    database: Database, database_url: str
+) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(WEIGHTED)
+
+    outcomes = await crowd(database_url, experiment_id, lab.clock.now(), people=60)
+
+    rows = await seated(lab)
+    assert Counter(outcomes) == {"seated": 60}
+    assert Counter(row.arm for row in rows) == {"a": 40, "b": 20}
+    for _, group in groupby(rows, key=lambda row: row.joining["block"]):
+        assert sorted(row.arm for row in group) == ["a", "a", "b"]

@@ -1,4 +1,4 @@
-"""File formats: foreign ones that become experiments, and the data files that runs become.
+"""File formats: importers of foreign formats, and the data files of runs.
 
-A format that is read names every problem of a file at once.
+An importer reports every problem of a file at once.
 """

@@ -1,12 +1,12 @@
-"""`python -m formats` reads files of strangers, each in a process of its own that anybody can give up.
+"""`python -m formats` reads uploaded files, each in a process of its own that can be killed.
 
-On standard input is a socket to the parent, which sends one end of a pair for each file. A fork of this process, in
-which everything is imported already, reads the order and the file from it, answers with one JSON object, and ends. It
-bounds its own memory and time. This process ends with its parent.
+Standard input is a socket to the parent, which sends one end of a socket pair for each file. A fork of this process,
+with all imports done, reads the order and the file from it, answers with one JSON object and exits. The fork limits its
+own memory and time. This process ends with its parent.
 
-An order is a line of JSON: `task`, one of `TASKS`, the most `seconds` it may take, and `options` of the task. The file
-follows, up to the end of the stream. The answer has what the task came to, or `invalid` with `problems`, or
-`too_large`, or `failed` with the place of a mistake of ours.
+An order is a line of JSON: `task`, one of `TASKS`, the most `seconds` that it may take, and `options` of the task. The
+file follows, up to the end of the stream. The answer is the result of the task, or `invalid` with `problems`, or
+`too_large`, or `failed` with the place of the bug.
 """
 
 import os
@@ -30,7 +30,7 @@ from shared.experiment import draft_of, named_personas, read, read_persona, read
 MEMORY_BYTES: Final = 1024 * 1024 * 1024
 CPU_SECONDS: Final = 60
 NICENESS: Final = 5
-"""Whoever is served comes before whoever has sent a large file."""
+"""Requests to the API get the processor before large files do."""
 
 Options = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ def _import(content: bytes, options: Options) -> dict[str, Any]:
 
 
 def _experiment(content: bytes, options: Options) -> dict[str, Any]:
-    """The experiment; without a `library`, the personas that it wants of one if there are any."""
+    """The experiment; without a `library`, the personas of a library that it names, if any."""
     reading = read(content, options["name"])
     named = named_personas(reading.value)
     if named and options["library"] is None:

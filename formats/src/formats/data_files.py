@@ -1,4 +1,4 @@
-"""How data files are written: as JSON, as cells of a table, and as files that are there as a whole or not at all."""
+"""Writes data files: JSON, cells of tables, and files that appear whole or not at all."""
 
 import csv
 import io
@@ -20,12 +20,12 @@ def as_json(value: Any) -> bytes:
 
 
 def as_indented_json(value: Any) -> bytes:
-    """The value as people read it, with a line end."""
+    """The value as indented JSON, with a line end."""
     return orjson.dumps(value, option=_JSON_OPTIONS | orjson.OPT_INDENT_2, default=_plain) + b"\n"
 
 
 def _plain(value: Any) -> Any:
-    """What orjson cannot write by itself."""
+    """Converts the types that orjson does not know."""
     if isinstance(value, datetime):
         return _moment(value)
     if isinstance(value, Decimal):
@@ -34,16 +34,16 @@ def _plain(value: Any) -> Any:
 
 
 def _moment(value: datetime) -> str:
-    """Always with six decimals: whoever reads a column of times expects one format."""
+    """Always with six decimals, so that a column of times has one format."""
     return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def cell(value: Any) -> str:
-    """A value as it stands in a CSV file: nothing for null, `true` and `false`, JSON for lists and objects.
+    """A value as a CSV cell: empty for null, `true` and `false`, JSON for lists and objects.
 
-    Text stands as it is, even where a spreadsheet would take it for a formula: data are not changed.
+    Text is written unchanged, even where a spreadsheet would take it for a formula.
     """
-    # Most cells are texts, numbers or nothing; to ask whether a value is a mapping takes longer than all the rest.
+    # Most cells are texts, numbers or empty; the check for a mapping takes longer than all the rest.
     if value is None:
         return ""
     if isinstance(value, str):
@@ -63,7 +63,7 @@ def cell(value: Any) -> str:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write; it takes its name when all is written, and is gone when something goes wrong."""
+    """A file to write; it gets its name when it is complete, and is removed after an error."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as target:
@@ -75,7 +75,7 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def csv_file(path: Path, columns: Sequence[str]) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """Writes the header; what it yields writes a row, of which what has no column is left out."""
+    """Writes the header and yields a function that writes a row; values without a column are left out."""
     with whole_file(path) as binary:
         target = io.TextIOWrapper(binary, encoding="utf-8", newline="", write_through=False)
         writer = csv.writer(target)

@@ -1,4 +1,4 @@
-"""Reads data.json again, cohort by cohort: in memory are the rows of one cohort, however many there are."""
+"""Reads data.json cohort by cohort; the memory holds the rows of one cohort at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ _CLOSING: Final = b"]"
 
 
 class Exported:
-    """A file as `formats.exports` writes it: a first line about the experiment, then sections with a row on each line.
+    """A file of `formats.exports`: a first line about the experiment, then sections with one row on each line.
 
     Raises:
-        InvalidInput: the file is none of these.
+        InvalidInput: the file has another form.
     """
 
     def __init__(self, path: Path) -> None:
@@ -29,7 +29,7 @@ class Exported:
         self._look_through()
 
     def section(self, name: str) -> Iterator[Row]:
-        """The rows of a section, read as they are asked for.
+        """The rows of a section, read one by one.
 
         Raises:
             InvalidInput: a line is damaged.
@@ -43,10 +43,10 @@ class Exported:
         raise self._unusable(f"its section {name} has no end")
 
     def by_cohort(self, *names: str) -> Iterator[tuple[Row, dict[str, list[Row]]]]:
-        """Each cohort's row, with its rows in these sections.
+        """Each cohort's row, with the cohort's rows of these sections.
 
         Raises:
-            InvalidInput: rows are in another order than that of their cohorts, or belong to none.
+            InvalidInput: rows are not in the order of their cohorts, or belong to no cohort.
         """
         groups = {name: _Group(self.section(name)) for name in names}
         for cohort in self.section("cohorts"):
@@ -64,7 +64,7 @@ class Exported:
             raise self._unusable(f"it has no {', '.join(missing)}")
 
     def _look_through(self) -> None:
-        """Find where each section begins."""
+        """Find the beginning of each section."""
         with self._path.open("rb") as file:
             head = self._read(file.readline().rstrip().removesuffix(b",") + b"}")
             if not isinstance(head, dict) or not isinstance(head.get("experiment"), dict):
@@ -85,7 +85,7 @@ class Exported:
 
 
 class _Group:
-    """The rows of a section, handed out by cohort in the order in which they come."""
+    """The rows of a section, returned cohort by cohort in the order of the file."""
 
     def __init__(self, rows: Iterator[Row]) -> None:
         self._rows = rows

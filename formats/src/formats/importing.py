@@ -1,6 +1,6 @@
-"""Files of other formats as experiments, by their media type: who receives a file knows no format.
+"""Converts files of other formats to experiments, by media type; the caller needs to know no format.
 
-A format is one line in `IMPORTERS`. An importer is pure: from bytes to experiments, or to all problems at once.
+A format is one line in `IMPORTERS`. An importer is pure: it returns experiments, or raises with all problems at once.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ ZIP: Final = "application/zip"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a researcher says beside the file.
+    """Options beside the file.
 
-    people: the seats that people take. sessions: only so many, the first ones; None: all. draws: how they are made.
+    people: the seats for people. sessions: how many of them, from the first; None: all. draws: the way of drawing.
     """
 
     people: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """The experiments in a file, and what was forgiven in it."""
+    """The experiments in a file, and warnings about it."""
 
     experiments: tuple[Experiment, ...]
     warnings: tuple[str, ...]
@@ -43,8 +43,8 @@ def import_file(content: bytes, media_type: str, choice: Choice) -> Imported:
     """The experiments in a file of this type.
 
     Raises:
-        InvalidInput: with everything that is wrong in it, or no format has this type.
-        TooLarge: nobody makes such a file by hand.
+        InvalidInput: with all problems of the file, or no format has this type.
+        TooLarge: the file is too large.
     """
     importer = IMPORTERS.get(media_type)
     if importer is None:
@@ -59,7 +59,7 @@ def _spreadsheet(content: bytes, choice: Choice) -> Imported:
 
 
 def _archive(content: bytes, choice: Choice) -> Imported:
-    """A zip with a CSV file for each sheet. A spreadsheet is a zip, too, and may come under its name."""
+    """A zip with a CSV file for each sheet. A spreadsheet is also a zip and may be sent with this type."""
     if is_workbook(content):
         return _spreadsheet(content, choice)
     sheets = read_csv_tables(tables_in(content), "the archive")

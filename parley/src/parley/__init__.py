@@ -1,1 +1,1 @@
-"""The user's door to the lab: command line, Python client, embedded lab."""
+"""The command line, the Python client and the embedded lab."""

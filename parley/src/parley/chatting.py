@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
@@ -22,7 +22,6 @@ from shared.acts import persona_chats
 from shared.acts.persona_chats import Chat, Line
 from shared.contracts.experiment import Persona
 from shared.db import personas
-from shared.db.failures import is_deadlock
 from shared.db.session import Session
 from shared.errors import InvalidInput, NotFound, Problem
 from shared.experiment import read_personas
@@ -35,7 +34,7 @@ ResultT = TypeVar("ResultT")
 
 FINISHED: Final = 0
 UNANSWERED: Final = 1
-"""A message has no reply, because the model failed."""
+"""A message has no reply because the model failed."""
 
 _LOOK_SECONDS: Final = 0.1
 _LONGEST_MESSAGE: Final = 10_000
@@ -44,7 +43,7 @@ _COMMANDS: Final = "/history shows what was said, /clear begins anew, /quit ends
 
 @dataclass(frozen=True, slots=True)
 class ChatOrder:
-    """What the user asked for. `file` None: the persona is one of the library."""
+    """What the user asked for. `file` None: the persona is in the library."""
 
     persona_id: str
     file: Path | None
@@ -53,7 +52,7 @@ class ChatOrder:
 
     @property
     def name(self) -> str:
-        """What the chat is remembered by."""
+        """The name under which the chat is stored."""
         return self.persona_id if self.file is None else f"{self.file.resolve()}#{self.persona_id}"
 
 
@@ -61,7 +60,7 @@ def execute(order: ChatOrder) -> int:
     """Chat until the user ends it, and return the exit code.
 
     Raises:
-        ParleyError: it was refused.
+        ParleyError: the lab refused the chat.
     """
     servers = read_settings(ServerSettings)
     persona = None if order.file is None else _let_through(order, persona_in(order.file, order.persona_id))
@@ -70,10 +69,10 @@ def execute(order: ChatOrder) -> int:
 
 
 def persona_in(file: Path, persona_id: str) -> Persona:
-    """The persona of this id in an experiment file or a persona file.
+    """The persona with this id in an experiment file or a persona file.
 
     Raises:
-        InvalidInput: the file has problems, or no such persona.
+        InvalidInput: the file has problems, or lacks the persona.
     """
     experiment_file = read_file(file)
     is_experiment = isinstance(experiment_file.values, Mapping) and "stages" in experiment_file.values
@@ -93,7 +92,7 @@ def _let_through(order: ChatOrder, persona: Persona) -> Persona:
     """The persona, if its model may be called.
 
     Raises:
-        InvalidInput: it may not.
+        InvalidInput: its model may not be called.
     """
     chat = chat_with(persona, order.models)
     refuse(problems_of(order.models, chat, os.environ, requested_real=order.models == "real"))
@@ -127,7 +126,7 @@ class _Conversation:
     async def to_its_end(self) -> int:
         persona = self._persona or _let_through(self._order, await self._from_library())
         self._name = persona.profile.name or persona.id
-        await self._in_transaction(self._go_on)
+        await self._lab.database.transact(self._go_on)
         await self._greet()
         lines = TypedLines(sys.stdin.fileno())
         while (line := await self._typed(lines)) is not None and line != "/quit":
@@ -139,7 +138,7 @@ class _Conversation:
             return (await personas.find(session, self._lab.operator_id, self._order.persona_id)).persona
 
         try:
-            return await self._in_transaction(work)
+            return await self._lab.database.transact(work)
         except NotFound as error:
             raise NotFound(f"{error.message} A persona of a file is found with --file.") from error
 
@@ -152,7 +151,7 @@ class _Conversation:
         )
 
     async def _typed(self, lines: TypedLines) -> str | None:
-        """The next line that says something; what a program sends is shown as if it had been typed."""
+        """The next line that is not blank; piped input is echoed like typed input."""
         is_typed = sys.stdin.isatty()
         while True:
             if is_typed:
@@ -170,7 +169,7 @@ class _Conversation:
         if line == "/history":
             await self._show_history()
         elif line == "/clear":
-            await self._in_transaction(self._clear)
+            await self._lab.database.transact(self._clear)
             self._screen.notice("What was said is forgotten.")
         elif line.startswith("/"):
             self._screen.problem(f"There is no such command. {_COMMANDS}")
@@ -187,7 +186,7 @@ class _Conversation:
             self._screen.notice("Nothing was said yet.")
 
     async def _go_on(self, session: Session) -> None:
-        """A reply that is still awaited from last time is waited for."""
+        """Wait for a reply that is still awaited from last time."""
         await persona_chats.go_on(session, self._lab.operator_id, self._order.name, self._lab.clock.now())
 
     async def _clear(self, session: Session) -> None:
@@ -208,7 +207,7 @@ class _Conversation:
                 mode=self._order.models,
             )
 
-        said = await self._in_transaction(work)
+        said = await self._lab.database.transact(work)
         chat = await self._answered(after_seq=said.seq - 1)
         for line in chat.lines if chat else ():
             if line.failure is not None:
@@ -223,26 +222,13 @@ class _Conversation:
             self._screen.problem(why_no_reply(line.failure))
 
     async def _answered(self, *, after_seq: int = 0) -> Chat | None:
-        """The chat once no reply is awaited in it."""
+        """The chat, once it awaits no reply."""
 
         async def work(session: Session) -> Chat | None:
             return await persona_chats.find(session, self._lab.operator_id, self._order.name, after_seq=after_seq)
 
         while True:
-            chat = await self._in_transaction(work)
+            chat = await self._lab.database.transact(work)
             if chat is None or not chat.is_awaiting_reply:
                 return chat
             await asyncio.sleep(_LOOK_SECONDS)
-
-    async def _in_transaction(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
-        """What `work` returns; once more after a deadlock."""
-        try:
-            return await self._once(work)
-        except Exception as error:
-            if not is_deadlock(error):
-                raise
-        return await self._once(work)
-
-    async def _once(self, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
-        async with self._lab.database.transaction() as session:
-            return await work(session)

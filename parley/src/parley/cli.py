@@ -1,5 +1,6 @@
 """The command line. Each command imports the heavy modules that it needs."""
 
+import gc
 import io
 import sys
 from datetime import timedelta
@@ -8,18 +9,23 @@ from typing import Annotated, Final, Literal
 
 import typer
 
-from parley.cli_library import arena, library
+from parley.cli_groups import arena, kinds, library, workbook
+from parley.cli_operators import dead, doctor, keys, providers
 from parley.cli_options import (
     DataDir,
     DrawsOption,
     File,
+    Kinds,
     MaxCallsOption,
     ModelsOption,
+    NoShowsOption,
     Out,
     PatienceOption,
     People,
+    RehearseOption,
     RunId,
     Sessions,
+    SilentOption,
     StepsOption,
 )
 from parley.run_folder import DEFAULT_OUT
@@ -29,6 +35,7 @@ BAD_INPUT: Final = 2
 FAILED: Final = 1
 NEEDS_LIBRARY: Final = 3
 INTERRUPTED: Final = 130
+_ALLOCATIONS_BETWEEN_COLLECTIONS: Final = 100_000
 _BAD_INPUT_ERRORS = (InvalidInput, TooLarge, SettingsInvalid, NotFound)
 
 app = typer.Typer(
@@ -69,12 +76,14 @@ def up(
     people: People = None,
     sessions: Sessions = None,
     draws: DrawsOption = "reference",
+    rehearse: RehearseOption = False,
     steps: StepsOption = False,
     max_calls: MaxCallsOption = None,
     patience: PatienceOption = 5,
     continue_all: Annotated[
         bool, typer.Option("--continue-all", help="Go on with everything that ran when a lab here was stopped.")
     ] = False,
+    kinds: Kinds = None,
 ) -> None:
     """Start the lab, run an experiment if one is named, and serve the REST API until Ctrl-C."""
     from parley.plans import Order
@@ -91,6 +100,7 @@ def up(
         people=tuple(people or ()),
         sessions=sessions,
         draws=draws,
+        rehearse=rehearse,
         steps=steps,
         max_calls=max_calls,
         patience=timedelta(minutes=patience),
@@ -118,9 +128,13 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what a workbook would run: sessions, calls, tokens.")
     ] = False,
+    rehearse: RehearseOption = False,
+    no_shows: NoShowsOption = 0,
+    silent: SilentOption = 0,
     steps: StepsOption = False,
     max_calls: MaxCallsOption = None,
     patience: PatienceOption = 5,
+    kinds: Kinds = None,
 ) -> None:
     """Run an experiment to its end and write its data; a workbook is an experiment for each permutation of constants.
 
@@ -129,6 +143,8 @@ def run(
     """
     if retry_failed and not resume:
         raise InvalidInput("--retry-failed goes on with a run: give --resume as well.")
+    if (no_shows or silent) and not rehearse:
+        raise InvalidInput("--no-shows and --silent are about the people of a rehearsal: give --rehearse as well.")
     if dry_run:
         from parley.dry_run import show
 
@@ -148,6 +164,9 @@ def run(
         people=tuple(people or ()),
         sessions=sessions,
         draws=draws,
+        rehearse=rehearse,
+        no_shows=no_shows,
+        silent=silent,
         steps=steps,
         max_calls=max_calls,
         patience=timedelta(minutes=patience),
@@ -162,7 +181,7 @@ OtherOut = Annotated[
 
 
 @app.command("runs")
-def list_runs(data_dir: DataDir = Path(".parley")) -> None:
+def list_runs(data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
     """List the runs of the lab, finished or not, with what they have cost."""
     from parley.lifecycle import runs
 
@@ -171,7 +190,7 @@ def list_runs(data_dir: DataDir = Path(".parley")) -> None:
 
 
 @app.command()
-def stop(run: RunId, data_dir: DataDir = Path(".parley")) -> None:
+def stop(run: RunId, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
     """Pause a run. Nothing is published, asked, timed or paid in it until it is resumed."""
     from parley import lifecycle
 
@@ -179,7 +198,7 @@ def stop(run: RunId, data_dir: DataDir = Path(".parley")) -> None:
 
 
 @app.command()
-def resume(run: RunId, data_dir: DataDir = Path(".parley")) -> None:
+def resume(run: RunId, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
     """Go on with a paused run in a lab that runs. Elsewhere: parley run FILE --resume."""
     from parley import lifecycle
 
@@ -187,7 +206,7 @@ def resume(run: RunId, data_dir: DataDir = Path(".parley")) -> None:
 
 
 @app.command()
-def end(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley")) -> None:
+def end(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
     """End a run with the data that there are."""
     from parley import lifecycle
 
@@ -195,7 +214,7 @@ def end(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley")) -
 
 
 @app.command()
-def discard(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley")) -> None:
+def discard(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
     """Delete a run and all that the lab has stored of it."""
     from parley import lifecycle
 
@@ -203,8 +222,8 @@ def discard(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"
 
 
 @app.command()
-def export(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley")) -> None:
-    """Write the data of a run as far as they are there; it goes on meanwhile."""
+def export(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """Write the data of a run so far; the run goes on meanwhile."""
     from parley import lifecycle
 
     typer.echo(lifecycle.export(data_dir, run, out))
@@ -216,8 +235,9 @@ def remove(
     seat: Annotated[str, typer.Argument(metavar="SEAT", help="The path of the seat, such as c1/m2.")],
     reason: Annotated[str, typer.Option("--reason", help="Kept with the data.")] = "",
     data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
 ) -> None:
-    """Take a seat out of a run for good, so that a group need not wait for somebody who never comes."""
+    """Take a seat out of a run for good, so that its group need not wait for a person who does not come."""
     from parley import lifecycle
 
     typer.echo(lifecycle.remove(data_dir, run, seat, reason))
@@ -236,6 +256,7 @@ def validate(
         typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
     ] = None,
     draws: DrawsOption = "reference",
+    kinds: Kinds = None,
 ) -> None:
     """Check an experiment file or a workbook and tell every problem in it at once.
 
@@ -256,7 +277,7 @@ def _validate_workbook(file: Path, draws: DrawsOption) -> None:
     workbook = read_workbook(file, draws)
     for warning in workbook.warnings:
         typer.echo(f"Warning: {warning}", err=True)
-    # What is drawn may fit or not: the draws are made now, and not when somebody waits.
+    # Draws decide whether the file is valid: they are made now, before participants wait.
     compile_workbook(workbook, draws=draws)
     design = workbook.designs[0]
     typer.echo(
@@ -279,48 +300,16 @@ def _validate_experiment(file: Path, data_dir: Path | None) -> None:
     if named:
         typer.echo(f"{file} is valid, if the library has: {', '.join(named)}. --data-dir DIR looks them up.")
         raise typer.Exit(NEEDS_LIBRARY)
-    cohorts = sum(plan.count for plan in experiment.cohorts)
-    participants = sum(plan.count * sum(seat.count for seat in plan.seats) for plan in experiment.cohorts)
+    cohorts = sum(plan.cohorts for plan in experiment.cohorts)
+    participants = sum(plan.count * plan.participants for plan in experiment.cohorts)
     typer.echo(
         f"{file} is valid: {experiment.name!r}, stages: {len(experiment.stages)}, "
         f"treatments: {len(experiment.treatments)}, cohorts: {cohorts}, participants: {participants}."
     )
 
 
-workbook_commands = typer.Typer(no_args_is_help=True)
-app.add_typer(workbook_commands, name="workbook", help="Experiments that are written in spreadsheets.")
-
-
-@workbook_commands.callback()
-def _workbook() -> None:
-    pass
-
-
-@workbook_commands.command()
-def new(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The .xlsx file to write.")],
-) -> None:
-    """Write a workbook to start from: a worked row on every sheet, and a note on every key and column."""
-    from parley.workbook_file import write_template
-
-    write_template(file)
-    typer.echo(f"Wrote {file}. Fill it in, then: parley validate {file}")
-
-
-@workbook_commands.command("data")
-def workbook_data(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="The data.json of a workbook's experiment.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files are written.")] = Path("workbook"),
-) -> None:
-    """Write the files of a workbook's experiment from its data.json, such as one that was downloaded."""
-    from parley.workbook_file import write_files
-
-    for name, rows in write_files(data, out).items():
-        typer.echo(f"{out / name}: {rows}")
-
-
 @app.command()
-def schema() -> None:
+def schema(kinds: Kinds = None) -> None:
     """Print the JSON Schema of experiment files."""
     import json
 
@@ -342,6 +331,7 @@ def prompt(
         typer.Option("--seed", min=0, max=2**63 - 1, metavar="N", help="What is drawn is drawn with N. [the file's]"),
     ] = None,
     data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
 ) -> None:
     """Show what a persona would be shown on a stage that has just opened, and the shape of its reply."""
     from parley.prompting import shown
@@ -363,6 +353,7 @@ def chat(
         Literal["mock", "real"], typer.Option("--models", help="Made-up replies that cost nothing, or the real model.")
     ] = "mock",
     data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
 ) -> None:
     """Talk to a persona. What was said is kept; /history shows it, /clear begins anew, /quit or Ctrl-D ends."""
     from parley.chatting import ChatOrder, execute
@@ -370,18 +361,26 @@ def chat(
     raise typer.Exit(execute(ChatOrder(persona_id=persona, file=file, models=models, data_dir=data_dir)))
 
 
+app.command()(doctor)
+app.add_typer(workbook, name="workbook")
+app.add_typer(kinds, name="kinds")
 app.add_typer(library, name="personas")
 app.add_typer(arena, name="arena")
+app.add_typer(providers, name="providers")
+app.add_typer(keys, name="keys")
+app.add_typer(dead, name="dead")
 
 
 def main() -> None:
     """The console script."""
+    # Imported modules stay for good; scanning them again and again takes a quarter of the start of a lab.
+    gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
     from parley.environment import read_dotenv
 
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a character shows another, instead of ending the run.
-            # Whoever reads along through a pipe gets every line as it is written.
+            # A terminal that cannot show a character shows a replacement; otherwise the run would end.
+            # A reader of a pipe gets every line when it is written.
             stream.reconfigure(errors="replace", line_buffering=True)
     read_dotenv(Path.cwd())
     try:

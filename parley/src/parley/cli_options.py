@@ -1,5 +1,7 @@
 """Arguments and options that several commands take."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +15,27 @@ ModelsOption = Annotated[
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where a folder for the data is made.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="Where the lab keeps its database and logs.")]
+
+
+def use_kinds(folder: Path | None) -> None:
+    """Name the folder before `shared.stages` is imported, which finds all kinds at its import."""
+    if folder is not None and "shared.stages" in sys.modules:
+        raise RuntimeError("--kinds comes too late: kinds were read before it")
+    if folder is not None:
+        os.environ["PARLEY_KINDS_DIR"] = str(folder.absolute())
+
+
+Kinds = Annotated[
+    Path | None,
+    typer.Option(
+        "--kinds",
+        metavar="DIR",
+        expose_value=False,
+        callback=use_kinds,
+        help="A folder with stage kinds of others, a package each. [PARLEY_KINDS_DIR]",
+    ),
+]
+"""The option acts when it is parsed."""
 
 People = Annotated[
     list[str] | None,
@@ -49,5 +72,14 @@ MaxCallsOption = Annotated[
 ]
 StepsOption = Annotated[
     bool, typer.Option("--steps", help="Show every step of a game and the like, not only what it came to.")
+]
+RehearseOption = Annotated[
+    bool, typer.Option("--rehearse", help="Made-up people take the open seats, to try a study before real ones come.")
+]
+NoShowsOption = Annotated[
+    int, typer.Option("--no-shows", min=0, metavar="N", help="With --rehearse: N of the made-up people never come.")
+]
+SilentOption = Annotated[
+    int, typer.Option("--silent", min=0, metavar="N", help="With --rehearse: N of them join, and then do nothing more.")
 ]
 RunId = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, or its beginning; `parley runs` shows it.")]

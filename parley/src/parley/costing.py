@@ -1,14 +1,14 @@
-"""What a person at the terminal is told before the first paid call: how many there can be, in all and a message."""
+"""The number of calls that the user is told before the first paid call, in all and for each message."""
 
 from collections.abc import Iterator
 
 from shared.experiment import Experiment
 from shared.experiment.most_calls import most_calls
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 
 def costs_line(experiment: Experiment, max_calls: int | None) -> str:
-    """How many calls of models the file can make, and where it stops; `max_calls`: where somebody limits them."""
+    """How many calls the file can make, and where it stops; `max_calls`: the limit on the command line."""
     most = most_calls(experiment)
     replies = f"{most.replies} {'reply' if most.replies == 1 else 'replies'}"
     if most.open_ended:
@@ -35,6 +35,7 @@ def talk_costs(experiment: Experiment) -> Iterator[str]:
     ]
     participants, mediators = max(groups, key=sum, default=(0, 0))
     for stage in experiment.stages:
-        cost = kind_of(stage).message_cost(stage, participants, mediators) if participants + mediators else None
-        if cost is not None:
-            yield f"{stage.id} ({kind_of(stage).turn_taking(stage)}): {cost}."
+        talk = parts_of(stage).talk if participants + mediators else None
+        cost = None if talk is None else talk.message_cost(participants, mediators)
+        if talk is not None and cost is not None:
+            yield f"{stage.id} ({talk.rules.turn_taking}): {cost}."

@@ -1,4 +1,4 @@
-"""The lab's data directory: one lab at a time, a stamp that says what wrote it, the local key, the logs."""
+"""The lab's data directory: its lock, the stamp of its version, the local key, the logs."""
 
 import fcntl
 import json
@@ -13,7 +13,7 @@ from shared.errors import SettingsInvalid
 
 
 class DataDirectory:
-    """Paths in the directory, and the lock that a lab holds on it for its life."""
+    """Paths in the directory, and the lock that a lab holds while it runs."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -25,7 +25,7 @@ class DataDirectory:
         self._stamp = path / "lab.json"
 
     def make(self) -> None:
-        """Make the directory and those in it that hold files; repeats safely.
+        """Make the directory and its folders; idempotent.
 
         Raises:
             SettingsInvalid: it cannot be made.
@@ -41,7 +41,7 @@ class DataDirectory:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep every other lab out until the block ends; the lock goes with the process, however it ends.
+        """Hold the lock until the block ends; the operating system releases it when the process ends.
 
         Raises:
             SettingsInvalid: another lab holds it, or the directory cannot be made.
@@ -62,7 +62,7 @@ class DataDirectory:
             yield
 
     def is_held(self) -> bool:
-        """Whether a lab holds it now."""
+        """Whether a running lab holds the lock."""
         if not self._lock.exists():
             return False
         with self._lock.open("a+", encoding="utf-8") as lock:
@@ -73,19 +73,19 @@ class DataDirectory:
         return False
 
     def stamp(self, postgres_major: int, schema_revision: str) -> None:
-        """Record what has written these data, for people and later versions; what does not fit is refused elsewhere."""
+        """Record which version has written these data; LabDatabase refuses data of another version."""
         fields = {"postgresql": postgres_major, "schema": schema_revision}
         partial = self._stamp.with_suffix(".partial")
         partial.write_text(json.dumps(fields) + "\n", encoding="utf-8")
         os.replace(partial, self._stamp)
 
     def note_run(self, experiment_id: UUID, folder: Path) -> None:
-        """Remember where the data of a run go, for commands that are called from elsewhere."""
+        """Record where the data of a run go, for commands that start in other directories."""
         self._runs.mkdir(parents=True, exist_ok=True)
         (self._runs / str(experiment_id)).write_text(f"{folder.resolve()}\n", encoding="utf-8")
 
     def folder_of_run(self, experiment_id: UUID) -> Path | None:
-        """Where the data of a run go that was begun in this lab; seen from here, if it is below."""
+        """Where the data of a run of this lab go; relative to the working directory when it is below."""
         try:
             noted = Path((self._runs / str(experiment_id)).read_text(encoding="utf-8").strip())
         except OSError:
@@ -94,7 +94,7 @@ class DataDirectory:
         return noted.relative_to(here) if noted.is_relative_to(here) else noted
 
     def local_key(self) -> str:
-        """The API key of whoever may read this directory; made at the first start."""
+        """The API key for users who can read this directory; made at the first start."""
         try:
             descriptor = os.open(self.api_key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:

@@ -1,4 +1,4 @@
-"""What a run of a workbook would be, as tables on the screen; no lab is started and no model is called."""
+"""Prints what a run of a workbook would do; starts no lab and calls no model."""
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -24,18 +24,18 @@ _COLUMNS: Final = (
 )
 _PERSON: Final = "a person"
 _WIDTH: Final = 160
-"""Of what goes into a pipe; a terminal has its own."""
+"""Of output into a pipe; a terminal has its own width."""
 
 
 def show(file: Path, *, people: Collection[str], sessions: int | None, draws: Draws) -> None:
-    """Print what would be run.
+    """Print the plan of the run.
 
     Raises:
-        InvalidInput: the file is no workbook, or with everything that is wrong in it.
+        InvalidInput: the file is no workbook, or with all its problems.
     """
     if not is_workbook(file):
         raise InvalidInput(
-            f"--dry-run is for workbooks. How long the conversations of {file} are, nobody knows beforehand; "
+            f"--dry-run is for workbooks. The length of the conversations of {file} is not known beforehand; "
             "run it with --models mock, which costs nothing."
         )
     workbook = read_workbook(file, draws)

@@ -1,32 +1,28 @@
 """The embedded lab: PostgreSQL from a wheel, a bus in memory and all four services in one process and one event loop.
 
-With servers of one's own in the settings the same lab runs on those instead.
+Settings can name servers to use in their place.
 """
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-import httpx2
 import structlog
 
-from agent_worker.models import Model, build_models, served_providers
+from agent_worker.models import MockModel, Model, build_models, served_providers
 from agent_worker.settings import WorkerSettings
 from agent_worker.worker import Worker
-from gateway.app import create_app
-from gateway.previews import PreviewClient
-from gateway.server import listening, serving
-from gateway.settings import GatewaySettings
 from orchestrator.service import Orchestrator
 from parley.experiment_file import problems_of
 from parley.lab_database import OPERATOR, LabDatabase
-from prompt_builder.app import PromptBuilder
-from prompt_builder.app import create_app as create_prompt_builder
+from prompt_builder.builder import PromptBuilder
 from shared.acts import called_keys, drafts, pausing
+from shared.background import Background
 from shared.bus import Bus
 from shared.bus.in_process import InProcessBus
 from shared.bus.publisher import OutboxPublisher
@@ -49,26 +45,26 @@ from shared.settings import ServerSettings, read_settings
 log = structlog.get_logger(__name__)
 
 HOST: Final = "127.0.0.1"
-"""The API of an embedded lab is for this machine only."""
+"""The API of an embedded lab listens on this machine only."""
 
 _CLAIM_LOOK_SECONDS: Final = 5.0
 _ALONE_AGE_SECONDS: Final = 1.0
-"""Where no other process publishes, what lies in the outbox for longer was left by one that is gone."""
+"""Where no other process publishes, an outbox row older than this was left by a process that died."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """How many runs go on, and why others may not, by their ids and names."""
+    """How many runs continue, and why others may not, by id and name."""
 
     runs: int
     refused: Mapping[str, Sequence[str]]
 
 
 class EmbeddedLab(LabDatabase):
-    """A whole lab for as long as the block lasts.
+    """A whole lab, running until the block ends.
 
-    `port` None: without the REST API; 0: on any free port. `mock_only`: no real model can be called, whoever asks.
-    `first_calls_alone`: the first call with each key and model is waited for before others go out.
+    `port` None: without the REST API; 0: on any free port. `mock_only`: no request can make it call a real model.
+    `first_calls_alone`: the first call with each key and model goes out before any other.
 
     Raises on entering:
         SettingsInvalid: a busy port, another lab on the directory or database, data of another version.
@@ -96,16 +92,16 @@ class EmbeddedLab(LabDatabase):
         self._at_work = AsyncExitStack()
         self.url: str | None = None
         self.is_lost = asyncio.Event()
-        """Set when another lab has taken the database over: this one must stop."""
+        """Set when another lab has taken over the database: this lab must stop."""
 
     @property
     def served_modes(self) -> tuple[ModelMode, ...]:
-        """The model modes of the experiments that go on in this lab."""
+        """The model modes of experiments that this lab runs."""
         return ("mock",) if self._mock_only else ("mock", "real")
 
     async def _start(self, stack: AsyncExitStack) -> None:
         stack.enter_context(self.directory.held())
-        listener = stack.enter_context(listening(HOST, self._port)) if self._port is not None else None
+        listener = self._listen(stack)
         url = await self._database_url(stack)
         await self._migrate(url)
         claim = await _claimed(stack, url, self._servers.amqp_url)
@@ -116,18 +112,20 @@ class EmbeddedLab(LabDatabase):
         bus = await _bus(at_work, self._servers)
         await at_work.enter_async_context(_publishing(database, bus, is_alone=self._servers.amqp_url is None))
         await self._start_services(at_work, database, bus)
-        await at_work.enter_async_context(_in_background(self._keep_claim(claim)))
+        background = Background()
+        at_work.push_async_callback(background.stop)
+        background.repeat(partial(self._renew, claim), every_seconds=_CLAIM_LOOK_SECONDS)
         if listener is not None:
             await self._serve(at_work, listener, database, bus)
         collect_garbage_rarely()
 
     async def come_to_rest(self) -> None:
-        """Finish what is in hand and stop all services; the database stays open. Repeats safely."""
+        """Finish the work in hand and stop all services; the database stays open. Idempotent."""
         await self._at_work.aclose()
 
     async def continue_all(self) -> Continued:
-        """Go on with everything that was running when a lab on this database was stopped, except runs of real models
-        that this environment does not let through: they stay as they are."""
+        """Continue all runs that were running when a lab on this database was stopped, except runs of real models that
+        this environment does not allow: they stay paused."""
         refused = dict[str, Sequence[str]]()
         continued = 0
         async with self.database.transaction() as session:
@@ -145,24 +143,24 @@ class EmbeddedLab(LabDatabase):
         return Continued(continued, refused)
 
     async def _leave(self, database: Database) -> None:
-        """What nobody is at work on any more is paused: it does not go on by itself when the next lab starts.
+        """Pause the runs that no process works on any more: the next lab does not continue them by itself.
 
-        On RabbitMQ others go on with it; and what another lab has taken over is that lab's.
+        On RabbitMQ other processes continue them, and a lab that has taken over the database owns its runs.
         """
         if self._servers.amqp_url is not None or self.is_lost.is_set():
             return
         try:
             await pausing.pause_left_behind(database, self.clock.now())
         except Unavailable as error:
-            # The next lab does it when it starts.
+            # The next lab pauses them when it starts.
             log.warning("lab.left_running", reason=error.message)
 
     async def _prepare(self, database: Database) -> None:
         now = self.clock.now()
         async with database.transaction() as session:
-            self._operator_id = await keys.store_key(session, self.directory.local_key(), OPERATOR, now)
-        # On a bus in this process nobody else can be at work: what is leased was leased by a process that is gone, and
-        # what is running was left behind by it.
+            self._operator_id = await keys.store_bootstrap_key(session, self.directory.local_key(), OPERATOR, now)
+        # No other process can work on a bus in memory: every lease belongs to a process that is gone, and so does every
+        # run that is still running.
         if self._servers.amqp_url is None:
             async with database.transaction() as session:
                 await called_keys.forget(session, now)
@@ -176,7 +174,7 @@ class EmbeddedLab(LabDatabase):
             database=database,
             bus=bus,
             models=self._models(),
-            # HTTP, even without a socket, would cost as much as the prompt itself.
+            # A request over HTTP, even without a socket, would cost as much as the prompt.
             prompts=PromptBuilder(database),
             clock=self.clock,
             limits=self._limits,
@@ -185,15 +183,26 @@ class EmbeddedLab(LabDatabase):
         for service in (orchestrator, worker):
             await stack.enter_async_context(_running(service))
 
+    def _listen(self, stack: AsyncExitStack) -> socket.socket | None:
+        if self._port is None:
+            return None
+        # Imported here, because loading the gateway takes a third of the start of a lab.
+        from gateway.server import listening
+
+        return stack.enter_context(listening(HOST, self._port))
+
     def _models(self) -> Mapping[str, Model]:
-        models = build_models(self._environ, endpoints=self._endpoints)
-        return {MOCK_PROVIDER: models[MOCK_PROVIDER]} if self._mock_only else models
+        if self._mock_only:
+            return {MOCK_PROVIDER: MockModel()}
+        return build_models(self._environ, endpoints=self._endpoints)
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:
+        from gateway.app import create_app
+        from gateway.server import serving
+        from gateway.settings import GatewaySettings
+
         port = listener.getsockname()[1]
         settings = read_settings(GatewaySettings).model_copy(update={"host": HOST, "port": port})
-        previews = PreviewClient(_prompt_builder(database))
-        stack.push_async_callback(previews.aclose)
         app = create_app(
             database,
             bus,
@@ -202,29 +211,22 @@ class EmbeddedLab(LabDatabase):
             environ=self._environ,
             served_providers=served_providers(self._environ),
             endpoints=self._endpoints,
-            previews=previews,
+            prompt_builder=PromptBuilder(database),
         )
         await stack.enter_async_context(serving(app, settings, listener))
         self.url = f"http://{HOST}:{port}"
 
-    async def _keep_claim(self, claim: LabClaim) -> None:
-        """A restart of PostgreSQL takes our place away: take it again before somebody else does."""
-        while True:
-            await asyncio.sleep(_CLAIM_LOOK_SECONDS)
-            try:
-                await claim.renew()
-            except SettingsInvalid as error:
-                log.error("lab.lost", reason=error.message)
-                self.is_lost.set()
-                return
-            except Exception as error:  # noqa: BLE001 - PostgreSQL is away, as its driver says it
-                log.warning("lab.claim_unknown", reason=str(error))
-
-
-def _prompt_builder(database: Database) -> httpx2.AsyncClient:
-    """The prompt builder in this process, as its clients see it."""
-    transport = httpx2.ASGITransport(app=create_prompt_builder(database))
-    return httpx2.AsyncClient(transport=transport, base_url="http://prompt-builder")
+    async def _renew(self, claim: LabClaim) -> None:
+        """A restart of PostgreSQL releases the claim: take it again before another lab does."""
+        if self.is_lost.is_set():
+            return
+        try:
+            await claim.renew()
+        except SettingsInvalid as error:
+            log.error("lab.lost", reason=error.message)
+            self.is_lost.set()
+        except Exception as error:  # noqa: BLE001 - PostgreSQL is away, as its driver says it
+            log.warning("lab.claim_unknown", reason=str(error))
 
 
 class _Service(Protocol):
@@ -264,14 +266,3 @@ async def _publishing(database: Database, bus: Bus, *, is_alone: bool) -> AsyncI
         yield
     finally:
         await publisher.stop()
-
-
-@asynccontextmanager
-async def _in_background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

@@ -1,4 +1,4 @@
-"""The environment that a command runs in: what is set, and below it what `.env` in the working directory says."""
+"""The environment of a command: its variables, completed by `.env` in the working directory."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ DOTENV = ".env"
 
 
 def read_dotenv(folder: Path) -> None:
-    """Put the variables of `.env` into the environment; one that is set already wins."""
+    """Read `.env` into the environment; variables that are set already win."""
     path = folder / DOTENV
     if not path.is_file():
         return

@@ -1,15 +1,16 @@
-"""An experiment file as the command line takes it: read, checked, and let through the gate to real models."""
+"""An experiment file on the command line: read, validated, and checked for permission to call real models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from agent_worker.models import served_providers
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode, Persona
+from shared.contracts.media import ending_of
 from shared.contracts.providers import effective_model_mode
 from shared.contracts.real_models import model_mode_problems
 from shared.errors import InvalidInput, Problem
@@ -21,20 +22,24 @@ from shared.experiment import (
     named_personas,
     read,
 )
+from shared.experiment.complaints import one_of
+from shared.settings import FileSettings, read_settings
+
+_BESIDE: Final = "a file in the folder of the experiment file or below"
 
 Models = Literal["mock", "real"]
-"""What `--models` asks for."""
+"""The values of `--models`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExperimentFile:
-    """What a file says, before the personas that it names without defining them are looked up."""
+    """The content of a file, before the personas that it names without defining them are looked up."""
 
     path: Path
     reading: Reading | None
-    """None: a workbook, which says itself who takes part."""
+    """None for a workbook, which names no personas of a library."""
     warnings: tuple[str, ...] = ()
-    """What was forgiven in it."""
+    """Problems of the file that do not prevent a run."""
 
     @property
     def values(self) -> Any:
@@ -42,56 +47,82 @@ class ExperimentFile:
 
     @property
     def named(self) -> list[str]:
-        """The personas that it expects a library to have."""
+        """The ids of personas that the file expects in a library."""
         return named_personas(self.values)
 
     def experiment(self, library: Mapping[str, Persona]) -> Experiment:
         """The experiment with the personas of this library.
 
         Raises:
-            InvalidInput: with everything that is wrong in it.
+            InvalidInput: with all problems.
         """
         reading = self.reading or Reading(str(self.path), None)
         return reading.experiment(library)
 
     def sketch(self) -> Experiment:
-        """The experiment as far as the file says it: personas of a library are there by name only.
+        """The experiment without a library; personas of a library have a name only.
 
         Raises:
-            InvalidInput: with everything that is wrong whatever a library has.
+            InvalidInput: with all problems that no library can solve.
         """
         return self.experiment({name: Persona(id=name) for name in self.named})
 
     def careful_sketch(self) -> Experiment:
-        """A sketch in which a name that is nearly one of the file's own counts as misspelt, not as one of a library.
+        """A sketch in which a name close to a persona of the file counts as misspelt, not as one of a library.
 
         Raises:
-            InvalidInput: with everything that is wrong, those names included.
+            InvalidInput: with all problems, those names included.
         """
         misspelt = misspelt_personas(self.values)
         return self.experiment({name: Persona(id=name) for name in self.named if name not in misspelt})
 
 
 def read_file(path: Path) -> ExperimentFile:
-    """An experiment file, its table of personas included.
+    """Read an experiment file, with its table of personas.
 
     Raises:
         InvalidInput: the file cannot be read.
-        TooLarge: nobody writes such a file by hand.
+        TooLarge: the file is too large.
     """
-    return ExperimentFile(path, read(content_of(path), str(path), read_table=partial(_table, path.parent)))
+    folder = path.parent
+    read_medium = partial(_medium, folder, read_settings(FileSettings).max_file_bytes)
+    reading = read(content_of(path), str(path), read_table=partial(_table, folder), read_medium=read_medium)
+    return ExperimentFile(path, reading)
 
 
 def _table(folder: Path, name: str) -> bytes:
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
-        place = Problem("personas_from.file", repr(name), "a file in the folder of the experiment file or below")
+        place = Problem("personas_from.file", repr(name), _BESIDE)
         raise InvalidInput("The table of personas is not where it should be.", [place])
     return content_of(path)
 
 
+def _medium(folder: Path, most_bytes: int, name: str) -> bytes:
+    """The content of a file that a stage shows.
+
+    Raises:
+        InvalidInput: with one problem: it is elsewhere, is not there or is too large.
+    """
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise _not_shown(name, repr(name), _BESIDE)
+    if not path.is_file():
+        beside = path.parent.iterdir() if path.parent.is_dir() else ()
+        known = sorted(str(one.relative_to(folder)) for one in beside if one.is_file() and ending_of(one.name))
+        where = f"in {folder.resolve()}"
+        raise _not_shown(name, repr(name), f"{one_of(name, known, 'file')} {where}" if known else f"a file {where}")
+    if (size := path.stat().st_size) > most_bytes:
+        raise _not_shown(name, f"{size} bytes", f"at most {most_bytes} (PARLEY_MAX_FILE_BYTES)")
+    return content_of(path)
+
+
+def _not_shown(name: str, found: str, expected: str) -> InvalidInput:
+    return InvalidInput(f"{name} cannot be shown.", [Problem(name, found, expected)])
+
+
 def content_of(path: Path) -> bytes:
-    """What stands in the file.
+    """Read the file.
 
     Raises:
         InvalidInput: it cannot be read.
@@ -103,25 +134,25 @@ def content_of(path: Path) -> bytes:
 
 
 def _meant(path: Path) -> str:
-    """The file beside it whose name is nearly the same, in words."""
+    """A suggestion of a file in the same folder with a similar name."""
     beside = [one.name for one in path.parent.iterdir() if one.is_file()] if path.parent.is_dir() else []
     close = [] if path.name in beside else get_close_matches(path.name, beside, n=1)
     return f" Did you mean {path.parent / close[0]}?" if close else ""
 
 
 def has_open_seats(experiment: Experiment) -> bool:
-    """Whether somebody has to join before this experiment can end."""
+    """Whether the experiment needs people to join before it can end."""
     return any(seat.open for cohort in experiment.cohorts for seat in cohort.seats)
 
 
 def mode_asked_for(experiment: Experiment, models: Models | None) -> ModelMode:
-    """The model mode in which a new run would take place, if it may."""
+    """The model mode that the user asks for."""
     mode: ModelMode = "mock" if models == "mock" else experiment.model_mode
     return effective_model_mode(mode, requested_real=models == "real")
 
 
 def chosen_mode(experiment: Experiment, models: Models | None, environ: Mapping[str, str]) -> ModelMode:
-    """The model mode in which a new run of this experiment takes place.
+    """The model mode in which a new run of this experiment runs.
 
     Raises:
         InvalidInput: it would call real models and may not, with every reason.
@@ -139,7 +170,7 @@ def problems_of(
     requested_real: bool,
     is_draft: bool = True,
 ) -> list[str]:
-    """Why an embedded lab with this environment may not run the experiment in this mode; empty when it may."""
+    """The reasons why an embedded lab with this environment may not run the experiment in this mode."""
     return model_mode_problems(
         mode,
         models_used(experiment),
@@ -154,10 +185,10 @@ def problems_of(
 def kept_mode(
     stored: ModelMode, experiment: Experiment, models: Models | None, environ: Mapping[str, str]
 ) -> ModelMode:
-    """The model mode in which a run that was begun goes on: the one it was begun in.
+    """The model mode in which a run continues, which is the one of its start.
 
     Raises:
-        InvalidInput: another was asked for, or it calls real models and may not (any more).
+        InvalidInput: the user asks for another mode, or the run calls real models and may not (any more).
     """
     if stored == "real" and models == "mock":
         refuse(

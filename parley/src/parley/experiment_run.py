@@ -1,9 +1,11 @@
-"""One run of an experiment in an embedded lab: begun and recorded, followed to its end, its data written."""
+"""Runs one experiment in an embedded lab: starts and records it, follows it to its end, writes its data."""
 
+import asyncio
 import os
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import Final
 from uuid import UUID
@@ -16,6 +18,7 @@ from parley.following import Ending, Follower
 from parley.key_trouble import refused_lines
 from parley.overview import Overview
 from parley.plans import Order, Plan, begun_experiment
+from parley.rehearsing import NOBODY_MISSING, Missing, rehearse
 from parley.run_folder import Run
 from parley.screen import (
     Screen,
@@ -27,29 +30,37 @@ from parley.screen import (
     spent_line,
 )
 from shared.acts import pausing, starting
+from shared.acts.closing import close_to_people
 from shared.acts.reviving import Revived, retry_failed
-from shared.db import experiments
-from shared.db.call_limits import CallLimit, set_most_calls, spent_limit
+from shared.db import experiments, files
 from shared.db.experiments import Progress
-from shared.db.following import Failed, failed_members, given_up, missing_answers, open_seats
+from shared.db.following import Failed, failed_members, given_up, missing_answers, open_seats, seats_of_people
+from shared.db.limits import CallLimit, set_most_calls, spent_limit
 from shared.db.runs import spent
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS
 from shared.errors import Conflict, InvalidInput, NotFound
 from shared.experiment import Experiment
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 FINISHED: Final = 0
 _MOST_NAMED: Final = 5
+_MOST_ADDRESSES: Final = 6
 INCOMPLETE: Final = 1
 """The run is stuck, participants failed in it, answers are missing, or replies were given up."""
 
 
 def failed_lines(failed: Sequence[Failed]) -> list[str]:
-    """Who failed, by where and why: a reason that many have in common is told once."""
+    """Who failed, by place and reason; a reason that many members share is told once."""
     found: dict[tuple[str, str], list[str]] = {}
     for member in failed:
         found.setdefault((member.stage_id or "no stage", member.reason), []).append(member.member_path)
     return [f"  {_shortened(paths)} on {stage}: {reason}" for (stage, reason), paths in found.items()]
+
+
+def _own_address(url: str, number: int) -> str:
+    """The same server under a name of its own on this machine: to a browser, a place with a memory of its own."""
+    scheme, _, place = url.partition("://")
+    return f"{scheme}://p{number}.localhost:{place.rpartition(':')[2]}"
 
 
 def _shortened(paths: Sequence[str]) -> str:
@@ -58,17 +69,17 @@ def _shortened(paths: Sequence[str]) -> str:
 
 
 def spent_calls_text(limit: CallLimit) -> str:
-    """Why a run cannot go on that has made as many calls as it may."""
+    """Why a run that has used up its limit of calls cannot continue."""
     return f"The run has made {limit.taken} calls of models already. Name more than that with --max-calls."
 
 
 class ExperimentRun:
-    """One run of an experiment, from its start or where it was left to its data files."""
+    """One run of an experiment, from its start or its last stop to its data files."""
 
     def __init__(
         self, order: Order, plan: Plan, lab: EmbeddedLab, screen: Screen, overview: Overview, *, label: str
     ) -> None:
-        """label: stands before what is told of this run, where others are told of beside it."""
+        """label: a prefix for the lines of this run, when several runs share the screen."""
         self._order = order
         self._plan = plan
         self._lab = lab
@@ -80,27 +91,27 @@ class ExperimentRun:
         self._run: Run | None = None
         self._is_written = False
         self.is_left = False
-        """Whether it has stopped before its end and can be gone on with."""
+        """Whether the run has stopped before its end and can be resumed."""
         self.spent: CallLimit | None = None
-        """The limit of calls by which it cannot go on, or has stopped."""
+        """The limit of calls that stops the run."""
 
     @property
     def experiment_id(self) -> UUID | None:
-        """The experiment, once the run has begun."""
+        """The experiment, once the run has started."""
         return None if self._run is None else self._run.experiment_id
 
     @property
     def begun_at(self) -> datetime | None:
-        """When the run that is gone on with was begun."""
+        """The start of the run that is resumed."""
         return None if self._plan.run is None else datetime.fromisoformat(self._plan.run.started_at)
 
     async def begin(self, now: datetime) -> Run:
-        """The run that is gone on with, or a new one, recorded and not started yet."""
+        """The run to resume, or a new one, recorded but not started."""
         self._run = await self._resumed(self._plan.run) if self._plan.run is not None else await self._begun(now)
         return self._run
 
     async def to_its_end(self, run: Run) -> int:
-        """Start or go on with the run; one that may make no more calls stays as it is."""
+        """Start or resume the run; a run without calls left stays as it is."""
         if self.spent is not None:
             self.is_left = True
             self._screen.problem(f"{self._label}: {spent_calls_text(self.spent)}")
@@ -117,18 +128,24 @@ class ExperimentRun:
             step_by_step=self._order.steps,
             patience=self._order.patience,
             waits_in_pauses=self._order.keep_serving,
-            with_minutes={stage.id for stage in stages if kind_of(stage).thread == "minutes"},
+            with_minutes={stage.id for stage in stages if parts_of(stage).minutes is not None},
         )
         if self._plan.run is not None:
             await follower.skip_what_was()
         await self._start(run)
-        await self._say_who_is_awaited(run.experiment_id)
-        ending = await follower.until_over()
+        rehearsal = await self._fill_seats(run.experiment_id)
+        try:
+            ending = await follower.until_over()
+        finally:
+            if rehearsal is not None:
+                rehearsal.cancel()
         if ending.refused:
             await self._stop(run.experiment_id)
+        if ending.can_go_on:
+            await follower.until_calls_are_back()
         self._screen.end_progress()
         if ending.progress is not None:
-            # Who deletes an experiment ends it first: it may be gone before its data are written.
+            # Deleting an experiment ends it first: it may be gone before its data are written.
             with suppress(NotFound):
                 return await self._concluded(run, ending, ending.progress, monotonic() - began)
         self._screen.problem("The experiment was deleted while it ran. Nothing more of it is kept.")
@@ -137,11 +154,13 @@ class ExperimentRun:
     async def _begun(self, now: datetime) -> Run:
         plan = self._plan
         async with self._database.transaction() as session:
+            if plan.file.reading is not None:
+                await files.keep(session, plan.file.reading.files, now)
             experiment_id = await starting.create(session, self._lab.operator_id, plan.experiment, now)
             if plan.model_mode != plan.experiment.model_mode:
                 await starting.set_model_mode(session, experiment_id, plan.model_mode)
             row = await experiments.find(session, experiment_id)
-        # The record stands before anything happens, so that whatever has begun can be resumed.
+        # The record is written first, so that every run that was started can be resumed.
         run = run_folder.begin(
             self._order.out,
             plan.experiment.name,
@@ -175,7 +194,7 @@ class ExperimentRun:
         self._screen.notice(f"{text}, with {models}, pace {self._plan.experiment.pace}, seed {seed}.", style="bold")
         for line in talk_costs(self._plan.experiment):
             self._screen.notice(line, style="dim")
-        told = [stage.id for stage in self._plan.experiment.stages if kind_of(stage).tells_itself]
+        told = [stage.id for stage in self._plan.experiment.stages if parts_of(stage).narration is not None]
         if told and not self._order.steps:
             self._screen.notice(f"Of {', '.join(told)} only the outcome is shown; --steps shows all.", style="dim")
 
@@ -195,19 +214,19 @@ class ExperimentRun:
             if row.status == "paused":
                 await pausing.resume(session, experiment_id, now, cause="command line")
             if self._plan.run is not None:
-                # Before the commit: whatever goes on can be resumed, and what was refused is left as it was.
+                # Before the commit: every run that continues can be resumed, and a refused one stays as it was.
                 run_folder.go_on(run)
 
     async def write_what_there_is(self) -> None:
-        """Write the data of a run that is left before its end."""
+        """Write the data of a run that stops before its end."""
         if self._run is None or self._is_written:
             return
         with suppress(NotFound):
             await export(self._database, self._run.experiment_id, self._run.folder, self._lab.clock.now())
-            self._screen.notice(f"The data that there are are in {self._run.folder}{os.sep}", style="bold")
+            self._screen.notice(f"The data so far are in {self._run.folder}{os.sep}", style="bold")
 
     async def _stop(self, experiment_id: UUID) -> None:
-        """Nothing more is asked in the run, with other keys neither, until somebody goes on with it."""
+        """Pause the run, also for its other keys, until the user resumes it."""
         async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
             with suppress(Conflict):
                 now = self._lab.clock.now()
@@ -216,18 +235,52 @@ class ExperimentRun:
     def _say_who_is_revived(self, revived: Revived) -> None:
         members = "1 member" if revived.members == 1 else f"{revived.members} members"
         verb = "goes on where it was" if revived.members == 1 else "go on where they were"
-        told = f"{members} who had failed {verb}." if revived.members else "Nobody had failed."
+        told = f"{members} who had failed {verb}." if revived.members else "No member had failed."
         self._screen.notice(f"{self._label}: {told}" if self._label else told)
 
-    async def _say_who_is_awaited(self, experiment_id: UUID) -> None:
+    async def _fill_seats(self, experiment_id: UUID) -> "asyncio.Task[Sequence[str]] | None":
+        """Say where people join, or let made-up people take the open seats."""
         async with self._database.transaction() as session:
             seats = await open_seats(session, experiment_id)
+            people = await seats_of_people(session, experiment_id)
+            row = await experiments.find(session, experiment_id)
+        code = row.join_code
+        if self._lab.url is None:
+            return None
+        if self._order.rehearse and people:
+            # Who has a seat from before the run was stopped takes part again by the same key.
+            told = "1 made-up person takes part" if people == 1 else f"{people} made-up people take part"
+            missing = Missing(self._order.no_shows, self._order.silent)
+            if people <= missing.no_shows + missing.silent:
+                found = f"of {people} made-up people {missing.no_shows} never come and {missing.silent} go silent"
+                raise InvalidInput(f"{found[0].upper()}{found[1:]}: at least one has to take part.")
+            self._screen.notice(f"A rehearsal: {told}.", style="bold yellow")
+            if missing != NOBODY_MISSING:
+                self._screen.notice(f"{missing.no_shows} of them never come, and {missing.silent} go silent.")
+            give_up = partial(self._give_up_seats, experiment_id)
+            work = rehearse(self._lab.url, code, people, row.seed, missing=missing, give_up_seats=give_up)
+            return asyncio.create_task(work)
+        if not seats:
+            return None
+        self._screen.notice(
+            f"Waiting for {seats} {'person' if seats == 1 else 'people'} to join: {self._lab.url}/join/{code}",
+            style="bold yellow",
+        )
+        if seats > 1:
+            alone = [_own_address(self._lab.url, number) for number in range(1, min(seats, _MOST_ADDRESSES) + 1)]
+            self._screen.notice("To take several seats alone, one in each tab:")
+            for address in alone:
+                self._screen.notice(f"  {address}/join/{code}")
+        return None
+
+    async def _give_up_seats(self, experiment_id: UUID) -> None:
+        """The run goes on to its end without those who are missing."""
+        now = self._lab.clock.now()
+        seats = await self._database.transact(
+            lambda session: close_to_people(session, experiment_id, now, cause="command line")
+        )
         if seats:
-            self._screen.notice(
-                f"Waiting for {seats} {'person' if seats == 1 else 'people'} to join: "
-                f"curl -X POST {self._lab.url}/v1/experiments/{experiment_id}/join",
-                style="bold yellow",
-            )
+            self._screen.notice(f"No one came, and these seats are given up: {', '.join(seats)}.", style="yellow")
 
     async def _concluded(self, run: Run, ending: Ending, progress: Progress, seconds: float) -> int:
         written = await export(self._database, run.experiment_id, run.folder, self._lab.clock.now())

@@ -1,4 +1,4 @@
-"""Following a run from the database: what was said and what happened, how far it is, whether it is over or stuck."""
+"""Follows a run in the database: its messages and events, its progress, and whether it is over or stuck."""
 
 import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -15,7 +15,6 @@ from parley.telling import Line, Openings, Repeated, Teller, cohorts_text, folde
 from shared.acts.called_keys import Waiting, waiting_for_keys
 from shared.clock import Clock, SystemClock
 from shared.db.alerts import alerts_of
-from shared.db.call_limits import CallLimit, call_limit
 from shared.db.experiments import Progress, progress
 from shared.db.following import (
     CohortProgress,
@@ -25,54 +24,55 @@ from shared.db.following import (
     news,
     opened_stages,
 )
+from shared.db.limits import CallLimit, call_limit
 from shared.db.session import Database, Row
 from shared.db.streams import cohorts_of, last_of
-from shared.db.watch import Stuck, find_stuck
+from shared.db.watch import Stuck, are_calls_under_way, find_stuck
 from shared.errors import NotFound, Unavailable
 
 LOOK_SECONDS: Final = 0.25
-"""How often new events are looked for."""
+"""How often to look for new events."""
 PROGRESS_SECONDS: Final = 0.5
 PLAIN_PROGRESS_SECONDS: Final = 5.0
-"""How often the state is shown, where it moves and where every time is one more line."""
+"""How often to show progress, on a terminal and, as one more line each time, elsewhere."""
 MOST_OF_THE_TIME: Final = 10
-"""Following a large run takes about one part in so many of the time."""
+"""Following a large run takes at most one part in so many of the time."""
 LONGEST_REST_SECONDS: Final = 2.0
-"""A look takes long in a busy lab, too, where it costs little."""
+"""The longest rest: in a busy lab a cheap look takes long, too."""
 STUCK_LOOK_SECONDS: Final = 1.0
 PATIENCE: Final = timedelta(minutes=5)
-"""How long a run waits for a key that is refused."""
+"""How long a run waits for a refused key."""
 STUCK_LOOKS: Final = 3
-"""A run in which nothing happens is stuck when that many looks in a row, so far apart, find the same."""
+"""A run is stuck when so many looks in a row find it unchanged."""
 
 _LAB: Final = "lab"
 
 ShowProgress = Callable[[UUID, Progress, Sequence[CohortProgress]], None]
-"""Shows how far an experiment and its cohorts are."""
+"""Shows the progress of an experiment and its cohorts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How following ended: the run has ended, these members will never get any further, or it has stopped.
+    """How following ended: the run has ended, it is stuck with these members, or it has stopped.
 
-    `is_paused`: somebody has paused it. `progress` None: it was deleted.
+    `is_paused`: a user has paused it. `progress` None: it was deleted.
     """
 
     progress: Progress | None
     stuck: Sequence[Stuck] = ()
     refused: Sequence[Waiting] = ()
     spent: CallLimit | None = None
-    """The limit of calls that the run has used up."""
+    """The limit of calls that the run has used up, if it has."""
     is_paused: bool = False
 
     @property
     def can_go_on(self) -> bool:
-        """Whether the run has stopped before its end, and can be gone on with."""
+        """Whether the run has stopped before its end and can be resumed."""
         return bool(self.refused) or self.spent is not None or self.is_paused
 
 
 class Follower:
-    """Shows one run on the screen until it is over. It only reads: stopping it changes nothing."""
+    """Shows one run on the screen until it is over. It only reads: stopping it leaves the run as it is."""
 
     def __init__(
         self,
@@ -89,11 +89,11 @@ class Follower:
         clock: Clock | None = None,
         monotonic: Callable[[], float] = monotonic,
     ) -> None:
-        """step_by_step: of stages that tell what happens, every step is shown, not only what they came to.
+        """step_by_step: show every step of stages that narrate, not only their results.
 
-        with_minutes: the stages where what is answered is said in a thread as well, and so is not told twice.
-        waits_in_pauses: whether a run that somebody has paused is followed on until it is resumed.
-        patience: how long a key may be paused; one whose very first call was refused is not waited for.
+        with_minutes: stages whose answers are also messages of a thread, and so are not shown twice.
+        waits_in_pauses: whether to follow a paused run until it is resumed.
+        patience: how long a key may be paused; a refused first call is not waited for.
         """
         self._database = database
         self._experiment_id = experiment_id
@@ -134,7 +134,7 @@ class Follower:
             self._alerts_seen = {alert.id for alert in await alerts_of(session, self._experiment_id)}
 
     async def until_over(self) -> Ending:
-        """Show what happens until the run has ended or is stuck; waits while Postgres is away."""
+        """Show what happens until the run has ended or is stuck; wait while Postgres is away."""
         while True:
             try:
                 began = self._monotonic()
@@ -148,8 +148,16 @@ class Follower:
                 self._screen.problem(error.message)
                 await asyncio.sleep(PLAIN_PROGRESS_SECONDS)
 
+    async def until_calls_are_back(self) -> None:
+        """Wait for the calls in flight when the run was paused: their replies are stored."""
+        while True:
+            async with self._database.transaction() as session:
+                if not await are_calls_under_way(session, self._experiment_id, self._clock.now()):
+                    return
+            await asyncio.sleep(LOOK_SECONDS)
+
     async def _rest(self, seconds: float) -> None:
-        """Wait until the next look is due, or the run is over: counts are then made anew, however dear they were."""
+        """Wait for the next look or the end of the run; after the end everything is counted again, at any cost."""
         due_at = self._monotonic() + min(seconds, LONGEST_REST_SECONDS)
         while True:
             await asyncio.sleep(LOOK_SECONDS)
@@ -161,7 +169,7 @@ class Follower:
                 return
 
     async def _look(self) -> Ending | None:
-        """The state is read before the events: those of an ended run are then all there."""
+        """Read the state before the events: when it says that the run has ended, all events are there."""
         now = await self._current_progress()
         has_news = await self._show_news()
         await self._show_alerts()
@@ -192,7 +200,7 @@ class Follower:
         return None
 
     async def _refused_keys(self) -> Sequence[Waiting]:
-        """The keys that are not waited for any longer."""
+        """The keys whose patience is used up."""
         async with self._database.transaction() as session:
             waiting = await waiting_for_keys(session, self._experiment_id)
         latest = self._clock.now() - self._patience
@@ -201,7 +209,7 @@ class Follower:
         ]
 
     async def _current_progress(self) -> Progress:
-        """Counting takes a while in large runs, so it is not done at every look."""
+        """The progress; counted at some looks only, because counting is slow in large runs."""
         began = self._monotonic()
         if self._progress is None or began >= self._progress_due_at:
             async with self._database.transaction() as session:
@@ -230,12 +238,12 @@ class Follower:
         return bool(unseen)
 
     def _unseen(self, last: Mapping[UUID, int]) -> dict[UUID, tuple[int, int]]:
-        """From where to where events were not shown yet, by cohort; in the order of cohorts."""
+        """The range of events of each cohort that were not shown yet; in the order of cohorts."""
         spans = {cohort_id: (self._seen.get(cohort_id, 0), last[cohort_id]) for cohort_id in self._cohort_ids}
         return {cohort_id: (seen, newest) for cohort_id, (seen, newest) in spans.items() if seen < newest}
 
     def _take_note(self, opened: OpenedStage) -> None:
-        """Tell what is new on a stage; of one that has just been opened, when its opening is told."""
+        """Show what is new on a stage, after its opening was shown."""
         where = (opened.cohort_id, opened.stage.id)
         self._participants[opened.cohort_id] = sum(one.kind == "participant" for one in opened.view.members)
         is_known = self._teller.tells(*where)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as the command line means them: once to finish what is in hand, twice to stop at once."""
+"""Ctrl-C and SIGTERM on the command line: the first finishes the work in hand, the second stops at once."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ EXIT_OF_SIGNAL: Final = {signal.SIGINT: 130, signal.SIGTERM: 143}
 
 
 class Interrupted(Exception):
-    """The user wants the command to end; `exit_code` is what a shell expects of it then."""
+    """The user wants the command to end; `exit_code` is what a shell expects."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(f"interrupted ({exit_code})")
@@ -20,9 +20,9 @@ class Interrupted(Exception):
 
 
 class Interrupts:
-    """Listens for the signals of this process from its making on; belongs to a running loop.
+    """Listens for signals of this process as soon as it is made; belongs to a running loop.
 
-    `on_first` may tell the user that the wish was heard, `before_exit` runs when they insist.
+    `on_first` may acknowledge the first signal; `before_exit` runs at the second.
     """
 
     def __init__(self, *, on_first: Callable[[], None], before_exit: Callable[[], None]) -> None:
@@ -43,14 +43,14 @@ class Interrupts:
         os._exit(EXIT_OF_SIGNAL[number])
 
     async def wait(self) -> None:
-        """Return when the user wants the command to end."""
+        """Return at the first signal."""
         await self._wanted.wait()
 
     async def unless(self, work: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
-        """What `work` returns; it is not even called when the user wanted the command to end before.
+        """The result of `work`, which is not even called after a signal.
 
         Raises:
-            Interrupted: the user wanted the command to end first; `work` was cancelled.
+            Interrupted: a signal came first; `work` was cancelled.
         """
         if self._wanted.is_set():
             raise Interrupted(self._exit_code)

@@ -1,40 +1,44 @@
-"""What a person at the terminal is told of a key that a provider refuses: who was asked, what came back, what to do."""
+"""Explains a key that a provider refuses: the address, the reply, and what the user can do."""
 
+import os
 from collections.abc import Sequence
 from typing import Final
 
 from shared.acts.called_keys import Waiting
 from shared.contracts.endpoints import ENDPOINT_KEYS_VARIABLE
-from shared.contracts.providers import CREWAI_KEY_VARIABLES, PROVIDERS
-from shared.key_rules import Gate
+from shared.contracts.named_providers import read_providers
+from shared.contracts.providers import CREWAI_KEY_VARIABLES
+from shared.key_rules import UNREACHABLE, Gate, first_in_words
 
 _WHAT_TO_DO: Final = {
     "auth_error": "Put a key that is accepted there into {variable}.",
     "no_quota": "See that the account has money and quota left, or put the key of another into {variable}.",
-    "unreachable": "See that a model is served there, that the address is right and that this machine can reach it.",
+    UNREACHABLE: "See that a model is served there, that the address is right and that this machine can reach it.",
 }
 
 
 def refused_lines(waiting: Waiting) -> Sequence[str]:
-    """The reason for which a run stops, in lines."""
+    """The reason why a run stops, in lines."""
     gate = waiting.gate
     if gate.is_tried:
         since = f"{gate.paused_at:%H:%M:%S} UTC" if gate.paused_at else "some time ago"
-        head = f"The run has stopped: the key of {gate.name} is refused since {since}."
+        state = f"{gate.name} is not reached" if gate.fault == UNREACHABLE else f"the key of {gate.name} is refused"
+        head = f"The run has stopped: {state} since {since}."
     else:
-        head = f"The run has stopped: the first call with the key of {gate.name} was refused. Nothing else was asked."
+        first = first_in_words(gate)
+        head = f"The run has stopped: {first[0].lower()}{first[1:]}. Nothing else was asked."
     answers = "1 answer waits" if waiting.drafts == 1 else f"{waiting.drafts} answers wait"
     return (
         head,
         f"  {gate.asked} was asked; what came back: {gate.reason}",
-        f"  {answers} for it, and nobody has failed. {_what_to_do(gate)}",
+        f"  {answers} for it, and no member has failed. {_what_to_do(gate)}",
     )
 
 
 def _what_to_do(gate: Gate) -> str:
     name, _, address = gate.name.partition(" at ")
     account = name.partition("/")[0]
-    provider = PROVIDERS.get(account)
+    provider = read_providers(os.environ).get(account)
     variable = provider.key_variable if provider is not None else CREWAI_KEY_VARIABLES.get(account)
     if address:
         variable = f"the variable that {ENDPOINT_KEYS_VARIABLE} names for it"

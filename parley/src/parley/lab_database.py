@@ -1,4 +1,4 @@
-"""The database of a lab without its services: the library is read and written, and nothing else happens."""
+"""The database of a lab without its services, to read and write the library."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -19,13 +19,13 @@ from shared.errors import SettingsInvalid, Unavailable
 from shared.settings import ServerSettings
 
 OPERATOR: Final = "operator"
-"""The experimenter who owns what is run and kept from the command line."""
+"""The experimenter who owns all runs and personas of the command line."""
 
 _POOL_SIZE: Final = 20
 
 
 class LabDatabase:
-    """The database that a lab in `data_dir` has, or the one in the settings, for as long as the block lasts.
+    """The database of the lab in `data_dir`, or the one in the settings, until the block ends.
 
     Raises on entering:
         SettingsInvalid: another lab on the directory, data of another version.
@@ -63,7 +63,7 @@ class LabDatabase:
         await self._stack.aclose()
 
     def stop_postgres(self) -> None:
-        """Stop an embedded server at once, for a process that is about to be cut short; what was committed stays."""
+        """Stop an embedded server at once, before the process is killed; committed data stay."""
         if self._postgres is not None:
             self._postgres.stop()
 
@@ -79,7 +79,7 @@ class LabDatabase:
     async def _database_url(self, stack: AsyncExitStack) -> str:
         if self._servers.database_url is not None:
             return self._servers.database_url
-        # In a thread: it waits for other programs, and Ctrl-C should not.
+        # In a thread: it waits for other programs, and Ctrl-C must not wait for them.
         self._postgres = server = await asyncio.to_thread(embedded_postgres.start, self.directory.postgres)
         stack.push_async_callback(asyncio.to_thread, server.stop)
         return server.url
@@ -114,9 +114,9 @@ class LabDatabase:
 
 
 class LabAtHand(LabDatabase):
-    """The database of a lab whether it runs or not: of one that runs, that of its own server.
+    """The database of a lab, running or not; a running lab shares its server.
 
-    `is_running` says which. What a lab that does not run left in motion is paused, so that it is as it will be found.
+    `is_running` says which. In a lab that is not running, runs that were left running are paused first.
     """
 
     def __init__(self, data_dir: Path, *, servers: ServerSettings, clock: Clock | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The logs of an embedded lab: into a file as JSON lines, with word of errors to whoever is watching."""
+"""Logs of an embedded lab: JSON lines in a file, and a callback for errors."""
 
 import logging
 import sys
@@ -11,12 +11,12 @@ import structlog
 from shared.logs import set_up_logs
 
 OnError = Callable[[str], None]
-"""Told the name of an event that was logged as an error."""
+"""Called with the name of an event that was logged as an error."""
 
 
 @contextmanager
 def logging_to(path: Path, on_error: OnError) -> Iterator[None]:
-    """Send the logs of this process to the end of this file, libraries' warnings included, until the block ends."""
+    """Append the logs of this process, with libraries' warnings, to this file until the block ends."""
 
     def watch(_: object, method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
         if method in ("error", "exception", "critical"):

@@ -1,4 +1,4 @@
-"""The persona library as the command line keeps it: the operator's, in the database of the lab in a directory."""
+"""The persona library on the command line: the operator's, in the database of the lab in a directory."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -27,10 +27,10 @@ _LONGEST_TEXT: Final = 60
 
 
 def look_up(data_dir: Path, ids: Iterable[str]) -> dict[str, Persona]:
-    """Those of the named personas that the library has, by id.
+    """The named personas that are in the library, by id.
 
     Raises:
-        InvalidInput: there is no lab in this directory, and none is named by the environment.
+        InvalidInput: there is no lab in this directory, and the environment names none.
     """
     wanted = sorted(ids)
     if read_settings(ServerSettings).database_url is None and not data_dir.is_dir():
@@ -43,31 +43,33 @@ def look_up(data_dir: Path, ids: Iterable[str]) -> dict[str, Persona]:
 
 
 def lines(data_dir: Path) -> list[str]:
-    """The library in words, a line for each persona."""
+    """The library as text, a line for each persona."""
     stored = _all(data_dir)
     width = max((len(one.persona.id) for one in stored), default=0)
     return [_line(one.persona, width) for one in stored] or ["The persona library is empty."]
 
 
 def take_in(data_dir: Path, file: Path) -> str:
-    """Import a persona file; returns what has become of its personas, in words.
+    """Import a persona file; returns a message about its personas.
 
     Raises:
-        TooLarge, and InvalidInput with all problems; nothing is stored then.
+        TooLarge: the file is too large.
+        InvalidInput: with all problems; nothing is stored.
     """
     return _put(data_dir, read_personas(content_of(file), str(file)), str(file))
 
 
 def begin_arena(data_dir: Path) -> str:
-    """Put the agents into the library that an arena begins with; returns what has become of them, in words."""
+    """Put the agents of a new arena into the library; returns a message about them."""
     return _put(data_dir, first_agents(), "The first agents of an arena")
 
 
 def take_in_agent(data_dir: Path, file: Path, persona_id: str) -> str:
-    """Import one agent file as a persona of this id.
+    """Import one agent file as a persona with this id.
 
     Raises:
-        TooLarge, and InvalidInput with all problems.
+        TooLarge: the file is too large.
+        InvalidInput: with all problems.
     """
     return _put(data_dir, [read_agent(content_of(file), str(file), persona_id)], str(file))
 
@@ -76,8 +78,8 @@ def give_away_agent(data_dir: Path, persona_id: str) -> str:
     """One persona of the library as an agent file.
 
     Raises:
-        NotFound: there is none.
-        InvalidInput: it has more than an agent file can say.
+        NotFound: the library has no such persona.
+        InvalidInput: an agent file cannot express it.
     """
     stored = _in_library(data_dir, lambda session, owner_id: personas.find(session, owner_id, persona_id))
     return write_agent(stored.persona)

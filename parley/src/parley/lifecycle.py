@@ -1,6 +1,6 @@
-"""What becomes of runs: listed, paused, resumed, ended, deleted, exported; a seat taken out.
+"""The commands about runs: list, pause, resume, end, delete, export, and remove a seat.
 
-Each works on a lab that runs, through its database, and on a folder whose lab does not.
+Each works on a running lab, through its database, and on the directory of a lab that is not running.
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from parley import run_folder
 from parley.lab_database import LabAtHand
 from parley.screen import run_line
 from parley.taking_home import nothing_is_left, recorded_run, take_home
+from shared import lives
 from shared.acts import advancing, ending, pausing
 from shared.db import standings, workers
 from shared.db.experiments import find
-from shared.db.failures import is_deadlock
+from shared.db.key_lists import note_command
 from shared.db.runs import known_runs, run_of, seat_of
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Row, Session
 from shared.errors import Conflict
@@ -34,7 +35,7 @@ CAUSE: Final = "command"
 
 
 def runs(data_dir: Path) -> list[str]:
-    """The runs of a lab in words, a line for each, the oldest first."""
+    """The runs of a lab, a line for each, the oldest first."""
 
     async def work(lab: LabAtHand) -> list[str]:
         found = await _decided(lab, lambda session: known_runs(session, with_ended=True))
@@ -44,13 +45,13 @@ def runs(data_dir: Path) -> list[str]:
 
 
 def stop(data_dir: Path, run: str) -> str:
-    """Pause a run until somebody resumes it."""
+    """Pause a run until it is resumed."""
 
     async def work(lab: LabAtHand, found: Row) -> str:
         await _decided(lab, lambda session: pausing.pause(session, found.id, lab.clock.now(), cause=CAUSE))
         return f"{found.name!r} is paused: nothing is published, asked, timed or paid in it. {_how_to_resume(found.id)}"
 
-    return _with_run(data_dir, run, work)
+    return _with_run(data_dir, run, work, command="stop")
 
 
 def _how_to_resume(experiment_id: UUID) -> str:
@@ -61,10 +62,10 @@ def _how_to_resume(experiment_id: UUID) -> str:
 
 
 def resume(data_dir: Path, run: str) -> str:
-    """Go on with a paused run in a lab that runs.
+    """Resume a paused run in a running lab.
 
     Raises:
-        Conflict: no lab runs here in which it could go on, or one that does not call its models.
+        Conflict: no lab runs here, or the running one does not call the run's models.
     """
 
     async def work(lab: LabAtHand, found: Row) -> str:
@@ -82,12 +83,14 @@ def resume(data_dir: Path, run: str) -> str:
         await _decided(lab, go_on)
         return f"{found.name!r} goes on."
 
-    return _with_run(data_dir, run, work)
+    return _with_run(data_dir, run, work, command="resume")
 
 
 async def _require_models(session: Session, experiment_id: UUID, now: datetime) -> None:
-    """Raises:
-    Conflict: the lab that runs here does not call the models of this experiment.
+    """Check that the running lab calls the models of this experiment.
+
+    Raises:
+        Conflict: it does not.
     """
     row = await find(session, experiment_id)
     if row.model_mode == "mock":
@@ -103,9 +106,9 @@ async def _require_models(session: Session, experiment_id: UUID, now: datetime) 
 
 
 def end(data_dir: Path, run: str, out: Path | None) -> str:
-    """End a run with the data that there are. Where no lab runs, they are written at once.
+    """End a run and keep its data. Where no lab is running, they are written at once.
 
-    out: where they are written below; None: where the run was begun.
+    out: the folder to write them below; None: where the run was started.
     """
 
     async def work(lab: LabAtHand, found: Row) -> str:
@@ -114,24 +117,24 @@ def end(data_dir: Path, run: str, out: Path | None) -> str:
             return f"{found.name!r} has ended. Its data: parley export {found.id.hex[:8]}"
         folder = await _taken_home(lab, found.id, out)
         nothing_is_left(lab, found.id, out, run_folder.FINISHED)
-        return f"{found.name!r} has ended. The data that there are are in {folder}{os.sep}"
+        return f"{found.name!r} has ended. The data so far are in {folder}{os.sep}"
 
-    return _with_run(data_dir, run, work)
+    return _with_run(data_dir, run, work, command="end")
 
 
 def discard(data_dir: Path, run: str, out: Path | None) -> str:
-    """Delete a run from the lab; data that were written to folders stay there."""
+    """Delete a run from the lab; data in folders stay."""
 
     async def work(lab: LabAtHand, found: Row) -> str:
         await ending.delete(lab.database, found.id, lab.clock.now())
         nothing_is_left(lab, found.id, out, run_folder.DISCARDED)
         return f"{found.name!r} is deleted from the lab. Data that were written before stay in their folders."
 
-    return _with_run(data_dir, run, work)
+    return _with_run(data_dir, run, work, command="discard")
 
 
 def export(data_dir: Path, run: str, out: Path | None) -> str:
-    """Write the data that there are into the folder of the run, or into a new one."""
+    """Write the data so far into the folder of the run, or into a new one."""
 
     async def work(lab: LabAtHand, found: Row) -> str:
         return f"The data are in {await _taken_home(lab, found.id, out)}{os.sep}"
@@ -145,10 +148,10 @@ async def _taken_home(lab: LabAtHand, experiment_id: UUID, out: Path | None) -> 
 
 
 def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
-    """Take the member at this path out of a run for good, such as a seat that nobody takes.
+    """Take the member at this path out of a run for good, such as a seat without a person.
 
     Raises:
-        Conflict: the run has ended, or the member had come to an end.
+        Conflict: the run or the member has ended.
     """
 
     async def work(lab: LabAtHand, found: Row) -> str:
@@ -156,40 +159,45 @@ def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
             seat = await seat_of(session, found.id, path)
             standing = await standings.lock_standing(session, seat.id)
             now = lab.clock.now()
-            removed = await advancing.end_member(
-                session, standing, "removed", reason or REMOVED, now, cause=CAUSE, actor="operator"
+            outcome = lives.outcome(standing.status, "remove")
+            await advancing.end_member(
+                session, standing, outcome, reason or REMOVED, now, cause=CAUSE, actor="operator"
             )
-            if not removed and standing.status != "removed":
-                raise Conflict(f"{path} has come to an end: {standing.status}.", reason="not_in_progress")
 
         await _decided(lab, take_out)
-        return f"{path} of {found.name!r} is removed. Whoever waited for it is looked at again."
+        return f"{path} of {found.name!r} is removed. Members who waited for it go on."
 
-    return _with_run(data_dir, run, work)
+    return _with_run(data_dir, run, work, command="remove", about=path)
 
 
-def _with_run(data_dir: Path, run: str, work: Callable[[LabAtHand, Row], Awaitable[str]]) -> str:
-    """What `work` says, done with the run whose id begins like this."""
+def _with_run(
+    data_dir: Path,
+    run: str,
+    work: Callable[[LabAtHand, Row], Awaitable[str]],
+    *,
+    command: str | None = None,
+    about: str = "",
+) -> str:
+    """The result of `work` for the run whose id begins with `run`.
+
+    `command`: its name, where it changes something; that it was given is kept first, with what in the run it is about.
+    """
+
+    async def find_it(lab: LabAtHand, session: Session) -> Row:
+        found = await run_of(session, run)
+        if command is not None:
+            deed = f"parley {command} {found.id} {about}".rstrip()
+            await note_command(session, lab.operator_id, deed, lab.clock.now())
+        return found
 
     async def with_it(lab: LabAtHand) -> str:
-        return await work(lab, await _decided(lab, lambda session: run_of(session, run)))
+        return await work(lab, await _decided(lab, lambda session: find_it(lab, session)))
 
     return _at(data_dir, with_it)
 
 
 async def _decided(lab: LabAtHand, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
-    """What `work` returns, committed; once more after a deadlock."""
-    try:
-        return await _once(lab, work)
-    except Exception as error:
-        if not is_deadlock(error):
-            raise
-    return await _once(lab, work)
-
-
-async def _once(lab: LabAtHand, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
-    async with lab.database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
-        return await work(session)
+    return await lab.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
 
 def _at(data_dir: Path, work: Callable[[LabAtHand], Awaitable[ResultT]]) -> ResultT:

@@ -1,4 +1,4 @@
-"""How far several experiments are that run beside each other: one line for all of them, and their sessions in it."""
+"""The progress of several experiments that run at the same time, as one line with their sessions."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -13,7 +13,7 @@ _MOST_SHOWN: Final = 8
 
 
 class Overview:
-    """Adds up what is told of each experiment, and shows the sum."""
+    """Adds up the progress of all experiments, and shows the sum."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -21,7 +21,7 @@ class Overview:
         self._told: dict[UUID, tuple[Progress, Sequence[CohortProgress]]] = {}
 
     def expect(self, experiment_id: UUID, replies: Mapping[str, int], label: str) -> None:
-        """replies: how many each cohort will give, by its path; none where that is not known."""
+        """replies: the expected replies of each cohort, by path; empty when unknown."""
         self._expected[experiment_id] = (replies, label)
 
     def show(self, experiment_id: UUID, progress: Progress, cohorts: Sequence[CohortProgress]) -> None:
@@ -32,7 +32,7 @@ class Overview:
         self._screen.progress(total, [*running[:_MOST_SHOWN], *more])
 
     def _running(self, experiment_id: UUID) -> Iterator[str]:
-        """`study_1 c2 12/37` for each session whose length is known and that is not over."""
+        """`study_1 c2 12/37` for each running session of known length."""
         replies, label = self._expected[experiment_id]
         for cohort in self._told[experiment_id][1]:
             if cohort.status == "running" and cohort.path in replies:

@@ -1,4 +1,4 @@
-"""What a command is about to do with an experiment file, and everything for which that can be refused."""
+"""Plans what a command does with an experiment file, and checks everything that can be refused in advance."""
 
 import os
 from collections.abc import Mapping
@@ -31,29 +31,35 @@ class Order:
     port: int | None
     resume: bool = False
     retry_failed: bool = False
-    """Whether what failed for good in the run that is gone on with is tried again."""
+    """Whether to retry what failed for good in the run that is resumed."""
     keep_serving: bool = False
     continue_all: bool = False
-    """Whether everything goes on that was running when a lab here was stopped."""
+    """Whether to continue all runs that were running when a lab here was stopped."""
     people: tuple[str, ...] = ()
-    """Seats of a workbook that people take."""
+    """Seats of a workbook for people."""
     sessions: int | None = None
     """How many sessions of a workbook are run; None: all."""
     draws: Draws = "reference"
-    """How a workbook's draws are made."""
+    """The way in which a workbook's draws are made."""
     max_calls: int | None = None
-    """How many calls of models each experiment may make in all; None: as the file says."""
+    """The limit of model calls of each experiment; None: as in the file."""
     patience: timedelta = PATIENCE
-    """How long a run waits for a key that is refused."""
+    """How long a run waits for a refused key."""
+    rehearse: bool = False
+    """Whether made-up people take the open seats."""
+    no_shows: int = 0
+    """How many of them never come."""
+    silent: int = 0
+    """How many of them come and go silent."""
     steps: bool = False
-    """Whether every step is shown of stages that tell what happens in them, such as the rounds of games."""
+    """Whether to show every step of stages that narrate, such as the rounds of games."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be run, once everything that can be refused beforehand was not; `run` is the one to go on with.
+    """What will be run, after all checks that are possible in advance; `run` is the run to resume.
 
-    An experiment that needs a library is a sketch, and its models are not let through, until the lab is there.
+    An experiment that needs a library stays a sketch, with its models unchecked, until the lab has started.
     """
 
     file: ExperimentFile
@@ -62,14 +68,14 @@ class Plan:
     model_mode: ModelMode
     run: Run | None
     replies: Mapping[str, int]
-    """How many replies each cohort will give, by its path, where that is known."""
+    """The expected replies of each cohort, by path, where they are known."""
 
 
 def plans_of(order: Order, path: Path) -> list[Plan]:
-    """The plans of what was ordered: one for an experiment file, one for each permutation of a workbook.
+    """The plans of an order: one for an experiment file, one for each permutation of a workbook.
 
     Raises:
-        InvalidInput: it is refused.
+        InvalidInput: the order is refused.
     """
     plans = _plans(order, path)
     run_folder.require_writable(order.out)
@@ -81,7 +87,7 @@ def plans_of(order: Order, path: Path) -> list[Plan]:
 
 
 def _plans(order: Order, path: Path) -> list[Plan]:
-    """The plans of new runs of what the file says, before their models are let through."""
+    """The plans of new runs, with their models unchecked."""
     if is_workbook(path):
         return _plans_of_workbook(order, path)
     if order.people or order.sessions is not None:
@@ -115,10 +121,10 @@ def _stored_mode(run: Run) -> ModelMode:
 
 
 def _let_through(order: Order, plan: Plan) -> Plan:
-    """The plan of a whole experiment, if its models may be called.
+    """The plan of a complete experiment, if its models may be called.
 
     Raises:
-        InvalidInput: they may not.
+        InvalidInput: its models may not be called.
     """
     if plan.run is None:
         mode = chosen_mode(plan.experiment, order.models, os.environ)
@@ -128,10 +134,10 @@ def _let_through(order: Order, plan: Plan) -> Plan:
 
 
 async def with_library(order: Order, plan: Plan, lab: LabDatabase) -> Plan:
-    """The plan with the personas that its file expects the library to have; a run that was begun has them already.
+    """The plan with the personas that its file expects in the library; a run that was started has them already.
 
     Raises:
-        InvalidInput: the library does not have them, or their models may not be called.
+        InvalidInput: the library lacks them, or their models may not be called.
     """
     async with lab.database.transaction() as session:
         if plan.run is None:
@@ -144,7 +150,7 @@ async def with_library(order: Order, plan: Plan, lab: LabDatabase) -> Plan:
 
 
 async def begun_experiment(session: Session, run: Run) -> Row:
-    """The experiment that a run was begun with.
+    """The experiment of a run that was started.
 
     Raises:
         InvalidInput: it is not in this database.

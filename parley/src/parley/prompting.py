@@ -1,4 +1,4 @@
-"""`parley prompt`: what a persona of a file would be shown, without a lab."""
+"""`parley prompt`: the prompt of a persona of a file, without a lab."""
 
 import json
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from shared.contracts.prompts import Prompt
 from shared.errors import NotFound
 
 _NO_EXPERIMENT = UUID(int=0)
-"""Ids are in no prompt; paths, which decide what is drawn, are those of the experiment."""
+"""Prompts hold no ids; the paths, which decide the draws, are those of the experiment."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompt:
-    """A prompt in words; `drawn_seed` is the seed that was drawn for it, None when it was given one."""
+    """A prompt as text; `drawn_seed`: the seed that was drawn for it, None when the caller gave one."""
 
     text: str
     drawn_seed: int | None
@@ -30,11 +30,11 @@ class ShownPrompt:
 def shown(
     file: Path, *, persona_id: str, stage_id: str, treatment_id: str | None, seed: int | None, data_dir: Path
 ) -> ShownPrompt:
-    """The messages and the schema of the reply, as text; the library of `data_dir` is looked at if the file needs it.
+    """The messages and the schema of the reply, as text; reads the library in `data_dir` if the file needs it.
 
     Raises:
         InvalidInput: the file has problems.
-        NotFound: no such persona sits in it, there is no such stage, or nothing is asked of a model there.
+        NotFound: no seat has this persona, there is no such stage, or the stage asks models nothing.
     """
     experiment_file = read_file(file)
     experiment = experiment_file.sketch()

@@ -1,4 +1,4 @@
-"""Where the data of a run goes: `results/<experiment>/<run>/`, one new folder per run, with `run.json` in it."""
+"""The folder of a run's data: `results/<experiment>/<run>/`, new for each run, with `run.json` in it."""
 
 import json
 import os
@@ -22,7 +22,7 @@ UNFINISHED = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run of an experiment file; `file_hash` is that of what the file said."""
+    """One run of an experiment file; `file_hash` is that of the file's content."""
 
     folder: Path
     experiment_id: UUID
@@ -40,10 +40,10 @@ def slug(name: str) -> str:
 
 
 def require_writable(out: Path) -> None:
-    """Make the folder for results, so that a run is not refused it at its end.
+    """Make the folder for results at the start, so that writing does not fail at the end of a run.
 
     Raises:
-        InvalidInput: nothing can be written there.
+        InvalidInput: it cannot be written.
     """
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def require_writable(out: Path) -> None:
 def begin(
     out: Path, name: str, *, experiment_id: UUID, file_hash: str, file: Path, model_mode: str, now: datetime
 ) -> Run:
-    """Make the folder of a new run and record it there; an existing folder is never used."""
+    """Make and record the folder of a new run; an existing folder is never used."""
     folder = place(out, name, experiment_id, now)
     folder.mkdir(parents=True)
     run = Run(folder, experiment_id, file_hash, str(file), model_mode, now.isoformat())
@@ -66,19 +66,19 @@ def begin(
 
 
 def go_on(run: Run) -> Run:
-    """Record that something is left to do after all."""
+    """Record that the run goes on."""
     left = replace(run, status=UNFINISHED)
     write(left)
     return left
 
 
 def finish(run: Run, *, status: str = FINISHED) -> None:
-    """Record that nothing of this run is left to do."""
+    """Record that the run has nothing left to do."""
     write(replace(run, status=status))
 
 
 def find(out: Path, experiment_id: UUID, noted: Path | None = None) -> Run | None:
-    """The run of this experiment, recorded in the folder that was noted of it or else below `out`."""
+    """The run of this experiment, recorded in the folder that was noted, or else below `out`."""
     records = [noted / RECORD] if noted is not None else []
     for record in [*records, *out.glob(f"*/*-{experiment_id.hex[:8]}/{RECORD}")]:
         run = _read(record)
@@ -88,12 +88,12 @@ def find(out: Path, experiment_id: UUID, noted: Path | None = None) -> Run | Non
 
 
 def place(out: Path, name: str, experiment_id: UUID, started_at: datetime) -> Path:
-    """Where the data of an experiment go that was not run from here."""
+    """The folder for data of an experiment that was not started on the command line."""
     return out / slug(name) / f"{started_at:%Y%m%dT%H%M%SZ}-{experiment_id.hex[:8]}"
 
 
 def write(run: Run) -> None:
-    """Record the run, so that a reader finds the old record or the new one, whole."""
+    """Record the run; a reader finds the old record or the new one, whole."""
     fields = {
         "experiment_id": str(run.experiment_id),
         "file": run.file,
@@ -108,14 +108,14 @@ def write(run: Run) -> None:
 
 
 def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path, *, or_finished: bool = False) -> dict[str, Run]:
-    """The runs that `--resume` goes on with, by the names of their experiments: the newest that was left, and those
-    that were begun together with it, which may be finished or may never have got as far as their record.
+    """The runs that `--resume` continues, by the names of their experiments: the newest unfinished one, and those that
+    were started together with it, which may be finished or may have no record yet.
 
-    wanted: the hashes of what the file says, by the names of its experiments.
-    or_finished: runs that have ended count as well.
+    wanted: the hashes of the file's content, by the names of its experiments.
+    or_finished: finished runs count as well.
 
     Raises:
-        InvalidInput: none was left, or the newest one was made from something else than the file says now.
+        InvalidInput: there is none, or the newest one was made from another content of the file.
     """
     folders = sorted({out / slug(name) for name in wanted})
     runs = [run for folder in folders for run in _runs(folder)]
@@ -126,7 +126,7 @@ def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path, *, or_fi
         where = " or ".join(map(str, folders[:3]))
         raise InvalidInput(
             f"There is nothing to resume: no {kind} of {file} is in {where}."
-            + ("" if or_finished else " Where somebody failed, --resume --retry-failed asks again.")
+            + ("" if or_finished else " After failures, --resume --retry-failed asks again.")
         )
     together = {run.file_hash: run for run in runs if run.started_at == newest.started_at}
     if newest.file_hash not in wanted.values():

@@ -1,4 +1,4 @@
-"""Running experiments in an embedded lab, as `parley up` and `parley run` do it."""
+"""Runs experiments in an embedded lab, for `parley up` and `parley run`."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ from shared.db.runs import known_runs
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS
 from shared.errors import InvalidInput, Unavailable
 from shared.experiment import models_used
-from shared.settings import ServerSettings, read_settings
+from shared.settings import KindSettings, ServerSettings, read_settings
 
 DEFAULT_PORT: Final = 8000
 _MOST_LISTED: Final = 5
@@ -36,10 +36,10 @@ ResultT = TypeVar("ResultT")
 
 
 def execute(order: Order) -> int:
-    """Do what was ordered and return the exit code.
+    """Execute the order and return the exit code.
 
     Raises:
-        ParleyError: it was refused, before anything has started whenever that is possible.
+        ParleyError: the order is refused, before the lab starts whenever possible.
     """
     servers = read_settings(ServerSettings)
     plans = [] if order.file is None else plans_of(order, order.file)
@@ -49,12 +49,12 @@ def execute(order: Order) -> int:
 
 def _port(order: Order, plans: Sequence[Plan]) -> int | None:
     if order.port is None and any(has_open_seats(plan.experiment) for plan in plans):
-        return DEFAULT_PORT
+        return 0 if order.rehearse else DEFAULT_PORT
     return order.port
 
 
 def _mock_only(order: Order, plans: Sequence[Plan]) -> bool:
-    """Without a word for real models none can be called, whoever asks, over REST too."""
+    """Whether no request, over REST neither, may call real models: the user has not allowed them."""
     if order.models == "mock" or insists_on_mock(os.environ):
         return True
     return not order.keep_serving and bool(plans) and all(plan.model_mode == "mock" for plan in plans)
@@ -82,7 +82,7 @@ async def _execute(order: Order, plans: Sequence[Plan], servers: ServerSettings)
 
 
 def errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
-    """Tells the user of each kind of error once; the rest is in the log."""
+    """Tells the user about each kind of error once; the log has all of them."""
     told: set[str] = set()
 
     def tell(event: str) -> None:
@@ -133,14 +133,14 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
 
 
 def _keyless(plans: Sequence[Plan]) -> list[str]:
-    """What to say of addresses that are called without a key, once for all runs."""
+    """A warning about addresses that are called without a key, once for all runs."""
     uses = [use for plan in plans if plan.model_mode == "real" for use in models_used(plan.experiment)]
     return keyless_addresses(uses, os.environ)
 
 
 async def _all_to_their_end(runs: Sequence[ExperimentRun], now: datetime) -> int:
-    """Run them at the same time; returns the worst of their exit codes."""
-    # All are recorded before any is started, so that all can be resumed; their time says that they belong together.
+    """Run them in parallel; returns the worst of their exit codes."""
+    # All are recorded before any starts, so that all can be resumed; their common time shows that they belong together.
     begun_at = next((one.begun_at for one in runs if one.begun_at), None)
     begun = [(one, await one.begin(begun_at or now)) for one in runs]
     spent = [one.spent for one in runs if one.spent is not None]
@@ -152,7 +152,7 @@ async def _all_to_their_end(runs: Sequence[ExperimentRun], now: datetime) -> int
 async def _leave(
     order: Order, runs: Sequence[ExperimentRun], lab: EmbeddedLab, screen: Screen, began_at: datetime
 ) -> None:
-    """Finish what is in hand, so that it is among the data, and write them: of all that has run in this lab."""
+    """Finish the work in hand, then write the data of all runs of this lab."""
     await lab.come_to_rest()
     for one in runs:
         await one.write_what_there_is()
@@ -161,7 +161,7 @@ async def _leave(
 
 
 async def _say_what_is_unfinished(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen) -> None:
-    """List what does not go on by itself, with what it has cost; what is resumed now is not among it."""
+    """List unfinished runs that do not continue by themselves, with their costs."""
     resumed = {plan.run.experiment_id for plan in plans if plan.run is not None}
     async with lab.database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
         found = await known_runs(session, with_ended=False)
@@ -182,10 +182,10 @@ async def _say_what_is_unfinished(order: Order, plans: Sequence[Plan], lab: Embe
 
 
 async def while_ours(lab: EmbeddedLab, work: Coroutine[Any, Any, ResultT]) -> ResultT:
-    """What `work` returns.
+    """The result of `work`.
 
     Raises:
-        Unavailable: another lab took the database in the meantime.
+        Unavailable: another lab took over the database meanwhile.
     """
     task = asyncio.create_task(work)
     lost = asyncio.create_task(lab.is_lost.wait())
@@ -207,8 +207,8 @@ def _say_where(lab: EmbeddedLab, screen: Screen) -> None:
 
 
 def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen, *, needs_calls: bool = False) -> None:
-    """needs_calls: whether a run has made as many calls as it may."""
-    # As it was called: `make run` calls it by its path, which need not be where the shell looks.
+    """needs_calls: whether a run has used up its limit of calls."""
+    # The command as it was called: `make run` calls it by a path that may not be on the shell's PATH.
     own_path = Path(sys.argv[0])
     is_out_of_sight = own_path.name == "parley" and shutil.which("parley") is None
     program = os.path.relpath(own_path) if is_out_of_sight else "parley"
@@ -219,10 +219,15 @@ def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen, *, needs_calls: 
     if order.draws != "reference":
         command += ["--draws", order.draws]
     command += ["--steps"] if order.steps else []
+    command += ["--rehearse"] if order.rehearse else []
+    command += ["--no-shows", str(order.no_shows)] if order.no_shows else []
+    command += ["--silent", str(order.silent)] if order.silent else []
     if str(order.out) != "results":
         command += ["--out", str(order.out)]
     if str(order.data_dir) != ".parley":
         command += ["--data-dir", str(order.data_dir)]
+    if (folder := read_settings(KindSettings).kinds_dir) is not None:
+        command += ["--kinds", str(folder)]
     if order.port:
         command += ["--port", str(order.port)]
     if order.patience != PATIENCE:

@@ -1,4 +1,4 @@
-"""Text of models and people, made harmless for a terminal: it may not move the cursor, ring, colour or reorder."""
+"""Makes text of models and people safe for a terminal: it cannot move the cursor, ring, colour or reorder."""
 
 import unicodedata
 
@@ -7,7 +7,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 def one_line(text: str) -> str:
-    """The text on one line, white space run together and control characters replaced."""
+    """The text on one line, with white space collapsed and control characters replaced."""
     return "".join(char if _is_safe(char) else "\N{REPLACEMENT CHARACTER}" for char in " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""What a person at the terminal sees of a run: lines as they come and, on a real terminal, one line that moves."""
+"""The output on the terminal: lines, and on a real terminal one line of progress that moves."""
 
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -16,11 +16,11 @@ from shared.db.experiments import Progress
 from shared.db.runs import KnownRun
 
 COLOURS: Final = ("cyan", "green", "magenta", "yellow", "blue", "bright_red", "bright_green", "bright_magenta")
-_STATUS_WORDS: Final = {"in_progress": "in progress", "expected": "not joined yet"}
+_STATUS_WORDS: Final = {"expected": "not joined yet"}
 
 
 class Screen:
-    """Lines on standard output; problems on standard error. Without a terminal it writes plain lines only."""
+    """Writes to standard output, problems to standard error. Without a terminal it writes plain lines only."""
 
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(highlight=False, emoji=False, markup=False, soft_wrap=True)
@@ -37,39 +37,39 @@ class Screen:
         self.end_progress()
 
     def notice(self, text: str, style: str = "") -> None:
-        """Something the user should know; the text is ours, what comes from elsewhere in it is made safe by us."""
+        """A note for the user; the caller makes foreign text in it safe."""
         self._console.print(Text(text, style=style))
 
     def problem(self, text: str) -> None:
         self._console.print(Text(text, style="bold red"))
 
     def said(self, cohort: str, stage: str, author: str, text: str) -> None:
-        """One message of a conversation; every speaker keeps a colour."""
+        """One message of a conversation; every speaker has a colour."""
         colour = self._colour(f"{cohort}/{author}")
         place, speaker = (f"{cohort} {stage}  ", "dim"), (f"{one_line(author)}: ", f"bold {colour}")
         self._console.print(Text.assemble(place, speaker, one_line(text)))
 
     def spoke(self, author: str, text: str) -> None:
-        """What somebody said in a conversation of two, line by line."""
+        """What one side said in a conversation of two, line by line."""
         self._console.print(Text(f"{one_line(author)}: ", style=f"bold {self._colour(author)}"), end="")
         self._console.print(Text("\n".join(one_line(line) for line in text.splitlines())))
 
     def prompt(self, text: str) -> None:
-        """What stands before the line that a person types."""
+        """The prompt before the line that the user types."""
         self._console.print(Text(text, style="bold"), end="")
 
     def happened(self, cohort: str, text: str) -> None:
-        """Something the lab did or noticed in a cohort."""
+        """An event of a cohort."""
         self._console.print(Text(f"{cohort}  {one_line(text)}", style="dim italic"))
 
     def alert(self, cohort: str, text: str) -> None:
-        """Something that needs a look."""
+        """An event that the user should look at."""
         self._console.print(Text(f"{cohort}  ! {one_line(text)}", style="bold yellow"))
 
     def progress(self, progress: Progress, sessions: Sequence[str] = ()) -> None:
-        """How far the run is: a line that is replaced, on a terminal; elsewhere a line whenever it was asked for.
+        """The progress of the run: on a terminal a line that is replaced; elsewhere one more line at each call.
 
-        sessions: how far each of those is that run now.
+        sessions: the progress of each running session.
         """
         line = " · ".join((progress_line(progress), *sessions))
         if not self._console.is_terminal:
@@ -85,7 +85,7 @@ class Screen:
             self._live.update(moving)
 
     def end_progress(self) -> None:
-        """Take the moving line away."""
+        """Remove the line of progress."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -123,7 +123,7 @@ def conversation_line(conversation: Mapping[str, Any]) -> str:
     ratio = conversation["calls_per_message"]
     return " · ".join(
         (
-            f"{conversation['treatment']}, {conversation['stage']} ({conversation['turn_taking']}): "
+            f"{conversation['treatment'] or 'all arms'}, {conversation['stage']} ({conversation['turn_taking']}): "
             f"{_count(conversation['messages_of_agents'], 'message')} of agents",
             ", ".join(calls),
             "no message of a model" if ratio is None else f"{ratio:g} {'call' if ratio == 1 else 'calls'} per message",
@@ -143,11 +143,12 @@ def given_up_line(given_up: Mapping[str, int]) -> str:
     where = ", ".join(f"{stage} ({replies})" for stage, replies in given_up.items())
     total = sum(given_up.values())
     said = f"{total} {'reply of a model was' if total == 1 else 'replies of models were'} given up after all attempts"
-    return f"{said}: {where}. What the models wrote stands in model_calls.csv."
+    return f"{said}: {where}. model_calls.csv has the replies of the models."
 
 
 def called_lines(called: Sequence[Mapping[str, Any]]) -> list[str]:
-    """`Models: gpt-4.1-mini at https://api.openai.com (46 calls)`, and a line more where that is nobody's service."""
+    """`Models: gpt-4.1-mini at https://api.openai.com (46 calls)`, and a warning about addresses of unknown
+    services."""
     real = [row for row in called if row["endpoint"]]
     if not real:
         return []
@@ -164,7 +165,7 @@ _RUN_STATES: Final = {("paused", "lab_stopped"): _NOT_RUNNING, ("paused", "reque
 def run_line(run: KnownRun, *, is_running: bool) -> str:
     """`8f14e45f  stopped  Night buses  real models, 143 calls, 0.42 USD  2 of 8 cohorts ended  begun 2026-01-31 09:30`
 
-    is_running: whether a lab is there in which it can run.
+    is_running: whether a lab is running in which it can run.
     """
     state = _RUN_STATES.get((run.status, run.pause_reason or ""), run.status)
     if state == "running" and not is_running:
@@ -191,7 +192,10 @@ def spent_line(model_mode: str, calls: int, cost: Decimal | None) -> str:
 
 def _by_status(members_by_status: Mapping[str, int]) -> str:
     counts = sorted(members_by_status.items())
-    return ", ".join(f"{count} {_STATUS_WORDS.get(status, status)}" for status, count in counts) or "no participants"
+    return (
+        ", ".join(f"{count} {_STATUS_WORDS.get(status, status.replace('_', ' '))}" for status, count in counts)
+        or "no participants"
+    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""The data of a run, written where the run is recorded, or into a new folder."""
+"""Writes the data of a run into the folder of its record, or into a new one."""
 
 import os
 from collections.abc import Collection
@@ -21,13 +21,13 @@ _MOST_TOLD: Final = 5
 
 
 async def take_home(lab: LabDatabase, experiment_id: UUID, *, recorded: Run | None, new_below: Path) -> Path:
-    """Write the data that there are; returns the folder that they are in.
+    """Write the data so far; returns their folder.
 
-    recorded: the run, if it was begun from the command line. new_below: where else a new folder is made.
+    recorded: the record of a run from the command line, if any. new_below: where a new folder is made otherwise.
 
     Raises:
         NotFound: there is no such experiment.
-        InvalidInput: it was never started, or nothing can be written there.
+        InvalidInput: it was never started, or the folder cannot be written.
     """
     async with lab.database.transaction() as session:
         row = await find(session, experiment_id)
@@ -42,7 +42,7 @@ async def take_home(lab: LabDatabase, experiment_id: UUID, *, recorded: Run | No
 async def take_home_what_moved(
     lab: LabDatabase, since: datetime, *, but: Collection[UUID], new_below: Path, screen: Screen
 ) -> None:
-    """Write the data of everything that has run since then, whoever began it, except these; and say where they are."""
+    """Write the data of all other experiments that have run since then, and tell the user where they are."""
     async with lab.database.transaction() as session:
         moved = [one for one in await moved_since(session, since) if one.id not in but]
     for number, one in enumerate(moved):
@@ -63,7 +63,7 @@ async def take_home_what_moved(
 
 
 def nothing_is_left(lab: LabDatabase, experiment_id: UUID, out: Path | None, status: str) -> None:
-    """Record in the folder of the run, wherever that is, that there is nothing to resume in it."""
+    """Record in the folder of the run, if there is one, that it cannot be resumed."""
     for place in dict.fromkeys((None, out)):
         recorded = recorded_run(lab, experiment_id, place)
         if recorded is not None:
@@ -72,7 +72,7 @@ def nothing_is_left(lab: LabDatabase, experiment_id: UUID, out: Path | None, sta
 
 
 def recorded_run(lab: LabDatabase, experiment_id: UUID, out: Path | None) -> Run | None:
-    """The record of a run that was begun from the command line: below `out`, or wherever it was begun."""
+    """The record of a run from the command line: below `out`, or where it was started."""
     if out is not None:
         return run_folder.find(out, experiment_id)
     return run_folder.find(run_folder.DEFAULT_OUT, experiment_id, lab.directory.folder_of_run(experiment_id))

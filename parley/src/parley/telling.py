@@ -1,4 +1,4 @@
-"""What is told of a run: once, however often one looks; in the order of the stages; folded where it befalls many."""
+"""Chooses what to show of a run: each event once, in the order of stages, with equal events of cohorts folded."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,55 +7,55 @@ from typing import Final
 from uuid import UUID
 
 from shared.db.following import OpenedStage
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 AND_OTHERS: Final = "and others for the same reason; the end of the run counts them"
 
 
 class Repeated:
-    """What befalls many for one reason, such as a model that does not exist: told of the first of them."""
+    """Events of many members for one reason, such as an unknown model: only the first is shown in full."""
 
     def __init__(self) -> None:
         self._times: Counter[str] = Counter()
 
     def new_lines(self, reason: str, line: str) -> list[str]:
-        """The line, a word about others when the reason is met for the second time, and nothing more after that."""
+        """The line at first, a word about others at the second time, then nothing."""
         self._times[reason] += 1
         return {1: [line], 2: [AND_OTHERS]}.get(self._times[reason], [])
 
     def has_told(self, text: str) -> bool:
-        """Whether this ends with a reason that was told."""
+        """Whether the text ends with a reason that was shown."""
         return any(reason and text.endswith(reason) for reason in self._times)
 
 
 class Teller:
-    """Remembers what was told, by cohort and stage."""
+    """Remembers what was shown, by cohort and stage."""
 
     def __init__(self, *, step_by_step: bool) -> None:
-        """step_by_step: every step is told, not only what the steps came to."""
+        """step_by_step: show every step, not only the results."""
         self._step_by_step = step_by_step
         self._steps_told: dict[tuple[UUID, str], int] = {}
         self._ended: dict[UUID, set[str]] = {}
 
     def tells(self, cohort_id: UUID, stage_id: str) -> bool:
-        """Whether this stage tells what happens, so that nobody needs to be told who has answered there."""
+        """Whether this stage narrates, so that single answers need not be shown."""
         return (cohort_id, stage_id) in self._steps_told
 
     def tells_outcome(self, cohort_id: UUID) -> bool:
-        """Whether it was told what a stage of this cohort came to."""
+        """Whether the result of a stage of this cohort was shown."""
         return bool(self._ended.get(cohort_id))
 
     def new_lines(self, opened: OpenedStage) -> list[str]:
-        """What is new on a stage since this was last asked; nothing where its events have to tell it."""
-        kind = kind_of(opened.stage)
-        if not kind.tells_itself:
+        """The new lines of a stage since the last call; none where its events are shown."""
+        narration = parts_of(opened.stage).narration
+        if narration is None:
             return []
         where = (opened.cohort_id, opened.stage.id)
         told = self._steps_told.setdefault(where, 0)
-        lines = list(kind.steps(opened.stage, opened.view)[told:]) if self._step_by_step else []
+        lines = list(narration.steps(opened.view)[told:]) if self._step_by_step else []
         self._steps_told[where] = told + len(lines)
         ended = self._ended.setdefault(opened.cohort_id, set())
-        if opened.stage.id not in ended and (outcome := kind.outcome(opened.stage, opened.view)) is not None:
+        if opened.stage.id not in ended and (outcome := narration.outcome(opened.view)) is not None:
             ended.add(opened.stage.id)
             lines.append(outcome)
         return lines
@@ -66,7 +66,7 @@ Where = tuple[UUID, str]
 
 
 class Openings:
-    """Remembers which stages are open, who has arrived at them, and which openings were told."""
+    """Remembers which stages are open, who has arrived, and which openings were shown."""
 
     def __init__(self) -> None:
         self._open: set[Where] = set()
@@ -75,25 +75,26 @@ class Openings:
         self._arrived: dict[Where, set[str]] = {}
 
     def skip(self, where: Where) -> None:
-        """This stage was open before; nothing is told of it."""
+        """Show nothing of this stage, which was open before."""
         self._open.add(where)
         self._told.add(where)
         self._begun.add(where[0])
 
     def opened(self, where: Where, *, participants: int) -> str | None:
-        """The line about it, unless nobody is there yet. The first stage of a cohort has everybody from the start."""
+        """The line about the opening, unless no member is there yet. The first stage of a cohort has all from the
+        start."""
         self._open.add(where)
         if where[0] in self._begun and where not in self._arrived:
             return None
         return self._line(where, participants)
 
     def arrived(self, where: Where, member_path: str, *, participants: int) -> str | None:
-        """The line about the stage to which somebody comes as the first, if it is open already."""
+        """The line about an open stage at the arrival of its first member."""
         self._arrived.setdefault(where, set()).add(member_path)
         return self._line(where, participants) if where in self._open else None
 
     def _line(self, where: Where, participants: int) -> str | None:
-        """`talk is open: 3 of 3 have arrived`, once; without the count where nobody has waited for others."""
+        """`talk is open: 3 of 3 have arrived`, once; without the count where no member has waited."""
         if where in self._told:
             return None
         self._told.add(where)
@@ -103,12 +104,12 @@ class Openings:
 
 
 MOST_SPANS: Final = 3
-"""More pieces than that are counted, not listed."""
+"""A longer list is replaced by a count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What happened in a cohort or, with a stage and an author, what was said there."""
+    """An event of a cohort or, with a stage and an author, a message."""
 
     cohort_path: str
     text: str
@@ -117,7 +118,7 @@ class Line:
 
 
 def folded(lines: Iterable[Line]) -> Iterator[tuple[Sequence[str], Line]]:
-    """The lines, each with the cohorts it is about, in the order that each cohort had; what is said stays apart."""
+    """The lines with their cohorts: equal lines are merged in the order of each cohort, messages are not."""
     waiting: dict[str, deque[Line]] = {}
     for line in lines:
         waiting.setdefault(line.cohort_path, deque()).append(line)

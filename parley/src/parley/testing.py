@@ -1,19 +1,45 @@
-"""The command line as its users call it, for tests; imported by tests only."""
+"""A running lab in one fixture, for anybody's tests, and the command line as users call it; only tests import it.
+
+`pytest_plugins = ["parley.testing"]` in a `conftest.py` brings the fixture `parley_lab`.
+"""
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+import pytest
 
 from formats.testing.workbooks import base_values, task_row, with_setting, xlsx_of
+
+if TYPE_CHECKING:
+    from parley.forked import Begun
+    from parley.lab_for_tests import ParleyLab
 
 OURS: Final = ("PARLEY_", "LLM_", "OPENAI_", "GATEWAY_", "AGENT_WORKER_", "ORCHESTRATOR_")
 COMMAND: Final = [sys.executable, "-m", "parley.cli"]
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
-BeginParley = Callable[..., "subprocess.Popen[str]"]
+BeginParley = Callable[..., "Begun"]
+BeginFreshParley = Callable[..., "subprocess.Popen[str]"]
+
+TINY: Final = """
+parley: 1
+name: A tiny talk
+seed: 0
+pace: fast
+stages:
+  - {id: welcome, kind: info, lines: [Welcome]}
+  - {id: talk, kind: group_chat}
+personas:
+  - {id: ada, profile: {name: Ada}, chat: {max_responses: 2}}
+  - {id: ben, profile: {name: Ben}, chat: {max_responses: 2}}
+cohorts:
+  - seats: [{persona: ada}, {persona: ben}]
+"""
+"""Two agents talk."""
 
 NO_SHOW: Final = """
 parley: 1
@@ -58,9 +84,18 @@ cohorts: [{{seats: [{{persona: ada}}]}}]
 
 
 def paid(name: str, *, questions: int = 40) -> str:
-    """A file of one agent who is asked so many questions, one by one, by a real model."""
+    """A file with one agent and so many single questions for a real model."""
     lines = "\n".join(f"      - {{id: q{n}, kind: text, title: Question {n}}}" for n in range(questions))
     return _PAID.format(name=name, questions=lines)
+
+
+@pytest.fixture(scope="session")
+def parley_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator["ParleyLab"]:
+    """A running lab with a scripted model, one for all tests; see `parley.lab_for_tests`."""
+    from parley.lab_for_tests import running_lab
+
+    with running_lab(tmp_path_factory.mktemp("lab"), os.environ) as lab:
+        yield lab
 
 
 def environment(more: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +111,7 @@ def written(folder: Path, content: str, name: str = "experiment.yaml") -> Path:
 
 
 def workbook_of_two_permutations(folder: Path) -> None:
-    """Writes `twice.xlsx`: two experiments of twelve calls each."""
+    """Write `twice.xlsx`: two experiments of twelve calls each."""
     values = with_setting(base_values(), experiment_id="twice")
     values["constants"].append(["tokens", "[5, 10]"])
     values["interview_prompts"][2] = task_row(
@@ -86,8 +121,8 @@ def workbook_of_two_permutations(folder: Path) -> None:
     (folder / "twice.xlsx").write_bytes(xlsx_of(values))
 
 
-def line_with(process: "subprocess.Popen[str]", text: str) -> str:
-    """The next line in which `text` stands; a process that ends without one fails the test with all it said."""
+def line_with(process: "subprocess.Popen[str] | Begun", text: str) -> str:
+    """The next line with `text`; a process that ends without one fails the test with its output."""
     assert process.stdout is not None
     said = []
     for line in process.stdout:
@@ -98,7 +133,7 @@ def line_with(process: "subprocess.Popen[str]", text: str) -> str:
 
 
 def listed(parley: Parley, data_dir: Path) -> dict[str, list[str]]:
-    """The runs by their names: id, state and the rest of their lines."""
+    """The listed runs by name: id, state and the rest of the line."""
     result = parley("runs", "--data-dir", data_dir)
     assert result.returncode == 0, result.stderr
     lines = [[part.strip() for part in line.split("  ") if part.strip()] for line in result.stdout.splitlines()]

@@ -1,4 +1,4 @@
-"""Lines that a person types or a program sends, read without keeping the lab from anything else."""
+"""Reads lines that a user types or a program sends, without blocking the lab."""
 
 import asyncio
 import os
@@ -10,9 +10,9 @@ _CHUNK_BYTES: Final = 65536
 
 
 class TypedLines:
-    """The lines that come from a file descriptor, each once; belongs to a running loop.
+    """The lines from a file descriptor, each once; belongs to a running loop.
 
-    They are read in a thread that ends with the process and holds nothing that the end has to wait for.
+    A daemon thread reads them, so the end of the process need not wait for a line.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -29,7 +29,7 @@ class TypedLines:
 
     def _read(self, descriptor: int) -> None:
         rest = b""
-        # The loop may be closed before the person has typed the line that we wait for.
+        # The loop may be closed before the user has typed the line.
         with suppress(RuntimeError):
             while chunk := _chunk(descriptor):
                 *whole, rest = (rest + chunk).split(b"\n")

@@ -1,4 +1,4 @@
-"""Workbooks as the command line takes them: an .xlsx file, or a folder with a CSV file for each sheet."""
+"""Workbooks on the command line: an .xlsx file, or a folder with a CSV file for each sheet."""
 
 from pathlib import Path
 from typing import Final
@@ -12,16 +12,16 @@ _SUFFIXES: Final = (".xlsx", ".xlsm", ".xls")
 
 
 def is_workbook(path: Path) -> bool:
-    """Whether this is to be read as a workbook and not as an experiment file."""
+    """Whether the path is a workbook, not an experiment file."""
     return path.suffix.lower() in _SUFFIXES or path.is_dir()
 
 
 def read_workbook(path: Path, draws: Draws = "reference") -> Workbook:
-    """The workbook in this file or folder, read for draws that are made in this way.
+    """The workbook in this file or folder, read for this way of drawing.
 
     Raises:
-        InvalidInput: it cannot be read, or with everything that is wrong in it.
-        TooLarge: nobody fills in such a workbook by hand.
+        InvalidInput: it cannot be read, or with all its problems.
+        TooLarge: the file is too large.
     """
     if not path.is_dir():
         return read(read_xlsx(_content(path), path.name), str(path), draws=draws)
@@ -30,10 +30,10 @@ def read_workbook(path: Path, draws: Draws = "reference") -> Workbook:
 
 
 def write_template(path: Path) -> None:
-    """Writes the documented template; never over a file that is there.
+    """Write the documented template; never over an existing file.
 
     Raises:
-        InvalidInput: there is such a file, or it cannot be written.
+        InvalidInput: the file exists, or cannot be written.
     """
     if path.suffix.lower() != ".xlsx":
         raise InvalidInput(f"{path} does not end in .xlsx.")
@@ -47,10 +47,10 @@ def write_template(path: Path) -> None:
 
 
 def write_files(data: Path, folder: Path) -> dict[str, int]:
-    """Writes the data files that a run of a workbook has, from its data.json; returns their rows by their names.
+    """Write the data files of a workbook's experiment from its data.json; returns the number of rows by file.
 
     Raises:
-        InvalidInput: `data` is not of a workbook's experiment, or something cannot be read or written.
+        InvalidInput: `data` is not of a workbook's experiment, or a file cannot be read or written.
     """
     try:
         return write_data(data, folder, ("json", "csv"))

@@ -1,4 +1,4 @@
-"""An experiment makes as many calls of models as it may and never one more, whoever asks at once."""
+"""An experiment never exceeds its limit of calls, however many workers call at once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,7 +11,7 @@ from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
 from shared.acts.pausing import resume
 from shared.contracts.model_keys import NO_KEYS
-from shared.db.call_limits import call_limit, set_most_calls
+from shared.db.limits import call_limit, set_most_calls
 from shared.db.session import Database
 from shared.errors import Conflict
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply

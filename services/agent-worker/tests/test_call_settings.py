@@ -55,19 +55,37 @@ def schema(**fields: Any) -> dict[str, Any]:
     return {"type": "object", "properties": fields}
 
 
+NUMBER, TEXT = {"type": "integer", "minimum": 0, "maximum": 5}, {"type": "string"}
+YES_NO, OPTION = {"type": "boolean"}, {"type": "string", "enum": ["yes", "no"]}
+OPTIONS = {"type": "array", "items": {"type": "string", "enum": ["a" * 300, "b" * 300]}}
+
+
 @pytest.mark.parametrize(
     ("purpose", "fields", "tokens"),
     [
-        ("talk", {"message": {"type": "string"}}, 800),
-        ("ready", {"ready": {"type": "boolean"}}, 200),
-        ("question", {"q": {"type": "integer"}}, 1_000),
-        ("question", {"q": {"type": "string", "maxLength": 6_000}}, 2_400),
+        ("talk", {"explanation": TEXT, "shouldRespond": YES_NO, "response": TEXT}, 800),
+        ("ready", {"explanation": TEXT, "readyToEndChat": YES_NO}, 200),
+        ("question", {"q": NUMBER}, 250),
+        ("question", {"q": OPTION}, 250),
+        ("question", {"q": {"const": "yes", "type": "string"}}, 250),
+        ("question", {"q": {"type": "string", "enum": ["x" * 300]}}, 300),
+        ("question", {"q": OPTIONS}, 400),
+        ("question", {"q": TEXT}, 1_000),
+        ("question", {"q": {}}, 1_000),
+        ("question", {"q": {"type": "array", "items": {"type": "string"}}}, 1_000),
+        ("question", {"q": {"type": "string", "maxLength": 300}}, 1_000),
+        ("question", {"q": {"type": "string", "maxLength": 6_000}}, 2_200),
         ("question", {"q": {"type": "string", "maxLength": 10_000}}, 1_000),
-        ("page", {"a": {}, "b": {}, "c": {}}, 1_300),
-        ("move", {"action": {}}, 1_500),
+        ("page", {"a": NUMBER, "b": YES_NO, "c": OPTION}, 350),
+        ("page", {"a": NUMBER, "b": TEXT}, 1_000),
+        ("page", {"a": NUMBER, "b": TEXT, "c": TEXT, "d": {"type": "string", "maxLength": 3_000}}, 1_850),
+        ("move", {"action": OPTION, "reasoning": TEXT}, 550),
+        ("message", {"message": TEXT}, 1_000),
+        ("private_question", {"response": NUMBER, "reasoning": TEXT, "speculation_score": NUMBER}, 600),
+        ("private_question", {"response": TEXT, "reasoning": TEXT}, 1_000),
     ],
 )
-def test_a_reply_has_room_for_what_is_asked(purpose: str, fields: dict[str, Any], tokens: int) -> None:
+def test_a_reply_has_room_for_what_is_asked_and_little_more(purpose: str, fields: dict[str, Any], tokens: int) -> None:
     assert most_reply_tokens(ModelSettings(model="gpt-4.1-mini"), purpose, schema(**fields)) == tokens
 
 

@@ -1,4 +1,4 @@
-"""A key that is refused costs time and nobody: it is paused and tried by one call at a time; a first call is alone."""
+"""A refused key costs time but no member: it is paused and tried by one call at a time; a first call goes alone."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -2,19 +2,21 @@
 
 import asyncio
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from sqlalchemy import text
 
 from agent_worker.settings import WorkerSettings
 from agent_worker.thinking import Thinker
 from shared.acts import drafts
-from shared.checkpoints import on_checkpoint
 from shared.clock import SystemClock
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.databases import connect
-from shared.db.session import Database
+from shared.db.session import Database, Session
 from shared.errors import Unavailable
+from shared.failpoints import on_failpoint
 from shared.urgency import Urgency, urgency
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
@@ -89,11 +91,11 @@ async def test_a_lease_is_renewed_while_the_model_thinks(database: Database) -> 
         if name == "lease.renewed":
             renewed.set()
 
-    on_checkpoint(note)
+    on_failpoint(note)
     try:
         await renewed.wait()
     finally:
-        on_checkpoint(None)
+        on_failpoint(None)
     second = await lease_until(lab)
     model.answer.set()
     await work
@@ -184,24 +186,27 @@ async def test_a_draft_that_cannot_be_taken_costs_others_no_lease(database: Data
     assert [type(outcome) for outcome in outcomes if outcome is not None] == [Unavailable]
 
 
-async def test_a_lease_for_which_a_person_waits_stands_behind_no_others(database: Database) -> None:
+async def test_a_lease_for_which_a_person_waits_stands_behind_no_others(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lab = DrainLab(database)
     await lab.start(ROOM.replace("cohorts: [{", "cohorts: [{count: 3, "))
     await only_steps(lab)
     first, second, awaited = [row.id for row in await lab.rows("SELECT id FROM drafts ORDER BY path")]
-    order: list[UUID] = []
+    taken: list[set[UUID]] = []
+    lease_many = drafts.lease_many
 
-    class Noting(Slow):
-        async def reply(self, request: ModelRequest) -> ModelReply:
-            order.append(paths[request.path.rpartition("/")[0]])
-            self.answer.set()
-            return await super().reply(request)
+    async def noted(session: Session, draft_ids: set[UUID], *how: Any) -> Any:
+        taken.append(draft_ids)
+        return await lease_many(session, draft_ids, *how)
 
-    paths = {row.path: row.id for row in await lab.rows("SELECT id, path FROM drafts")}
+    monkeypatch.setattr(drafts, "lease_many", noted)
+    model = Slow()
+    model.answer.set()
     busy = connect(database.url, pool_size=1)
     thinker = Thinker(
         database=busy,
-        models={"mock": Noting()},
+        models={"mock": model},
         prompts=lab.prompts,
         clock=SystemClock(),
         settings=WorkerSettings(),
@@ -213,10 +218,11 @@ async def test_a_lease_for_which_a_person_waits_stands_behind_no_others(database
         token = urgency.set(Urgency.PERSON)
         work.append(asyncio.create_task(thinker.work_on(awaited)))
         urgency.reset(token)
-        for _ in range(5):
+        for _ in range(20):
             await asyncio.sleep(0)
     await asyncio.gather(*work)
     await busy.close()
 
-    assert order[0] == awaited
-    assert len(order) == 3
+    # `first` and `second` asked before it, and go out in one batch or in two.
+    assert taken[0] == {awaited}
+    assert set().union(*taken) == {first, second, awaited}

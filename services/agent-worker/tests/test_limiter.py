@@ -15,7 +15,7 @@ from shared.clock import Clock, SystemClock
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from shared.db import limits as rows
 from shared.db.session import Database, Session
-from shared.limits import LEASE_SECONDS, Grant, Limit, Wish
+from shared.limits import LEASE_SECONDS, Demand, Grant, Limit
 from shared.testing.fake_clock import FakeClock
 from shared.urgency import Urgency, urgency
 from tests.flows.drain import DrainLab
@@ -106,7 +106,7 @@ async def test_all_workers_together_make_no_more_requests_in_a_minute_than_allow
     fake_clock.advance(20)
     third = await everybody()
 
-    # What one of them took ahead and did not use comes back; until then it is nobody's.
+    # What one of them took in advance and did not use comes back; until then it belongs to no worker.
     assert 54 <= first <= 60
     assert first + second <= 60
     assert 54 <= third <= 60
@@ -236,9 +236,9 @@ async def test_what_is_taken_under_a_limit_stands_behind_no_work_in_the_backgrou
     found: list[Urgency] = []
     take = rows.take
 
-    async def noting(session: Session, name: str, limit: Limit, wish: Wish, now: float) -> Grant:
+    async def noting(session: Session, name: str, limit: Limit, demand: Demand, now: float) -> Grant:
         found.append(urgency.get())
-        return await take(session, name, limit, wish, now)
+        return await take(session, name, limit, demand, now)
 
     monkeypatch.setattr(rows, "take", noting)
     (limiter,) = limiters(1, SystemClock(), concurrent_calls=1)

@@ -59,6 +59,14 @@ def parsed(request: ModelRequest) -> dict[str, Any]:
     return reply.parsed
 
 
+def test_what_is_suggested_is_said() -> None:
+    hints: dict[str, Hint] = {"suggest:opinion": "It is dear.", "suggest:agrees": True, "suggest:age": 33}
+
+    said = parsed(a_request(reply=SurveyReply, hints=hints))
+
+    assert (said["opinion"], said["agrees"], said["age"]) == ("It is dear.", True, 33)
+
+
 @pytest.mark.parametrize("reply", [ChatReply, SurveyReply])
 @given(seed=st.integers(), path=st.text(min_size=1), count=st.integers(0, 100))
 def test_replies_are_valid(reply: type[BaseModel], seed: int, path: str, count: int) -> None:
@@ -208,7 +216,7 @@ def test_the_talkative_are_silent_more_often() -> None:
 
 
 def play_a_room(agents: int, seed: int) -> int:
-    """How many messages a room has until everyone left or nobody wants to speak: all think, one is drawn to speak."""
+    """The number of messages until all have left or none wants to speak: all think, one is drawn to speak."""
     rng = Random(seed)
     present, own, last, count = list(range(agents)), [0] * agents, -1, 0
     while present and count < 100:

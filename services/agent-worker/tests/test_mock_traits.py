@@ -13,7 +13,7 @@ from agent_worker.models.traits import Identity, at_any_time, position
 from shared.contracts.experiment import Profile, StageConfig
 from shared.contracts.models import ChatMessage, Hint, ModelRequest, ModelSettings
 from shared.stage import PAGE, Ask, Member
-from shared.stages import kind_of
+from shared.stages import parts_of
 from shared.stages.survey.config import SurveyStage
 from shared.testing.views import own
 
@@ -120,9 +120,10 @@ STAGE: StageConfig = SurveyStage.model_validate(
 
 def page(number: int, stage_id: str) -> dict[str, Any]:
     """What the mock answers for a persona, by the same way as a worker asks it."""
-    kind, ask, view = kind_of(STAGE), Ask(ADA.id, PAGE, "survey"), own(ADA)
-    model = kind.reply_model(STAGE, ask, view)
-    assert model is not None
+    questions = parts_of(STAGE).questions
+    assert questions is not None
+    question = questions.question(own(ADA), Ask(ADA.id, PAGE, "page"))
+    assert question is not None
     hints: dict[str, Hint] = {
         "persona": f"p{number}",
         "persona_text": f"You are number {number}.",
@@ -133,8 +134,8 @@ def page(number: int, stage_id: str) -> dict[str, Any]:
         seed=3,
         settings=ModelSettings(provider="mock"),
         messages=(ChatMessage(role="user", content="Answer."),),
-        reply_schema=model.model_json_schema(),
-        hints=hints | kind.mock_hints(STAGE, ask, view),
+        reply_schema=question.reply_model().model_json_schema(),
+        hints=hints | {**question.hints()},
     )
     parsed = mock_reply(request).parsed
     assert parsed is not None

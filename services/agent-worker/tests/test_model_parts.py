@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent_worker.models import backoff_seconds, build_models
@@ -118,6 +118,7 @@ def texts_in(value: object) -> list[str]:
 
 @settings(max_examples=1_000)
 @given(st.lists(PIECES, max_size=20).map("".join) | st.text(alphabet='{}[]"`\\:, \nabnull1\ud800'))
+@example('{"response": "hello there"\\"```json\n[```json\n}')
 def test_no_text_makes_the_parser_raise_or_say_what_is_not_in_an_object_of_it(text: str) -> None:
     parsed = parse_object(text)
 

@@ -227,10 +227,7 @@ async def test_a_prompt_that_is_too_long_is_shortened_and_tried_again_without_lo
 ) -> None:
     lab = await long_talk(database, Forgetful(20_000), messages=500)
 
-    calls = await lab.rows(
-        "SELECT d.stage_id, c.status, c.settings, c.prompt FROM model_calls c JOIN drafts d ON d.id = c.draft_id"
-        " ORDER BY c.started_at, c.path"
-    )
+    calls = await lab.calls()
     by_stage = {name: [call.status for call in calls if call.stage_id == name] for name in ("talk", "after")}
     assert by_stage == {"talk": ["too_long", "ok"], "after": ["too_long", "ok"]}
     for call in calls:
@@ -269,11 +266,8 @@ async def test_what_a_prompt_leaves_out_is_recorded_with_its_call(database: Data
 
     await lab.drain()
 
-    rows = await lab.rows(
-        "SELECT m.path, c.prompt, c.settings FROM model_calls c JOIN drafts d ON d.id = c.draft_id"
-        " JOIN members m ON m.id = d.member_id"
-    )
-    assert {row.path for row in rows if "left_out" in row.settings} == {"c1/m1"}
+    rows = await lab.calls()
+    assert {row.member_path for row in rows if "left_out" in row.settings} == {"c1/m1"}
     assert all("left_out" not in row.settings for row in rows if "left out" not in str(row.prompt))
     for row in rows:
         if "left_out" in row.settings:

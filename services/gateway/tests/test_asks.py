@@ -1,6 +1,7 @@
-"""What the lab wants from a person now, and the answer to it: final, told to nobody else."""
+"""Open asks of a person and their answers: final, and shown to no other member."""
 
 import asyncio
+import json
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -106,7 +107,7 @@ async def test_what_another_answered_is_in_no_response_before_the_round_is_compl
     after = await api.participant(bob, "GET", "/v1/me/stages/game")
 
     assert "77" not in before.text.replace(of_ada["id"], "").replace(of_bob["id"], "")
-    assert [sorted(named.values()) for named in after.json()["view"]["rounds"]] == [[5, 77]]
+    assert [sorted(named.values()) for named in map(json.loads, after.json()["view"]["lines"])] == [[5, 77]]
     assert [ask["key"] for ask in after.json()["asks"]] == ["round:2/number"]
 
 

@@ -1,4 +1,4 @@
-"""What nobody can store or mean is the caller's mistake, told with its place; never ours."""
+"""Input that cannot be stored or understood is refused with its place (422), and is never a server error."""
 
 import json
 from typing import Any

@@ -202,7 +202,9 @@ async def test_nobody_stores_a_workbook_without_a_key(api: Api) -> None:
     assert refused.status_code == 401
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more", xlsx_of(base_values())[:-200]], ids=len)
+@pytest.mark.parametrize(
+    "content", [b"", b"PK\x03\x04 and no more", xlsx_of(base_values())[:-200]], ids=["empty", "no archive", "cut off"]
+)
 @pytest.mark.parametrize("media_type", [XLSX, ZIP])
 async def test_what_is_damaged_is_refused(api: Api, content: bytes, media_type: str) -> None:
     refused = await _sent(api, content, media_type)

@@ -1,4 +1,4 @@
-"""Lists come in pages, and parameters that nobody knows are refused."""
+"""Lists come in pages, and unknown parameters are refused."""
 
 from datetime import timedelta
 from uuid import UUID

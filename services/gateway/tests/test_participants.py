@@ -29,11 +29,11 @@ async def test_a_person_goes_through_info_and_survey(api: Api) -> None:
     second = await api.advance(token, "welcome")
     third = await api.advance(token, "before", ANSWER)
 
-    assert [stage["state"] for stage in first.json()["stages"]] == ["current", "upcoming", "upcoming", "upcoming"]
+    assert [stage["state"] for stage in first.json()["stages"]] == ["current", "locked", "locked", "locked"]
     assert page.json()["view"]["lines"] == ["# Hello"]
     assert second.json()["page"]["stage_id"] == "before"
     assert second.json()["page"]["view"]["questions"][0]["id"] == "age"
-    assert third.json()["page"]["state"] == "locked"
+    assert third.json()["page"]["state"] == "waiting"
     assert third.json()["page"]["lock"] == {
         "reason": "Waiting for others: 1 of 2 have arrived.",
         "arrived": 1,
@@ -293,7 +293,7 @@ async def test_whoever_leaves_is_out_for_good(api: Api) -> None:
 async def test_seats_are_taken_once_however_many_come_at_once(api: Api) -> None:
     experiment_id = await api.running()
 
-    answers = await asyncio.gather(*(api.client.post(f"/v1/experiments/{experiment_id}/join") for _ in range(5)))
+    answers = await asyncio.gather(*(api.take_seat(experiment_id) for _ in range(5)))
 
     assert Counter(answer.status_code for answer in answers) == {201: 2, 409: 3}
     assert {answer.json().get("reason") for answer in answers if answer.status_code == 409} == {"full"}
@@ -302,8 +302,8 @@ async def test_seats_are_taken_once_however_many_come_at_once(api: Api) -> None:
 async def test_nobody_joins_a_draft_or_nothing(api: Api) -> None:
     created = await api.experimenter("POST", "/v1/experiments", json={**FILE, "name": "Draft"})
 
-    early = await api.client.post(f"/v1/experiments/{created.json()['id']}/join")
-    lost = await api.client.post(f"/v1/experiments/{uuid4()}/join")
+    early = await api.take_seat(created.json()["id"])
+    lost = await api.take_seat(str(uuid4()))
 
     assert (early.status_code, early.json()["reason"]) == (409, "not_running")
     assert lost.status_code == 404
@@ -368,8 +368,7 @@ async def test_how_somebody_came_to_an_arm_is_told_to_the_experimenter_only(api:
     first, second, third = [await api.join(experiment_id, name) for name in ("Ada", "Bo", "Cy")]
     cohorts = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]
     free = next(cohort["id"] for cohort in cohorts if cohort["open_seats"])
-    body = {"cohort_id": free}
-    await api.client.post(f"/v1/experiments/{experiment_id}/join", json=body)
+    await api.take_seat(experiment_id, cohort_id=free)
 
     members = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/members")).json()["members"]
     shown = await api.participant(first, "GET", "/v1/me")

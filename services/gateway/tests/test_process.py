@@ -59,19 +59,21 @@ def test_settings_of_the_api_come_from_the_environment(monkeypatch: pytest.Monke
 
 
 def test_a_gateway_serves_with_the_key_it_was_given_and_stops(tmp_path: Path, database_url: str, amqp_url: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as free, socket.create_server(("127.0.0.1", 0)) as other:
+        port, health_port = free.getsockname()[1], other.getsockname()[1]
     process = _run(
         tmp_path,
         PARLEY_DATABASE_URL=database_url,
         PARLEY_AMQP_URL=amqp_url,
         PARLEY_BOOTSTRAP_API_KEY=KEY,
         GATEWAY_PORT=str(port),
+        PARLEY_HEALTH_PORT=str(health_port),
     )
     try:
         with httpx2.Client(base_url=f"http://127.0.0.1:{port}") as client:
             _wait_until_ready(client, process)
             listed = client.get("/v1/experiments", headers={"Authorization": f"Bearer {KEY}"})
+        metrics = httpx2.get(f"http://127.0.0.1:{health_port}/metrics").text
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=30)
     finally:
@@ -79,6 +81,7 @@ def test_a_gateway_serves_with_the_key_it_was_given_and_stops(tmp_path: Path, da
         process.wait()
 
     assert listed.json() == {"experiments": [], "next_after": None}
+    assert "parley_streams 0.0\n" in metrics
     assert process.returncode in (0, -signal.SIGTERM)
     assert KEY.encode() not in errors
     assert b"Traceback" not in errors

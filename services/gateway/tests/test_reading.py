@@ -1,4 +1,4 @@
-"""Files of strangers: whatever is in them, it is told, and nobody else waits for it."""
+"""Uploaded files: any content gets an answer, and other requests do not wait for it."""
 
 import asyncio
 import json
@@ -16,8 +16,8 @@ from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
 from shared.errors import TooLarge
 
-HOLD_SECONDS = 0.05
-"""No input of a stranger may keep the event loop for longer."""
+LONGEST_HOLD = 4.0
+"""No input of a stranger may keep the event loop for longer, as a multiple of `a_look_at_each_value`."""
 
 
 @pytest.fixture
@@ -30,8 +30,20 @@ async def nobody(_: object) -> dict[str, Any]:
     return {}
 
 
+def a_look_at_each_value() -> float:
+    """The CPU time, in seconds, of the least that can be done with a list of 200,000 numbers, measured now."""
+    numbers: list[Any] = list(range(200_000))
+    before = time.process_time()
+    assert all(isinstance(number, int) and number >= 0 for number in numbers)
+    return time.process_time() - before
+
+
 async def longest_hold(work: Awaitable[object]) -> float:
-    """For how much of its CPU time, in seconds, the process did nothing else in the event loop while `work` was on."""
+    """How much of its CPU time the process did nothing else in the event loop while `work` was on.
+
+    In multiples of `a_look_at_each_value`.
+    """
+    unit = a_look_at_each_value()
     task = asyncio.ensure_future(work)
     longest = 0.0
     before = time.process_time()
@@ -40,7 +52,7 @@ async def longest_hold(work: Awaitable[object]) -> float:
         now = time.process_time()
         longest, before = max(longest, now - before), now
     await task
-    return longest
+    return longest / unit
 
 
 def round_robin(players: int) -> dict[str, Any]:
@@ -77,10 +89,10 @@ async def test_no_file_holds_the_event_loop(api: Api, name: str) -> None:
         )
         holds.append(await longest_hold(sent))
         # What else the machine does may hold it once.
-        if holds[-1] < HOLD_SECONDS:
+        if holds[-1] < LONGEST_HOLD:
             return
 
-    assert min(holds) < HOLD_SECONDS
+    assert min(holds) < LONGEST_HOLD
 
 
 @pytest.mark.parametrize(
@@ -103,10 +115,10 @@ async def test_no_answer_of_a_participant_holds_the_event_loop(api: Api, answer:
             headers={"Content-Type": "application/json"},
         )
         holds.append(await longest_hold(sent))
-        if holds[-1] < HOLD_SECONDS:
+        if holds[-1] < LONGEST_HOLD:
             return
 
-    assert min(holds) < HOLD_SECONDS
+    assert min(holds) < LONGEST_HOLD
 
 
 async def test_a_file_with_many_problems_lists_the_first_500(api: Api) -> None:

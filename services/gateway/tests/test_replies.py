@@ -62,6 +62,19 @@ async def test_an_answer_shows_whom_and_what_it_answers_in_every_place(api: Api,
         assert await until_message(events, "Yes.") == answer
 
 
+async def test_a_line_of_the_lab_has_its_code_and_values_in_every_place(api: Api, address: str) -> None:
+    experiment_id, ada, bo = await two_in_talk(api)
+    hello = await said(api, bo, "Hello.")
+
+    await api.participant(ada, "POST", "/v1/me/leave")
+    await api.settle(experiment_id)
+
+    goodbye = (await listed(api, bo))[-1]
+    assert (hello["line"], goodbye["line"]) == (None, {"code": "has_left", "params": {"name": "Ada"}})
+    async with following(address, bo) as events:
+        assert await until_message(events, "Ada has left the chat.") == goodbye
+
+
 async def test_a_message_that_answers_nothing_quotes_nothing(api: Api) -> None:
     _, ada, _ = await two_in_talk(api)
 

@@ -12,6 +12,7 @@ from shared.acts.advancing import end_member
 from shared.acts.conversation import end_thread
 from shared.db import keys
 from shared.db.standings import lock_standing
+from shared.lives import Outcome
 
 OPEN_TALK = [
     {"id": "welcome", "kind": "info", "lines": ["# Hello"]},
@@ -169,7 +170,7 @@ async def test_a_cursor_from_the_future_does_not_hide_that_one_is_out(api: Api, 
 
 
 @pytest.mark.parametrize("status", ["failed", "removed", "left"])
-async def test_nothing_tells_members_who_joined_or_why_somebody_is_out(api: Api, address: str, status: str) -> None:
+async def test_nothing_tells_members_who_joined_or_why_somebody_is_out(api: Api, address: str, status: Outcome) -> None:
     personas = [{"id": "ann", "profile": {"name": "Ann"}}]
     seats = [{"open": True}, {"persona": "ann"}]
     experiment_id = await api.running(stages=FILE["stages"], personas=personas, cohorts=[{"seats": seats}])

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from gateway.live import Live
-from gateway.testing import Api, served
+from gateway.testing import Api, assert_described, served
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import FACTS, Hint
 from shared.db.facts import Event
@@ -46,13 +46,13 @@ async def _listening(address: str, path: str, token: str, **headers: str) -> Asy
     ):
         assert response.status_code == 200, await response.aread()
         assert response.headers["content-type"].startswith("text/event-stream")
-        events = _events(response)
+        events = _events(response, is_member=path.startswith("/v1/me"))
         opened = await anext(events)
         assert opened.type == ""
         yield events
 
 
-async def _events(response: httpx2.Response) -> AsyncIterator[Sent]:
+async def _events(response: httpx2.Response, *, is_member: bool) -> AsyncIterator[Sent]:
     cursor, kind, data, is_first = "", "", "", True
     async for line in response.aiter_lines():
         name, _, value = line.partition(": ")
@@ -63,7 +63,10 @@ async def _events(response: httpx2.Response) -> AsyncIterator[Sent]:
         elif name == "data":
             data = value
         elif line == "" and (data or is_first):
-            yield Sent(cursor, kind, json.loads(data) if data else None)
+            said = json.loads(data) if data else None
+            if said is not None:
+                assert_described(said, is_member=is_member)
+            yield Sent(cursor, kind, said)
             kind, data, is_first = "", "", False
 
 
@@ -189,25 +192,25 @@ async def test_what_is_not_for_somebody_does_not_reach_them(api: Api, address: s
     event = Event(
         experiment_id=UUID(me[0]["experiment_id"]),
         cohort_id=UUID(me[0]["cohort_id"]),
-        type="note.written",
+        type="stage.updated",
         actor="lab",
         cause="test",
         subject="c1/note",
         at=api.clock.now(),
         payload={"secret": 1},
-        public={"text": "for Ada"},
+        public={"stage_id": "talk"},
         audience=[UUID(me[0]["member_id"])],
     )
 
     async with _listening(address, "/v1/me/stream", ada) as one, _listening(address, "/v1/me/stream", bo) as other:
         async with database.transaction() as session:
             session.record(event)
-            session.record(replace(event, type="note.hidden", public=None, audience=None))
-            session.record(replace(event, type="note.shared", audience=None))
-        told, others = await _until(one, "note.shared"), await _until(other, "note.shared")
+            session.record(replace(event, type="draft.closed", public=None, audience=None))
+            session.record(replace(event, type="stage.unlocked", audience=None))
+        told, others = await _until(one, "stage.unlocked"), await _until(other, "stage.unlocked")
 
-    assert [sent.type for sent in told] == ["note.written", "note.shared"]
-    assert [sent.type for sent in others] == ["note.shared"]
+    assert [sent.type for sent in told] == ["stage.updated", "stage.unlocked"]
+    assert [sent.type for sent in others] == ["stage.unlocked"]
     assert "secret" not in json.dumps([sent.data for sent in (*told, *others)])
 
 
@@ -240,13 +243,13 @@ async def test_streams_of_a_cohort_share_one_reader_which_goes_with_the_last(api
     streams = [live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters) for _ in range(2)]
 
     chunks = [await anext(stream) for stream in streams]
-    readers = [len(live._readers)]
+    counted = [(live.count(), len(live._readers))]
     for stream in streams:
         await stream.aclose()
-        readers.append(len(live._readers))
+        counted.append((live.count(), len(live._readers)))
 
     assert chunks[0] == chunks[1]
-    assert readers == [1, 1, 0]
+    assert counted == [(2, 1), (1, 1), (0, 0)]
 
 
 async def test_a_reader_that_falls_behind_is_cut_off(database: Database, bus: InProcessBus, api: Api) -> None:

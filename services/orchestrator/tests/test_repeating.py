@@ -1,4 +1,4 @@
-"""The watchdog announces what is overdue, and does not flood a queue that nobody empties."""
+"""The watchdog announces overdue work, and does not flood a queue without consumers."""
 
 from hypothesis import given
 from hypothesis import strategies as st

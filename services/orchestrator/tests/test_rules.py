@@ -4,12 +4,14 @@ from uuid import uuid4
 
 import pytest
 
+from orchestrator import rules
 from orchestrator.rules import is_over, may_open, somebody_is_to_come
 from shared.acts.settling import CohortState
+from shared.attendees import Attendee
 from shared.contracts.experiment import Progress, StageConfig
 from shared.experiment import Resolved
+from shared.stage import Parts, Read
 from shared.stages import kinds, read_stage
-from shared.views import Attendee
 
 
 def a_stage(kind: str = "info", **progress: object) -> StageConfig:
@@ -33,8 +35,9 @@ def a_member(
     )
 
 
-def a_cohort(*members: Attendee, pace: str = "live") -> CohortState:
+def a_cohort(*members: Attendee, pace: str = "live", stages: tuple[StageConfig, ...] = ()) -> CohortState:
     return CohortState(
+        given={},
         id=uuid4(),
         path="c1",
         name="c1",
@@ -42,7 +45,7 @@ def a_cohort(*members: Attendee, pace: str = "live") -> CohortState:
         seed=0,
         pace=pace,
         status="running",
-        design=Resolved(treatment_id=None, stages=(), personas={}, variables={}),
+        design=Resolved(treatment_id=None, stages=stages, personas={}, variables={}),
         members=members,
         draws={},
         states={},
@@ -71,6 +74,26 @@ def test_an_open_seat_is_waited_for() -> None:
     assert not may_open(a_stage(wait_for_all=True), cohort)
 
 
+@pytest.mark.parametrize(
+    ("others", "opens"),
+    [
+        ([(1, "in_progress")], True),
+        ([(0, "in_progress")], False),
+        ([(0, "expected")], False),
+        ([(0, "paused"), (0, "left"), (0, "removed"), (0, "failed"), (3, "completed")], True),
+    ],
+)
+def test_a_stage_that_reads_everybody_opens_when_the_read_stage_is_over(
+    monkeypatch: pytest.MonkeyPatch, others: list[tuple[int, str]], opens: bool
+) -> None:
+    reading = Parts(reads=(Read("s1", everybody=True),))
+    monkeypatch.setattr(rules, "parts_of", lambda stage: reading)
+    cohort = a_cohort(a_member(1), *(a_member(position, status=status) for position, status in others))
+
+    assert may_open(a_stage(), cohort) is opens
+    assert may_open(a_stage(min_participants=4), cohort) is False
+
+
 @pytest.mark.parametrize(("arrived", "opens"), [(2, False), (3, True)])
 def test_a_minimum_of_participants_must_have_arrived(arrived: int, opens: bool) -> None:
     members = [a_member(1) for _ in range(arrived)] + [a_member(0) for _ in range(4 - arrived)]
@@ -82,7 +105,7 @@ def test_a_stage_that_waits_for_nobody_is_open_from_the_start() -> None:
     assert may_open(a_stage(), a_cohort(a_member(0)))
 
 
-@pytest.mark.parametrize("kind", [name for name, kind in kinds().items() if kind.thread is not None])
+@pytest.mark.parametrize("kind", [name for name, kind in kinds().items() if kind.parts(kind.example()).has_thread])
 def test_in_pace_fast_a_stage_with_a_thread_waits_for_every_agent(kind: str) -> None:
     example = kinds()[kind].example()
     chat = example.model_copy(update={"id": "s2", "progress": Progress(wait_for_all=False)})
@@ -90,6 +113,17 @@ def test_in_pace_fast_a_stage_with_a_thread_waits_for_every_agent(kind: str) -> 
 
     assert not may_open(chat, a_cohort(*late, pace="fast"))
     assert may_open(chat, a_cohort(*late, pace="live"))
+
+
+def test_in_pace_fast_what_follows_answers_for_the_cohort_waits_for_every_agent() -> None:
+    questions = [{"id": "why", "kind": "text", "title": "Why?"}]
+    told = read_stage({"id": "s1", "kind": "survey", "audience": "cohort", "questions": questions})
+    late = (a_member(1, player="agent"), a_member(0, player="agent"))
+    stages = (told, a_stage())
+
+    assert not may_open(a_stage(), a_cohort(*late, pace="fast", stages=stages))
+    assert may_open(a_stage(), a_cohort(*late, pace="live", stages=stages))
+    assert may_open(a_stage(), a_cohort(*late, pace="fast", stages=stages[::-1]))
 
 
 def test_a_cohort_is_over_when_every_participant_has_come_to_an_end() -> None:

@@ -6,188 +6,26 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import httpx2
 import pytest
 from sqlalchemy import text
 
-from agent_worker.prompts import PromptClient, client_of
-from prompt_builder.app import PromptBuilder, create_app
+from prompt_builder.app import create_app
+from prompt_builder.builder import PromptBuilder
+from prompt_builder.testing.room import EXPERIMENT, NOW, Room
 from shared import seeds
 from shared.acts import starting
-from shared.contracts.prompts import Prompt
 from shared.db import tables
 from shared.db.databases import connect
-from shared.db.session import Database, as_json
+from shared.db.session import Database
 from shared.errors import NotFound, Unavailable
 from shared.experiment import Experiment, resolve, validate
+from shared.prompting import PromptClient, client_of
 from shared.testing.statements import counted
-
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-EXPERIMENT: dict[str, Any] = {
-    "parley": 1,
-    "name": "The night bus",
-    "seed": 0,
-    "stages": [
-        {"kind": "info", "id": "welcome", "name": "Welcome", "lines": ["The bus in {{town}}."]},
-        {
-            "kind": "survey",
-            "id": "before",
-            "name": "Before",
-            "questions": [
-                {"kind": "text", "id": "why", "title": "Why?"},
-                {"kind": "check", "id": "sure", "title": "Sure?"},
-            ],
-        },
-        {"kind": "group_chat", "id": "talk", "name": "Talk", "description": "Talk about the bus in {{town}}."},
-        {
-            "kind": "survey",
-            "id": "after",
-            "name": "After",
-            "questions": [
-                {
-                    "kind": "text",
-                    "id": "changed",
-                    "title": "What changed?",
-                    "show_if": {"stage": "before", "question": "sure", "value": True},
-                },
-                {"kind": "text", "id": "end", "title": "Anything else?"},
-            ],
-        },
-    ],
-    "variables": {"town": "Altmere"},
-    "personas": [
-        {"id": "ann", "profile": {"name": "Ann"}, "text": "Secret of Ann: she drives a taxi in {{town}}."},
-        {"id": "bob", "profile": {"name": "Bob"}, "text": "Secret of Bob: he never sleeps."},
-        {"id": "mo", "profile": {"name": "Mo"}, "text": "Secret of Mo: she is strict."},
-        {"id": "nobody"},
-    ],
-    "cohorts": [
-        {"seats": [{"persona": "ann"}, {"persona": "bob"}, {"persona": "nobody", "count": 2}], "mediators": ["mo"]},
-    ],
-}
-
-
-_HAS_LEFT = text("UPDATE threads SET turn_state = CAST(:ready AS jsonb) WHERE id = :thread_id")
-
-
-@dataclass
-class Room:
-    """An experiment of which everybody is in the conversation, and a way to put rows into it."""
-
-    database: Database
-    experiment_id: UUID
-    cohort_id: UUID
-    thread_id: UUID
-    members: dict[str, UUID]
-
-    async def add(self, table: Any, **values: Any) -> None:
-        async with self.database.transaction() as session:
-            await session.insert(table, [values])
-
-    async def change(self, table: Any, row_id: UUID, **values: Any) -> None:
-        async with self.database.transaction() as session:
-            changed, new = table.name, ", ".join(f"{name} = n.{name}" for name in values)
-            row = f"jsonb_populate_record(CAST(NULL AS {changed}), CAST(:values AS jsonb)) AS n"
-            await session.run(
-                text(f"UPDATE {changed} SET {new} FROM {row} WHERE {changed}.id = :row_id"),  # noqa: S608 - our own names
-                {"values": as_json(values), "row_id": row_id},
-            )
-
-    async def say(
-        self,
-        seq: int,
-        author: str | None,
-        said: str,
-        *,
-        audience: list[UUID] | None = None,
-        reply_to: UUID | None = None,
-    ) -> UUID:
-        message_id = uuid4()
-        await self.add(
-            tables.messages,
-            id=message_id,
-            reply_to=reply_to,
-            thread_id=self.thread_id,
-            seq=seq,
-            member_id=self.members[author] if author else None,
-            author_kind="agent" if author else "system",
-            text=said,
-            audience=audience,
-            elapsed_ms=seq * 1000,
-            created_at=NOW + timedelta(seconds=seq),
-        )
-        return message_id
-
-    async def answer(self, author: str, stage_id: str, value: Any, *, audience: list[UUID] | None = None) -> None:
-        await self.add(
-            tables.answers,
-            member_id=self.members[author],
-            stage_id=stage_id,
-            key="",
-            cohort_id=self.cohort_id,
-            value=value,
-            audience=audience,
-            completed_at=NOW,
-            written_at=NOW,
-        )
-
-    async def want_talk(self, author: str, as_of_seq: int, **fields: Any) -> UUID:
-        fields = {"thread_id": self.thread_id, "trigger_key": f"message:{uuid4()}", "as_of_seq": as_of_seq, **fields}
-        return await self._want(author, "talk", "talk", **fields)
-
-    async def leave(self, author: str, at_seq: int) -> None:
-        """The member is ready to end the conversation; line `at_seq` says so."""
-        who = str(self.members[author])
-        async with self.database.transaction() as session:
-            left = as_json({"ready": [who], "left": {who: at_seq}})
-            await session.run(_HAS_LEFT, {"thread_id": self.thread_id, "ready": left})
-
-    async def want_page(self, author: str, stage_id: str) -> UUID:
-        ask_id = uuid4()
-        await self.add(
-            tables.asks,
-            id=ask_id,
-            path=f"{author}/{stage_id}/page",
-            cohort_id=self.cohort_id,
-            stage_id=stage_id,
-            member_id=self.members[author],
-            key="",
-            generation=1,
-            purpose="page",
-            opened_at=NOW,
-        )
-        return await self._want(author, stage_id, "page", ask_id=ask_id)
-
-    async def _want(self, author: str, stage_id: str, purpose: str, **fields: Any) -> UUID:
-        draft_id = uuid4()
-        await self.add(
-            tables.drafts,
-            id=draft_id,
-            path=f"{author}/{draft_id}",
-            cohort_id=self.cohort_id,
-            stage_id=stage_id,
-            member_id=self.members[author],
-            purpose=purpose,
-            provider="mock",
-            not_before=NOW,
-            created_at=NOW,
-            **fields,
-        )
-        return draft_id
-
-    async def prompt(self, draft_id: UUID) -> str:
-        return _text(await PromptBuilder(self.database).build(draft_id))
-
-
-def _text(prompt: Prompt) -> str:
-    return "\n\n".join(message.content for message in prompt.messages)
-
 
 _ONE_PERSON_HAS_JOINED = text(
     """
@@ -250,20 +88,33 @@ async def test_personas_of_others_are_never_shown(room: Room) -> None:
         assert all(f"Secret of {other}" not in prompt for other in others)
 
 
-async def test_answers_of_others_are_private_unless_their_audience_says_otherwise(room: Room) -> None:
+@pytest.mark.parametrize(
+    ("audience", "readers"), [("private", set()), ("mediators", {"Mo"}), ("cohort", {"Ann", "Mo"})]
+)
+async def test_answers_of_others_are_shown_by_the_audience_of_their_stage(
+    room: Room, audience: str, readers: set[str]
+) -> None:
+    await room.tell("before", audience)
     await room.answer("Bob", "before", {"why": "My own business.", "sure": True})
-    of_ann = await room.prompt(await room.want_talk("Ann", as_of_seq=0))
-    of_mediator = await room.prompt(await room.want_talk("Mo", as_of_seq=0))
-    await room.answer(
-        "Participant 3", "before", {"why": "For Ann to read.", "sure": True}, audience=[room.members["Ann"]]
-    )
+    await room.everybody_comes()
 
-    shared_with_ann = await room.prompt(await room.want_talk("Ann", as_of_seq=0))
-    kept_from_mediator = await room.prompt(await room.want_talk("Mo", as_of_seq=0))
+    prompts = {author: await room.prompt(await room.want_talk(author, as_of_seq=0)) for author in ("Ann", "Mo")}
 
-    assert "My own business." not in of_ann + of_mediator + shared_with_ann + kept_from_mediator
-    assert "For Ann to read." in shared_with_ann
-    assert "For Ann to read." not in kept_from_mediator
+    assert {author for author, prompt in prompts.items() if "Answers of Bob:" in prompt} == readers
+    assert {author for author, prompt in prompts.items() if "My own business." in prompt} == readers
+
+
+async def test_answers_for_the_cohort_wait_until_nobody_is_still_asked(room: Room) -> None:
+    await room.tell("before", "cohort")
+    await room.answer("Bob", "before", {"why": "My own business.", "sure": True})
+    await room.change(tables.members, room.members["Participant 4"], position=0)
+    draft_id = await room.want_talk("Ann", as_of_seq=0)
+    while_a_seat_is_open = await room.prompt(draft_id)
+
+    await room.everybody_comes()
+
+    assert "My own business." not in while_a_seat_is_open
+    assert "My own business." in await room.prompt(draft_id)
 
 
 async def test_a_prompt_of_the_personas_own_shows_nothing_of_others_either(room: Room) -> None:

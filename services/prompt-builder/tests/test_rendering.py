@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prompt_builder.items import ask_of
 from prompt_builder.rendering import render
 from prompt_builder.replies import instruction
-from shared.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig
+from shared.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig, StagedChat
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PersonaContext, StageContext
 from shared.contracts.prompts import Prompt, fingerprint
@@ -50,7 +50,7 @@ ANN, BOB, CLEO = member("Ann"), member("Bob"), member("Cleo", player="person")
 
 
 def agent(text: str = "", **attributes: Any) -> AgentConfig:
-    return AgentConfig(persona_id="p", text=text, attributes=attributes, model=ModelSettings(), chat=ChatSettings())
+    return AgentConfig(persona_id="p", text=text, attributes=attributes, model=ModelSettings(), chat=StagedChat())
 
 
 def message(seq: int, author: Member | None, text: str) -> Message:
@@ -192,14 +192,17 @@ def test_a_stage_that_asks_nothing_has_no_prompt() -> None:
 def test_every_kind_can_be_prompted_by_its_example() -> None:
     for kind in kinds().values():
         stage = kind.example()
-        asked = context(stages=[WELCOME, stage])
+        talk, questions = kind.parts(stage).talk, kind.parts(stage).questions
+        asked = context(stages=[WELCOME, stage], purpose="page" if talk is None else TALK)
         view = asked.view(stage)
-        if kind.reply_model(stage, asked.ask, view) is None:
+        question = None if questions is None else questions.question(view, asked.ask)
+        task = question.task() if question is not None else talk.task(view, TALK) if talk is not None else None
+        if task is None:
             continue
 
         prompt = render(asked)
 
-        assert kind.task(stage, asked.ask, view) in user(prompt)
+        assert task in user(prompt)
         assert prompt.reply_schema["additionalProperties"] is False
         assert all(f'"{name}"' in user(prompt) for name in prompt.reply_schema["required"])
 

@@ -1,1 +1,1 @@
-"""What every service of Parley shares: contracts, stage kinds, storage, the bus."""
+"""The code that all services share: contracts, stage kinds, storage, the bus."""

@@ -1,4 +1,4 @@
-"""Time as an argument: nothing below the edges asks the operating system what time it is."""
+"""Time as an argument: only the edges of the program ask the operating system for the time."""
 
 from datetime import UTC, datetime
 from typing import Protocol
@@ -6,7 +6,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The present moment, aware and in UTC."""
+        """The present time, aware and in UTC."""
 
 
 class SystemClock:

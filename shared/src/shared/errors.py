@@ -1,30 +1,31 @@
-"""The one tree of errors: what went wrong, as which HTTP status, and whether trying again can help.
+"""The error tree: each error with its HTTP status and whether a retry can help.
 
 ParleyError
-├── InvalidInput      422  the caller sent something that cannot be right; carries every problem at once
+├── InvalidInput      422  the input is invalid; carries every problem at once
 ├── NotSignedIn       401
 ├── NotAllowed        403
 ├── NotFound          404
-├── Conflict          409  right in itself, but not now: a locked stage, a full cohort, an ended thread
+├── Conflict          409  valid, but not now: a locked stage, a full cohort, an ended thread
 │   └── Paused             by its reason: the experiment is paused
 ├── TooLarge          413
-├── TooSoon           429  right in itself, and again in so many seconds
+├── TooSoon           429  valid, but only after so many seconds
+│   └── TooManyRequests    of one token, key or address
 ├── Unavailable       503  a part of the lab is away; try again
 └── SettingsInvalid   500  the process cannot start with these settings
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with some input.
+    """One problem of some input.
 
     `where` is the path into the input (`stages[2].questions[0].id`), or a cell of a sheet (`treatments!A2`). `wrong`
-    says in words what is wrong where found and expected do not say it all, `hint` what would mend it. `at` is the same
-    place for people, with its line and the ids of the parts.
+    describes the problem where `found` and `expected` are not enough; `hint` is what would mend it. `at` is the place
+    for people, with its line and the ids of the parts. `code` and `params` are what a page makes words of its own from.
     """
 
     where: str
@@ -33,6 +34,8 @@ class Problem:
     wrong: str = ""
     hint: str = ""
     at: str = ""
+    code: str = ""
+    params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         place = self.at or self.where
@@ -43,7 +46,7 @@ class Problem:
 
 
 class ParleyError(Exception):
-    """Base of everything that Parley raises on purpose; `code` is stable and part of the API."""
+    """Base of all errors that Parley raises on purpose; `code` is stable and part of the API."""
 
     code: ClassVar[str] = "error"
     status: ClassVar[int] = 500
@@ -55,7 +58,7 @@ class ParleyError(Exception):
 
 
 MOST_PROBLEMS: Final = 500
-"""Nobody reads more, and no answer becomes megabytes."""
+"""Keeps answers small; no reader needs more."""
 
 
 class InvalidInput(ParleyError):
@@ -87,18 +90,22 @@ class NotFound(ParleyError):
 
 
 class Conflict(ParleyError):
-    """The request is right in itself but cannot be done in the present state; `reason` is a stable word."""
+    """The request is valid but not possible in the present state.
+
+    `reason` is a stable word, and `params` are the values with which a page says it in words of its own.
+    """
 
     code = "conflict"
     status = 409
 
-    def __init__(self, message: str, *, reason: str) -> None:
+    def __init__(self, message: str, *, reason: str, params: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
         self.reason = reason
+        self.params = dict(params or {})
 
 
 class Paused(Conflict):
-    """Nothing happens in the experiment now; what was sent was not taken."""
+    """The experiment is paused; the input was not stored."""
 
     def __init__(self) -> None:
         super().__init__("The experiment is paused. Nothing was stored; try again when it goes on.", reason="paused")
@@ -117,6 +124,10 @@ class TooSoon(ParleyError):
     def __init__(self, message: str, *, wait_seconds: int) -> None:
         super().__init__(message)
         self.wait_seconds = wait_seconds
+
+
+class TooManyRequests(TooSoon):
+    code = "too_many_requests"
 
 
 class Unavailable(ParleyError):

@@ -1,8 +1,8 @@
-"""When a provider's key is paused, tried again and trusted, from what came of its calls. Pure.
+"""When a provider's key is paused, tried again and trusted, depending on the outcomes of its calls. Pure.
 
-A *gate* is what calls pass: one for each key at its address, one for each model with that key. A gate through which
-nobody has come yet lets a first call go alone, where that is wanted; one that is paused lets one call go in 30 seconds.
-Both are the same: a closed gate, and one call that tries it.
+Calls pass *gates*: one for each key at its address, one for each model with that key. A new gate lets a first call go
+alone, where that is wanted; a paused one lets one call go every 30 seconds. Both are a closed gate with one call that
+tries it.
 """
 
 from dataclasses import dataclass, replace
@@ -11,20 +11,22 @@ from typing import Final
 
 MOST_REFUSALS: Final = 3
 """After so many refused calls in a row the key is paused."""
+UNREACHABLE: Final = "unreachable"
+"""A fault of the connection, which says nothing about the key."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 TRY_EVERY: Final = timedelta(seconds=30)
 SAME_TIME: Final = timedelta(seconds=1)
-"""Calls that go out so close to each other meet the same key: what becomes of one says something of the others."""
+"""Calls this close to each other use the key in the same condition: the outcome of one is evidence for the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
     """What is known of a key at its address, or of a model with it; `name` says which.
 
-    is_tried: some call came through since the lab began to ask. refused_at, accepted_at: when the latest call was made
-    that was refused, or came through; refused_before_at: when the last refused one before it was made. fault, reason:
-    what came back at last, as a status and in words. asked: the path of the member who was asked then. next_try_at:
-    when the next call may try a closed gate.
+    is_tried: a call came through since the lab started. refused_at, accepted_at: the time of the latest call that was
+    refused, or came through; refused_before_at: that of the refused call before. fault, reason: the last refusal, as a
+    status and in words. asked: the path of the member of that call. next_try_at: when the next call may try a closed
+    gate.
     """
 
     name: str
@@ -51,7 +53,7 @@ def gate_names(account: str, model: str, base_url: str | None) -> tuple[str, str
 
 
 def may_try(gate: Gate, now: datetime) -> bool:
-    """Whether a call may go out to see whether the gate opens."""
+    """Whether a call may try to open the gate now."""
     return gate.is_open or gate.next_try_at is None or gate.next_try_at <= now
 
 
@@ -63,7 +65,7 @@ def tried_by_one(gate: Gate, until: datetime) -> Gate:
 def after_acceptance(gate: Gate, called_at: datetime) -> Gate:
     """The gate after a call that was neither refused nor without a connection.
 
-    A call made before the last refused one says nothing: it may have been accepted before the key was withdrawn.
+    A call made before the last refused one is no evidence: the key may have been withdrawn in between.
     """
     told = with_acceptance(gate, called_at)
     if gate.refused_at is not None and called_at < gate.refused_at:
@@ -74,9 +76,10 @@ def after_acceptance(gate: Gate, called_at: datetime) -> Gate:
 def after_refusal(
     gate: Gate, called_at: datetime, *, fault: str, reason: str, asked: str, now: datetime, was_a_try: bool
 ) -> Gate:
-    """The gate after a call that was refused for its key, or found nobody at the address.
+    """The gate after a call that was refused for its key, or could not connect.
 
-    The third in a row pauses it, and so does the first call of all. was_a_try: the call went out to try a closed gate.
+    The third refusal in a row pauses it, and so does that of the very first call. was_a_try: the call tried a closed
+    gate.
     """
     *_, before_at, refused_at = sorted([gate.refused_before_at or _NEVER, gate.refused_at or _NEVER, called_at])
     gate = replace(gate, refused_at=refused_at, refused_before_at=before_at if before_at > _NEVER else None)
@@ -91,19 +94,19 @@ def after_refusal(
 
 
 def with_acceptance(gate: Gate, called_at: datetime | None) -> Gate:
-    """The gate with what is known of the latest call that came through; None: of none."""
+    """The gate with the time of the latest call that came through, if any."""
     return gate if called_at is None else replace(gate, accepted_at=max(called_at, gate.accepted_at or called_at))
 
 
 def is_known_to_work(gate: Gate, called_at: datetime) -> bool:
-    """Whether the key has been accepted since a call was made: if that was refused, it was for reasons of its own."""
+    """Whether the key was accepted after this call was made: a refusal of the call then has its own reasons."""
     return gate.is_open and gate.accepted_at is not None and gate.accepted_at > called_at
 
 
 def was_refused_for_itself(gate: Gate, called_at: datetime) -> bool:
-    """Whether a refused call, some seconds later, failed for reasons of its own.
+    """Whether a refused call, some seconds later, turns out to have failed for reasons of its own.
 
-    It has stayed alone, and the key was accepted for calls that went out at about the same time, or since.
+    It was the only refusal, and the key was accepted for calls at about the same time, or since.
     """
     is_latest = gate.refused_at is None or gate.refused_at <= called_at
     is_alone = gate.refused_before_at is None or gate.refused_before_at < called_at - SAME_TIME
@@ -112,11 +115,17 @@ def was_refused_for_itself(gate: Gate, called_at: datetime) -> bool:
 
 
 def paused_in_words(gate: Gate) -> str:
-    """Which key is paused, since when and why, for an experimenter."""
+    """The paused key or unreachable address, since when and why, for an experimenter."""
     since = f"{gate.paused_at:%H:%M:%S} UTC" if gate.paused_at else "now"
+    reason = f"{gate.reason.rstrip('. ')}."
     if not gate.is_tried:
-        return f"The first call with the key of {gate.name} was refused at {since}: {gate.reason}"
-    return (
-        f"The key of {gate.name} is paused since {since}: {gate.reason} "
-        "Answers that are asked with it wait; one call tries it again every 30 seconds."
-    )
+        return f"{first_in_words(gate)} at {since}: {reason}"
+    state = f"{gate.name} is not reached" if gate.fault == UNREACHABLE else f"The key of {gate.name} is paused"
+    return f"{state} since {since}: {reason} Answers that need it wait; one call tries it again every 30 seconds."
+
+
+def first_in_words(gate: Gate) -> str:
+    """The outcome of the first call, which would have opened the gate."""
+    if gate.fault == UNREACHABLE:
+        return f"The first call to {gate.name} could not connect"
+    return f"The first call with the key of {gate.name} was refused"

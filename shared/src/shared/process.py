@@ -1,49 +1,87 @@
-"""A service as a process of its own: reads its settings, connects, answers health checks, stops when it is told to."""
+"""Runs a service as a process: reads its settings, connects, answers health checks, stops on a signal."""
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 import structlog
 import uvloop
 
+from shared.background import Background
 from shared.bus import Bus
 from shared.bus.publisher import OutboxPublisher
 from shared.bus.rabbit import RabbitBus
-from shared.clock import Clock, SystemClock
+from shared.clock import Clock
+from shared.contracts.secret_files import read_secret_files
 from shared.db.context import check_reachable
 from shared.db.databases import connect
+from shared.db.failures import retry_until_done
 from shared.db.lab import claim_lab
+from shared.db.lab_clock import LOOK_SECONDS, LabClock
 from shared.db.migrate import HEAD, read_revision
 from shared.db.outbox import Outbox
 from shared.db.session import Database
 from shared.errors import ParleyError, SettingsInvalid, Unavailable
 from shared.logs import set_up_logs
-from shared.settings import LabSettings, LogSettings, ProcessSettings, read_settings
+from shared.metrics import METRICS_TYPE, in_words_of_prometheus
+from shared.settings import LogSettings, ProcessSettings, read_settings
 
 log = structlog.get_logger(__name__)
 SettingsT = TypeVar("SettingsT", bound=LogSettings)
 _CHECK_SECONDS: Final = 2.0
-_RETRY_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a service works with."""
+    """The shared objects of a service."""
 
     database: Database
     bus: Bus
     clock: Clock
 
 
+Check = Callable[[Parts], Awaitable[bool]]
+Look = Callable[[Parts], Awaitable[None]]
+
+
+async def no_look(_: Parts) -> None:
+    """All numbers of this process are counted as they happen."""
+
+
+async def reaches_both(parts: Parts) -> bool:
+    """Whether Postgres and the broker answer."""
+    return await reaches_database(parts) and await _reaches_bus(parts)
+
+
+async def reaches_database(parts: Parts) -> bool:
+    """Whether Postgres answers."""
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            await check_reachable(parts.database)
+            return True
+    except (TimeoutError, Unavailable):
+        return False
+
+
+async def _reaches_bus(parts: Parts) -> bool:
+    try:
+        async with asyncio.timeout(_CHECK_SECONDS):
+            return await parts.bus.ping()
+    except TimeoutError:
+        return False
+
+
 def run_process(service: str, settings_model: type[SettingsT], work: Callable[[SettingsT], Awaitable[None]]) -> int:
     """Run a service until SIGTERM or SIGINT; returns the exit code, 2 when its settings are missing or wrong."""
     try:
+        read_secret_files(os.environ)
         settings = read_settings(settings_model)
         collect_garbage_rarely()
         set_up_logs(service, level=settings.log_level, as_json=settings.log_format == "json")
@@ -59,7 +97,7 @@ def run_process(service: str, settings_model: type[SettingsT], work: Callable[[S
 
 
 async def _until_told_to_stop(work: Awaitable[None]) -> None:
-    """A signal cancels `work`, which then finishes what it has in hand."""
+    """A signal cancels `work`, which then finishes the work in hand."""
     task = asyncio.ensure_future(work)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -71,10 +109,13 @@ async def _until_told_to_stop(work: Awaitable[None]) -> None:
 
 
 @asynccontextmanager
-async def connected(settings: LabSettings) -> AsyncIterator[Parts]:
+async def connected(
+    settings: ProcessSettings, *, is_ready: Check = reaches_both, look: Look = no_look
+) -> AsyncIterator[Parts]:
     """A distributed lab's parts for one process, until the block ends.
 
-    Waits for Postgres when it is away; the broker may come later.
+    Waits for Postgres when it is away, and answers health checks meanwhile; the broker may come later. The process is
+    ready while `is_ready` returns True. `look` reads numbers for /metrics each time they are asked for.
 
     Raises:
         SettingsInvalid: the database has not been migrated, or belongs to an embedded lab.
@@ -84,10 +125,16 @@ async def connected(settings: LabSettings) -> AsyncIterator[Parts]:
         stack.push_async_callback(database.close)
         bus = RabbitBus(settings.amqp_url, prefix=settings.amqp_prefix)
         stack.push_async_callback(bus.close)
-        if isinstance(settings, ProcessSettings):
-            health = answering_health(settings.health_host, settings.health_port, lambda: _is_ready(database, bus))
-            await stack.enter_async_context(health)
+        clock = LabClock(database)
+        parts = Parts(database, bus, clock)
+        await stack.enter_async_context(
+            answering_health(settings.health_host, settings.health_port, lambda: is_ready(parts), lambda: look(parts))
+        )
         await _require_schema(database)
+        await retry_until_done(clock.look)
+        background = Background()
+        background.repeat(clock.look, every_seconds=LOOK_SECONDS)
+        stack.push_async_callback(background.stop)
         claim = await claim_lab(settings.database_url, "rabbitmq")
         stack.push_async_callback(claim.close)
         outbox = Outbox(database)
@@ -95,42 +142,28 @@ async def connected(settings: LabSettings) -> AsyncIterator[Parts]:
         database.on_commit = publisher.offer
         publisher.start()
         stack.push_async_callback(publisher.stop)
-        yield Parts(database, bus, SystemClock())
+        yield parts
 
 
 async def _require_schema(database: Database) -> None:
-    found = await _revision(database)
+    found = await retry_until_done(partial(_revision, database))
     if found is None or found < HEAD:
         raise SettingsInvalid(
-            f"The database at PARLEY_DATABASE_URL stands at {f'revision {found}' if found else 'no revision'}, this "
+            f"The database at PARLEY_DATABASE_URL is at {f'revision {found}' if found else 'no revision'}, this "
             f"service needs {HEAD}. Run first: python -m shared.db.migrate"
         )
 
 
 async def _revision(database: Database) -> str | None:
-    while True:
-        try:
-            async with database.transaction() as session:
-                return await read_revision(session)
-        except Unavailable as error:
-            log.warning("process.waits_for_database", reason=error.message)
-        await asyncio.sleep(_RETRY_SECONDS)
-
-
-async def _is_ready(database: Database, bus: Bus) -> bool:
-    try:
-        async with asyncio.timeout(_CHECK_SECONDS):
-            await check_reachable(database)
-            return await bus.ping()
-    except (TimeoutError, Unavailable):
-        return False
+    async with database.read() as session:
+        return await read_revision(session)
 
 
 _ALLOCATIONS_BETWEEN_COLLECTIONS = 50_000
 
 
 def collect_garbage_rarely() -> None:
-    """Take what was imported out of garbage collection, and collect the rest less often.
+    """Exclude imported objects from garbage collection, and collect the others less often.
 
     A service allocates many short-lived objects, which reference counting frees by itself. With the interpreter's
     defaults a full collection stops it for about 100 ms, and collections take a tenth of its CPU time.
@@ -141,17 +174,21 @@ def collect_garbage_rarely() -> None:
 
 
 Ready = Callable[[], Awaitable[bool]]
+LookNow = Callable[[], Awaitable[None]]
 _REQUEST_SECONDS = 5.0
 
 
 @asynccontextmanager
-async def answering_health(host: str, port: int, is_ready: Ready) -> AsyncIterator[int]:
-    """Answer until the block ends; gives the port, which matters when `port` is 0."""
+async def answering_health(host: str, port: int, is_ready: Ready, look: LookNow) -> AsyncIterator[int]:
+    """Answer until the block ends; yields the port, which matters when `port` is 0.
+
+    /healthz always answers: a process that answers is alive. /metrics answers in Prometheus' format, after a `look`.
+    """
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
-                writer.write(await _response(await reader.readuntil(b"\r\n\r\n"), is_ready))
+                writer.write(await _response(await reader.readuntil(b"\r\n\r\n"), is_ready, look))
                 await writer.drain()
         except (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass
@@ -165,7 +202,7 @@ async def answering_health(host: str, port: int, is_ready: Ready) -> AsyncIterat
         server.close()
 
 
-async def _response(request_line: bytes, is_ready: Ready) -> bytes:
+async def _response(request_line: bytes, is_ready: Ready, look: LookNow) -> bytes:
     match request_line.split(b" ")[:2]:
         case [b"GET", b"/healthz"]:
             return _as_http("200 OK", b'{"status":"ok"}')
@@ -173,10 +210,13 @@ async def _response(request_line: bytes, is_ready: Ready) -> bytes:
             if await is_ready():
                 return _as_http("200 OK", b'{"status":"ready"}')
             return _as_http("503 Service Unavailable", b'{"status":"not ready"}')
+        case [b"GET", b"/metrics"]:
+            await look()
+            return _as_http("200 OK", in_words_of_prometheus(), METRICS_TYPE)
         case _:
             return _as_http("404 Not Found", b'{"status":"not found"}')
 
 
-def _as_http(status: str, body: bytes) -> bytes:
-    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close"
+def _as_http(status: str, body: bytes, content_type: str = "application/json") -> bytes:
+    head = f"HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {len(body)}\r\nconnection: close"
     return head.encode() + b"\r\n\r\n" + body

@@ -1,4 +1,4 @@
-"""Types for the fields of a model's reply: exact, but for the two slips that models make and nobody can misread."""
+"""Types for the fields of a model's reply: strict, apart from two unambiguous mistakes that models make."""
 
 from typing import Annotated, Any
 
@@ -20,7 +20,7 @@ def _storable(value: object) -> object:
 
 
 def _truth(value: object) -> object:
-    """A model that writes "false" means false."""
+    """Reads the text "false" as false, and likewise "true"."""
     words = {"true": True, "false": False}
     return words.get(value.strip().lower(), value) if isinstance(value, str) else value
 
@@ -33,7 +33,7 @@ def _whole(value: object) -> object:
 
 
 def _finite(value: object) -> object:
-    # Before pydantic makes a float of it: an integer that is too large for one becomes infinite.
+    # Before pydantic converts it to a float, which turns an integer that is too large into infinity.
     if isinstance(value, int | float) and not is_storable_number(value):
         raise ValueError("a finite number is expected, and when it is whole, one of at most 63 bits")
     return value
@@ -45,13 +45,13 @@ Truth = Annotated[bool, Strict(), BeforeValidator(_truth)]
 
 def text(bounds: Any) -> Any:
     """The type of a text with these bounds, a pydantic Field."""
-    # The bounds stand before the reader, or what a model is told of them would speak of items.
+    # The bounds come before the reader; otherwise the schema for the model would speak of items.
     return Annotated[str, Strict(), bounds, BeforeValidator(_storable)]
 
 
 def whole_number(bounds: Any) -> Any:
     """The type of a whole number with these bounds, a pydantic Field."""
-    # The bounds stand before the reader, or they would not reach the JSON Schema.
+    # The bounds come before the reader; otherwise they would be missing in the JSON Schema.
     return Annotated[int, Strict(), bounds, BeforeValidator(_whole)]
 
 

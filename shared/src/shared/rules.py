@@ -1,6 +1,6 @@
-"""Show-if rules: whether earlier answers call for something. Pure, and the same for surveys, prompts and transfers.
+"""Show-if rules: conditions on earlier answers. Pure; surveys, prompts and transfers share them.
 
-A comparison with an answer that is missing is false whatever its operator; a group of no rules is true.
+A comparison with a missing answer is false for every operator; a group without rules is true.
 """
 
 import json
@@ -69,7 +69,7 @@ _MISSING: Final = object()
 
 
 def holds(rule: AllOf | AnyOf | Comparison, pages: Mapping[str, PageAnswer], here: str) -> bool:
-    """Whether `rule` is true of the answers in `pages` (by stage id); `here` is the stage it stands in."""
+    """Whether `rule` holds for the answers in `pages` (by stage id); `here` is the stage of the rule."""
     if isinstance(rule, AllOf):
         return all(holds(part, pages, here) for part in rule.all)
     if isinstance(rule, AnyOf):
@@ -78,8 +78,23 @@ def holds(rule: AllOf | AnyOf | Comparison, pages: Mapping[str, PageAnswer], her
 
 
 def is_out_of_reach(rule: AllOf | AnyOf | Comparison, pages: Mapping[str, PageAnswer], here: str) -> bool:
-    """Whether `rule` is false whatever will be answered in `here`, given the answers of earlier stages."""
+    """Whether the answers of earlier stages make `rule` false, whatever will be answered in `here`."""
     return _so_far(rule, pages, here) is False
+
+
+def remaining(rule: AllOf | AnyOf | Comparison, pages: Mapping[str, PageAnswer], here: str) -> Rule | None:
+    """The rest of `rule` that the answers in `here` decide, given those of earlier stages; None: it is true.
+
+    Only for a rule that is not out of reach.
+    """
+    if _so_far(rule, pages, here) is True:
+        return None
+    if isinstance(rule, Comparison):
+        return rule.model_copy(update={"stage": None})
+    parts = rule.all if isinstance(rule, AllOf) else rule.any
+    undecided = (remaining(part, pages, here) for part in parts if _so_far(part, pages, here) is None)
+    left = tuple(part for part in undecided if part is not None)
+    return AllOf(all=left) if isinstance(rule, AllOf) else AnyOf(any=left)
 
 
 def comparisons(rule: AllOf | AnyOf | Comparison, where: str = "") -> Iterator[tuple[str, Comparison]]:

@@ -1,6 +1,6 @@
 """Fills a JSON Schema with a valid, plausible value; the same schema and randomness give the same value.
 
-Understands what pydantic writes, `pattern` excepted, which it refuses aloud rather than break.
+Understands the schemas of pydantic, except `pattern`, for which it raises an error.
 """
 
 import json
@@ -11,8 +11,8 @@ from random import Random
 from typing import Any, Final
 
 Schema = Mapping[str, Any]
-# What a property of this name should hold, or None for "no opinion"; taken where type and length allow. A float says
-# where it lies among what is allowed, from 0, the first or smallest, to 1.
+# The value for a property of this name, or None for the filler's own; taken where type and length allow. A float is
+# a position among the allowed values, from 0, the first or smallest, to 1.
 Suggest = Callable[[str, Random], "str | bool | float | None"]
 # Beyond this depth optional parts are left out, so that recursive schemas end.
 _SHALLOW: Final = 6
@@ -48,7 +48,7 @@ _FORMATS: Final[Mapping[str, Callable[[Random], str]]] = {
 
 
 class UnfillableSchemaError(ValueError):
-    """The schema asks for what no value can be, or for what the filler does not understand."""
+    """The schema allows no value, or has keywords that the filler does not understand."""
 
 
 def no_suggestion(_name: str, _rng: Random) -> None:
@@ -59,7 +59,7 @@ def fill(schema: Schema, rng: Random, *, suggest: Suggest = no_suggestion) -> An
     """A value that is valid under `schema`.
 
     Raises:
-        UnfillableSchemaError: see there.
+        UnfillableSchemaError: the schema cannot be filled.
     """
     return _Filler(schema, rng, suggest).fill(schema, name="", depth=0)
 
@@ -224,7 +224,7 @@ class _Filler:
             raise UnfillableSchemaError(f"{least} different items are wanted, but there are only {len(values)}")
         suggested = self._suggest(name, self._rng)
         if isinstance(suggested, float) and values:
-            # Neighbours, and no more than half of them where that is allowed, so that no value is in most answers.
+            # Neighbours, and at most half of the options if possible, so that no value is in most answers.
             first = _at(suggested, 0, len(values) - 1)
             length = max(least, min(length, len(values) // 2))
             return [values[(first + number) % len(values)] for number in range(length)]
@@ -256,6 +256,9 @@ class _Filler:
         schema = self._resolve(schema)
         if "enum" in schema:
             return _without_repeats(schema["enum"])
+        if options := schema.get("oneOf", ()):
+            named = [one["const"] for one in options if isinstance(one, Mapping) and "const" in one]
+            return _without_repeats(named) if len(named) == len(options) else None
         if schema.get("type") == "boolean":
             return [False, True]
         if schema.get("type") == "integer":
@@ -306,7 +309,7 @@ class _Filler:
 
 
 def _at(position: float, first: int, last: int) -> int:
-    """The integer that lies at this position; each from first to last has the same share of the way from 0 to 1."""
+    """The integer at this position; each integer from first to last has an equal share of 0 to 1."""
     return first + min(last - first, max(0, int(position * (last - first + 1))))
 
 
@@ -337,12 +340,12 @@ def _without_repeats(values: Sequence[Any]) -> list[Any]:
     return list({_identity(value): value for value in values}.values())
 
 
-# How far a missing bound is from the one that is given.
+# The distance of a missing bound from the given one.
 _DEFAULT_SPAN: Final = 100
 
 
 def fraction(value: int | float) -> Fraction:
-    """The decimal that was written, not the binary number next to it: 0.1 is one tenth."""
+    """The decimal as written, not the nearest binary number: 0.1 is one tenth."""
     return Fraction(str(value))
 
 
@@ -358,7 +361,7 @@ def bounds(schema: Schema) -> tuple[Fraction | None, Fraction | None]:
 
 
 def first_and_last(schema: Schema, step: Fraction) -> tuple[int, int]:
-    """The smallest and largest factor of `step` within the bounds; first > last when there is none."""
+    """The smallest and largest multiple of `step` within the bounds, as factors; first > last when there is none."""
     low, high = bounds(schema)
     if low is None:
         low = Fraction(0) if high is None or high > 0 else high - max(Fraction(_DEFAULT_SPAN), step)

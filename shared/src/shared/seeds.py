@@ -1,4 +1,4 @@
-"""Randomness and identity from (seed, path), never from the order in which things happened to run."""
+"""Randomness and ids from (seed, path), independent of the order of execution."""
 
 import hashlib
 import random
@@ -7,20 +7,25 @@ from typing import Final
 from uuid import UUID, uuid5
 
 _FRESH: Final = 2**31
-"""Seeds that are made up stay below: people copy them into files, and every program can hold them."""
+"""The limit of generated seeds: people copy them into files, and every program can represent them."""
 
 
 def fresh() -> int:
-    """A seed for what has none; another one every time."""
+    """A new random seed."""
     return secrets.randbelow(_FRESH)
 
 
 def rng(seed: int, path: str) -> random.Random:
-    """A stream of its own for every path: adding or reordering others does not move it."""
+    """A separate random stream for every path: other paths do not change it."""
     digest = hashlib.sha256(f"{seed}\x00{path}".encode()).digest()
     return random.Random(int.from_bytes(digest[:16], "big"))
 
 
+def tag(seed: int, path: str) -> bytes:
+    """Replaces `path` where its position must not be seen: an order by tags is random."""
+    return hashlib.sha256(f"{seed}\x00{path}/tag".encode()).digest()
+
+
 def row_id(experiment_id: UUID, path: str) -> UUID:
-    """The id of the row at `path`; making it twice gives the same id."""
+    """The id of the row at `path`; deterministic."""
     return uuid5(experiment_id, path)

@@ -1,6 +1,7 @@
-"""What processes are told by their environment: small classes, put together by each service, read once at its start."""
+"""Settings of processes from the environment: small classes that each service combines and reads once at its start."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -41,25 +42,25 @@ class BrokerSettings(BaseSettings):
     amqp_url: AmqpUrl
     """Where RabbitMQ is: amqp://user:password@host:5672/"""
     amqp_prefix: str = ""
-    """Goes before the name of every queue and exchange, so that several labs can share one broker."""
+    """The prefix of every queue and exchange, so that several labs can share one broker."""
 
 
 class ServerSettings(BaseSettings):
-    """Where a lab runs on servers of its own; what is left out, the embedded lab brings itself."""
+    """External servers of a lab; the embedded lab starts those that are left out."""
 
     model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
 
     database_url: PostgresUrl | None = None
     amqp_url: AmqpUrl | None = None
     amqp_prefix: str = ""
-    """Goes before the name of every queue and exchange, so that several labs can share one broker."""
+    """The prefix of every queue and exchange, so that several labs can share one broker."""
 
 
 class LogSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
 
     log_level: str = Field(default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$")
-    """What is logged at least."""
+    """The lowest level that is logged."""
     log_format: str = Field(default="json", pattern="^(json|console)$")
     """JSON lines, or readable for development."""
 
@@ -70,20 +71,40 @@ class HealthSettings(BaseSettings):
     health_host: str = "127.0.0.1"
     """The address on which the process answers /healthz and /readyz."""
     health_port: int = Field(default=8080, ge=1, le=65535)
-    """The port for that."""
+    """The port of the health checks."""
+
+
+class KindSettings(BaseSettings):
+    """Where stage kinds from outside are found; the same for every process of a lab."""
+
+    model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
+
+    kinds_dir: Path | None = None
+    """A folder with a package for each kind; installed packages are found without it."""
+
+
+class FileSettings(BaseSettings):
+    """How large files may be that stages show: images, sound and films."""
+
+    model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
+
+    max_file_bytes: int = Field(default=10 * 1024 * 1024, ge=1)
+    """The most bytes of one file."""
+    max_files_bytes: int = Field(default=100 * 1024 * 1024, ge=1)
+    """The most bytes of all files of an experiment."""
 
 
 class LabSettings(DatabaseSettings, BrokerSettings, LogSettings):
-    """What every process of a distributed lab is told."""
+    """The settings of every process of a distributed lab."""
 
-    # Said here again, since the checker does not see what the bases agree on.
+    # Repeated here for the type checker, which does not see that the bases agree.
     model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
 
 
 class ProcessSettings(LabSettings, HealthSettings):
-    """What a service without an API of its own is told."""
+    """The settings of a service without an API of its own."""
 
-    # Said here again, since the checker does not see what the bases agree on.
+    # Repeated here for the type checker, which does not see that the bases agree.
     model_config = SettingsConfigDict(env_prefix="PARLEY_", extra="ignore", frozen=True)
 
 
@@ -91,10 +112,10 @@ SettingsT = TypeVar("SettingsT", bound=BaseSettings)
 
 
 def read_settings(settings: type[SettingsT]) -> SettingsT:
-    """The settings in the environment; a variable that is set to nothing counts as not set.
+    """The settings in the environment; an empty variable counts as not set.
 
     Raises:
-        SettingsInvalid: naming every variable that is missing or wrong, and never a value, which may be a secret.
+        SettingsInvalid: with every variable that is missing or wrong, and never a value, which may be a secret.
     """
     try:
         return settings(_env_ignore_empty=True)

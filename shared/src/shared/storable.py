@@ -1,4 +1,4 @@
-"""What Postgres can hold as JSON and give back unchanged: one rule for files, requests and answers."""
+"""Which values Postgres can store as JSON and return unchanged: one rule for files, requests and answers."""
 
 from collections.abc import Iterator
 from math import isfinite
@@ -7,14 +7,15 @@ from typing import Any, Final
 from shared.errors import Problem
 
 LARGEST_INTEGER: Final = 2**63 - 1
-"""In either direction: what databases, CSV readers and JSON readers of other languages hold without rounding."""
+"""In either direction: databases, CSV readers and JSON readers of other languages hold such integers without
+rounding."""
 
 DEEPEST: Final = 32
-"""How many levels of objects and lists an answer, or what a model said, may have."""
+"""The most levels of objects and lists in an answer or a model's reply."""
 
 
 def is_storable_text(text: str) -> bool:
-    """Whether Postgres can hold the text: no NUL, no half of a surrogate pair."""
+    """Whether Postgres can store the text: no NUL, no half of a surrogate pair."""
     if "\x00" in text:
         return False
     try:
@@ -32,14 +33,14 @@ def is_storable_number(number: int | float) -> bool:
 def unstorable(value: Any, *, deepest: int) -> Iterator[Problem]:
     """Everything in a JSON value that cannot be stored, with its path.
 
-    deepest: how many levels of objects and lists may stand in each other; what is deeper is not looked at.
+    deepest: the most levels of objects and lists; deeper values are not checked.
     """
     if not _is_storable(value, deepest):
         yield from _unstorable(value, deepest=deepest, where="", depth=0)
 
 
 def storable_json(value: Any) -> Any:
-    """The value itself, when Postgres can hold it and give it back unchanged.
+    """The value itself, when Postgres can store and return it unchanged.
 
     Raises:
         ValueError: it holds NUL or broken characters, a number that JSON does not know, or too many levels.
@@ -51,7 +52,7 @@ def storable_json(value: Any) -> Any:
 
 
 def _is_storable(value: Any, deepest: int) -> bool:
-    """Whether nothing in the value is unstorable: the usual case, decided without a path for each part."""
+    """Whether the whole value is storable; the usual case, decided without a path for each part."""
     level, depth = [value], 0
     while level:
         parts: list[Any] = []
@@ -101,5 +102,5 @@ def _unstorable(value: Any, *, deepest: int, where: str, depth: int) -> Iterator
 
 
 def _printable(where: str) -> str:
-    """A path through keys that are broken themselves."""
+    """A path whose keys may be invalid texts themselves."""
     return where.replace("\x00", "?").encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
-"""How urgent the work at hand is: what a person waits for goes before what nobody waits for.
+"""Urgency: work that a person waits for goes before other work.
 
-Like a correlation, urgency belongs to a context and travels with the hints that are announced in it: what follows from
-something that a participant did is urgent in every process, however many steps later.
+Like a correlation id, urgency belongs to a context and travels with the hints announced in it: whatever follows from a
+participant's action is urgent in every process, however many steps later.
 """
 
 from contextvars import ContextVar
@@ -10,16 +10,16 @@ from enum import IntEnum
 
 class Urgency(IntEnum):
     BACKGROUND = 0
-    """Nobody waits: it may take as long as it takes."""
+    """No one waits for it."""
     REQUEST = 1
-    """Somebody waits for an answer over HTTP, but for nothing that follows from it."""
+    """A client waits for an answer over HTTP, but for nothing that follows from it."""
     PERSON = 2
-    """A participant waits for it, or for something that it leads to."""
+    """A participant waits for it, or for something that follows from it."""
 
 
 urgency: ContextVar[Urgency] = ContextVar("urgency", default=Urgency.BACKGROUND)
 
 
 def is_urgent() -> bool:
-    """Whether a participant waits for what is done in this context."""
+    """Whether a participant waits for the work of this context."""
     return urgency.get() is Urgency.PERSON

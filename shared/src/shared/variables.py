@@ -1,6 +1,6 @@
-"""Variables in texts: `{{name}}` or `{{name.key}}`, replaced by its value; nothing else is computed.
+"""Variables in texts: `{{name}}` or `{{name.key}}` is replaced by its value; nothing else is evaluated.
 
-A value is put in as it is: braces inside it are not looked at again, and a text has no quotes added.
+A value is inserted unchanged: braces in it are not replaced again, and texts get no quotes.
 """
 
 import json
@@ -15,15 +15,17 @@ Json = Any
 _PLACE: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _UNDEFINED: Final = object()
+OF_READER: Final = ("answers", "results")
+"""The prefixes of names whose values differ between readers: `answers.stage.question`."""
 
 
 def merged(*layers: Mapping[str, Json]) -> dict[str, Json]:
-    """The variables of all layers; a later layer wins, name by name."""
+    """The variables of all layers; later layers override earlier ones."""
     return {name: value for layer in layers for name, value in layer.items()}
 
 
 def fill(value: Json, variables: Mapping[str, Json]) -> Json:
-    """`value` with the variables filled into every text in it, keys excepted; an undefined name is left standing."""
+    """`value` with variables filled into every text in it, except keys; undefined names stay as they are."""
     if isinstance(value, str):
         return _PLACE.sub(lambda place: _filled(place, variables), value) if "{{" in value else value
     if isinstance(value, Mapping):
@@ -34,17 +36,26 @@ def fill(value: Json, variables: Mapping[str, Json]) -> Json:
 
 
 def problems(value: Json, variables: Mapping[str, Json], where: str = "") -> list[Problem]:
-    """The places in the texts of `value` that no variable can fill."""
+    """The placeholders in the texts of `value` that no variable fills, without the reader's own."""
     return [
         Problem(path, f"`{{{{{name}}}}}`", _expected(name, variables))
-        for path, text in _texts(value, where)
-        for name in _PLACE.findall(text)
-        if not _NAME.fullmatch(name) or _look_up(name, variables) is _UNDEFINED
+        for path, name in places(value, where)
+        if not is_of_reader(name) and (not _NAME.fullmatch(name) or _look_up(name, variables) is _UNDEFINED)
     ]
 
 
+def places(value: Json, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every placeholder in the texts of `value`: its path and its name."""
+    return ((path, name) for path, text in _texts(value, where) for name in _PLACE.findall(text))
+
+
+def is_of_reader(name: str) -> bool:
+    """Whether the value of the name differs between readers, as that of an answer does."""
+    return name.partition(".")[0] in OF_READER
+
+
 def as_text(value: Json) -> str:
-    """How a value stands in a text: texts as they are, nothing for null, everything else as JSON."""
+    """A value inside a text: texts unchanged, nothing for null, everything else as JSON."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -56,6 +67,8 @@ def _filled(place: re.Match[str], variables: Mapping[str, Json]) -> str:
 
 
 def _look_up(name: str, variables: Mapping[str, Json]) -> Json:
+    if name in variables:
+        return variables[name]
     value: Json = variables
     for key in name.split("."):
         if isinstance(value, Mapping) and key in value:

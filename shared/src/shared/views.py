@@ -5,79 +5,28 @@ data files read `Facts` in their own ways and come here, so that all of them see
 draws, the data what was settled, and a page the people whom a prompt lists.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, overload
 from uuid import UUID
 
 from shared import seeds
-from shared.audience import OUT, may_read
+from shared.attendees import Attendee
+from shared.audience import may_read_answers
 from shared.contracts.experiment import ChatSettings, Profile, StageConfig
-from shared.stage import PAGE, Json, LabView, Member, Message, OwnView, Thread, View
-from shared.stages import kind_of
+from shared.lives import OUT, TAKING_PART
+from shared.stage import PAGE, Json, LabView, Member, Message, OwnView, Part, StageRead, Thread, View, of_everybody
+from shared.stages import parts_of
 
 Answers = Mapping[UUID, Mapping[str, Json]]
 """What was answered on one stage, by member and key."""
 
-_ON_THE_WAY: Final = ("expected", "in_progress", "paused")
 
-
-@dataclass(frozen=True, slots=True)
-class Attendee:
-    """A participant or mediator as a row tells of them; `position` counts the stages that lie behind them."""
-
-    id: UUID
-    path: str
-    kind: str
-    player: str
-    status: str
-    stage_ids: tuple[str, ...]
-    position: int
-    profile: Mapping[str, Any]
-    provider: str | None = None
-    script: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
-    """How it acts without a model, by stage or kind of stage."""
-    chat: Mapping[str, Any] = field(default_factory=dict)
-    """How an agent talks: its chat settings."""
-    persona: str = ""
-
-    @property
-    def stage_id(self) -> str | None:
-        return self.stage_ids[self.position] if self.position < len(self.stage_ids) else None
-
-    def has_come_to(self, stage_id: str) -> bool:
-        """Whether the member is on this stage or beyond it, or was when it left."""
-        return self.kind == "mediator" or stage_id in self.stage_ids[: self.position + 1]
-
-    def may_still_come_to(self, stage_id: str) -> bool:
-        """Whether the stage lies before the participant, who is on the way to it."""
-        is_on_the_way = self.kind != "mediator" and self.status in _ON_THE_WAY and stage_id in self.stage_ids
-        return is_on_the_way and self.position < self.stage_ids.index(stage_id)
-
-
-def attendee(fields: Mapping[str, Any]) -> Attendee:
-    """The member that a row tells of; a statement leaves out what its reader does not need."""
-    found = fields["id"]
-    return Attendee(
-        id=found if isinstance(found, UUID) else UUID(str(found)),
-        path=fields["path"],
-        kind=fields["kind"],
-        player=fields["player"],
-        status=fields["status"],
-        stage_ids=tuple(fields["stage_ids"]),
-        position=fields["position"],
-        profile=fields["profile"],
-        provider=fields.get("provider"),
-        script=fields.get("script") or {},
-        chat=fields.get("chat") or {},
-        persona=fields.get("persona") or "",
-    )
-
-
-def member_of(one: Attendee, stage_id: str) -> Member:
+def member_of(one: Attendee, stage_id: str, *, seat: int | None = None) -> Member:
     """The member as the rules of this stage see it; a mediator is where the cohort is.
 
-    Nothing is checked again: what is stored was checked before.
+    seat: of a view of the lab. Nothing is checked again: what is stored was checked before.
     """
     is_here = one.kind == "mediator" or one.stage_id == stage_id
     return Member(
@@ -86,12 +35,26 @@ def member_of(one: Attendee, stage_id: str) -> Member:
         kind="mediator" if one.kind == "mediator" else "participant",
         player="person" if one.player == "person" else "agent" if one.player == "agent" else "script",
         profile=Profile.model_construct(**one.profile),
-        present=is_here and one.status == "in_progress",
+        present=is_here and one.status in TAKING_PART,
         awaited=one.may_still_come_to(stage_id),
-        chat=ChatSettings.model_construct(**one.chat),
+        chat=_chat_in(stage_id, one.chat),
         script=one.script,
         persona=one.persona,
+        seat=seat,
     )
+
+
+def _chat_in(stage_id: str, chat: Mapping[str, Any]) -> ChatSettings:
+    fields = {name: value for name, value in chat.items() if name != "by_stage"}
+    return ChatSettings.model_construct(**{**fields, **chat.get("by_stage", {}).get(stage_id, {})})
+
+
+def by_tag(seed: int, rows: Iterable[Attendee]) -> "People":
+    """The members in the order in which others are shown them: by tags, drawn from seed and path.
+
+    In the order of paths a list with oneself in it would tell where one sits. The same seed gives the same order.
+    """
+    return People(tuple(sorted(rows, key=lambda one: seeds.tag(seed, one.path))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +68,14 @@ class People:
     def on(self, stage_id: str) -> tuple[Member, ...]:
         """As the lab sees them on this stage."""
         if stage_id not in self._on:
-            self._on[stage_id] = tuple(member_of(one, stage_id) for one in self.rows)
+            self._on[stage_id] = tuple(member_of(one, stage_id, seat=one.seat) for one in self.rows)
         return self._on[stage_id]
 
     def seen(self, stage_id: str) -> tuple[Member, ...]:
         """As others see them on this stage: no page or prompt can tell what they are not to know."""
         if stage_id not in self._seen:
             self._seen[stage_id] = tuple(
-                replace(one, player="hidden", persona="", script={}) for one in self.on(stage_id)
+                replace(one, player="hidden", persona="", script={}, seat=None) for one in self.on(stage_id)
             )
         return self._seen[stage_id]
 
@@ -128,7 +91,8 @@ class Facts:
     """What was read of a cohort, by stage: for settling all of it, for one member's step, page or prompt only a part.
 
     `whole` names the stages of which everybody's answers are there. `counted_at` has the number of the cohort's event
-    at which each answer was first counted, where somebody looks back; `told` says who may read the page of another.
+    at which each answer was first counted, where a reader looks back. `over` names the stages that no participant is on
+    or on the way to any more, of those whose answers are for all.
     `at` is the stage on which the reader is asked, where its row does not say so: a mediator goes through no
     stages. `partner` is the participant with whom a mediator is alone.
     """
@@ -137,12 +101,16 @@ class Facts:
     draws: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     states: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     """What everybody's answers came to when the cohort was last settled; of stages with shared asks."""
+    results: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    """What stages came to when all were through."""
+    stages: Mapping[str, StageConfig] = field(default_factory=dict)
+    """The stages of the arm: what others may read of them. Empty where no view of a stage that reads is made."""
     answers: Mapping[str, Answers] = field(default_factory=dict)
     variables: Mapping[str, Json] = field(default_factory=dict)
     messages: Mapping[str, tuple[Message, ...]] = field(default_factory=dict)
     whole: Container[str] = ()
     counted_at: Mapping[str, Mapping[tuple[UUID, str], int | None]] = field(default_factory=dict)
-    told: Mapping[str, Mapping[UUID, Sequence[str]]] = field(default_factory=dict)
+    over: Container[str] = ()
     at: str | None = None
     partner: UUID | None = None
 
@@ -159,7 +127,7 @@ class Facts:
 
 
 def public_view(facts: Facts, stage: StageConfig) -> View:
-    """The stage for somebody who looks on: with the kept state, and nobody's answers."""
+    """The stage for onlookers: with the kept state, without answers."""
     return View(
         members=facts.people.on(stage.id),
         draws=facts.draws.get(stage.id, {}),
@@ -169,7 +137,7 @@ def public_view(facts: Facts, stage: StageConfig) -> View:
 
 
 def lab_view(facts: Facts, stage: StageConfig, *, as_of: int | None = None) -> LabView:
-    """The stage with nobody's eyes: all answers and the kept state; as of a number, the state is made anew.
+    """The stage as the lab sees it: all answers and the kept state; as of a number, the state is made anew.
 
     Raises:
         ValueError: not everybody's answers were read.
@@ -181,14 +149,17 @@ def lab_view(facts: Facts, stage: StageConfig, *, as_of: int | None = None) -> L
         draws=facts.draws.get(stage.id, {}),
         state=facts.states.get(stage.id, {}),
         variables=facts.variables,
+        reads=_read(facts, stage, None),
         answers=_as_of(facts, stage.id, as_of),
+        result=facts.results.get(stage.id, {}),
     )
     return view if as_of is None else stated(stage, view)
 
 
 def stated(stage: StageConfig, view: LabView) -> LabView:
     """The view with what its answers come to."""
-    return replace(view, state=kind_of(stage).public_state(stage, view))
+    state = parts_of(stage).state
+    return view if state is None else replace(view, state=state(view))
 
 
 def with_moves(view: LabView, moves: Mapping[tuple[UUID, str], Json]) -> LabView:
@@ -202,7 +173,7 @@ def with_moves(view: LabView, moves: Mapping[tuple[UUID, str], Json]) -> LabView
 def own_view(
     facts: Facts, stage: StageConfig, reader: UUID, *, as_of: int | None = None, thread: Thread | None = None
 ) -> OwnView:
-    """The stage with the eyes of one member; for a prompt as of the opening of its ask.
+    """The stage as one member sees it; for a prompt as of the opening of its ask.
 
     As of a number, the answers are those that had been counted by then, and so is the state, if any were since.
     """
@@ -212,14 +183,16 @@ def own_view(
     state = facts.states.get(stage.id, {})
     if as_of is not None and stage.id in facts.whole and answers != facts.answers.get(stage.id, {}):
         state = lab_view(facts, stage, as_of=as_of).state
+    met = _Met(facts, stage, row, me)
     return OwnView(
         me=me,
-        members=tuple(_met(facts, stage, row, me)),
+        members=met,
         draws=facts.draws.get(stage.id, {}),
         state=state,
         variables=facts.variables,
+        reads={} if me.kind == "mediator" else _read(facts, stage, reader),
         own=answers.get(reader, {}),
-        shown=_shown(facts, stage.id, reader, answers),
+        shown=_shown(facts, stage, row, met, answers),
         earlier=_earlier(facts, stage.id, row),
         thread=thread,
         messages=facts.messages.get(stage.id, ()),
@@ -242,20 +215,57 @@ def _is_known(counted_at: int | None, as_of: int) -> bool:
     return counted_at is not None and counted_at <= as_of
 
 
+class _Met(Sequence[Member]):
+    """The members whom one meets on a stage, made when a rule first asks: most rules ask for none.
+
+    A prompt looks back at many stages, and to make a cohort's members for each would cost with the cohort's square.
+    """
+
+    def __init__(self, facts: Facts, stage: StageConfig, row: Attendee, me: Member) -> None:
+        self._asked = (facts, stage, row, me)
+
+    @cached_property
+    def _members(self) -> tuple[Member, ...]:
+        return tuple(_met(*self._asked))
+
+    @overload
+    def __getitem__(self, place: int) -> Member: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Member]: ...
+    def __getitem__(self, place: int | slice) -> Member | Sequence[Member]:
+        return self._members[place]
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._members == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._members)
+
+
 def _met(facts: Facts, stage: StageConfig, row: Attendee, me: Member) -> Iterator[Member]:
     """Whom the member meets: who has come to the stage and, if it is not over for it, who may still come.
 
-    Talk in private is between the mediators and one participant, and a mediator has met nobody else there.
+    Talk in private is between the mediators and one participant, and a mediator has met no one else there.
     """
     rows = facts.people.rows
     if len(rows) == 1:
         yield me
         return
-    is_over = stage.id != facts.at if facts.at is not None else stage.id in row.stage_ids[: row.position]
-    is_private = kind_of(stage).has_private_threads
+    is_over = _is_behind(facts, stage, row)
+    parts = parts_of(stage)
+    is_private = parts.is_private
     partner = facts.partner if row.kind == "mediator" else row.id
     for one, seen in zip(rows, facts.people.seen(stage.id), strict=True):
         if is_private and one.kind != "mediator" and one.id != partner:
+            continue
+        if parts.has_thread and one.kind == "mediator" and stage.id not in one.stage_ids:
+            # It sits in other stages.
             continue
         if one.id == row.id:
             yield me
@@ -263,13 +273,19 @@ def _met(facts: Facts, stage: StageConfig, row: Attendee, me: Member) -> Iterato
             yield seen
 
 
-def _shown(facts: Facts, stage_id: str, reader: UUID, answers: Answers) -> dict[UUID, Json]:
-    told = facts.told.get(stage_id, {})
-    return {
-        owner: answers[owner][PAGE]
-        for owner, audience in told.items()
-        if owner != reader and PAGE in answers.get(owner, {}) and may_read(str(reader), author=owner, audience=audience)
-    }
+def _is_behind(facts: Facts, stage: StageConfig, row: Attendee) -> bool:
+    """Whether the reader looks back at the stage."""
+    return stage.id != facts.at if facts.at is not None else stage.id in row.stage_ids[: row.position]
+
+
+def _shown(
+    facts: Facts, stage: StageConfig, row: Attendee, met: Sequence[Member], answers: Answers
+) -> dict[UUID, Json]:
+    """The pages of those whom the reader meets there, by the rule of the stage."""
+    is_told = may_read_answers(stage.audience, is_mediator=row.kind == "mediator", is_over=stage.id in facts.over)
+    if not is_told or row.status in OUT or not _is_behind(facts, stage, row):
+        return {}
+    return {one.id: answers[one.id][PAGE] for one in met if one.id != row.id and PAGE in answers.get(one.id, {})}
 
 
 def _earlier(facts: Facts, stage_id: str, row: Attendee) -> dict[str, Json]:
@@ -279,47 +295,60 @@ def _earlier(facts: Facts, stage_id: str, row: Attendee) -> dict[str, Json]:
     return {one: answers[PAGE] for one, answers in pages if PAGE in answers}
 
 
-def alone(facts: Facts, stage: StageConfig, member_id: UUID) -> Facts:
-    """The facts as if the member were on the stage and nobody else could answer there.
-
-    Then the member is asked what it is asked next in any case, be it after others.
-    """
-    here = [
-        replace(one, status="in_progress", position=one.stage_ids.index(stage.id))
-        if one.id == member_id
-        else replace(one, status="left")
-        for one in facts.people.rows
-    ]
-    left = replace(facts, people=People(tuple(here)))
-    if not kind_of(stage).has_shared_asks:
-        return left
-    return left.with_state(stage.id, stated(stage, lab_view(left, stage)).state)
+def _read(facts: Facts, stage: StageConfig, reader: UUID | None) -> dict[str, StageRead]:
+    """The earlier stages that the stage reads, for one of its members, or for the lab."""
+    found: dict[str, StageRead] = {}
+    parts = parts_of(stage)
+    whole = of_everybody(parts.reads)
+    for stage_id in dict.fromkeys(one.stage for one in parts.reads):
+        earlier = facts.stages.get(stage_id)
+        if earlier is not None:
+            everybody = reader is None or stage_id in whole
+            uses = [use for one in parts.reads if one.stage == stage_id for use in one.uses]
+            rounds = [use.column for use in uses if use.needs == "rounds"]
+            found[stage_id] = _as_read(facts, earlier, reader, rounds, everybody=everybody)
+    return found
 
 
-def drawn(
-    stage: StageConfig,
-    *,
-    seed: int,
-    cohort_name: str,
-    arrived: Sequence[Member],
-    before: Mapping[str, Json] | None = None,
-    levels: Mapping[str, str] | None = None,
-) -> dict[str, Json]:
-    """What is drawn on a stage for the participants who have arrived; `before` is what was drawn for earlier ones.
-
-    The chance belongs to the cohort's name and not to its position: a cohort that the file names keeps its draws when
-    others are added or moved. What is matched across the arms of a design belongs to the name without the `levels`
-    of its arm.
-    """
-    kind = kind_of(stage)
-    if not before:
-        name = _without_levels(cohort_name, levels or {})
-        before = kind.matched(stage, seeds.rng(seed, f"{name}/{stage.id}/draw"))
-    return kind.draw(stage, arrived, before, seeds.rng(seed, f"{cohort_name}/{stage.id}/draw"))
+def _as_read(
+    facts: Facts, stage: StageConfig, reader: UUID | None, rounds: Sequence[str], *, everybody: bool
+) -> StageRead:
+    data, given = parts_of(stage).data, facts.answers.get(stage.id, {})
+    places = {one.id: place for place, one in enumerate(facts.people.rows)}
+    owners = sorted(given, key=lambda owner: places.get(owner, len(places))) if everybody else ()
+    parts = {owner: part for owner in owners if (part := _part(facts, stage, owner, rounds)) is not None}
+    return StageRead(
+        title=stage.title,
+        columns=tuple(data.columns()),
+        own=None if reader is None else _part(facts, stage, reader, rounds),
+        is_completed=reader is not None and facts.people.row(reader).is_beyond(stage.id),
+        members=parts,
+        group_columns=tuple(data.group_columns()),
+        group=data.group_cells(facts.results.get(stage.id, {})) if everybody else {},
+    )
 
 
-def _without_levels(cohort_name: str, levels: Mapping[str, str]) -> str:
-    """`tft-vs-alld-3` for `tft-vs-alld-neutral-3`, as pairings name their cohorts; any other name as it is."""
-    arm, _, replicate = cohort_name.rpartition("-")
-    cell = "".join(f"-{level}" for level in levels.values())
-    return f"{arm.removesuffix(cell)}-{replicate}" if cell and arm.endswith(cell) else cohort_name
+def _part(facts: Facts, stage: StageConfig, owner: UUID, rounds: Sequence[str]) -> Part | None:
+    answers = facts.own(stage.id, owner)
+    if PAGE not in answers:
+        return None
+    data, page = parts_of(stage).data, answers[PAGE]
+    cells = {name: cell for name, cell in data.cells(page).items() if cell is not None}
+    seen = public_view(facts, stage) if rounds else None
+    by_round = {name: tuple(data.by_round(name, seen, owner)) for name in rounds} if seen is not None else {}
+    return Part(cells, tuple(data.answered(PAGE, page)), by_round)
+
+
+def resulted(stage: StageConfig, view: LabView) -> dict[str, Json] | None:
+    """What the stage has come to, now that all are through; None where nothing is made of everybody's answers."""
+    result = parts_of(stage).result
+    return None if result is None else result(view)
+
+
+def scripted_page(stage: StageConfig, view: OwnView, seed: int) -> Json | None:
+    """What a script answers to the whole page of a stage without a state, once; None: nothing, or not any more."""
+    parts = parts_of(stage)
+    is_asked = view.me.player == "script" and parts.state is None and parts.scripts is not None
+    if not is_asked or parts.scripts is None or PAGE in view.own:
+        return None
+    return parts.scripts.page(view, seeds.rng(seed, f"{view.me.path}/{stage.id}/script"))

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from shared.bus import BusUnavailable, NotNow
+from shared.bus import Bus, BusUnavailable
+from shared.bus.contract import Fate
 from shared.contracts.hints import FACTS, Hint
-from shared.testing.buses import Broker, Inbox, ManualPause, a_hint
+from shared.testing.buses import Broker, Inbox, a_hint
 from shared.urgency import is_urgent
 
 pytestmark = pytest.mark.timeout(30)
@@ -88,6 +89,13 @@ async def test_a_handler_that_is_cancelled_from_inside_counts_as_failed(broker: 
     assert await bus.take_dead("work") == hint.encode()
 
 
+async def until_dead(bus: Bus, bodies: int) -> None:
+    """Wait until so many bodies are in the dead-letter queue."""
+    async with asyncio.timeout(10):
+        while await bus.dead("work") != bodies:  # noqa: ASYNC110 - the broker sends no word of it
+            await asyncio.sleep(0.05)
+
+
 async def test_a_hint_that_always_fails_is_dead_after_the_limit(broker: Broker) -> None:
     bus, inbox, hint = broker.bus(), Inbox(), a_hint()
 
@@ -99,9 +107,35 @@ async def test_a_hint_that_always_fails_is_dead_after_the_limit(broker: Broker) 
 
     await bus.publish([hint])
 
+    await until_dead(bus, 1)
     assert await bus.take_dead("work") == hint.encode()
+    await until_dead(bus, 0)
     assert await inbox.take(3) == [hint] * 3  # one delivery and two returns
     assert inbox.is_empty
+
+
+async def test_dead_bodies_are_looked_at_replayed_and_dropped(broker: Broker) -> None:
+    bus, seen = broker.bus(), list[bytes]()
+    fates = {b"kept": Fate.KEEP, b"replayed": Fate.REPLAY, b"dropped": Fate.DROP}
+
+    def look(body: bytes) -> Fate:
+        seen.append(body)
+        return Fate.KEEP
+
+    subscription = await bus.consume("work", Inbox().handle, prefetch=3)
+    for body in fates:
+        await bus.put("work", body)
+    await until_dead(bus, 3)
+    await subscription.cancel()
+    await bus.sift_dead("work", look)
+    await until_dead(bus, 3)
+    await bus.sift_dead("work", fates.__getitem__)
+    await bus.sift_dead("elsewhere", look)
+
+    await until_dead(bus, 1)
+    assert sorted(seen) == sorted(fates)
+    assert await bus.waiting("work") == 1
+    assert await bus.take_dead("work") == b"kept"
 
 
 @pytest.mark.parametrize(
@@ -145,120 +179,6 @@ async def test_prefetch_is_how_many_handlers_run_at_once(broker: Broker) -> None
     await inbox.take(6)
 
     assert max(peaks) == 2
-
-
-async def test_not_now_stops_the_consumer_until_a_try_succeeds(broker: Broker) -> None:
-    pause, inbox = ManualPause(), Inbox()
-    bus = broker.bus(pause=pause)
-    tries = 0
-    postgres_is_away = True
-
-    async def handle(hint: Hint) -> None:
-        nonlocal tries
-        tries += 1
-        if postgres_is_away:
-            raise NotNow("Postgres is away")
-        await inbox.handle(hint)
-
-    hints = [a_hint() for _ in range(4)]
-    await bus.consume("work", handle, prefetch=10)
-    await bus.publish(hints[:1])
-    assert await pause.begun() == 1
-    await bus.publish(hints[1:])
-
-    # More tries than the delivery limit allows, and one at a time: being away is not an attempt.
-    for failures in range(2, 7):
-        pause.end()
-        assert await pause.begun() == failures
-        assert tries == failures
-    postgres_is_away = False
-    pause.end()
-
-    assert set(await inbox.take(4)) == set(hints)
-    assert tries == 6 + 4
-
-
-async def test_a_failing_hint_ends_the_pause_too(broker: Broker) -> None:
-    pause, inbox, poison = ManualPause(), Inbox(), a_hint(kind="poison")
-    bus = broker.bus(pause=pause)
-    is_away = True
-
-    async def handle(hint: Hint) -> None:
-        if is_away:
-            raise NotNow("the broker is away")
-        if hint == poison:
-            raise RuntimeError("this hint is poison")
-        await inbox.handle(hint)
-
-    await bus.consume("work", handle, prefetch=1)
-    await bus.publish([poison])
-    await pause.begun()
-    is_away = False
-    pause.end()
-    hint = a_hint()
-    await bus.publish([hint])
-
-    assert await inbox.next() == hint
-    assert await bus.take_dead("work") == poison.encode()
-
-
-async def test_cancel_gives_back_what_a_pause_held(broker: Broker) -> None:
-    pause, inbox, hint = ManualPause(), Inbox(), a_hint()
-    bus = broker.bus(pause=pause)
-
-    async def away(_: Hint) -> None:
-        raise NotNow("Postgres is away")
-
-    subscription = await bus.consume("work", away, prefetch=10)
-    await bus.publish([hint])
-    await pause.begun()
-
-    await subscription.cancel()
-    await bus.consume("work", inbox.handle, prefetch=10)
-
-    assert await inbox.next() == hint
-
-
-async def test_cancel_waits_for_running_handlers_and_takes_no_more(broker: Broker) -> None:
-    bus, begun, echo, rest = broker.bus(), Inbox(), Inbox(), Inbox()
-    may_end = asyncio.Event()
-    ended: list[Hint] = []
-
-    async def handle(hint: Hint) -> None:
-        await begun.handle(hint)
-        await may_end.wait()
-        ended.append(hint)
-
-    hints = [a_hint() for _ in range(3)]
-    subscription = await bus.consume("work", handle, prefetch=1)
-    await bus.consume("other", echo.handle, prefetch=1)
-    await bus.publish(hints)
-    running = await begun.next()
-
-    cancelling = asyncio.create_task(subscription.cancel())
-    await bus.publish([a_hint("other")])
-    await echo.next()  # a whole way through the bus, which cancel has outlasted
-    assert not cancelling.done()
-    may_end.set()
-    await cancelling
-
-    assert ended == [running]
-    await bus.consume("work", rest.handle, prefetch=10)
-    assert set(await rest.take(2)) == set(hints) - {running}
-    assert rest.is_empty
-
-
-async def test_a_handler_may_cancel_its_own_subscription(broker: Broker) -> None:
-    bus, inbox = broker.bus(), Inbox()
-
-    async def handle(hint: Hint) -> None:
-        await subscription.cancel()
-        await inbox.handle(hint)
-
-    subscription = await bus.consume("work", handle, prefetch=1)
-    await bus.publish([a_hint()])
-
-    await inbox.next()
 
 
 async def test_the_same_hint_twice_is_delivered_twice(broker: Broker) -> None:

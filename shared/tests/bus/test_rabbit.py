@@ -4,6 +4,7 @@ import asyncio
 from urllib.parse import urlsplit
 
 import pytest
+from structlog.testing import capture_logs
 
 from shared.bus import BusMisconfigured, BusUnavailable
 from shared.bus.rabbit_link import Patience
@@ -51,6 +52,22 @@ async def test_a_broker_that_swallows_everything_is_given_up(rabbit: RabbitBroke
         await proxy.restore()
         await back.wait()
 
+        await bus.publish([a_hint()])
+
+
+async def test_a_new_connection_does_not_wait_until_the_silent_one_has_closed(rabbit: RabbitBroker) -> None:
+    async with proxy_before(rabbit) as proxy:
+        bus, back = rabbit.bus_at(url_through(proxy, rabbit), answer_seconds=2.0), asyncio.Event()
+        bus.on_reconnect(back.set)
+        await bus.publish([a_hint()])
+
+        with capture_logs() as logs:
+            proxy.swallow()
+            with pytest.raises(BusUnavailable):
+                await bus.publish([a_hint()])
+            await back.wait()
+
+        assert "bus.connection_left_open" not in [line["event"] for line in logs]
         await bus.publish([a_hint()])
 
 

@@ -1,4 +1,4 @@
-"""Whose key goes where: to its vendor and to what the environment names, whoever writes the file."""
+"""A key goes to its vendor and to addresses in the environment, whatever files name."""
 
 import pytest
 from hypothesis import given

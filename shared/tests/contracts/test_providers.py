@@ -44,9 +44,10 @@ def test_the_gate_names_exactly_what_is_missing(
     ("provider", "model", "said"),
     [
         (
-            "openrouter",
+            "acme",
             "x/y",
-            "No provider of models is called 'openrouter'. Use one of: crewai, hf-inference, mock, openai.",
+            "No provider of models is called 'acme'. Use one of: anthropic, crewai, deepseek, gemini, hf-inference, "
+            "mock, ollama, openai, openrouter, or name it in PARLEY_PROVIDERS.",
         ),
         (
             "crewai",

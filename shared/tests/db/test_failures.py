@@ -38,7 +38,7 @@ async def asks(database: Database) -> None:
 
 
 async def looks(database: Database) -> None:
-    async with database.looking() as session:
+    async with database.read() as session:
         await session.one(ONE)
 
 
@@ -55,7 +55,7 @@ async def copies(database: Database) -> None:
 async def holds_connections(database: Database, count: int) -> None:
     """Give so many connections back to the pool, used."""
     async with AsyncExitStack() as stack:
-        for session in [await stack.enter_async_context(database.looking()) for _ in range(count)]:
+        for session in [await stack.enter_async_context(database.read()) for _ in range(count)]:
             await session.one(ONE)
 
 
@@ -116,7 +116,7 @@ async def test_the_server_ends_a_statement_whose_client_has_hung_up(database: Da
             async with proxied.transaction() as session:
                 await session.run(ENDLESS)
 
-        async with asyncio.timeout(20), database.looking() as session:
+        async with asyncio.timeout(20), database.read() as session:
             while await session.first(ASLEEP) is not None:
                 pass
 
@@ -129,8 +129,8 @@ async def test_the_right_to_the_lab_is_taken_again_after_a_silent_failover(
         claim = await lab.claim_lab(proxied.url, "in-process")
         proxy.swallow()
         # The old server is gone, and its lock with it.
-        async with database.looking() as session:
-            await session.run(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+        async with database.read() as session:
+            await session.all(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
 
         await asyncio.wait_for(claim.renew(), 10)
 

@@ -76,6 +76,17 @@ def test_revision_of_an_empty_database_is_none(empty_url: str) -> None:
     assert migrate.current_revision(empty_url) is None
 
 
+def test_whoever_waits_goes_on_once_somebody_has_migrated(empty_url: str) -> None:
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(migrate.wait_until_migrated, empty_url, look_seconds=0.01)
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.2)
+
+        migrate.upgrade(empty_url)
+
+        assert waiting.result(timeout=30) == migrate.HEAD
+
+
 async def test_revision_can_be_read_in_a_transaction(database: Database) -> None:
     async with database.transaction() as session:
         assert await migrate.read_revision(session) == migrate.HEAD
@@ -121,9 +132,9 @@ def test_the_command_says_what_it_did(
     assert migrate.main(["--check"]) == 1
 
     assert capsys.readouterr().out.splitlines()[:3] == [
-        f"The database stands at no revision; the newest is {migrate.HEAD}. Migrate it first.",
+        f"The database is at no revision; the newest is {migrate.HEAD}. Migrate it first.",
         f"The database went from no tables to revision {migrate.HEAD}.",
-        f"The database stands at revision {migrate.HEAD} and is what shared.db.tables says.",
+        f"The database is at revision {migrate.HEAD} and matches shared.db.tables.",
     ]
 
 

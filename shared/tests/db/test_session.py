@@ -15,8 +15,9 @@ from sqlalchemy import text
 from shared.contracts.hints import Hint
 from shared.db import exports, tables
 from shared.db.databases import connect
+from shared.db.export_sections import SECTIONS
 from shared.db.facts import Event
-from shared.db.session import Database, Row, Session, _as_driver_sql
+from shared.db.session import Database, Row, Session, _compiled
 from shared.errors import Unavailable
 from shared.urgency import Urgency, urgency
 
@@ -53,10 +54,19 @@ async def adds_ada_and_fails(database: Database) -> None:
         raise ZeroDivisionError
 
 
+def event_nowhere() -> Event:
+    return Event(uuid4(), uuid4(), "member.joined", "c1/m1", "request", "c1/m1", NOW)
+
+
 async def adds_ada_and_records_nowhere(database: Database) -> None:
     async with database.transaction() as session:
         await add_ada(session)
-        session.record(Event(uuid4(), uuid4(), "member.joined", "c1/m1", "request", "c1/m1", NOW))
+        session.record(event_nowhere())
+
+
+async def records_beside_the_statement(database: Database) -> None:
+    async with database.autocommit() as session:
+        session.record(event_nowhere())
 
 
 async def forgets_all_and_fails(database: Database) -> None:
@@ -67,14 +77,14 @@ async def forgets_all_and_fails(database: Database) -> None:
 
 async def somebody_sleeps(database: Database) -> None:
     asleep = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
-    async with asyncio.timeout(10), database.looking() as session:
+    async with asyncio.timeout(10), database.read() as session:
         while await session.first(asleep) is None:
             pass
 
 
 async def is_gone(elsewhere: Database, pid: int) -> None:
     """Return when the server has no such connection any more."""
-    async with asyncio.timeout(10), elsewhere.looking() as session:
+    async with asyncio.timeout(10), elsewhere.read() as session:
         while await session.first(IS_CONNECTED, {"pid": pid}) is not None:
             pass
 
@@ -197,23 +207,45 @@ async def test_a_stream_that_is_left_in_its_middle_ends_with_its_transaction(dat
 
     async with database.transaction() as session:
         await session.one(PID)
-        # As the interpreter does, sooner or later, with a generator that nobody has any more.
+        # As the interpreter does, sooner or later, with a generator that has no references any more.
         await left[0].aclose()
         assert len([row async for row in session.stream(NUMBERS, {}, at_once=10)]) == 1000
 
 
-async def test_whoever_looks_sees_each_moment_and_the_next_transaction_is_one_again(database: Database) -> None:
-    async with database.looking() as looking:
-        before = (await looking.one(NAMES)).n
+async def test_a_reader_sees_each_moment_and_the_next_transaction_is_one_again(database: Database) -> None:
+    async with database.read() as session:
+        before = (await session.one(NAMES)).n
         await adds_ada_and_runs(database, "SELECT 1")
-        after = (await looking.one(NAMES)).n
-        pid = (await looking.one(PID)).pid
+        after = (await session.one(NAMES)).n
+        pid = (await session.one(PID)).pid
 
     assert (before, after) == (0, 1)
     with pytest.raises(ZeroDivisionError):
         await forgets_all_and_fails(database)
     assert await pid_of(database) == pid
     assert await names(database) == 1
+
+
+async def test_recording_while_reading_is_refused_before_it_runs(database: Database) -> None:
+    """mypy reads the tests, too, and says so once one of these is allowed and its ignore has nothing to ignore."""
+    hint = Hint("orchestrator", "cohort.unsettled", str(uuid4()))
+
+    async with database.read() as session:
+        with pytest.raises(AttributeError):
+            session.record(event_nowhere())  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError):
+            session.announce(hint)  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError):
+            session.settle(uuid4(), 1)  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError):
+            await session.run(PID)  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError):
+            await add_ada(session)  # type: ignore[arg-type]
+
+
+async def test_what_is_recorded_beside_the_one_statement_is_refused(database: Database) -> None:
+    with pytest.raises(LookupError, match="with the statement"):
+        await records_beside_the_statement(database)
 
 
 async def test_when_all_connections_are_in_use_others_wait_and_are_told_to_try_again(database: Database) -> None:
@@ -262,19 +294,19 @@ async def test_a_database_that_is_not_there_is_unavailable_at_once() -> None:
 async def test_reading_data_again_adds_nothing_to_the_statements_that_are_kept(database: Database) -> None:
     async def read() -> int:
         async with exports.snapshot(database) as session:
-            for name in exports.SECTIONS:
+            for name in SECTIONS:
                 assert not [row async for row in exports.section(session, name, uuid4())]
-        return _as_driver_sql.cache_info().currsize
+        return _compiled.cache_info().currsize
 
     assert await read() == await read()
 
 
 async def test_what_was_recorded_travels_together_with_the_commit(database: Database) -> None:
-    sent: list[tuple[str, bool]] = []
+    sent: list[tuple[bytes, bool]] = []
     execute = AsyncCursor.execute
 
     async def watching(cursor: AsyncCursor[Any], query: Any, *arguments: Any, **options: Any) -> AsyncCursor[Any]:
-        sent.append((str(query), cursor.connection.pgconn.pipeline_status == PipelineStatus.ON))
+        sent.append((query, cursor.connection.pgconn.pipeline_status == PipelineStatus.ON))
         return await execute(cursor, query, *arguments, **options)
 
     with patch.object(AsyncCursor, "execute", watching):
@@ -283,9 +315,9 @@ async def test_what_was_recorded_travels_together_with_the_commit(database: Data
             session.announce(Hint("orchestrator", "cohort.unsettled", str(uuid4())))
 
     (_, flush), (query, commit) = sent[-2:]
-    assert (flush, query, commit) == (True, "COMMIT", True)
-    async with database.looking() as session:
-        assert (await session.one(text("SELECT count(*) AS n FROM outbox"))).n == 1
+    assert (flush, query, commit) == (True, b"COMMIT", True)
+    async with database.read() as reader:
+        assert (await reader.one(text("SELECT count(*) AS n FROM outbox"))).n == 1
 
 
 async def test_an_event_of_a_cohort_that_is_not_there_leaves_nothing(database: Database) -> None:
@@ -296,3 +328,36 @@ async def test_an_event_of_a_cohort_that_is_not_there_leaves_nothing(database: D
 
     assert await names(database) == 0
     assert await pid_of(database) == pid
+
+
+ADD_BOB = text("INSERT INTO experimenters (id, name, created_at) VALUES (:id, 'Bob', :now)")
+RENAME_BOB = text("UPDATE experimenters SET name = 'Ada' WHERE name = 'Bob'")
+
+
+async def test_what_is_to_be_done_later_is_done_in_its_order_before_the_next_statement(database: Database) -> None:
+    async with database.transaction() as session:
+        session.later(ADD_BOB, {"id": uuid4(), "now": NOW})
+        session.later(RENAME_BOB, {}, rows=1)
+
+        assert (await session.one(NAMES)).n == 1
+
+
+async def test_what_is_to_be_done_later_is_done_with_the_commit(database: Database) -> None:
+    async with database.transaction() as session:
+        session.later(ADD_BOB, {"id": uuid4(), "now": NOW})
+        session.later(RENAME_BOB, {}, rows=1)
+
+    assert await names(database) == 1
+
+
+async def renames_bob_who_is_not_there(database: Database) -> None:
+    async with database.transaction() as session:
+        await add_ada(session)
+        session.later(RENAME_BOB, {}, rows=1)
+
+
+async def test_a_transaction_fails_whose_later_statement_finds_other_rows_than_it_must(database: Database) -> None:
+    with pytest.raises(LookupError, match="other rows"):
+        await renames_bob_who_is_not_there(database)
+
+    assert await names(database) == 0

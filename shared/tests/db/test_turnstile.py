@@ -1,4 +1,4 @@
-"""Who gets the next connection to Postgres, and how many are left to those for whom somebody waits."""
+"""Which transaction gets the next connection to Postgres, and how many are left for urgent ones."""
 
 import asyncio
 from contextlib import AsyncExitStack

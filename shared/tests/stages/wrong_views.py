@@ -6,7 +6,7 @@
 from random import Random
 from typing import Any
 
-from shared.stage import LabView, OwnView, StageKind, View
+from shared.stage import Ask, LabView, OwnView, Parts, Questions, Scripts, StageKind, Table, Talk, View
 
 
 def reads_the_answers_of_others(view: OwnView) -> object:
@@ -21,13 +21,22 @@ def looks_on_and_reads_answers(view: View) -> object:
     return view.answers  # type: ignore[attr-defined]
 
 
-def shows_everything(kind: StageKind[Any], stage: Any, view: LabView, own: OwnView) -> None:
-    kind.public_view(stage, view)  # type: ignore[arg-type]
-    kind.describe(stage, view, with_answers=True)  # type: ignore[arg-type]
-    kind.next_asks(stage, view)  # type: ignore[arg-type]
-    kind.blocked_by(stage, view)  # type: ignore[arg-type]
-    kind.page_answer(stage, view)  # type: ignore[arg-type]
-    kind.public_state(stage, own)  # type: ignore[arg-type]
-    kind.minutes(stage, own)  # type: ignore[arg-type]
-    kind.table_rows(stage, own)  # type: ignore[arg-type]
-    kind.play_out(stage, own, lambda path: Random(path))  # type: ignore[arg-type]
+def shows_everything(kind: StageKind[Any], stage: Any, view: LabView) -> None:
+    kind.page(stage, view)  # type: ignore[arg-type]
+    kind.prompt(stage, view)  # type: ignore[arg-type]
+    kind.texts(stage, view)  # type: ignore[arg-type]
+    kind.completion(stage, view)  # type: ignore[arg-type]
+
+
+def asks_with_the_eyes_of_the_lab(questions: Questions, talk: Talk, ask: Ask, view: LabView) -> None:
+    questions.due(view)  # type: ignore[arg-type]
+    questions.question(view, ask)  # type: ignore[arg-type]
+    talk.task(view, "")  # type: ignore[arg-type]
+
+
+def counts_with_the_eyes_of_one(parts: Parts, table: Table, scripts: Scripts, own: OwnView) -> None:
+    if parts.state is not None and parts.minutes is not None:
+        parts.state(own)  # type: ignore[arg-type]
+        parts.minutes(own)  # type: ignore[arg-type]
+    table.rows(own)  # type: ignore[arg-type]
+    scripts.play(own, lambda path: Random(path))  # type: ignore[arg-type]

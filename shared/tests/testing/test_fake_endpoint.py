@@ -206,3 +206,21 @@ def test_the_command_serves_until_it_is_ended() -> None:
         process.terminate()
 
     assert response.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("question", "allowed"),
+    [
+        ("Give.\nAnswer with one of these: 1, 2.\n\nSay it in plain text. A number from 0 to 100 ends it.", {"1", "2"}),
+        ("Give. Answer with a number from 3 to 4 (both included).", {"3", "4"}),
+        ("Old: Answer with one of these: a, b.\nNew: Answer with one of these: c, d.", {"c", "d"}),
+        ("response: found 'x'; expected one of: up, down. Reply again.", {"up", "down"}),
+    ],
+)
+async def test_plain_text_picks_what_a_question_offers(
+    client: httpx2.AsyncClient, question: str, allowed: set[str]
+) -> None:
+    async with FakeEndpoint() as endpoint:
+        answers = [await post(client, endpoint, a_call(question, response_format=None, seed=seed)) for seed in range(6)]
+
+    assert {answer.json()["choices"][0]["message"]["content"] for answer in answers} <= allowed

@@ -1,4 +1,4 @@
-"""The door to agents of an arena: files of one agent, and the sixteen to begin with."""
+"""Agents of an arena: files of one agent, and the sixteen agents to begin with."""
 
 from formats.arena.files import first_agents as first_agents
 from formats.arena.files import read_agent as read_agent

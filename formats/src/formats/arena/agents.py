@@ -1,4 +1,4 @@
-"""Agents as PD Arena files describe them, and as personas. Pure."""
+"""Converts agents between files of PD Arena and personas. Pure."""
 
 from typing import Any, Final, Literal
 
@@ -9,7 +9,7 @@ from shared.contracts.providers import CREWAI_PROVIDER, vendor_named
 
 DEFAULT_MODEL: Final = "gpt-4.1-mini"
 _GAME: Final = "matrix_game"
-"""What files call the stages that these agents play in."""
+"""The kind of the stages in which these agents play."""
 
 
 class AgentFile(Document):
@@ -22,15 +22,15 @@ class AgentFile(Document):
     backstory: str = Field(min_length=1)
     """Its past."""
     llm: str = DEFAULT_MODEL
-    """The model that speaks for it; the name begins with its vendor (`anthropic/...`), or is that of a known family."""
+    """The model of the agent; the name begins with its vendor (`anthropic/...`), or is one of a known family."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     persona_type: Literal["cooperative", "tit_for_tat", "selfish", "forgiving", "random", "custom"] = "custom"
-    """How it plays with the mock."""
+    """How the mock plays for it."""
     name: str = ""
-    """What others call it."""
+    """The name that others see."""
     emoji: str = ""
     system_prompt: str = ""
-    """Takes the place of role, backstory and goal in the prompts of games and in test chats."""
+    """Replaces role, backstory and goal in the prompts of games and in test chats."""
 
     @field_validator("llm")
     @classmethod
@@ -41,7 +41,7 @@ class AgentFile(Document):
 
 
 def persona_of(agent: AgentFile, persona_id: str) -> Persona:
-    """The agent as a persona of this id."""
+    """The agent as a persona with this id."""
     fields: dict[str, Any] = {
         "id": persona_id,
         "role": agent.role,
@@ -59,7 +59,7 @@ def persona_of(agent: AgentFile, persona_id: str) -> Persona:
 
 
 def _called(llm: str) -> dict[str, str]:
-    """Who is called for a model: its vendor directly, or through CrewAI, and nobody else in its place."""
+    """The provider of a model: its vendor directly, or CrewAI; no other provider replaces it."""
     vendor = vendor_named(llm)
     name = llm.removeprefix(f"{vendor}/")
     if vendor == "openai":
@@ -68,13 +68,13 @@ def _called(llm: str) -> dict[str, str]:
 
 
 def _llm(persona: Persona) -> str:
-    """The model as an agent file names it; the family of a model of OpenAI says enough."""
+    """The model as agent files name it; names of OpenAI's families go without the vendor."""
     provider, name = persona.model.provider, persona.model.model
     return name if _called(name) == {"provider": provider, "model": name} else f"{provider}/{name}"
 
 
 def agent_of(persona: Persona) -> AgentFile | None:
-    """The agent file that says the same as this persona; None when none can."""
+    """The agent file of this persona; None when an agent file cannot express it."""
     items = persona.prompts.get(_GAME, ())
     try:
         agent = AgentFile(

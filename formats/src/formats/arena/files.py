@@ -1,6 +1,6 @@
-"""Agent files of PD Arena: read with every problem at its place, and written again without loss.
+"""Reads agent files of PD Arena, with the place of every problem, and writes them without loss.
 
-The sixteen agents that an arena begins with are a persona file.
+The sixteen agents of a new arena are a persona file.
 """
 
 from collections.abc import Mapping
@@ -17,16 +17,17 @@ from shared.experiment.personas import read_personas, yaml_of
 
 
 def first_agents() -> tuple[Persona, ...]:
-    """Five that models speak for, six policies, and five that cooperate by chance."""
+    """Five agents with models, six policies, and five scripts that cooperate by chance."""
     name = "first_agents.yaml"
     return read_personas(files(__package__).joinpath(name).read_bytes(), name)
 
 
 def read_agent(content: str | bytes, name: str, persona_id: str) -> Persona:
-    """The agent in a file as a persona of this id.
+    """The agent in a file, as a persona with this id.
 
     Raises:
-        TooLarge, and InvalidInput with all problems.
+        TooLarge: the file is too large.
+        InvalidInput: with all problems.
     """
     value = parse(content, name)
     check_values(value, name)
@@ -44,7 +45,7 @@ def write_agent(persona: Persona) -> str:
     """An agent file that reads as the same persona.
 
     Raises:
-        Conflict: it has more than an agent file can say.
+        Conflict: an agent file cannot express the persona.
     """
     agent = agent_of(persona)
     if agent is None:

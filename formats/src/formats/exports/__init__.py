@@ -1,4 +1,4 @@
-"""The data files of an experiment: written from one snapshot, with bounded memory; for the API and the command line."""
+"""The data files of an experiment, written from one snapshot with bounded memory; for the API and the command line."""
 
 from formats.exports.comparing import CLOCK_COLUMNS as CLOCK_COLUMNS
 from formats.exports.comparing import ID_COLUMNS as ID_COLUMNS

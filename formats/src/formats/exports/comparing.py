@@ -1,4 +1,4 @@
-"""What may differ between two runs of one file with one seed, and the files without it. Pure."""
+"""Removes what may differ between two runs of one file with one seed: ids and clocks. Pure."""
 
 import csv
 import io
@@ -9,12 +9,11 @@ from typing import Any, Final
 Json = Any
 
 ID_COLUMNS: Final = frozenset({"id", "ids", "experiment_id"})
-"""Besides these, every column whose name ends in `_id` or `_ids`. They follow from the experiment's id, which is new in
-every run; the paths beside them are the same."""
+"""Besides these, every column whose name ends in `_id` or `_ids`. Ids follow from the experiment's id, which is new in
+every run; the paths in other columns are the same."""
 
 CLOCK_COLUMNS: Final = frozenset({"at", "stream_seq", "cause", "software_version"})
-"""Besides these, every column whose name ends in `_at`. They say when and by way of which process something came about;
-what came about is in the other columns."""
+"""Besides these, every column whose name ends in `_at`. They say when something happened and through which process."""
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
@@ -25,10 +24,10 @@ def is_id_or_clock(column: str) -> bool:
 
 
 def without_ids_and_clocks(name: str, content: bytes) -> bytes:
-    """A data file without the columns that say when and under which id.
+    """A data file without the columns of ids and clocks.
 
     Ids inside other values (a trigger, a prompt) are replaced by their rank in the order of first appearance, so that
-    what refers to the same thing still does.
+    equal ids stay equal.
     """
     text = content.decode()
     return _without_ids(_stripped_csv(text) if name.endswith(".csv") else _stripped_json(text)).encode()
@@ -43,7 +42,7 @@ def _stripped_csv(text: str) -> str:
 
 
 def _stripped_cell(cell: str) -> str:
-    """Cells that hold JSON are stripped inside."""
+    """The cell, with ids and clocks removed from the JSON in it."""
     if not cell.startswith(("{", "[")):
         return cell
     try:
@@ -58,7 +57,7 @@ def _stripped_json(text: str) -> str:
 
 def _stripped(value: Json) -> Json:
     if isinstance(value, dict):
-        # Objects keyed by member, such as who spoke how often, differ in the order of their keys.
+        # Objects with members as keys, such as the number of messages by member, differ in the order of their keys.
         parts = sorted(value.items(), key=lambda item: (bool(_UUID.fullmatch(item[0])), item[0]))
         named = [(key, part) for key, part in parts if not _UUID.fullmatch(key)]
         keyed = [part for key, part in parts if _UUID.fullmatch(key)]

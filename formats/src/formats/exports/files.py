@@ -1,4 +1,4 @@
-"""Writes the data files. A file is there as a whole or not at all; text stands in it as it was said."""
+"""Writes the data files. A file appears whole or not at all; its texts are unchanged."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -16,24 +16,25 @@ from formats.exports import rows
 from formats.workbook.data import write_data
 from formats.workbook.facts import FORMAT as WORKBOOK
 from shared.db import exports as reads
+from shared.db.export_sections import SECTIONS
 from shared.db.session import Database, Session
 from shared.errors import InvalidInput
 from shared.experiment import SCHEMA_VERSION, Resolved
 from shared.stage import Report, Reporter, Table
-from shared.stages import kind_of
+from shared.stages import parts_of, require_kinds
 
 EXPORT_VERSION: Final = 1
-"""Counts up when a file changes in a way that would break somebody's script."""
+"""Increases when a change of a file would break scripts that read it."""
 CSV_FILES: Final = ("participants.csv", "answers.csv", "messages.csv", "model_calls.csv")
 _CALLED: Final = ("endpoint", "model")
 Rows = AsyncIterator[Mapping[str, Any]]
 _TableToWrite = tuple[str, Sequence[str], Rows, Callable[[Mapping[str, Any]], Iterable[Mapping[str, Any]]]]
-"""A file, its columns, the rows it is made from, and the lines that each of them comes to."""
+"""A file, its columns, its source rows, and the function from a source row to lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written: the manifest, a file of its own, and what the tables were found to come to."""
+    """What was written: the entries of the manifest, and the number of rows by file."""
 
     manifest: Mapping[str, Any]
     reports: Sequence[Report]
@@ -47,11 +48,10 @@ async def export(
     *,
     formats: Iterable[str] = ("json", "csv"),
 ) -> Written:
-    """Write the data of an experiment into `folder`, all of one moment.
+    """Write the data of an experiment into `folder`, from one snapshot.
 
-    `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced. An experiment that was made
-    from another format has the data files of that format, too, in a folder named after it.
-
+    `formats`: `json` is data.json, `csv` the tables. A file of the same name is replaced. An experiment from another
+    format also gets the data files of that format, in a folder named after it.
     Raises:
         NotFound: there is no such experiment.
     """
@@ -85,9 +85,9 @@ async def export(
 def _write_origin(
     origin: str, data: Path, folder: Path, wanted: Collection[str], counts: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Write the files of the format that the experiment was made from; returns what the manifest says of them.
+    """Write the files of the format that the experiment was made from; returns their entries in the manifest.
 
-    An experiment that was changed until it is none of that format any more has all its data without them.
+    An experiment that was changed and no longer fits that format goes without them.
     """
     own = folder / origin
     own.mkdir(exist_ok=True)
@@ -99,7 +99,7 @@ def _write_origin(
 
 
 def _marks(experiment: Any, called: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What stands in every line of every table: which run it is of, and which models answered in it."""
+    """The first columns of every table: the run, and the models that answered in it."""
     lists = {name: "; ".join(dict.fromkeys(filter(None, (row[name] for row in called)))) for name in _CALLED}
     return {"experiment_id": experiment.id, "model_mode": experiment.model_mode, **lists}
 
@@ -145,7 +145,7 @@ def _header(experiment: Any, called: Sequence[Any]) -> dict[str, Any]:
 
 
 async def _write_json(session: Session, experiment: Any, called: Sequence[Any], path: Path) -> int:
-    """One object with a list for every section, one row a line; returns the number of rows."""
+    """Write one object with a list for every section, one row a line; returns the number of rows."""
     count = 0
     with whole_file(path) as target:
         head = {
@@ -153,9 +153,9 @@ async def _write_json(session: Session, experiment: Any, called: Sequence[Any], 
             "model_mode": experiment.model_mode,
             "experiment": _header(experiment, called),
         }
-        # The object stays open: its sections follow, one by one.
+        # The object stays open, because its sections follow one by one.
         target.write(as_json(head)[:-1])
-        for name in reads.SECTIONS:
+        for name in SECTIONS:
             count += await _write_section(target, name, reads.section(session, name, experiment.id))
         count += await _write_section(target, "conversations", conversations(session, experiment.id))
         target.write(b"\n}\n")
@@ -176,24 +176,26 @@ async def conversations(session: Session, experiment_id: UUID) -> Rows:
     """A row for every treatment and stage in which members talked; see `rows.conversation`."""
     arms = await _arms(session, experiment_id)
     async for row in reads.conversations(session, experiment_id):
-        if kind_of(arms[row["treatment"]].stage(row["stage"])).thread == "conversation":
+        if parts_of(arms[row["treatment"]].stage(row["stage"])).talk is not None:
             yield rows.conversation(row, arms)
 
 
 async def _arms(session: Session, experiment_id: UUID) -> dict[str, Resolved]:
-    return {
-        row["treatment"]: Resolved.model_validate(row["resolved"])
-        async for row in reads.section(session, "treatments", experiment_id)
-    }
+    """Raises:
+    Conflict: there are stages of kinds that this lab lacks.
+    """
+    rows = [row async for row in reads.section(session, "treatments", experiment_id)]
+    require_kinds(stage for row in rows for stage in row["resolved"]["stages"])
+    return {row["treatment"]: Resolved.model_validate(row["resolved"]) for row in rows}
 
 
 async def reports(session: Session, experiment_id: UUID) -> list[Report]:
-    """What the kinds of stages in this experiment say of their data together."""
+    """The reports of the stage kinds in this experiment."""
     arms, reporters = await _arms(session, experiment_id), await _reporters(session, experiment_id)
     for table, stage_ids in _stages_with_tables(arms).items():
         if table in reporters:
-            async for row in reads.cohort_stages(session, experiment_id, [*stage_ids]):
-                reporters[table].add([*rows.own_rows(row, arms)])
+            async for row in reads.cohort_stages(session, experiment_id, [*stage_ids], rows.read_by_stage(arms)):
+                _report(reporters[table], row, [*rows.own_rows(row, arms)])
     return _reports_of(reporters.values())
 
 
@@ -202,18 +204,12 @@ def _reports_of(reporters: Iterable[Reporter]) -> list[Report]:
 
 
 async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Reporter]:
-    found = {}
-    arms = await _arms(session, experiment_id)
-    for table, stage_ids in _stages_with_tables(arms).items():
-        stages = [resolved.stage(one) for resolved in arms.values() for one in stage_ids if one in resolved.stage_ids]
-        reporter = kind_of(stages[0]).reporter([*stage_ids])
-        if reporter is not None:
-            found[table] = reporter
-    return found
+    tables = _stages_with_tables(await _arms(session, experiment_id))
+    return {table: table.reporter([*stage_ids]) for table, stage_ids in tables.items() if table.reporter is not None}
 
 
 def _write_report(report: Report, folder: Path, marks: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Writes the files of the report; yields those that have rows, with their number."""
+    """Write the files of the report; yields those with rows, and the number of rows."""
     for table in report.tables:
         with csv_file(folder / f"{table.name}.csv", _marked(marks, table.columns)) as write:
             for row in table.rows:
@@ -256,6 +252,16 @@ async def _write_tables(
         ),
         *_own_tables(session, experiment, arms, reporters),
     ]
+    if experiment.document.get("treatments"):
+        balance = reads.balance(session, experiment.id)
+        columns = [*rows.BALANCE_COLUMNS, *rows.mean_columns(arms)]
+        tables.append(("balance.csv", columns, balance, lambda row: [rows.balance(row)]))
+    if experiment.document.get("assigned"):
+        given = reads.section(session, "variables", experiment.id)
+        tables.append(("variables.csv", rows.VARIABLE_COLUMNS, given, lambda row: [row]))
+    if await reads.has_people(session, experiment.id):
+        # The only file with external ids; no column of it leads to the others.
+        tables.append(("payments.csv", rows.PAYMENT_COLUMNS, reads.payments(session, experiment.id), lambda row: [row]))
     levels = rows.levels(arms)
     factors = list(dict.fromkeys(factor for arm in levels.values() for factor in arm))
     return {
@@ -267,7 +273,7 @@ async def _write_tables(
 
 
 def _with_factors(columns: Sequence[str], factors: Sequence[str]) -> list[str]:
-    """The columns with those of the factors beside the treatment, in a table that has it."""
+    """The columns, with a column for each factor after the treatment, in tables that have a treatment."""
     if "treatment" not in columns:
         return [*columns]
     place = columns.index("treatment") + 1
@@ -277,12 +283,12 @@ def _with_factors(columns: Sequence[str], factors: Sequence[str]) -> list[str]:
 def _own_tables(
     session: Session, experiment: Any, arms: Mapping[str, Resolved], reporters: Mapping[Table, Reporter]
 ) -> Iterator[_TableToWrite]:
-    """The tables that kinds of stages have of their own, where the experiment has such stages."""
+    """The tables of single stage kinds, where the experiment has such stages."""
     for table, stage_ids in _stages_with_tables(arms).items():
         yield (
             f"{table.name}.csv",
             [*rows.COHORT_STAGE_COLUMNS, *table.columns],
-            reads.cohort_stages(session, experiment.id, [*stage_ids]),
+            reads.cohort_stages(session, experiment.id, [*stage_ids], rows.read_by_stage(arms)),
             partial(_reported_rows, arms=arms, reporter=reporters.get(table)),
         )
 
@@ -292,8 +298,13 @@ def _reported_rows(
 ) -> list[dict[str, Any]]:
     lines = [*rows.own_rows(row, arms)]
     if reporter is not None:
-        reporter.add(lines)
+        _report(reporter, row, lines)
     return lines
+
+
+def _report(reporter: Reporter, row: Mapping[str, Any], lines: Iterable[Mapping[str, Any]]) -> None:
+    """A report is on the cohort, whose members may have arms of their own."""
+    reporter.add([{**line, "treatment": row["treatment"]} for line in lines])
 
 
 def _stages_with_tables(arms: Mapping[str, Resolved]) -> dict[Table, dict[str, None]]:
@@ -306,7 +317,7 @@ def _stages_with_tables(arms: Mapping[str, Resolved]) -> dict[Table, dict[str, N
 
 
 def _marked(marks: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
-    """The columns of a table with the marks before them, but for those that it fills itself, line by line."""
+    """The columns of a table, preceded by the marks that the table does not fill itself."""
     return [*(one for one in marks if one not in columns), *columns]
 
 
@@ -318,7 +329,7 @@ async def _write_csv(
     marks: Mapping[str, Any],
     levels: Mapping[str, Mapping[str, str]],
 ) -> int:
-    """levels: what stands beside the treatment, by treatment."""
+    """levels: the levels of the factors, by treatment."""
     count = 0
     with csv_file(path, columns) as write:
         async for row in source:
@@ -329,16 +340,16 @@ async def _write_csv(
 
 
 DataWriter = Callable[[Path, Path, Collection[str]], dict[str, int]]
-"""Writes the files of a format (`json`, `csv`) from data.json into a folder; returns their rows by their names."""
+"""Writes the files of a format (`json`, `csv`) from data.json into a folder; returns the number of rows by file."""
 _WRITERS: Final[Mapping[str, DataWriter]] = {WORKBOOK: write_data}
 
 
 def format_of(document: Mapping[str, Any]) -> str | None:
-    """The format that the experiment was made from, if it has data files of its own."""
+    """The format that the experiment was made from, if that format has data files of its own."""
     source = document.get("source") or {}
     return source.get("format") if source.get("format") in _WRITERS else None
 
 
 def writer_of(format_name: str) -> DataWriter:
-    """The writer of a format that `format_of` has named."""
+    """The data writer of a format that `format_of` has returned."""
     return _WRITERS[format_name]

@@ -1,13 +1,16 @@
-"""From rows of the database to lines of a table. Pure."""
+"""Converts rows of the database to lines of tables. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from shared.attendees import attendee
 from shared.experiment import Resolved
+from shared.experiment.own_arms import why_shared
+from shared.playing import play_on
 from shared.stage import PAGE, Json, Table
-from shared.stages import kind_of
-from shared.views import Facts, People, attendee, lab_view, stated
+from shared.stages import parts_of
+from shared.views import Facts, People, lab_view
 
 PARTICIPANT_COLUMNS: Final = (
     "participant_id",
@@ -28,6 +31,7 @@ PARTICIPANT_COLUMNS: Final = (
     "arm_draw",
     "arm_block",
     "arm_probability",
+    "added_by",
     "status",
     "status_reason",
     "stage",
@@ -61,6 +65,8 @@ ANSWER_COLUMNS: Final = (
     "completed_at",
     "written_at",
 )
+BALANCE_COLUMNS: Final = ("treatment", "cohorts", "seats", "people", "agents", "completed", "out")
+VARIABLE_COLUMNS: Final = ("cohort_path", "cohort", "treatment", "member_path", "scope", "name", "value", "draw")
 MESSAGE_COLUMNS: Final = (
     "message_id",
     "thread_id",
@@ -90,6 +96,7 @@ MESSAGE_COLUMNS: Final = (
     "elapsed_ms",
     "created_at",
 )
+PAYMENT_COLUMNS: Final = ("external_id", "code", "outcome", "currency", "amount", "parts")
 MODEL_CALL_COLUMNS: Final = (
     "call_id",
     "draft_id",
@@ -124,24 +131,25 @@ COHORT_STAGE_COLUMNS: Final = ("cohort_id", "cohort_path", "cohort", "treatment"
 
 
 def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[str]:
-    """`<stage>.<column>` for every question of every arm, stages in the order of the file."""
+    """`<stage>.<column>` for every question and result of every arm, stages in the order of the file."""
     columns: dict[str, None] = {}
     for stage_id in order:
         for resolved in arms.values():
             if stage_id in resolved.stage_ids:
-                stage = resolved.stage(stage_id)
-                columns.update(dict.fromkeys(f"{stage_id}.{column.name}" for column in kind_of(stage).columns(stage)))
+                data = parts_of(resolved.stage(stage_id)).data
+                names = [column.name for column in (*data.columns(), *data.group_columns())]
+                columns.update(dict.fromkeys(f"{stage_id}.{name}" for name in names))
     return list(columns)
 
 
 def attribute_columns(arms: Mapping[str, Resolved]) -> list[str]:
-    """`attribute.<name>` for every attribute of every persona that is there, in the order of the personas."""
+    """`attribute.<name>` for every attribute of any persona, in the order of the personas."""
     personas = [persona for resolved in arms.values() for persona in resolved.personas.values()]
     return list(dict.fromkeys(f"attribute.{name}" for persona in personas for name in persona.attributes))
 
 
 def levels(arms: Mapping[str, Resolved]) -> dict[str, dict[str, str]]:
-    """`factor.<name>` and the level of that factor, for every arm that has levels of factors."""
+    """The levels of factors as `factor.<name>`, for every arm that has them."""
     return {
         arm: {f"factor.{factor}": level for factor, level in resolved.levels.items()}
         for arm, resolved in arms.items()
@@ -149,11 +157,28 @@ def levels(arms: Mapping[str, Resolved]) -> dict[str, dict[str, str]]:
     }
 
 
+def mean_columns(arms: Mapping[str, Resolved]) -> list[str]:
+    """`attribute.<name>.mean` for every attribute that is a number of some persona."""
+    personas = [persona for resolved in arms.values() for persona in resolved.personas.values()]
+    numbers = (name for one in personas for name, value in one.attributes.items() if _is_number(value))
+    return list(dict.fromkeys(f"attribute.{name}.mean" for name in numbers))
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def balance(row: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of the balance of treatments."""
+    means = {f"attribute.{name}.mean": mean for name, mean in (row["means"] or {}).items()}
+    return {**{column: row[column] for column in BALANCE_COLUMNS}, **means}
+
+
 def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
     """One line of the wide table."""
     resolved = arms[row["treatment"]]
     stages = row["stages"]
-    joining = row["joining"] or {}
+    joining, drawn = row["joining"] or {}, row["drawn"] or {}
     line = {
         **{column: row[column] for column in PARTICIPANT_COLUMNS if column in row},
         "participant_id": row["member_id"],
@@ -162,29 +187,33 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[st
         "avatar": row["profile"].get("avatar"),
         "pronouns": row["profile"].get("pronouns"),
         "joining": joining.get("rule"),
-        "arm_draw": joining.get("draw"),
-        "arm_block": joining.get("block"),
-        "arm_probability": joining.get("probability"),
+        "arm_draw": drawn.get("draw"),
+        "arm_block": drawn.get("block"),
+        "arm_probability": drawn.get("probability"),
         "stage": stages[row["position"]] if row["position"] < len(stages) else None,
         **{f"attribute.{name}": value for name, value in (row["agent"] or {}).get("attributes", {}).items()},
     }
     for stage_id, value in (row["pages"] or {}).items():
         stage = resolved.stage(stage_id)
-        line.update({f"{stage_id}.{name}": cell for name, cell in kind_of(stage).cells(stage, value).items()})
+        line.update({f"{stage_id}.{name}": cell for name, cell in parts_of(stage).data.cells(value).items()})
+    for stage_id, value in (row["results"] or {}).items():
+        cells = parts_of(resolved.stage(stage_id)).data.group_cells(value)
+        line.update({f"{stage_id}.{name}": cell for name, cell in cells.items() if stage_id in stages})
     return line
 
 
 def answer(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
-    """The lines of the long table: one for each question of a page; one for any other entry, and for an empty page.
+    """The lines of the long table: one for each question of a page, one for any other entry, one for an empty page.
 
-    A question that was asked by itself has the line of its entry only as long as no page is made of the entries. The
-    status is `valid`, or `invalid` where no usable reply came; then the reason says what was expected.
+    The entry of a single question has its line only until a page is made of the entries. The status is `valid`, or
+    `invalid` where no usable reply came; then the reason says what was expected.
     """
     stage = arms[row["treatment"]].stage(row["stage"])
     common = {**row, "participant_id": row["member_id"], "kind": stage.kind}
     attempts: Mapping[str, int] = row["attempts"] or {}
     missing: Mapping[str, str] = row["invalid"] or {}
-    questions = kind_of(stage).answered(stage, row["key"], row["value"])
+    failed: Mapping[str, str] = row["reasons"] or {}
+    questions = parts_of(stage).data.answered(row["key"], row["value"])
     if not questions:
         line = {**common, "field": "", "label": "", "type": "json", "attempts": attempts.get(row["key"])}
         yield {**line, **_validity("; ".join(missing.values()))}
@@ -199,51 +228,108 @@ def answer(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dic
                 "text": one.text,
                 "correct": one.is_correct,
                 "attempts": attempts.get(one.asked_as, attempts.get(PAGE)),
-                **_validity(missing.get(one.field, ""), is_valid=one.is_valid),
+                **_validity(missing.get(one.field, "" if one.is_valid else failed.get(one.asked_as, "")), one.is_valid),
             }
 
 
-def _validity(reason: str, *, is_valid: bool = True) -> dict[str, str]:
+def _validity(reason: str, is_valid: bool = True) -> dict[str, str]:
     return {"status": "valid" if is_valid and not reason else "invalid", "reason": reason}
 
 
 def conversation(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
-    """What the conversations of one treatment and stage came to, with the calls paid for each message of a model.
+    """The figures of the conversations in one treatment and stage, with the calls paid for each message of a model.
 
-    Fixed opening lines are no messages of a model. Calls that only ask for readiness are not in the ratio.
+    Fixed opening lines do not count as messages of a model. The ratio leaves out calls that only ask for readiness.
     """
     stage = arms[row["treatment"]].stage(row["stage"])
+    talk = parts_of(stage).talk
     by_models = row["messages_of_agents"] - row["opening_lines"]
     calls = row["calls_speaking"] + row["calls_mediating"]
     return {
         **row,
-        "turn_taking": kind_of(stage).turn_taking(stage),
+        "turn_taking": None if talk is None else talk.rules.turn_taking,
         "calls_per_message": round(calls / by_models, 3) if by_models else None,
     }
 
 
 def table_of(resolved: Resolved, stage_id: str) -> Table | None:
-    """The table that the kind of this stage has of its own."""
-    return kind_of(resolved.stage(stage_id)).table
+    """The table that the kind of this stage adds."""
+    return parts_of(resolved.stage(stage_id)).data.table
+
+
+def read_by_stage(arms: Mapping[str, Resolved]) -> dict[str, dict[str, list[str]]]:
+    """The stages that each stage reads, by arm."""
+    return {
+        arm: {stage.id: [read.stage for read in reads] for stage in resolved.stages if (reads := parts_of(stage).reads)}
+        for arm, resolved in arms.items()
+    }
 
 
 def own_rows(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
-    """The lines of a kind's own table for one stage in one cohort."""
-    stage = arms[row["treatment"]].stage(row["stage"])
+    """The lines of a kind's own table for one stage in one cohort, each in the arm of the participant whose it is.
+
+    Where members are together, the stage is the cohort's; else each arm has lines of its own.
+    """
+    own = {one["path"]: one["treatment"] for one in row["members"] or () if one["treatment"] is not None}
+    cohorts = arms[row["treatment"]]
+    if not own or why_shared(cohorts.stage(row["stage"]), cohorts.stages) is not None:
+        yield from _rows_in_arm(row, cohorts, own)
+        return
+    for arm in dict.fromkeys((row["treatment"], *own.values())):
+        if row["stage"] in arms[arm].stage_ids:
+            yield from (one for one in _rows_in_arm(row, arms[arm], own) if one["treatment"] == arm)
+
+
+def _rows_in_arm(row: Mapping[str, Any], arm: Resolved, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The lines as the stage of one arm makes them, each marked with the arms of its participants.
+
+    own: the arms of participants who have one of their own, by path.
+    """
+    stage = arm.stage(row["stage"])
     answers: dict[UUID, dict[str, Json]] = {}
     for member_id, key, value in row["answers"] or ():
         answers.setdefault(UUID(member_id), {})[key] = value
+    read: dict[str, dict[UUID, dict[str, Json]]] = {}
+    for member_id, stage_id, value in row["read"] or ():
+        read.setdefault(stage_id, {})[UUID(member_id)] = {PAGE: value}
     facts = Facts(
         people=People(tuple(map(attendee, row["members"] or ()))),
         draws={stage.id: row["draws"]},
         states={stage.id: row["state"] or {}},
-        answers={stage.id: answers},
-        variables=arms[row["treatment"]].variables,
+        answers={**read, stage.id: answers},
+        results=row["results"] or {},
+        stages=arm.by_id,
+        variables=arm.variables,
         whole=(stage.id,),
     )
-    view = lab_view(facts, stage)
-    if row["state"] is None:
-        view = stated(stage, view)
+    # A cohort without members was not settled again.
+    view = play_on(facts, stage).view if row["state"] is None else lab_view(facts, stage)
     where = {column: row[column] for column in COHORT_STAGE_COLUMNS}
-    for line in kind_of(stage).table_rows(stage, view):
-        yield {**where, **line}
+    table = parts_of(stage).data.table
+    met = row["met_before"] or {}
+    if table is None:
+        return
+    for line in table.rows(view):
+        yield {**where, **dict(_named(line, met)), **dict(_arms_of(line, table, own, row["treatment"]))}
+
+
+def _arms_of(
+    line: Mapping[str, Json], table: Table, own: Mapping[str, str], of_cohort: str
+) -> Iterator[tuple[str, str]]:
+    for path, column in ((table.owner, "treatment"), *table.owners):
+        yield column, own.get(line.get(path, ""), of_cohort)
+
+
+def _named(line: Mapping[str, Json], met: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, Json]]:
+    """The cells with path and name of members of an earlier cohort, about whom one who has moved has answered.
+
+    met: path and name of each, by id. The name is in the column that is called after that of the member.
+    """
+    for column, cell in line.items():
+        owner = line.get(column.removesuffix("_name"))
+        known = met.get(owner) if isinstance(owner, str) else None
+        if known is None:
+            yield column, cell
+        else:
+            path, name = known
+            yield column, path if owner == cell else name

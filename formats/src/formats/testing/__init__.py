@@ -1,1 +1,1 @@
-"""Workbooks, and data of runs that never were, for tests."""
+"""Workbooks, and made-up data of their runs, for tests."""

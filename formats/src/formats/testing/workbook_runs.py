@@ -1,4 +1,4 @@
-"""What data.json says of a workbook's experiment after a run that never was: whatever a test wants it to have been."""
+"""Makes the data.json of a workbook's experiment without a run, with the results that a test asks for."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from shared.contracts.experiment import Persona
 from shared.errors import InvalidInput
 from shared.experiment import Experiment, resolve
 from shared.stages.group_interview.answers import Wanted, kept, stored, wanted
-from shared.stages.group_interview.config import GroupInterviewStage, InterviewSession, InterviewTask
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
 
 Json = Any
 EXPERIMENT_ID = UUID(int=7)
@@ -21,7 +21,8 @@ AT = "2026-01-01T00:00:00Z"
 
 @dataclass
 class Taken:
-    """What became of one ask: a stored answer or none, the state of the ask (None: never asked), how many calls."""
+    """The outcome of one ask: a stored answer or none, the state of the ask (None: never asked), the number of
+    calls."""
 
     said: str | None = None
     state: str | None = None
@@ -30,7 +31,7 @@ class Taken:
 
 @dataclass
 class Run:
-    """A run of the experiment; `taken` is by path of the member and id of the task."""
+    """A made-up run of the experiment; `taken` is by path of the member and id of the task."""
 
     document: Experiment
     taken: Mapping[tuple[str, str], Taken] = field(default_factory=dict)
@@ -65,22 +66,23 @@ class Run:
                 }
 
     def asked(self) -> Iterator[tuple[dict[str, Json], InterviewTask, str]]:
-        """Everybody whom each task asks, with their role."""
+        """Each task with every member whom it asks, and the member's role."""
         for member in self.members():
             role = self.role(member)
-            for task_id in self._session(member).order:
+            for task_id in self._settled(member["cohort_path"])["tasks"]:
                 task = next(one for one in self.stage.tasks if one.id == task_id)
                 asks_role = task.type == "discussion" and role != "Facilitator"
                 if asks_role or role in [question.role for question in task.questions]:
                     yield member, task, role
 
     def role(self, member: Mapping[str, Json]) -> str:
-        """Participants have the roles of their seats; mediators are called by theirs."""
+        """The role of a participant's seat; a mediator's role is its name."""
         seat = member["path"].partition("/m")[2]
-        return self._session(member).roles[int(seat) - 1] if seat.isdigit() else str(member["profile"]["name"])
+        roles = self._settled(member["cohort_path"])["speakers"]
+        return str(roles[int(seat) - 1] if seat.isdigit() else member["profile"]["name"])
 
-    def _session(self, member: Mapping[str, Json]) -> InterviewSession:
-        return self.stage.sessions[int(member["cohort_path"][1:]) - 1]
+    def _settled(self, cohort_path: str) -> Mapping[str, Json]:
+        return self.document.cohorts[int(cohort_path[1:]) - 1].draws[self.stage.id]
 
     def sections(self) -> dict[str, list[dict[str, Json]]]:
         cohorts = [
@@ -106,10 +108,10 @@ class Run:
                 {
                     "cohort_path": cohort["cohort_path"],
                     "stage": "interview",
-                    "draws": self._draws(number, members),
+                    "draws": self._draws(f"c{number}", members),
                     "unlocked_at": AT,
                 }
-                for number, cohort in enumerate(cohorts)
+                for number, cohort in enumerate(cohorts, start=1)
             ],
             "answers": [self._answer(*one) for one in asked if one[3].said is not None],
             "asks": [_ask(member, task, taken) for member, task, _, taken in asked if taken.state is not None],
@@ -121,14 +123,13 @@ class Run:
             ],
         }
 
-    def _draws(self, number: int, members: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
-        session = self.stage.sessions[number]
+    def _draws(self, cohort_path: str, members: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
         roles = {
             f"role:{member['path']}": self.role(member)
             for member in members
-            if member["cohort_path"] == f"c{number + 1}" and member["kind"] == "participant"
+            if member["cohort_path"] == cohort_path and member["kind"] == "participant"
         }
-        return {"tasks": list(session.order), "speakers": list(session.roles), "orders": {}, **roles}
+        return {**self._settled(cohort_path), "orders": {}, **roles}
 
     def _answer(self, member: Mapping[str, Json], task: InterviewTask, role: str, taken: Taken) -> dict[str, Json]:
         want = wanted(self.stage, task, role)
@@ -143,7 +144,7 @@ class Run:
         }
 
     def write(self, folder: Path) -> Path:
-        """As data.json is written."""
+        """Write it in the form of data.json."""
         head = {
             "experiment": {
                 "name": self.document.name,
@@ -174,7 +175,7 @@ def _config(persona: Persona) -> dict[str, Json]:
 
 
 def _entry(want: Wanted, said: str) -> dict[str, Json]:
-    """As it is stored, or kept when it is no answer."""
+    """The entry as it is stored, or as it is recorded when the text is no valid answer."""
     try:
         return stored(want, {"response": said, "reasoning": "because", "speculation_score": 10})
     except InvalidInput:

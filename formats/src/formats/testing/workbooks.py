@@ -1,4 +1,4 @@
-"""Workbooks for tests: a small one that is right, as values that a test changes, and the .xlsx file of such values."""
+"""Workbooks for tests: a small valid one as values that a test changes, and the .xlsx file of such values."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -64,7 +64,7 @@ def task_row(task_id: str, **fields: Any) -> list[Any]:
 
 
 def with_setting(values: Values, **settings: Any) -> Values:
-    """The workbook with these settings in the place of its own."""
+    """The workbook with these settings replaced."""
     for row in values["experimental_setting"]:
         if row[0] in settings:
             row[1] = settings[row[0]]
@@ -72,7 +72,7 @@ def with_setting(values: Values, **settings: Any) -> Values:
 
 
 def with_tasks(*rows: list[Any]) -> Values:
-    """The base workbook with these tasks after its context, in a conversation that is long enough."""
+    """The base workbook with these tasks after its context, and a limit that is long enough for them."""
     values = with_setting(base_values(), max_conversation_length=1000)
     values["interview_prompts"][2:] = list(rows)
     return values
@@ -83,23 +83,28 @@ def sheets_of(values: Mapping[str, Sequence[Sequence[Any]]]) -> Sheets:
 
 
 def workbook_of(values: Values, draws: Draws = "reference") -> Workbook:
-    """What the values say when they are read."""
+    """The workbook that is read from the values."""
     return read(sheets_of(values), draws=draws)
 
 
 def design_of(values: Values) -> Design:
-    """The only design that the values say."""
+    """The only design in the values."""
     (design,) = workbook_of(values).designs
     return design
 
 
 def problems_of(values: Values) -> list[Problem]:
-    """Everything that is wrong with the values; none when they can be read."""
+    """All problems of the values; none when they are valid."""
     try:
         workbook_of(values)
     except InvalidInput as error:
         return list(error.problems)
     return []
+
+
+def only_problem(values: Values) -> Problem:
+    (problem,) = problems_of(values)
+    return problem
 
 
 def xlsx_of(values: Mapping[str, Sequence[Sequence[Any]]]) -> bytes:

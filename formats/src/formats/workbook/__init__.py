@@ -1,7 +1,7 @@
-"""The door to workbooks: read one, with every problem in it at once, and draw who is where in what order."""
+"""Workbooks: reads one, with all its problems at once, and draws seats, treatments and orders."""
 
 from formats.workbook.assignment import Assignment as Assignment
-from formats.workbook.assignment import Session as Session
+from formats.workbook.assignment import WorkbookSession as WorkbookSession
 from formats.workbook.assignment import assign as assign
 from formats.workbook.compiling import Compiled as Compiled
 from formats.workbook.compiling import compile_designs as compile_designs

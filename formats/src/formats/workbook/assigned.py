@@ -1,10 +1,10 @@
-"""Assignments that are made by hand, in columns of agent_profiles: whether they go together."""
+"""Checks assignments by hand, which are columns of agent_profiles."""
 
 from collections.abc import Mapping, Sequence
 
 from formats.workbook.cells import Cell, quoted
 from formats.workbook.complaints import Complaints
-from formats.workbook.design import Arm, Profile, Role, Settings
+from formats.workbook.design import Arm, Role, Settings, WorkbookProfile
 from formats.workbook.profiles import Profiles
 from formats.workbook.sheets import PROFILES
 
@@ -12,7 +12,7 @@ from formats.workbook.sheets import PROFILES
 def check_assignments(
     settings: Settings, arms: Sequence[Arm], roles: Sequence[Role], profiles: Profiles, complaints: Complaints
 ) -> None:
-    """Complains about labels that nothing has, and about sessions that are not put together as they must be."""
+    """Complains about unknown labels, and about sessions with a wrong set of roles."""
     user_roles = [role.label for role in roles if not role.is_special]
     if settings.treatment_strategy == "manual":
         _check_labels(settings.treatment_column, profiles, [arm.label for arm in arms], "treatment", complaints)
@@ -25,9 +25,9 @@ def check_assignments(
         _check_session(session, people, settings, user_roles, complaints)
 
 
-def sessions_by_hand(people: Sequence[Profile], column: int) -> Mapping[str, Sequence[Profile]]:
-    """Who is in which session, both in the order in which they first appear."""
-    sessions: dict[str, list[Profile]] = {}
+def sessions_by_hand(people: Sequence[WorkbookProfile], column: int) -> Mapping[str, Sequence[WorkbookProfile]]:
+    """The agents of each session, both in the order of first appearance."""
+    sessions: dict[str, list[WorkbookProfile]] = {}
     for person in people:
         label = cell_of(person, column).label
         if label:
@@ -36,9 +36,9 @@ def sessions_by_hand(people: Sequence[Profile], column: int) -> Mapping[str, Seq
 
 
 def check_drawn(
-    sessions: Mapping[str, Sequence[Profile]], column: int, roles: Sequence[Role], complaints: Complaints
+    sessions: Mapping[str, Sequence[WorkbookProfile]], column: int, roles: Sequence[Role], complaints: Complaints
 ) -> None:
-    """Complains about sessions that were drawn, of agents whose roles were given: each role has to be there once."""
+    """Complains about drawn sessions of agents with given roles: each role has to occur once."""
     labels = [role.label for role in roles]
     for session, people in sessions.items():
         given = [cell_of(person, column).label for person in people]
@@ -55,7 +55,7 @@ def check_drawn(
                 )
 
 
-def cell_of(person: Profile, column: int) -> Cell:
+def cell_of(person: WorkbookProfile, column: int) -> Cell:
     return person.cells.get(column) or Cell(PROFILES, column, person.row)
 
 
@@ -81,7 +81,7 @@ def _check_named(column: int, profiles: Profiles, complaints: Complaints) -> Non
 
 def _check_session(
     session: str,
-    people: Sequence[Profile],
+    people: Sequence[WorkbookProfile],
     settings: Settings,
     user_roles: Sequence[str],
     complaints: Complaints,
@@ -108,7 +108,7 @@ def _check_session(
         _check_roles(session, people, settings.role_column, complaints)
 
 
-def _check_roles(session: str, people: Sequence[Profile], column: int, complaints: Complaints) -> None:
+def _check_roles(session: str, people: Sequence[WorkbookProfile], column: int, complaints: Complaints) -> None:
     seen: dict[str, str] = {}
     for person in people:
         cell = cell_of(person, column)

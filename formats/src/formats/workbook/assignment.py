@@ -1,11 +1,11 @@
-"""Who is in which session, under which treatment, in which role, and in which order the session's tasks come."""
+"""Assigns agents to sessions, sessions to treatments, agents to roles, and orders each session's tasks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from formats.workbook.assigned import cell_of, sessions_by_hand
-from formats.workbook.design import Arm, Design, Profile, Role, Task
+from formats.workbook.design import Arm, Design, Role, WorkbookProfile, WorkbookTask
 from formats.workbook.draws import Drawing, Draws, drawing
 
 
@@ -13,23 +13,23 @@ from formats.workbook.draws import Drawing, Draws, drawing
 class SeatDraw:
     """One agent of a session with the role it plays there."""
 
-    profile: Profile
+    profile: WorkbookProfile
     role: Role
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """`seats` are in the order in which agents speak in discussions, `tasks` in the order in which they come."""
+class WorkbookSession:
+    """`seats` are in speaking order, `tasks` in the order of the session."""
 
     id: str
     arm: Arm
     seats: tuple[SeatDraw, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[WorkbookTask, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DrawRecord:
-    """How one thing was assigned: `seed` is what it was drawn with, or empty when it was assigned by hand."""
+    """How one thing was assigned; `seed` is empty when it was assigned by hand."""
 
     session: str
     what: str
@@ -40,7 +40,7 @@ class DrawRecord:
 @dataclass(frozen=True, slots=True)
 class Assignment:
     draws: Draws
-    sessions: tuple[Session, ...]
+    sessions: tuple[WorkbookSession, ...]
     records: tuple[DrawRecord, ...]
 
 
@@ -53,7 +53,7 @@ def assign(design: Design, draws: Draws = "reference") -> Assignment:
     roles = _roles(design, people, chance)
     orders = chance.task_orders(sessions, _tied(design.tasks))
     made = tuple(
-        Session(
+        WorkbookSession(
             id=session,
             arm=arms[session],
             seats=tuple(SeatDraw(*pair) for pair in zip(people[session], roles[session], strict=True)),
@@ -64,7 +64,7 @@ def assign(design: Design, draws: Draws = "reference") -> Assignment:
     return Assignment(draws, made, tuple(_records(design, sessions, chance)))
 
 
-def _people(design: Design, chance: Drawing) -> Mapping[str, Sequence[Profile]]:
+def _people(design: Design, chance: Drawing) -> Mapping[str, Sequence[WorkbookProfile]]:
     settings = design.settings
     if settings.session_strategy == "manual" and settings.session_column is not None:
         return sessions_by_hand(design.profiles, settings.session_column)
@@ -73,7 +73,7 @@ def _people(design: Design, chance: Drawing) -> Mapping[str, Sequence[Profile]]:
     return {str(number): shuffled[number * size : (number + 1) * size] for number in range(settings.num_sessions)}
 
 
-def _arms(design: Design, people: Mapping[str, Sequence[Profile]], chance: Drawing) -> Mapping[str, Arm]:
+def _arms(design: Design, people: Mapping[str, Sequence[WorkbookProfile]], chance: Drawing) -> Mapping[str, Arm]:
     settings = design.settings
     labels = [arm.label for arm in design.arms]
     sessions = list(people)
@@ -87,7 +87,9 @@ def _arms(design: Design, people: Mapping[str, Sequence[Profile]], chance: Drawi
     return {session: design.arm(label) for session, label in drawn.items()}
 
 
-def _roles(design: Design, people: Mapping[str, Sequence[Profile]], chance: Drawing) -> Mapping[str, Sequence[Role]]:
+def _roles(
+    design: Design, people: Mapping[str, Sequence[WorkbookProfile]], chance: Drawing
+) -> Mapping[str, Sequence[Role]]:
     column = design.settings.role_column
     if design.settings.role_strategy == "manual" and column is not None:
         return {
@@ -98,14 +100,14 @@ def _roles(design: Design, people: Mapping[str, Sequence[Profile]], chance: Draw
     return {session: [design.role(label) for label in labels] for session, labels in drawn.items()}
 
 
-def _tied(tasks: Sequence[Task]) -> list[list[Task]]:
-    """The tasks of the same order together, in ascending order; as they stand in the sheet among themselves."""
+def _tied(tasks: Sequence[WorkbookTask]) -> list[list[WorkbookTask]]:
+    """The tasks grouped by equal order, in ascending order; each group in the order of the sheet."""
     in_order = sorted(tasks, key=lambda task: task.order)
     return [list(group) for _, group in groupby(in_order, key=lambda task: task.order)]
 
 
 def _records(design: Design, sessions: Sequence[str], chance: Drawing) -> Iterator[DrawRecord]:
-    """How every session came to what it has."""
+    """One record for every assignment of every session."""
     settings = design.settings
     for session in sessions:
         by_treatment = settings.treatment_strategy

@@ -1,4 +1,4 @@
-"""One cell of a sheet, and what a person who typed it would say that it holds."""
+"""One cell of a sheet, and the value that it shows."""
 
 import re
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from shared.storable import is_storable_number, is_storable_text
 Value = None | bool | int | float | str | date | time | timedelta
 
 LONGEST_TEXT: Final = 32_767
-"""Characters; as many as a cell of Excel holds. Tables in CSV are held to the same."""
+"""In characters, the limit of a cell in Excel. Tables in CSV have the same limit."""
 _SIGNIFICANT_DIGITS: Final = 15
-"""As many as spreadsheets show: 0.1 + 0.2 is 0.3 to whoever looks at the cell."""
+"""As many as spreadsheets show: 0.1 + 0.2 is shown as 0.3."""
 _ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _LONGEST_QUOTED: Final = 60
 
 
 @dataclass(frozen=True)
 class Cell:
-    """`flaw` says why the cell has no value that could be used, such as a formula that was never calculated."""
+    """`flaw` says why the cell has no usable value, such as a formula that was never calculated."""
 
     sheet: str
     column: int
@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """The text as a name: without space around it."""
+        """The text as a name, without surrounding space."""
         return self.text.strip()
 
     @property
@@ -51,7 +51,7 @@ class Cell:
 
     @property
     def found(self) -> str:
-        """The cell in few words, for a complaint."""
+        """A short description of the content, for a complaint."""
         if self.flaw:
             return self.flaw
         if self.is_blank:
@@ -79,7 +79,7 @@ def shown(value: Value, number_format: str = "General") -> str:
 
 
 def flaw_of(value: Value) -> str:
-    """Why nothing can be done with this value; empty when something can."""
+    """Why the value cannot be used; empty when it can."""
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
             return f"a text of {len(value)} characters, more than {LONGEST_TEXT}"
@@ -91,7 +91,7 @@ def flaw_of(value: Value) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, cut when it is long."""
+    """The text in quotes, shortened when it is long."""
     return repr(text if len(text) <= _LONGEST_QUOTED else f"{text[:_LONGEST_QUOTED]}...")
 
 
@@ -111,7 +111,7 @@ def _digits(value: int | float) -> str:
 
 
 def as_sheets_round(value: float) -> float:
-    """The number with as many digits as spreadsheets show: 0.1 + 0.2 is 0.3."""
+    """The number rounded as spreadsheets show it: 0.1 + 0.2 is 0.3."""
     return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
 

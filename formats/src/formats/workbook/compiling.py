@@ -1,7 +1,7 @@
-"""From a design and its sessions to an experiment: sessions become cohorts, roles seats, tasks one interview.
+"""Compiles a design and its sessions to an experiment: sessions to cohorts, roles to seats, tasks to one interview.
 
-Facilitator and Summarizer are mediators. What agents are told stands in the prompts of their personas, in the order of
-the format: context, treatment, profile, role.
+Facilitator and Summarizer become mediators. The prompts of personas hold the texts in the order of the format:
+context, treatment, profile, role.
 """
 
 import re
@@ -11,9 +11,9 @@ from itertools import chain, count
 from typing import Any, Final
 
 from formats.workbook.assigned import check_drawn
-from formats.workbook.assignment import Assignment, SeatDraw, Session, assign
+from formats.workbook.assignment import Assignment, SeatDraw, WorkbookSession, assign
 from formats.workbook.complaints import Complaints
-from formats.workbook.design import SUMMARIZER, Design, Role, Task, Workbook
+from formats.workbook.design import SUMMARIZER, Design, Role, Workbook, WorkbookTask
 from formats.workbook.draws import Draws
 from formats.workbook.facts import FORMAT, facts_of
 from formats.workbook.messages import profile_text
@@ -25,12 +25,12 @@ Json = Any
 
 STAGE: Final = "interview"
 MAX_ATTEMPTS: Final = 5
-"""How often an answer is asked for in all, as the format says."""
+"""The number of attempts at an answer that the format sets."""
 _MODELS_WITHOUT_SCHEMAS: Final = ("gpt-4", "gpt-4-turbo", "gpt-3.5-turbo", HUGGING_FACE)
-"""OpenAI's older models refuse a call that brings a schema, and what servers of inference endpoints make of one
-differs. All of them are told in words what a reply looks like, as the prompt does anyway."""
+"""OpenAI's older models refuse calls with a schema, and inference endpoints handle them in different ways. The prompt
+describes the shape of the reply to all of them."""
 _HUGGING_FACE_MODEL: Final = "tgi"
-"""What the servers behind such endpoints call the one model that they have."""
+"""The name under which servers of such endpoints serve their only model."""
 _BRACES: Final = "{{"
 _BRACES_NAME: Final = "open_braces"
 _VARIABLES: Final = {_BRACES_NAME: _BRACES}
@@ -41,20 +41,22 @@ _LONGEST_SLUG: Final = 40
 def compile_workbook(
     workbook: Workbook, *, draws: Draws = "reference", people: Collection[str] = (), sessions: int | None = None
 ) -> list[Experiment]:
-    """The experiment of every permutation, called as its files are.
+    """The experiments of all permutations, named as their files are.
 
-    people: the seats that people take by joining: `Role` in every session, `session/Role` in one. sessions: only so
-    many, the first ones; what is drawn stays as it is for all.
+    people: the seats for people: `Role` in every session, `session/Role` in one. sessions: how many, from the first;
+    the draws stay the same.
 
     Raises:
-        InvalidInput: the workbook makes no experiment that could run.
+        InvalidInput: the workbook makes no valid experiment.
     """
     return [one.experiment for one in compile_designs(workbook, draws=draws, people=people, sessions=sessions)]
 
 
 def _check_drawn(design: Design, assignment: Assignment, name: str) -> None:
-    """Raises:
-    InvalidInput: roles that were given by hand do not go together as sessions were drawn.
+    """Check roles by hand against drawn sessions.
+
+    Raises:
+        InvalidInput: a session lacks a role, or has it twice.
     """
     settings, complaints = design.settings, Complaints()
     if settings.role_column is not None and (settings.role_strategy, settings.session_strategy) == ("manual", "random"):
@@ -65,18 +67,18 @@ def _check_drawn(design: Design, assignment: Assignment, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The experiment of one permutation, with what was drawn for it: its sessions, and which seats people take."""
+    """The experiment of one permutation, with its sessions and the seats for people."""
 
     design: Design
     experiment: Experiment
-    sessions: tuple[Session, ...]
+    sessions: tuple[WorkbookSession, ...]
     seats: frozenset[OpenSeat]
 
 
 def compile_designs(
     workbook: Workbook, *, draws: Draws = "reference", people: Collection[str] = (), sessions: int | None = None
 ) -> list[Compiled]:
-    """As `compile_workbook`, with what each experiment was made of."""
+    """Like `compile_workbook`, with the source of each experiment."""
     found: list[Compiled] = []
     for name, design in zip(workbook.names(), workbook.designs, strict=True):
         everything = assign(design, draws)
@@ -100,10 +102,10 @@ def compile_design(
         "seed": design.settings.random_seed,
         "model_mode": "mock",
         "variables": {**_VARIABLES, "context": design.context.text.strip()},
-        "source": {"format": FORMAT, "facts": facts_of(design, assignment, _task_ids(design), len(chosen))},
-        "stages": [_stage(design, chosen, seats)],
+        "source": {"format": FORMAT, "facts": facts_of(design, assignment, _task_ids(design), _cohort_ids(chosen))},
+        "stages": [_stage(design)],
         "personas": [*_mediators(design), *_players(design, chosen, seats)],
-        "cohorts": [_cohort(design, session, number, seats) for number, session in enumerate(chosen, start=1)],
+        "cohorts": [_cohort(design, one, cohort_id, seats) for cohort_id, one in _cohort_ids(chosen).items()],
         "treatments": [
             {
                 "id": arms[arm.label],
@@ -116,7 +118,12 @@ def compile_design(
     return validate(value, name)
 
 
-def _stage(design: Design, sessions: Sequence[Session], seats: frozenset[OpenSeat]) -> Json:
+def _cohort_ids(sessions: Sequence[WorkbookSession]) -> dict[str, WorkbookSession]:
+    """What each session is called as a cohort."""
+    return {f"session-{number}": session for number, session in enumerate(sessions, start=1)}
+
+
+def _stage(design: Design) -> Json:
     ids = _task_ids(design)
     return {
         "id": STAGE,
@@ -127,14 +134,6 @@ def _stage(design: Design, sessions: Sequence[Session], seats: frozenset[OpenSea
         "roles": [_role(role) for role in design.user_roles],
         "special_roles": [_role(role) for role in design.roles if role.label == SUMMARIZER],
         "tasks": [_task(task, ids[task.task_id]) for task in design.tasks],
-        "sessions": [
-            {
-                "name": session.id,
-                "roles": [*(seat.role.label for seat in session.seats), *special_seats(design, session, seats)],
-                "order": [ids[task.task_id] for task in session.tasks],
-            }
-            for session in sessions
-        ],
         "max_replies": design.settings.max_conversation_length,
     }
 
@@ -143,7 +142,7 @@ def _role(role: Role) -> Json:
     return {"label": role.label, "description": _verbatim(role.description)}
 
 
-def _task(task: Task, task_id: str) -> Json:
+def _task(task: WorkbookTask, task_id: str) -> Json:
     return {
         "id": task_id,
         "type": task.type,
@@ -180,10 +179,10 @@ def _arm_ids(design: Design) -> dict[str, str]:
     return dict(zip(labels, _slugs(labels), strict=True))
 
 
-def _cohort(design: Design, session: Session, number: int, seats: frozenset[OpenSeat]) -> Json:
-    special = special_seats(design, session, seats)
+def _cohort(design: Design, session: WorkbookSession, cohort_id: str, seats: frozenset[OpenSeat]) -> Json:
+    special, ids = special_seats(design, session, seats), _task_ids(design)
     return {
-        "id": f"session-{number}",
+        "id": cohort_id,
         "treatment": _arm_ids(design)[session.arm.label],
         "seats": [
             *(
@@ -193,6 +192,12 @@ def _cohort(design: Design, session: Session, number: int, seats: frozenset[Open
             *({"open": True} for _ in special),
         ],
         "mediators": [_mediator_id(role) for role in design.roles if role.is_special and role.label not in special],
+        "draws": {
+            STAGE: {
+                "speakers": [*(seat.role.label for seat in session.seats), *special],
+                "tasks": [ids[task.task_id] for task in session.tasks],
+            }
+        },
     }
 
 
@@ -202,7 +207,7 @@ def _mediators(design: Design) -> Iterator[Json]:
             yield _persona(design, _mediator_id(role), role, "", {})
 
 
-def _players(design: Design, sessions: Sequence[Session], seats: frozenset[OpenSeat]) -> Iterator[Json]:
+def _players(design: Design, sessions: Sequence[WorkbookSession], seats: frozenset[OpenSeat]) -> Iterator[Json]:
     for session in sessions:
         for seat in session.seats:
             if (session.id, seat.role.label) not in seats:
@@ -229,7 +234,7 @@ def _mediator_id(role: Role) -> str:
 
 
 def _persona_id(seat: SeatDraw) -> str:
-    """By the row of the sheet, which no two have in common."""
+    """Made of the row of the sheet, which is unique."""
     return f"profile-{seat.profile.row}"
 
 
@@ -245,12 +250,12 @@ def _model(design: Design) -> Json:
 
 
 def _verbatim(text: str) -> str:
-    """The text as it stands, also where it has braces that would be filled in once more."""
+    """The text unchanged: its braces are escaped against a second filling."""
     return text.replace(_BRACES, f"{{{{{_BRACES_NAME}}}}}")
 
 
 def _slugs(names: Sequence[str]) -> list[str]:
-    """An id for each name, like it and of its own."""
+    """A unique id for each name, similar to it."""
     made: list[str] = []
     for name in names:
         plain = _NO_SLUG.sub("-", name.lower()).strip("-_")[:_LONGEST_SLUG] or "unnamed"

@@ -1,4 +1,4 @@
-"""Where the problems of a workbook are gathered, so that all of them are told at once."""
+"""Collects the problems of a workbook, so that all of them are reported at once."""
 
 from dataclasses import dataclass, field
 
@@ -8,18 +8,18 @@ from shared.errors import InvalidInput, Problem
 
 @dataclass(frozen=True, slots=True)
 class Complaints:
-    """`problems` keep the workbook from running; `warnings` are told and forgiven. Each is said once."""
+    """`problems` prevent a run, `warnings` do not. Equal ones are reported once."""
 
     problems: dict[Problem, None] = field(default_factory=dict)
     warnings: dict[Problem, None] = field(default_factory=dict)
 
     def cell(self, cell: Cell, wrong: str, expected: str, *, hint: str = "", found: str = "") -> None:
-        """A problem in this cell; cells that were unreadable have been complained about before."""
+        """A problem in this cell; unreadable cells were complained about before."""
         if not cell.flaw:
             self.at(cell.where, wrong, expected, found=found or cell.found, hint=hint)
 
     def at(self, where: str, wrong: str, expected: str, *, found: str, hint: str = "") -> None:
-        """A problem at a place where there is no cell, such as a missing sheet."""
+        """A problem without a cell, such as a missing sheet."""
         self.problems[Problem(where, found, expected, wrong, hint)] = None
 
     def warn(self, cell: Cell, wrong: str, expected: str, *, hint: str = "") -> None:

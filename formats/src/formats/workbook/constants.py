@@ -1,4 +1,4 @@
-"""The sheet constants: values for placeholders, and every permutation of those that have several."""
+"""The sheet constants: values for placeholders, and the permutations of constants with several values."""
 
 import keyword
 import math
@@ -17,7 +17,7 @@ from shared.stages.group_interview.replies import parse_number
 HEADER: Final = ("name", "value")
 MAX_PERMUTATIONS: Final = 1_000
 _UNKNOWN: Final = "?"
-"""Stands for a value that was complained about, so that the texts that name it are not."""
+"""Replaces an invalid value, so that texts with its name cause no second complaint."""
 _JINJA_WORDS: Final = frozenset({"true", "false", "none", "if", "else", "and", "or", "not", "in", "is", "loop", "self"})
 
 
@@ -28,7 +28,7 @@ class NamedConstant:
 
 
 def read_constants(sheet: Sheet | None, complaints: Complaints) -> tuple[NamedConstant, ...]:
-    """The constants in the order of the sheet; none is left out, because texts may name those that are wrong."""
+    """The constants in the order of the sheet, invalid ones included, because texts may name them."""
     seen: dict[str, Cell] = {}
     constants: list[NamedConstant] = []
     for record in records(sheet, HEADER, complaints):
@@ -79,7 +79,7 @@ def _values(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
 
 
 def _typed(text: str) -> Constant:
-    """A text that stands for a flag or a number, as it does in tables of CSV; it is filled in as it was typed."""
+    """A text as a flag or a number, as in tables of CSV; it keeps its spelling where it is filled in."""
     label = text.strip()
     if label.casefold() in FLAGS:
         return Flag(label)
@@ -96,7 +96,7 @@ def _number(value: int | float) -> int | float:
 
 
 def _listed(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
-    """The items of a list are texts, whatever they look like."""
+    """The items of a list, always as texts."""
     expected = "a list such as ['low', 'high'] or [1, 2, 3]"
     try:
         items = read_literal(cell.label)

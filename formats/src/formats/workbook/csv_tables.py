@@ -1,4 +1,4 @@
-"""Reading a folder of CSV files, one for each sheet, into the same sheets of cells that a workbook gives."""
+"""Reads a folder of CSV files, one for each sheet, into the sheets of cells that a workbook has."""
 
 import csv
 from collections.abc import Iterator, Mapping
@@ -10,15 +10,15 @@ from formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, Sheets, sheet_
 from shared.errors import InvalidInput, Problem, TooLarge
 
 MAX_BYTES: Final = 10 * 1024 * 1024
-"""Of all tables together."""
+"""The limit for all tables together."""
 
 
 def read_csv_tables(tables: Mapping[str, bytes], name: str) -> Sheets:
     """The sheets in `tables`, by the names of their files without `.csv`.
 
     Raises:
-        TooLarge: more than a workbook may have.
-        InvalidInput: some table cannot be read; every such table is named.
+        TooLarge: the tables together are too large.
+        InvalidInput: with every table that cannot be read.
     """
     size = sum(len(content) for content in tables.values())
     if size > MAX_BYTES:
@@ -57,6 +57,6 @@ def _cell(title: str, column: int, row: int, value: str) -> Cell:
 
 
 def _delimiter(text: str) -> str:
-    """Spreadsheets write semicolons where the comma is a decimal point; the header shows which."""
+    """Comma or semicolon, by the header: spreadsheets write semicolons where the comma is a decimal point."""
     header = text.partition("\n")[0]
     return ";" if header.count(";") > header.count(",") else ","

@@ -1,4 +1,4 @@
-"""A workbook that was read and found right: what runs under one permutation of its constants."""
+"""A valid workbook under one permutation of its constants."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from shared.stages.group_interview.replies import VariableType
 FACILITATOR: Final = "Facilitator"
 SUMMARIZER: Final = "Summarizer"
 SPECIAL_ROLES: Final = (FACILITATOR, SUMMARIZER)
-"""Their agents have no row in agent_profiles, and are there in every session."""
+"""Roles without a row in agent_profiles; their agents take part in every session."""
 
 TaskType = Literal["context", "discussion", "public_question", "private_question"]
 TreatmentStrategy = Literal["simple_random", "complete_random", "manual"]
@@ -41,7 +41,7 @@ class Settings:
 
     @property
     def assignment_columns(self) -> frozenset[int]:
-        """The columns that say who goes where; they are no part of who somebody is."""
+        """The columns that assign agents; a profile leaves them out."""
         named = (self.treatment_column, self.session_column, self.role_column)
         return frozenset(column for column in named if column is not None)
 
@@ -64,7 +64,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What one role is asked in a task; `options` is None where there are none."""
+    """The question that a task asks one role; `options` is None where there are none."""
 
     role: str
     text: str
@@ -72,9 +72,9 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """A row of interview_prompts. `questions` are in speaking order; of a context, and of a discussion of all, there
-    are none, and `text` is said to all: with `options` in a drawn order, while `role_options` are each role's own."""
+class WorkbookTask:
+    """A row of interview_prompts. `questions` are in speaking order. A context, or a discussion of all, has none: its
+    `text` is said to all, with `options` in a drawn order, while `role_options` are each role's own."""
 
     task_id: str
     type: TaskType
@@ -103,8 +103,8 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
-    """A row of agent_profiles; `cells` holds what is not blank, by the number of the column."""
+class WorkbookProfile:
+    """A row of agent_profiles; `cells` holds the cells that are not blank, by column number."""
 
     id: str
     row: int
@@ -120,14 +120,14 @@ class Design:
     settings: Settings
     arms: tuple[Arm, ...]
     roles: tuple[Role, ...]
-    context: Task
-    tasks: tuple[Task, ...]
+    context: WorkbookTask
+    tasks: tuple[WorkbookTask, ...]
     columns: tuple[Column, ...]
-    profiles: tuple[Profile, ...]
+    profiles: tuple[WorkbookProfile, ...]
 
     @property
     def user_roles(self) -> tuple[Role, ...]:
-        """The roles that agents with a profile, or people, play; each is played once in every session."""
+        """The roles of agents with a profile, or of people; each occurs once in every session."""
         return tuple(role for role in self.roles if not role.is_special)
 
     def role(self, label: str) -> Role:
@@ -136,8 +136,8 @@ class Design:
     def arm(self, label: str) -> Arm:
         return next(arm for arm in self.arms if arm.label == label)
 
-    def answers(self, profile: Profile) -> list[tuple[Column, str]]:
-        """What somebody answered, in the order of the sheet; without the ID, assignments and what was left blank."""
+    def answers(self, profile: WorkbookProfile) -> list[tuple[Column, str]]:
+        """The agent's answers, in the order of the sheet; without the ID, assignments and blank cells."""
         left_out = self.settings.assignment_columns
         return [
             (column, profile.cells[column.number].text)
@@ -148,7 +148,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Workbook:
-    """What a file says: a design for every permutation of its constants, and what was forgiven in it."""
+    """The content of a file: a design for every permutation of its constants, and warnings."""
 
     designs: tuple[Design, ...]
     warnings: tuple[Problem, ...] = field(default=())
@@ -158,7 +158,7 @@ class Workbook:
         return self.designs[0].settings.experiment_id
 
     def names(self) -> Sequence[str]:
-        """What the files of each design are called: by the experiment's id, numbered when there are several."""
+        """The file name of each design: the experiment's id, numbered when there are several."""
         if len(self.designs) == 1:
             return [self.experiment_id]
         return [f"{self.experiment_id}_{design.permutation}" for design in self.designs]

@@ -1,7 +1,8 @@
-"""The draws of a workbook, in two ways: number for number as the reference draws, or from a seed for every draw.
+"""The draws of a workbook, in two ways: exactly as the reference draws, or with a seed for every draw.
 
-The reference seeds the one generator it has with the same number before each draw, so its draws go together; sessions
-all get tied tasks in the same order. `parley` gives each draw of each session a seed of its own. See decision 0015.
+The reference seeds its only generator with the same number before each draw, so its draws are correlated, and tied
+tasks have the same order in all sessions. `parley` gives each draw of each session a seed of its own. See decision
+0015.
 """
 
 from abc import ABC, abstractmethod
@@ -16,35 +17,35 @@ Draws = Literal["reference", "parley"]
 
 
 class Drawing(ABC):
-    """Everything that chance decides about a workbook; sessions are named by their ids, in order."""
+    """All chance in a workbook; sessions are named by their ids, in order."""
 
     @abstractmethod
     def shuffled_agents(self, agents: Sequence[T]) -> list[T]:
-        """The agents in the order in which sessions are cut from them."""
+        """The agents in the order in which they fill sessions."""
 
     @abstractmethod
     def simple_treatments(self, sessions: Sequence[str], labels: Sequence[str]) -> Mapping[str, str]:
-        """A treatment for each session, whatever the others have."""
+        """A treatment for each session, drawn independently."""
 
     @abstractmethod
     def complete_treatments(self, sessions: Sequence[str], labels: Sequence[str]) -> Mapping[str, str]:
-        """A treatment for each session; the numbers of sessions differ by one at most."""
+        """A treatment for each session, in numbers that differ by one at most."""
 
     @abstractmethod
     def roles(self, sessions: Sequence[str], labels: Sequence[str]) -> Mapping[str, Sequence[str]]:
-        """For each session the roles, in the order of its agents."""
+        """The roles of each session, in the order of its agents."""
 
     @abstractmethod
     def task_orders(self, sessions: Sequence[str], groups: Sequence[Sequence[T]]) -> Mapping[str, Sequence[T]]:
-        """For each session the tasks; `groups` are of the same order each, in ascending order."""
+        """The tasks of each session; `groups` hold the tasks of equal order, in ascending order."""
 
     @abstractmethod
     def seed_of(self, draw: str, session: str | None = None) -> str:
-        """What the draw of this name was drawn with, for the record."""
+        """The seed of the draw with this name, for the record."""
 
 
 class ReferenceDrawing(Drawing):
-    """Draws as the reference does, bit for bit: the tests hold numbers that it gave."""
+    """Draws exactly as the reference does; tests compare with its numbers."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -72,7 +73,7 @@ class ReferenceDrawing(Drawing):
 
 
 class ParleyDrawing(Drawing):
-    """Draws from (seed, name of the draw, session): no draw moves another, and sessions differ."""
+    """Draws from (seed, name of the draw, session): draws are independent of each other."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -128,10 +129,10 @@ _KNUTH: Final = 1_812_433_253
 
 
 def numpy_permutation(seed: int, length: int) -> list[int]:
-    """What `RandomState(seed).permutation(length)` of numpy gives: tables are shuffled with it in the reference.
+    """The result of numpy's `RandomState(seed).permutation(length)`, with which the reference shuffles tables.
 
-    It is the Mersenne Twister that Python has, seeded in an older way (Matsumoto and Nishimura's init_genrand), with
-    Fisher and Yates' shuffle from the end, where a number that is too large is drawn again.
+    It is Python's Mersenne Twister with an older seeding (Matsumoto and Nishimura's init_genrand), and the shuffle of
+    Fisher and Yates from the end, with rejection of numbers that are too large.
     """
     state = [seed]
     for number in range(1, _WORDS):

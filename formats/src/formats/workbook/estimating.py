@@ -1,35 +1,35 @@
-"""What a run of a workbook would be, before a model is called: who is where, how many replies, calls, tokens. Pure.
+"""Estimates a run of a workbook before a model is called: seats, replies, calls and tokens. Pure.
 
-Tokens are estimated: four characters each, and replies as long as such replies usually are.
+A token is taken for four characters, and a reply for one of usual length.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from formats.workbook.assignment import Session
+from formats.workbook.assignment import WorkbookSession
 from formats.workbook.compiling import MAX_ATTEMPTS, Compiled
-from formats.workbook.design import SPECIAL_ROLES, SUMMARIZER, Design, Task
+from formats.workbook.design import SPECIAL_ROLES, SUMMARIZER, Design, WorkbookTask
 from formats.workbook.messages import system_message
 from formats.workbook.open_seats import OpenSeat
 
 CHARACTERS_PER_TOKEN: Final = 4
 ANSWER_TOKENS: Final = 10
-"""What an answer to a question with options takes, with the JSON around it."""
+"""Of an answer to a question with options, with its JSON."""
 SPEECH_TOKENS: Final = 80
-"""What an answer in one's own words takes."""
+"""Of an answer in free text."""
 REASONING_TOKENS: Final = 50
 SCORE_TOKENS: Final = 10
 FORMAT_TOKENS: Final = 150
-"""What the shape of the reply adds to a prompt."""
+"""Added to a prompt by the description of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEstimate:
-    """One session: `agents` are (role, ID, or nothing for a person); `replies` by whomever, `calls` of models.
+    """One session: `agents` are (role, id, or empty for a person); `replies` of agents and people, `calls` of models.
 
-    `most_calls` is reached when every checked answer is asked for as often as can be. `chain` is how many replies there
-    are at least one after another.
+    `most_calls` assumes that every checked answer takes all its attempts. `chain` is the number of replies that have to
+    follow one another.
     """
 
     id: str
@@ -45,12 +45,12 @@ class SessionEstimate:
 
 
 def estimates(compiled: Compiled) -> list[SessionEstimate]:
-    """What each session of this experiment would be."""
+    """The estimate of each session of this experiment."""
     return [_estimate(compiled.design, session, compiled.seats) for session in compiled.sessions]
 
 
-def _estimate(design: Design, session: Session, seats: frozenset[OpenSeat]) -> SessionEstimate:
-    """`seats` are taken by people, whose replies cost nothing."""
+def _estimate(design: Design, session: WorkbookSession, seats: frozenset[OpenSeat]) -> SessionEstimate:
+    """`seats`: those of people, whose replies cost nothing."""
     people = {role for at, role in seats if at == session.id}
     talk = _Talk(design, session, people)
     for task in session.tasks:
@@ -71,9 +71,9 @@ def _estimate(design: Design, session: Session, seats: frozenset[OpenSeat]) -> S
 
 
 class _Talk:
-    """Counts along the course of one session; `_heard` is the length of what everybody has heard so far."""
+    """Counts through one session; `_heard` is the length of what all have heard so far."""
 
-    def __init__(self, design: Design, session: Session, people: set[str]) -> None:
+    def __init__(self, design: Design, session: WorkbookSession, people: set[str]) -> None:
         self._most = design.settings.max_conversation_length
         self._people = people
         seated = {seat.role.label: seat for seat in session.seats}
@@ -85,7 +85,7 @@ class _Talk:
         self._heard = 0
         self.replies = self.chain = self.calls = self.most_calls = self.tokens_in = self.tokens_out = 0
 
-    def have(self, task: Task) -> None:
+    def have(self, task: WorkbookTask) -> None:
         said = 0 if task.questions else len(task.text)
         before, asked, depth = self._heard, "", 0
         self._heard += said
@@ -100,14 +100,14 @@ class _Talk:
             self._heard += len(text) * (text != asked) + _reply_tokens(task, aloud=True) * CHARACTERS_PER_TOKEN
             asked = text
 
-    def _turns(self, task: Task) -> Sequence[tuple[str, str]]:
+    def _turns(self, task: WorkbookTask) -> Sequence[tuple[str, str]]:
         if task.type == "context":
             return []
         if task.type == "discussion" and not task.questions:
             return [(role, "") for role in (*self._players, *self._special)]
         return [(question.role, question.text) for question in task.questions if question.role in self._system]
 
-    def _reply(self, task: Task, role: str, shown: int) -> None:
+    def _reply(self, task: WorkbookTask, role: str, shown: int) -> None:
         self.replies += 1
         if role in self._people:
             return
@@ -117,8 +117,8 @@ class _Talk:
         self.tokens_out += _reply_tokens(task, aloud=False)
 
 
-def _reply_tokens(task: Task, *, aloud: bool) -> int:
-    """How long a reply is; `aloud` is what others hear of it."""
+def _reply_tokens(task: WorkbookTask, *, aloud: bool) -> int:
+    """The tokens of a reply; `aloud`: of the part that others hear."""
     has_options = task.var_type is not None or any(question.options is not None for question in task.questions)
     tokens = ANSWER_TOKENS if has_options else SPEECH_TOKENS
     if aloud:

@@ -1,4 +1,4 @@
-"""What a workbook says that no experiment needs in order to run, and its data files do."""
+"""Facts of a workbook that a run does not need, but its data files do."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict
 
-from formats.workbook.assignment import Assignment
-from formats.workbook.design import FACILITATOR, ID, Design, Task
+from formats.workbook.assignment import Assignment, WorkbookSession
+from formats.workbook.design import FACILITATOR, ID, Design, WorkbookTask
 from formats.workbook.draws import Draws
 
 Json = Any
@@ -27,7 +27,7 @@ class ConstantFacts(_Facts):
 
 
 class ColumnFacts(_Facts):
-    """A column of agent_profiles that says who somebody is."""
+    """A column of agent_profiles with an answer of the profile."""
 
     name: str
     question: str
@@ -38,7 +38,7 @@ class ColumnFacts(_Facts):
 
 
 class TaskFacts(_Facts):
-    """A row of interview_prompts; `id` is what the experiment calls the task, or empty for the context."""
+    """A row of interview_prompts; `id` is the task's id in the experiment, or empty for the context."""
 
     id: str
     task_id: str
@@ -51,7 +51,7 @@ class TaskFacts(_Facts):
 
 
 class DrawFacts(_Facts):
-    """How something was assigned in a session; `seed` is empty when it was done by hand."""
+    """How something was assigned in a session; `seed` is empty when it was assigned by hand."""
 
     session: str
     what: str
@@ -60,7 +60,7 @@ class DrawFacts(_Facts):
 
 
 class WorkbookFacts(_Facts):
-    """All of it. Lists have the order of the sheets, which objects in a database lose."""
+    """All facts. Lists keep the order of the sheets, which JSON objects lose in the database."""
 
     permutation: int
     constants: tuple[ConstantFacts, ...]
@@ -69,19 +69,23 @@ class WorkbookFacts(_Facts):
     api_endpoint: str | None
     temperature: float
     facilitator: str
-    """What the facilitator is told about its role; the interview has no use for it."""
+    """The facilitator's role text, which the interview does not use."""
     columns: tuple[ColumnFacts, ...]
     tasks: tuple[TaskFacts, ...]
     assignments: tuple[DrawFacts, ...]
+    sessions: Mapping[str, str] = {}
+    """What the workbook calls the session that a cohort is, by the id of the cohort."""
 
     def task(self, task_id: str) -> TaskFacts | None:
-        """The task with this id of the experiment."""
+        """The task with this id in the experiment."""
         return next((task for task in self.tasks if task.id == task_id), None)
 
 
-def facts_of(design: Design, assignment: Assignment, ids: Mapping[str, str], sessions: int) -> Json:
-    """ids: what the experiment calls each task. sessions: so many of them are run, the first ones."""
-    chosen = {session.id for session in assignment.sessions[:sessions]}
+def facts_of(
+    design: Design, assignment: Assignment, ids: Mapping[str, str], cohorts: Mapping[str, WorkbookSession]
+) -> Json:
+    """ids: the experiment's id of each task. cohorts: the sessions that are run, by id of their cohort."""
+    chosen = {session.id for session in cohorts.values()}
     left_out = design.settings.assignment_columns
     facts = WorkbookFacts(
         permutation=design.permutation,
@@ -100,11 +104,12 @@ def facts_of(design: Design, assignment: Assignment, ids: Mapping[str, str], ses
         assignments=tuple(
             DrawFacts.model_validate(asdict(record)) for record in assignment.records if record.session in chosen
         ),
+        sessions={cohort_id: session.id for cohort_id, session in cohorts.items()},
     )
     return facts.model_dump(mode="json")
 
 
-def _task(task: Task, task_id: str) -> TaskFacts:
+def _task(task: WorkbookTask, task_id: str) -> TaskFacts:
     return TaskFacts(
         id=task_id,
         task_id=task.task_id,

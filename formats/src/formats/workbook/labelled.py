@@ -1,4 +1,4 @@
-"""The sheets treatments and agent_roles: labels of their own, with descriptions."""
+"""The sheets treatments and agent_roles: labels with descriptions."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,7 +10,7 @@ from formats.workbook.templates import Filling
 TREATMENTS_HEADER: Final = ("treatment_label", "treatment_description")
 ROLES_HEADER: Final = ("role_label", "role_description")
 MAX_LABEL: Final = 100
-"""Characters of a label; it names columns and speakers."""
+"""In characters; a label names columns and speakers."""
 MESSAGE_FIELDS: Final = (
     "speaker",
     "task_id",
@@ -24,7 +24,7 @@ MESSAGE_FIELDS: Final = (
     "attempts",
     "system",
 )
-"""What a message in the nested form of the data has beside its text, which stands under the label of its speaker."""
+"""The fields of a message in the nested form beside its text, whose key is the label of the speaker."""
 
 
 def read_arms(sheet: Sheet | None, filling: Filling) -> tuple[Arm, ...]:

@@ -1,4 +1,4 @@
-"""What is written in a cell as Python would write it: a list, a range, a text for each role. Nothing is executed."""
+"""Reads Python literals in cells: a list, a range, a text for each role. Nothing is executed."""
 
 import ast
 import re
@@ -8,22 +8,22 @@ Literal = Any
 """A value that consists of numbers, texts, lists, tuples, dicts and the like."""
 
 _DICT_LIKE: Final = re.compile(r"^\{\s*(['\"\u201c\u201d\u2018\u2019\u201e]|\w+\s*:)")
-"""Also with the quotes that spreadsheets make of those that were typed: then it cannot be read, and says so."""
+"""Also with typographic quotes: such a text cannot be read, and the complaint says why."""
 _RANGE_LIKE: Final = re.compile(r"^\([\s\d.,;:+\-]*\)?$")
 _STUMBLES: Final = (SyntaxError, ValueError, TypeError, MemoryError, RecursionError)
 
 
 class NotLiteral(Exception):
-    """The text looks like a literal and is none; it says why."""
+    """The text looks like a literal but is not valid; the message says why."""
 
 
 def read_literal(text: str) -> Literal:
-    """The list, tuple or dict that the text writes, or the text itself when it does not look like one.
+    """The list, tuple or dict in the text, or the text itself when it does not look like one.
 
-    A text in braces such as `{response_options}` or one in brackets such as `(as you like)` is a text.
+    A text in braces such as `{response_options}`, or in brackets such as `(as you like)`, is a text.
 
     Raises:
-        NotLiteral: it begins like one and cannot be read.
+        NotLiteral: it begins like a literal and cannot be read.
     """
     stripped = text.strip()
     looks = _looks_like(stripped)
@@ -48,5 +48,5 @@ def _looks_like(text: str) -> str:
 
 
 def _is_meant(text: str, closing: str) -> bool:
-    """Whether a text that begins like a literal is one, with its last bracket or without: then it was forgotten."""
+    """Whether a text that begins like a literal is one; its closing bracket may be missing."""
     return text.endswith(closing) or closing not in text

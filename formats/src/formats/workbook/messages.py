@@ -1,13 +1,13 @@
-"""What an agent of a workbook is told: system messages and questions. Pure."""
+"""The texts for an agent of a workbook: system messages and questions. Pure."""
 
 from random import Random
 
-from formats.workbook.assignment import SeatDraw, Session
-from formats.workbook.design import Design, Question, Role, Task
+from formats.workbook.assignment import SeatDraw, WorkbookSession
+from formats.workbook.design import Design, Question, Role, WorkbookTask
 from shared.stages.group_interview.options import drawn_order, with_options
 
 
-def system_message(design: Design, session: Session, seat: SeatDraw | Role) -> str:
+def system_message(design: Design, session: WorkbookSession, seat: SeatDraw | Role) -> str:
     """Context, treatment, profile and role, in this order; special roles have no profile."""
     role = seat.role if isinstance(seat, SeatDraw) else seat
     parts = [
@@ -20,7 +20,7 @@ def system_message(design: Design, session: Session, seat: SeatDraw | Role) -> s
 
 
 def profile_text(design: Design, seat: SeatDraw) -> str:
-    """The agent's answers as numbered questions; what was left blank is not there, and 0 and FALSE are."""
+    """The agent's answers as numbered questions; blank cells are left out, 0 and FALSE are not."""
     lines = [
         f"{number}) Interviewer: {column.question} Me: {answer}"
         for number, (column, answer) in enumerate(design.answers(seat.profile), start=1)
@@ -28,7 +28,7 @@ def profile_text(design: Design, seat: SeatDraw) -> str:
     return "\n".join(["This is what you told an interviewer about yourself:", *lines]) if lines else ""
 
 
-def question_text(task: Task, question: Question, rng: Random) -> str:
-    """The question with its options in it; `rng` is of this question alone."""
+def question_text(task: WorkbookTask, question: Question, rng: Random) -> str:
+    """The question with its options; `rng` is used for this question only."""
     order = drawn_order(question.options, rng) if task.randomize_options else None
     return with_options(question.text, question.options, order)

@@ -1,8 +1,8 @@
-"""Which seats people take: chosen for a run, by role or by session and role; the workbook does not say it."""
+"""The seats for people, chosen at the start of a run by role, or by session and role."""
 
 from collections.abc import Iterable, Sequence
 
-from formats.workbook.assignment import Session
+from formats.workbook.assignment import WorkbookSession
 from formats.workbook.cells import quoted
 from formats.workbook.design import FACILITATOR, Design
 from shared.errors import InvalidInput, Problem
@@ -13,11 +13,11 @@ OpenSeat = tuple[str, str]
 _SEPARATOR = "/"
 
 
-def open_seats(design: Design, sessions: Sequence[Session], people: Iterable[str]) -> frozenset[OpenSeat]:
-    """The seats of these sessions that are meant: `Role` in each of them, `session/Role` in one.
+def open_seats(design: Design, sessions: Sequence[WorkbookSession], people: Iterable[str]) -> frozenset[OpenSeat]:
+    """The seats that are named: `Role` in each of these sessions, `session/Role` in one.
 
     Raises:
-        InvalidInput: naming everything that is no seat.
+        InvalidInput: with every name that is no seat.
     """
     found: set[OpenSeat] = set()
     problems: list[Problem] = []
@@ -32,20 +32,20 @@ def open_seats(design: Design, sessions: Sequence[Session], people: Iterable[str
     return frozenset(found)
 
 
-def special_seats(design: Design, session: Session, seats: frozenset[OpenSeat]) -> list[str]:
-    """The special roles of this session that people play; agents with a profile never do."""
+def special_seats(design: Design, session: WorkbookSession, seats: frozenset[OpenSeat]) -> list[str]:
+    """The special roles of this session for people; agents with a profile never play them."""
     return [role.label for role in design.roles if role.is_special and (session.id, role.label) in seats]
 
 
 def _in_one_session(design: Design, sessions: Sequence[str], seat: str) -> list[OpenSeat]:
-    """Compared as a whole: sessions and roles may have the separator in their names."""
+    """Compared as a whole, because names of sessions and roles may contain the separator."""
     return [
         (session, role) for session in sessions for role in _roles(design) if seat == f"{session}{_SEPARATOR}{role}"
     ]
 
 
 def _roles(design: Design) -> list[str]:
-    """The roles that somebody has anything to say in; who only reads out the sheets is no seat."""
+    """The roles that speak for themselves; one that only reads out the sheets is no seat."""
     asked = {question.role for task in design.tasks for question in task.questions}
     return [role.label for role in design.roles if role.label != FACILITATOR or role.label in asked]
 

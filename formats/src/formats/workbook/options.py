@@ -1,4 +1,4 @@
-"""The cell response_options: a text, a list, a range, or one of them for each role."""
+"""The cell response_options: a text, a list or a range, or one of these for each role."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,9 @@ _HINT: Final = "format the cell as Text before you type, or spreadsheets turn (5
 def read_options(
     cell: Cell, text: str, roles: Sequence[str], user_roles: Sequence[str], complaints: Complaints
 ) -> tuple[Mapping[str, Options], bool]:
-    """The options of each role, and whether they were given role by role.
+    """The options of each role, and whether they were given by role.
 
-    text: of the cell, constants filled in. roles: everybody there is. user_roles: who gets options that name no role.
+    text: the cell, with constants filled in. roles: all roles. user_roles: the roles that get options without a role.
     """
     if cell.is_blank or cell.flaw or not text.strip():
         return {}, False

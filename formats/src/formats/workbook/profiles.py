@@ -6,7 +6,7 @@ from typing import Final
 
 from formats.workbook.cells import quoted
 from formats.workbook.complaints import Complaints
-from formats.workbook.design import ID, Column, Profile, is_id
+from formats.workbook.design import ID, Column, WorkbookProfile, is_id
 from formats.workbook.sheets import Row, Sheet
 from formats.workbook.templates import has_placeholder
 
@@ -16,18 +16,18 @@ _QUESTIONS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """`columns` may be asked for by either of their two names."""
+    """`columns` can be found by short name or by question."""
 
     columns: tuple[Column, ...]
-    people: tuple[Profile, ...]
+    people: tuple[WorkbookProfile, ...]
 
     def named(self, name: str) -> list[Column]:
-        """The columns with this short name or this question; one, if all is well."""
+        """The columns with this short name or question; one in a valid sheet."""
         return [column for column in self.columns if name in (column.name, column.question)]
 
 
 def read_profiles(sheet: Sheet | None, complaints: Complaints) -> Profiles:
-    """The profiles; what is wrong is complained about and left out."""
+    """The profiles; invalid ones are complained about and left out."""
     if sheet is None:
         return Profiles((), ())
     columns = _columns(sheet, complaints)
@@ -76,7 +76,7 @@ def _check_outside(sheet: Sheet, columns: Sequence[Column], complaints: Complain
     for row in sheet.after(_QUESTIONS):
         for number, cell in row.cells.items():
             if number not in known:
-                complaints.cell(cell, "the cell stands in a column without a name", "nothing in this column")
+                complaints.cell(cell, "the cell is in a column without a name", "nothing in this column")
 
 
 def _check_placeholders(sheet: Sheet, complaints: Complaints) -> None:
@@ -91,11 +91,11 @@ def _check_placeholders(sheet: Sheet, complaints: Complaints) -> None:
                 )
 
 
-def _people(sheet: Sheet, columns: Sequence[Column], complaints: Complaints) -> tuple[Profile, ...]:
+def _people(sheet: Sheet, columns: Sequence[Column], complaints: Complaints) -> tuple[WorkbookProfile, ...]:
     id_column = next((column.number for column in columns if is_id(column)), None)
     if id_column is None:
         return ()
-    people: list[Profile] = []
+    people: list[WorkbookProfile] = []
     seen: dict[str, str] = {}
     for row in sheet.after(_QUESTIONS):
         cell = row.cell(id_column)
@@ -104,5 +104,5 @@ def _people(sheet: Sheet, columns: Sequence[Column], complaints: Complaints) -> 
         elif cell.label in seen:
             complaints.cell(cell, f"the ID is repeated from {seen[cell.label]}", "an ID of its own for every profile")
         seen.setdefault(cell.label, cell.where)
-        people.append(Profile(cell.label, row.number, row.cells))
+        people.append(WorkbookProfile(cell.label, row.number, row.cells))
     return tuple(people)

@@ -1,11 +1,11 @@
-"""The sheet interview_prompts: what is asked of whom, in which order, and what counts as an answer."""
+"""The sheet interview_prompts: what is asked of which roles, in which order, and which answers are valid."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, get_args
 
 from formats.workbook.complaints import Complaints
-from formats.workbook.design import Question, Role, Task, TaskType
+from formats.workbook.design import Question, Role, TaskType, WorkbookTask
 from formats.workbook.draws import Draws
 from formats.workbook.literals import NotLiteral, read_literal
 from formats.workbook.options import read_options
@@ -46,14 +46,14 @@ RESERVED_COLUMNS: Final = (
     "model",
     "played_by",
 )
-"""Columns that the table of results has anyway."""
+"""Names that the table of results uses itself."""
 CONSTANT_PREFIX: Final = "constant."
-"""So begin the names of its columns with constants."""
+"""The prefix of its columns for constants."""
 PARTS: Final = (".response", ".valid", ".reasoning", ".speculation_score")
 _ASKING: Final = ("public_question", "private_question")
 
 
-def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling, draws: Draws) -> tuple[Task, ...]:
+def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling, draws: Draws) -> tuple[WorkbookTask, ...]:
     """The tasks in the order of the sheet; the first one is the context."""
     found = records(sheet, HEADER, filling.complaints)
     if sheet is not None and not sheet.after(1):
@@ -67,7 +67,7 @@ def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling, dra
     return tuple(tasks)
 
 
-def _check_ids(found: Sequence[Record], tasks: Sequence[Task], complaints: Complaints) -> None:
+def _check_ids(found: Sequence[Record], tasks: Sequence[WorkbookTask], complaints: Complaints) -> None:
     seen: dict[str, str] = {}
     for record, task in zip(found, tasks, strict=True):
         cell = record.cell("task_id")
@@ -78,8 +78,8 @@ def _check_ids(found: Sequence[Record], tasks: Sequence[Task], complaints: Compl
         seen.setdefault(task.task_id, cell.where)
 
 
-def _check_columns(found: Sequence[Record], tasks: Sequence[Task], complaints: Complaints) -> None:
-    """Complains about names that two columns of the results would share."""
+def _check_columns(found: Sequence[Record], tasks: Sequence[WorkbookTask], complaints: Complaints) -> None:
+    """Complains about names that would be used for two columns of the results."""
     seen: dict[str, str] = {}
     for record, task in zip(found, tasks, strict=True):
         cell = record.cell("var_name")
@@ -96,7 +96,7 @@ def _check_columns(found: Sequence[Record], tasks: Sequence[Task], complaints: C
             seen.setdefault(one, cell.where)
 
 
-def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws) -> Task:
+def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws) -> WorkbookTask:
     complaints = filling.complaints
     kind: TaskType = word(record.cell("type"), "the type", get_args(TaskType), complaints) or "context"
     task_id = filling.text(record.cell("task_id")).strip()
@@ -108,7 +108,7 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws)
     talk = _Talk(text) if asks else _talk(record, text, roles, filling, is_talked_about=kind == "discussion")
     var_type = _variable_type(record, complaints)
     order = whole_number(record.cell("task_order"), "the order", complaints, least=-(2**31), most=2**31)
-    return Task(
+    return WorkbookTask(
         task_id=task_id,
         type=kind,
         order=order or 0,
@@ -128,13 +128,13 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws)
 
 
 def _decides_who_talks(record: Record, text: str, complaints: Complaints, draws: Draws) -> bool:
-    """Whether the text of a discussion says by role who takes part; the reference takes it for a text like others."""
+    """Whether the text of a discussion names its participants by role; the reference treats it as any text."""
     try:
         is_by_role = isinstance(read_literal(text), dict) if text.lstrip().startswith("{") else False
     except NotLiteral:
         is_by_role = True
     if is_by_role and draws == "reference":
-        wrong = "the texts by role are read out to all as they stand, as the reference does"
+        wrong = "the texts by role are read out to all unchanged, as the reference does"
         expected = (
             "one text for all; with --draws parley a text for each role decides who takes part, and in which order"
         )
@@ -145,7 +145,7 @@ def _decides_who_talks(record: Record, text: str, complaints: Complaints, draws:
 
 @dataclass(frozen=True, slots=True)
 class _Talk:
-    """What is said to all, with the options that everybody hears in a drawn order, and those that each role has."""
+    """What is said to all: options in a drawn order that all hear, and options of single roles."""
 
     text: str
     options: Options | None = None
@@ -153,7 +153,7 @@ class _Talk:
 
 
 def _talk(record: Record, text: str, roles: Sequence[Role], filling: Filling, *, is_talked_about: bool) -> _Talk:
-    """A task that asks nobody by name; its options matter where they are to be talked about."""
+    """A task without questions to roles; its options matter in a discussion of all."""
     cell = record.cell("response_options")
     labels = [role.label for role in roles]
     options, is_by_role = read_options(cell, filling.text(cell), labels, labels, filling.complaints)
@@ -177,7 +177,7 @@ def _variable_type(record: Record, complaints: Complaints) -> VariableType | Non
 def _questions(
     record: Record, text: str, var_type: VariableType | None, roles: Sequence[Role], filling: Filling
 ) -> tuple[Question, ...]:
-    """Who is asked what, in speaking order; a text that is no dict goes to every role but the special ones."""
+    """The questions by role, in speaking order; a text that is no dict goes to every role but the special ones."""
     user_roles = [role.label for role in roles if not role.is_special]
     labels = [role.label for role in roles]
     texts = _texts(record, text, labels, user_roles, filling.complaints)
@@ -210,7 +210,7 @@ def _texts(
         return dict.fromkeys(user_roles, text)
     found: dict[str, str] = {}
     if not value:
-        complaints.cell(cell, "nobody is asked", expected)
+        complaints.cell(cell, "no role is asked", expected)
     for role, asked in value.items():
         if role not in labels:
             complaints.cell(cell, f"there is no role {role!r}", f"one of {', '.join(labels)}")
@@ -222,7 +222,7 @@ def _texts(
 
 
 def _check_type(record: Record, options: Options | None, var_type: VariableType | None, complaints: Complaints) -> None:
-    """Complains about options that could never be a valid answer."""
+    """Complains about options that can never be a valid answer."""
     if not isinstance(options, ListOptions) or var_type not in ("integer", "float"):
         return
     for option in options.values:

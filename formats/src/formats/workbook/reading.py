@@ -1,4 +1,4 @@
-"""From sheets to a workbook: everything is read, checked against everything else, and complained about at once."""
+"""Reads a workbook from sheets: checks everything, and reports all problems at once."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from formats.workbook.assigned import check_assignments
 from formats.workbook.cells import Cell
 from formats.workbook.complaints import Complaints
 from formats.workbook.constants import permutations, read_constants
-from formats.workbook.design import Design, Role, Settings, Task, Workbook
+from formats.workbook.design import Design, Role, Settings, Workbook, WorkbookTask
 from formats.workbook.draws import Draws
 from formats.workbook.labelled import read_arms, read_roles
 from formats.workbook.profiles import Profiles, read_profiles
@@ -27,7 +27,7 @@ from formats.workbook.templates import Constant, Filling
 
 
 def read(sheets: Sheets, name: str = "workbook", *, draws: Draws = "reference") -> Workbook:
-    """The workbook that these sheets are; `draws` as they will be made: what one cell means follows from it.
+    """The workbook in these sheets; `draws`: the way of drawing, on which the meaning of one cell depends.
 
     Raises:
         InvalidInput: with all problems.
@@ -57,7 +57,7 @@ def _design(
     complaints: Complaints,
     draws: Draws,
 ) -> Design | None:
-    """The design of one permutation; None when something keeps it from being one."""
+    """The design of one permutation; None when it is invalid."""
     filling = Filling(constants, complaints)
     arms = read_arms(sheets.get(TREATMENTS), filling)
     roles = read_roles(sheets.get(ROLES), filling)
@@ -86,11 +86,11 @@ def _check_sizes(
     settings: Settings,
     cells: Mapping[str, Cell],
     roles: Sequence[Role],
-    tasks: Sequence[Task],
+    tasks: Sequence[WorkbookTask],
     profiles: Profiles,
     complaints: Complaints,
 ) -> None:
-    """Complains about numbers in the settings that do not go with the other sheets."""
+    """Complains about numbers in the settings that contradict the other sheets."""
     user_roles = sum(not role.is_special for role in roles)
     if settings.num_agents_per_session != user_roles and roles:
         complaints.cell(

@@ -51,20 +51,20 @@ MODELS: Final = (
 )
 DEFAULT_SEED: Final = 42
 LARGEST_SEED: Final = 2**32 - 1
-"""What the generator that shuffles agents over sessions takes as a seed."""
+"""The largest seed of the generator that shuffles agents over sessions."""
 MAX_SESSIONS: Final = 20_000
 _LOWEST_TEMPERATURE, _HIGHEST_TEMPERATURE = 0.0, 2.0
 _ONLY_TEMPERATURE: Final = 1.0
-"""The one that reasoning models have."""
+"""The only temperature of reasoning models."""
 _REASONING_MODELS: Final = re.compile(r"(\S+/)?(o\d|gpt-[5-9])(?!.*chat)")
 _FILE_NAME: Final = re.compile(r"[^\W_][\w .-]{0,79}")
 _ADDRESS: Final = re.compile(ADDRESS_PATTERN)
 _SECRETIVE: Final = re.compile(r"\S+://\S*[@?#]\S*")
-"""An address in which a password or a token may stand."""
+"""An address that may contain a password or a token."""
 
 
 def setting_cells(sheet: Sheet | None, complaints: Complaints) -> Mapping[str, Cell]:
-    """The value of each key; every key is there when nothing was complained about."""
+    """The value of each key; complete when there is no complaint."""
     found: dict[str, Cell] = {}
     keys: dict[str, Cell] = {}
     for record in records(sheet, HEADER, complaints):
@@ -102,9 +102,9 @@ def _check_placeholders(found: Mapping[str, Cell], complaints: Complaints) -> No
 
 
 def read_settings(cells: Mapping[str, Cell], profiles: Profiles, complaints: Complaints) -> Settings | None:
-    """The settings; None when something was complained about.
+    """The settings; None after a complaint.
 
-    cells: by key; those that are not there were complained about before.
+    cells: by key; missing ones were complained about before.
     """
     everything = {key: cells.get(key) or Cell(SETTINGS, 2, 1, flaw="no such key") for key in KEYS}
     before = len(complaints.problems)
@@ -114,7 +114,7 @@ def read_settings(cells: Mapping[str, Cell], profiles: Profiles, complaints: Com
 
 
 def _settings(cells: Mapping[str, Cell], profiles: Profiles, complaints: Complaints) -> Settings:
-    """With made-up values for what was complained about."""
+    """The settings, with placeholders for values that were complained about."""
     treatment = word(cells["treatment_assignment_strategy"], "the strategy", get_args(TreatmentStrategy), complaints)
     session = word(cells["session_assignment_strategy"], "the strategy", get_args(Strategy), complaints)
     role = word(cells["role_assignment_strategy"], "the strategy", get_args(Strategy), complaints)
@@ -192,7 +192,7 @@ def _temperature(cell: Cell, model: str, complaints: Complaints) -> float:
 
 
 def takes_temperature(model: str) -> bool:
-    """Whether a call may say one: reasoning models refuse it."""
+    """Whether calls may set a temperature: reasoning models refuse it."""
     return _REASONING_MODELS.match(model) is None
 
 
@@ -210,7 +210,7 @@ def _seed(cell: Cell, complaints: Complaints) -> int:
 def _column(
     cells: Mapping[str, Cell], of: str, strategy: str | None, profiles: Profiles, complaints: Complaints
 ) -> int | None:
-    """The column that says what is assigned by hand; one that is named without need is no part of the profile."""
+    """The column with an assignment by hand; a column that is named needlessly is still left out of profiles."""
     cell = cells[f"{of}_column"]
     found = profiles.named(cell.label) if not cell.is_blank else []
     if strategy != "manual":

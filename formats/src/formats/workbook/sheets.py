@@ -1,4 +1,4 @@
-"""The six sheets of a workbook as rows of cells, wherever they were read from, and the rows under a fixed header."""
+"""The six sheets of a workbook as rows of cells, from any kind of file, and the rows below a fixed header."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """`rows` holds what is not blank, in order; the numbers are those that the spreadsheet shows."""
+    """`rows` holds the rows that are not blank, in order, with the numbers that spreadsheets show."""
 
     name: str
     rows: Sequence[Row]
@@ -48,13 +48,13 @@ class Sheet:
 
     @property
     def next_free(self) -> Cell:
-        """The first cell below everything."""
+        """The first cell below the last row."""
         return Cell(self.name, 1, self.rows[-1].number + 1 if self.rows else 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A row under a header that is known; its cells by the names of their columns."""
+    """A row below a known header; its cells by the names of their columns."""
 
     row: Row
     columns: Mapping[str, int]
@@ -67,7 +67,7 @@ Sheets = Mapping[str, Sheet]
 
 
 def sheet_of(name: str, rows: Iterable[tuple[int, Iterable[Cell]]]) -> Sheet:
-    """A sheet of numbered rows, without what is blank."""
+    """A sheet of numbered rows, without blank ones."""
     kept: list[Row] = []
     for number, cells in rows:
         filled = {cell.column: cell for cell in cells if not cell.is_blank}
@@ -77,7 +77,7 @@ def sheet_of(name: str, rows: Iterable[tuple[int, Iterable[Cell]]]) -> Sheet:
 
 
 def sheet_of_values(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
-    """A sheet from plain values, for tests and for tables that are made by programs."""
+    """A sheet from plain values, for tests and generated tables."""
 
     def cell(column: int, row: int, value: Value) -> Cell:
         return Cell(name, column, row, value, flaw=flaw_of(value))
@@ -92,7 +92,7 @@ def sheet_of_values(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
 
 
 def check_names(names: Sequence[str], complaints: Complaints) -> None:
-    """Complains about sheets that are missing or too many; names are case-sensitive."""
+    """Complains about missing and unknown sheets; names are case-sensitive."""
     for name in SHEETS:
         if name not in names:
             found = f"the sheets {', '.join(quoted(one) for one in names)}" if names else "no sheets"
@@ -151,7 +151,7 @@ def _columns(sheet: Sheet, header: Sequence[str], complaints: Complaints) -> dic
 
 
 def _first_difference(sheet: Sheet, header: Sequence[str], found: Sequence[str]) -> Cell:
-    """The first column that does not belong there, or stands there twice; else the one after the last."""
+    """The first column that is unknown or repeated; else the one after the last."""
     wrong = (index for index, name in enumerate(found) if name not in header or name in found[:index])
     return sheet.row(1).cell(next(wrong, len(found)) + 1)
 
@@ -161,4 +161,4 @@ def _check_outside(sheet: Sheet, complaints: Complaints) -> None:
     for row in sheet.after(1):
         for column, cell in row.cells.items():
             if column not in named:
-                complaints.cell(cell, "the cell stands in a column without a name", "nothing in this column")
+                complaints.cell(cell, "the cell is in a column without a name", "nothing in this column")

@@ -1,4 +1,4 @@
-"""The workbook that a researcher starts from: one worked row on every sheet, and a note on every key and column."""
+"""The workbook that a researcher starts from: an example row on every sheet, and a note on every key and column."""
 
 from typing import Any, Final, get_args
 
@@ -89,7 +89,7 @@ _NOTES: Final[dict[tuple[str, str], str]] = {
     "there and sees all answers. Each other role is played by one agent in every session.",
     (ROLES, "role_description"): "What the agent in this role is told about it. {{name}} takes a constant.",
     (PROMPTS, "task_id"): "A name of its own for every task.",
-    (PROMPTS, "type"): "context: shown, asks nobody; the first row is one, and stands in every system message. "
+    (PROMPTS, "type"): "context: shown, asks no question; the first row is one, and is part of every system message. "
     "discussion: all speak in turn. public_question: all hear the answers as they come. private_question: others hear "
     "them when the round is over.",
     (PROMPTS, "task_order"): "A whole number. Tasks with the same number come in a drawn order.",

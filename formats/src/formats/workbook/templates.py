@@ -1,4 +1,4 @@
-"""Filling constants into the texts of a workbook: the part of Jinja that always ends and never grows without bounds."""
+"""Fills constants into the texts of a workbook, with the part of Jinja that always ends and needs bounded memory."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from formats.workbook.complaints import Complaints
 
 
 class Flag(str):
-    """`TRUE` or `FALSE` as it was typed, which `{% if name %}` takes for what it says."""
+    """`TRUE` or `FALSE` as typed; `{% if name %}` reads it as a boolean."""
 
     def __bool__(self) -> bool:
         return self.casefold() == "true"
@@ -47,7 +47,7 @@ _ALLOWED: Final = (
     nodes.Neg,
     nodes.Pos,
 )
-"""Loops, calls and definitions are left out: with them a text of one line could fill the memory."""
+"""Loops, calls and definitions are left out, because one line with them could exhaust the memory."""
 _FILTERS: Final = ("upper", "lower", "title", "capitalize", "trim", "int", "float", "round", "abs", "length")
 _TESTS: Final = ("eq", "ne", "lt", "gt", "le", "ge", "even", "odd", "divisibleby")
 _MARKS: Final = ("{{", "{%", "{#")
@@ -65,7 +65,7 @@ _STUMBLES: Final = (
 
 
 class CannotRender(Exception):
-    """Why a text cannot be filled in; `expected` says what would be right."""
+    """Why a text cannot be filled in; `expected` says what is valid."""
 
     def __init__(self, wrong: str, expected: str) -> None:
         super().__init__(wrong)
@@ -77,7 +77,7 @@ class _Environment(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "%"})
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """Texts are not multiplied, and not formatted: either can make a gigabyte of one line."""
+        """Refuses to multiply or format texts: either can make a gigabyte from one line."""
         if isinstance(left, str) or isinstance(right, str):
             raise TypeError("a text cannot be multiplied; write it as a number: {{ name|int * 2 }}")
         return super().call_binop(context, operator, left, right)
@@ -95,7 +95,7 @@ _ENVIRONMENT: Final = _environment()
 
 
 def has_placeholder(text: str) -> bool:
-    """Whether Jinja would find something to do in the text."""
+    """Whether the text has anything for Jinja to do."""
     return any(mark in text for mark in _MARKS)
 
 
@@ -103,7 +103,7 @@ def render(text: str, constants: Mapping[str, Constant]) -> str:
     """The text with the constants in it.
 
     Raises:
-        CannotRender: a placeholder names no constant, or the text is not written as Jinja wants it.
+        CannotRender: a placeholder names no constant, or the text is no valid template.
     """
     if not has_placeholder(text):
         return text
@@ -149,13 +149,13 @@ def _said(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Reads texts under one permutation; complaints that all permutations share are said once."""
+    """Reads texts under one permutation; a complaint common to all permutations is reported once."""
 
     constants: Mapping[str, Constant]
     complaints: Complaints
 
     def text(self, cell: Cell) -> str:
-        """What the cell shows, with constants in the places of their names; raw when it cannot be filled in."""
+        """The text of the cell with constants filled in; unchanged when it cannot be filled in."""
         if not isinstance(cell.value, str):
             return cell.text
         try:

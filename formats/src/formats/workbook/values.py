@@ -1,4 +1,4 @@
-"""Typed values of single cells: numbers, flags, one of several words; complaints stand in the cell's place."""
+"""Typed values of single cells: numbers, flags, one of several words; an invalid cell gets a complaint."""
 
 from typing import Final, TypeVar
 
@@ -17,7 +17,7 @@ _LARGEST: Final = 2**63 - 1
 def whole_number(
     cell: Cell, name: str, complaints: Complaints, *, least: int | None = None, most: int = _LARGEST
 ) -> int | None:
-    """The whole number in the cell, however it was typed (`3`, `3.0`, a text); None when complained about."""
+    """The whole number in the cell, in any spelling (`3`, `3.0`, a text); None after a complaint."""
     expected = "a whole number" if least is None else f"a whole number, at least {least}"
     number = None if isinstance(cell.value, bool) else parse_number(cell.label)
     if number is None or abs(number) > _LARGEST or number != int(number):
@@ -33,7 +33,7 @@ def whole_number(
 
 
 def number_between(cell: Cell, name: str, complaints: Complaints, *, least: float, most: float) -> float | None:
-    """The number in the cell, both limits included; None when complained about."""
+    """The number in the cell, both limits included; None after a complaint."""
     expected = f"a number from {least:g} to {most:g}"
     number = None if isinstance(cell.value, bool) else parse_number(cell.label)
     if number is None:
@@ -46,7 +46,7 @@ def number_between(cell: Cell, name: str, complaints: Complaints, *, least: floa
 
 
 def flag(cell: Cell, name: str, complaints: Complaints) -> bool:
-    """0 or 1, also as TRUE or FALSE; False when complained about."""
+    """0 or 1, also as TRUE or FALSE; False after a complaint."""
     text = cell.label.casefold()
     number = parse_number(text)
     if text in _TRUE or number == 1:
@@ -57,7 +57,7 @@ def flag(cell: Cell, name: str, complaints: Complaints) -> bool:
 
 
 def word(cell: Cell, name: str, words: tuple[T, ...], complaints: Complaints) -> T | None:
-    """The word in the cell, when it is one of `words`; None when complained about."""
+    """The word in the cell, when it is one of `words`; None after a complaint."""
     for one in words:
         if one == cell.label:
             return one

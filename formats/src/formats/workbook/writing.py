@@ -1,4 +1,4 @@
-"""Writing workbooks: headers explain themselves, and where there are few words there are lists to choose from."""
+"""Writes workbooks, with explanations of headers and drop-down lists for cells with few valid words."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,12 +15,12 @@ from openpyxl.worksheet.worksheet import Worksheet
 Rows = Sequence[Sequence[Any]]
 
 _AS_TYPED: Final = "@"
-"""The number format of text: nothing that is typed there becomes a date or a negative number."""
+"""The number format of text: nothing typed there becomes a date or a negative number."""
 _WIDEST: Final = 60
 _NARROWEST: Final = 12
 _ROWS_TO_FILL: Final = 1_000
 _WRITTEN_AT: Final = datetime(2025, 1, 1, tzinfo=UTC).replace(tzinfo=None)
-"""The same for every file, so that the same values make the same workbook."""
+"""A fixed time, so that equal values make equal workbooks."""
 
 
 def write_xlsx(
@@ -31,7 +31,7 @@ def write_xlsx(
 ) -> bytes:
     """An .xlsx file of these sheets, with their header in the first row.
 
-    notes, choices: by sheet and by the text of a cell in the first row or column; a note explains the cell, choices are
+    notes, choices: by sheet and by the text of a cell in the first row or column. A note explains the cell; choices are
     offered below a header or beside a key.
     """
     workbook = Workbook()
@@ -54,7 +54,7 @@ def _fill(sheet: Worksheet, row: int, column: int, value: Any) -> None:
     cell = sheet.cell(row, column, value)
     cell.alignment = Alignment(wrap_text=True, vertical="top")
     if isinstance(value, str):
-        # Nor does a text that begins with `=` become a formula.
+        # A text that begins with `=` stays a text, too.
         cell.data_type = "s"
         cell.number_format = _AS_TYPED
     if row == 1:
@@ -74,7 +74,7 @@ def _offer(sheet: Worksheet, choices: Mapping[str, Sequence[str]]) -> None:
     for text, words in choices.items():
         cells = f"B{beside[text]}" if text in beside else f"{below[text]}2:{below[text]}{_ROWS_TO_FILL}"
         validation = DataValidation(type="list", formula1=f'"{",".join(words)}"', allow_blank=True)
-        # What is typed all the same is told by `parley validate`, with more words than a dialogue has.
+        # `parley validate` reports invalid values in more words than a dialog has.
         validation.showErrorMessage = False
         validation.add(cells)
         sheet.add_data_validation(validation)

@@ -1,4 +1,4 @@
-"""Reading an .xlsx file into sheets of cells: bounded in memory, and never raising anything but InvalidInput."""
+"""Reads an .xlsx file into sheets of cells, with bounded memory; it raises only InvalidInput and TooLarge."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,12 +15,12 @@ from shared.errors import InvalidInput, Problem, TooLarge
 
 MAX_BYTES: Final = 10 * 1024 * 1024
 MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
-"""A zip file says how large its parts are, and Python's reader does not go beyond what it says."""
+"""A zip file declares the sizes of its parts, and Python's reader stops there."""
 MAX_SHEETS: Final = 50
 LAST_ROW: Final = 1_048_576
-"""Of any sheet; a damaged file may claim to go on for ever."""
+"""The limit of any sheet; a damaged file may declare more."""
 MAX_CELLS: Final = 2_000_000
-"""Cells of one sheet that are looked at, blank ones included: formats may reach further than values."""
+"""Cells that are read in one sheet, blank ones included: formatting may extend beyond the values."""
 _OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0"
 _MACROS: Final = "vbaproject.bin"
 _OPENPYXL_FORMULA: Final = "f"
@@ -28,22 +28,22 @@ _OPENPYXL_ERROR: Final = "e"
 
 
 def read_xlsx(content: bytes, name: str) -> Sheets:
-    """The sheets of the file. Formulas count as what they showed when the file was saved.
+    """The sheets of the file. A formula has the value that it showed when the file was saved.
 
     Raises:
-        TooLarge: more than a workbook may have.
+        TooLarge: the file is larger than a workbook may be.
         InvalidInput: it is no workbook, or a damaged one.
     """
     _check_package(content, name)
     try:
         with warnings.catch_warnings():
-            # openpyxl warns of what it leaves out, such as styles.
+            # openpyxl warns about what it ignores, such as styles.
             warnings.simplefilter("ignore")
             return _sheets(content, name)
     except (InvalidInput, TooLarge):
         raise
     except Exception as error:
-        # Whatever openpyxl stumbles over in a damaged file, it raises as it comes.
+        # openpyxl raises errors of any type over a damaged file.
         raise _unreadable(name, f"a damaged file ({type(error).__name__})") from error
 
 
@@ -81,7 +81,7 @@ def _sheets(content: bytes, name: str) -> Sheets:
 
 
 def _formulas(title: str, sheet: Any) -> dict[int, list[int]]:
-    """The columns of formulas, by row; with values only, one that was never calculated looks like a blank cell."""
+    """The columns of formulas, by row: read as values, a formula that was never calculated looks like a blank cell."""
     return {
         number: [cell.column for cell in cells if cell.data_type == _OPENPYXL_FORMULA]
         for number, cells in _bounded(title, sheet)
@@ -104,11 +104,11 @@ def _cell(title: str, cell: Any) -> Cell:
 
 
 def _bounded(title: str, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
-    """The rows with something in them; cells of openpyxl that are not there at all have no column."""
+    """The rows that are not blank; openpyxl's placeholders for missing cells have no column."""
     if not isinstance(sheet, ReadOnlyWorksheet):
-        # A sheet that is all chart has no cells.
+        # A chart sheet has no cells.
         return
-    # The size that a sheet claims to have may be made up.
+    # The declared size of a sheet may be wrong.
     sheet.reset_dimensions()
     rows: Iterator[tuple[Any, ...]] = sheet.rows
     looked_at = 0

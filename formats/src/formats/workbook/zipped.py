@@ -11,7 +11,7 @@ from shared.errors import InvalidInput, Problem, TooLarge
 MAX_FILES: Final = 100
 _SPREADSHEET: Final = "xl/workbook.xml"
 _HIDDEN: Final = ("__MACOSX", ".")
-"""How parts begin that systems add of their own accord."""
+"""The prefixes of parts that operating systems add."""
 
 
 def is_workbook(content: bytes) -> bool:
@@ -24,10 +24,10 @@ def is_workbook(content: bytes) -> bool:
 
 
 def tables_in(content: bytes) -> dict[str, bytes]:
-    """The CSV files in the zip, by their names without folder and `.csv`.
+    """The CSV files in the zip, by name without folder and `.csv`.
 
     Raises:
-        TooLarge: it unpacks to more than the tables of a workbook may have.
+        TooLarge: the unpacked tables are larger than a workbook may be.
         InvalidInput: it is no zip, or a damaged one, or two of its files have the same name.
     """
     try:
@@ -36,7 +36,7 @@ def tables_in(content: bytes) -> dict[str, bytes]:
     except (InvalidInput, TooLarge):
         raise
     except Exception as error:
-        # Whatever zipfile stumbles over in a damaged archive, it raises as it comes.
+        # zipfile raises errors of any type over a damaged archive.
         raise _unreadable(f"a damaged file ({type(error).__name__})") from error
 
 
@@ -50,7 +50,7 @@ def _unpacked(archive: ZipFile) -> dict[str, bytes]:
         if name in tables:
             raise _unreadable(f"two files called {name}.csv")
         with archive.open(part) as file:
-            # What a part claims to have may be made up.
+            # The declared size of a part may be wrong.
             tables[name] = file.read(MAX_BYTES + 1)
         if sum(map(len, tables.values())) > MAX_BYTES:
             raise TooLarge(f"The tables of the archive have more than {MAX_BYTES} bytes.")

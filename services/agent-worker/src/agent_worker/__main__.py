@@ -5,12 +5,12 @@ import os
 import sys
 
 from agent_worker.models import build_models
-from agent_worker.prompts import client_of
 from agent_worker.settings import WorkerSettings
 from agent_worker.worker import Worker
 from shared.contracts.endpoints import read_endpoints
 from shared.limits import read_limits
 from shared.process import connected, run_process
+from shared.prompting import client_of
 from shared.settings import ProcessSettings, read_settings
 
 
@@ -20,7 +20,7 @@ class WorkerProcessSettings(ProcessSettings):
 
 
 async def serve(settings: WorkerProcessSettings) -> None:
-    """Work until cancelled, then finish what is in hand."""
+    """Work until cancelled, then finish the drafts and steps that were begun."""
     own = read_settings(WorkerSettings)
     limits = read_limits(os.environ)
     endpoints = read_endpoints(os.environ, is_open=False)

@@ -1,4 +1,4 @@
-"""What becomes of a reply to an ask: checked, stored, and acted on; and of an ask that gets none."""
+"""Checks a reply to an ask, stores it and acts on it; decides what happens to an ask without a usable reply."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,76 +17,79 @@ from shared.clock import Clock
 from shared.contracts.experiment import StageConfig
 from shared.contracts.models import ModelReply
 from shared.conversation import page_seconds
-from shared.db.gathering import Gathering
+from shared.db.batcher import Batcher
 from shared.db.session import Database, Session
-from shared.db.standings import Standing, lock_standing, standing_of
+from shared.db.standing import Standing
+from shared.db.standings import lock_standing, standing_of
 from shared.errors import InvalidInput, NotFound
-from shared.stage import Ask, Json, OwnView, UnusableReply
-from shared.stages import kind_of
+from shared.lives import STILL_IN
+from shared.stage import Ask, Json, OwnView, Question, UnusableReply, to_read
+from shared.stages import kind_of, parts_of
 
 TIMER_MARGIN_SECONDS = 0.01
-"""A look that is a moment too early finds nothing to do, and the next one may be the watchdog's."""
+"""Added to a timer, so that it does not fire a moment before the row is due; the watchdog would then be the next to
+look."""
 _MOST_AT_ONCE = 32
 _GONE = "the member had left the stage"
 _CUT_OFF = "length"
-"""How providers say that a reply has all the tokens that it may have, and no end."""
+"""The finish reason with which providers say that the reply reached its limit of tokens and was cut off."""
 
 Reply = tuple[drafts.Lease, Attempt]
 Answered = tuple[StageConfig, Ask, Json]
 Later = Callable[[float, Callable[[], Awaitable[None]]], None]
-"""Runs something after so many seconds; what is scheduled may be lost with the process, rows are not."""
+"""Runs something after so many seconds. A process that dies loses its schedule; the rows stay."""
 
 
 class Answering:
     """Stores the answers of agents for one process.
 
-    Answers of one member that come at the same time are stored together: each needs the member's lock, and a connection
-    that waits for it is one that nobody else can use.
+    Simultaneous answers of one member are stored together: each needs the member's lock, and waiting for it would keep
+    a database connection busy.
     """
 
     def __init__(self, database: Database, clock: Clock, later: Later) -> None:
         self._database = database
         self._clock = clock
         self._later = later
-        self._gathering = Gathering[UUID, Reply, None](self._store, most=_MOST_AT_ONCE)
+        self._batcher = Batcher[UUID, Reply, None](self._store, most=_MOST_AT_ONCE)
 
     async def store(self, lease: drafts.Lease, attempt: Attempt) -> None:
         """Check the answer, store it, close the ask and let the member act on it, all in one transaction.
 
-        An answer to a shared ask that comes with its view does not wait for the member's row to be read once more.
-        In pace `live` an answer is checked and kept until a person would have given it (`give_due`).
+        A shared ask that comes with its view saves a second read of the member's row. In pace `live` the answer is
+        checked and kept until a person would have given it (`give_due`).
 
         Raises:
-            Invalid: it is no answer; nothing is stored.
+            Invalid: the reply is no valid answer; nothing is stored.
         """
         takes_time = lease.pace == "live" and lease.agent.pages.take_time
         if takes_time or attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
-            await self._gathering.do(lease.member_id, (lease, attempt))
+            await self._batcher.do(lease.member_id, (lease, attempt))
 
     async def look(self, lease: drafts.Lease) -> OwnView:
-        """What an answer to this ask is checked against, as things stand now."""
-        async with self._database.looking() as session:
-            standing = await standing_of(session, lease.member_id)
+        """Read the view against which an answer to this ask is checked."""
+        async with self._database.read() as session:
+            standing = await standing_of(session, lease.member_id, drawn_on=(lease.stage.id,))
         return standing.view(lease.stage, self._clock.now())
 
     async def _store_at_once(self, lease: drafts.Lease, attempt: Attempt, view: OwnView) -> bool:
-        """What follows from an answer to a shared ask is the cohort's business: storing it is one statement.
+        """Store an answer to a shared ask with one statement; the cohort's settle does the rest.
 
-        False when it was not stored: the other way finds out why.
+        False when it was not stored: `_store` then finds out why.
         """
         read, value = _read(lease, attempt, view)
-        async with self._database.deciding() as session:
+        async with self._database.autocommit() as session:
             call, now = call_row(lease, read), self._clock.now()
             return await answering.answer_shared_ask(session, lease, call, value, now, cause=CAUSE)
 
     async def _store(self, replies: Sequence[Reply]) -> list[Exception | None]:
-        """The answers of one member."""
+        """Store the answers of one member."""
         now = self._clock.now()
         results: list[Exception | None] = []
         at_once: list[tuple[drafts.Lease, Mapping[str, Any], Json]] = []
         member_id = replies[0][0].member_id
         async with self._database.transaction() as session:
-            standing = await lock_standing(session, member_id)
+            standing = await lock_standing(session, member_id, drawn_on={lease.stage.id for lease, _ in replies})
             for lease, attempt in replies:
                 try:
                     at_once += await _kept_or_given(session, standing, lease, attempt, now)
@@ -107,22 +110,24 @@ class Answering:
             self._later(seconds, partial(self.give_due, member_id))
 
     async def give_due(self, member_id: UUID) -> None:
-        """Give the answers of this member whose time has come; nothing while the experiment is paused."""
+        """Give the kept answers of this member that are due; none while the member is paused."""
         now = self._clock.now()
+
+        async def give(session: Session) -> datetime | None:
+            standing = await lock_standing(session, member_id)
+            if standing.is_held:
+                return None
+            for due in await page_times.due_answers(session, member_id, now):
+                standing = await _give(session, standing, due, now)
+            return await page_times.next_due(session, member_id)
+
         with suppress(NotFound):
-            async with self._database.transaction() as session:
-                standing = await lock_standing(session, member_id)
-                if standing.is_paused:
-                    return
-                for due in await page_times.due_answers(session, member_id, now):
-                    standing = await _give(session, standing, due, now)
-                due_at = await page_times.next_due(session, member_id)
-            self._give_later(member_id, due_at)
+            self._give_later(member_id, await self._database.transact(give))
 
 
 def is_there(standing: Standing, stage_id: str) -> bool:
-    """Whether the member can still answer: a mediator for as long as the cohort goes on, others on their stage."""
-    if not standing.is_in_progress:
+    """Whether the member can still answer: a mediator while the cohort runs, a participant on this stage."""
+    if standing.status not in STILL_IN:
         return False
     return standing.member.kind == "mediator" or (standing.stage is not None and standing.stage.id == stage_id)
 
@@ -130,10 +135,10 @@ def is_there(standing: Standing, stage_id: str) -> bool:
 async def _kept_or_given(
     session: Session, standing: Standing, lease: drafts.Lease, attempt: Attempt, now: datetime
 ) -> list[tuple[drafts.Lease, Mapping[str, Any], Json]]:
-    """The answer with its call when it is to be stored at once; nothing when it was kept, or comes too late.
+    """The answer with its call when it is to be stored now; None when it was kept, or comes too late.
 
     Raises:
-        Invalid: it is no answer; nothing is stored.
+        Invalid: the reply is no valid answer; nothing is stored.
     """
     if not is_there(standing, lease.stage.id):
         await drafts.save_call(session, call_row(lease, attempt))
@@ -149,7 +154,7 @@ async def _kept_or_given(
 
 
 async def _give(session: Session, standing: Standing, due: page_times.DueAnswer, now: datetime) -> Standing:
-    """Store one answer that was kept, and let the member act on it; where the member stands then."""
+    """Store one kept answer and let the member act on it; returns where the member is then."""
     if not is_there(standing, due.stage_id) or not await answering.answer(session, due.ask_id, due.value, now):
         await page_times.close_kept(session, due.draft_id, "cancelled", _GONE, now)
         return standing
@@ -159,20 +164,20 @@ async def _give(session: Session, standing: Standing, due: page_times.DueAnswer,
 
 
 def _seconds_taken(lease: drafts.Lease, view: OwnView, value: Json) -> float:
-    """How long a person in this agent's place takes for the answer, as far as the pace has it waited for."""
+    """How long a person would take for this answer; 0 where the pace does not wait."""
     if lease.pace != "live":
         return 0.0
-    kind = kind_of(lease.stage)
-    shown, written = kind.to_read(lease.stage, view, lease.ask), kind.to_write(lease.stage, lease.ask, value)
+    shown = to_read(kind_of(lease.stage), lease.stage, view, lease.ask)
+    written = _question(lease, view).written(value)
     return page_seconds(shown, written, lease.agent.pages, seeds.rng(lease.seed, f"{lease.path}/pace"))
 
 
 async def act_on(session: Session, standing: Standing, answered: Sequence[Answered], now: datetime) -> None:
-    """What follows from a member's answers: the cohort is settled, or the member goes on by itself."""
+    """Act on a member's answers: settle the cohort, or let the member go on."""
     acts = False
     for stage, ask, value in answered:
         standing = standing.with_answer(stage.id, ask.key, value)
-        if kind_of(stage).has_shared_asks:
+        if parts_of(stage).state is not None:
             answering.record_answer(session, standing, stage.id, ask, value, now, cause=CAUSE)
         else:
             acts = True
@@ -188,46 +193,57 @@ async def do_without(
     replies: Sequence[UnusableReply],
     now: datetime,
 ) -> Mapping[str, str]:
-    """There will be no answer as it should be: the kind decides what becomes of the ask and of the member.
+    """Close an ask without a usable reply: the kind decides about the stored answer and the member.
 
-    replies: what came and cannot be used. Returns what is missing in the answer that is stored, and why.
+    replies: the replies that could not be used. Returns the missing fields of the stored answer, each with the reason.
+    An ask for whose key the kind has no question any more is closed, and nothing else happens.
     """
     assert lease.ask_id is not None
-    kind = kind_of(lease.stage)
-    decision = kind.on_unanswered(lease.stage, lease.ask, "invalid" if replies else "failed")
-    if decision in ("wait", "drop") or not is_there(standing, lease.stage.id):
+    question = _question_of(lease, standing.view(lease.stage, now))
+    found = None if question is None else question.without_answer(replies)
+    if found is None or found == "drop" or not is_there(standing, lease.stage.id):
         await asking.close_ask(session, lease.ask_id, "failed", reason, now)
-        if decision == "drop":
+        if found == "drop":
             await end_member(session, standing, "failed", reason, now, cause=CAUSE)
         return {}
-    view = standing.view(lease.stage, now)
-    if decision == "salvage":
-        found = kind.salvaged(lease.stage, lease.ask, view, replies)
-        if await answering.answer_in_part(session, lease.ask, lease.ask_id, found, reason, now):
-            await act_on(session, standing, [(lease.stage, lease.ask, found.value)], now)
-        return found.missing
-    value = None
-    if decision == "default":
-        value = kind.default_answer(lease.stage, lease.ask, view, replies[-1].raw if replies else "")
-    if await answering.answer_for_want_of_one(session, lease.ask_id, value, reason, now):
-        await act_on(session, standing, [(lease.stage, lease.ask, value)], now)
-    return {}
+    if await answering.answer_with_substitute(session, lease.ask, lease.ask_id, found, reason, now):
+        await act_on(session, standing, [(lease.stage, lease.ask, found.value)], now)
+    return found.missing or {}
 
 
 def _read(lease: drafts.Lease, attempt: Attempt, view: OwnView) -> tuple[Attempt, Json]:
-    """The attempt with the fields of its reply, and the answer that this is.
+    """The attempt with the fields of its reply, and the answer in it.
 
     Raises:
-        Invalid: it is none.
+        Invalid: it holds no valid answer.
     """
-    read = replace(attempt, reply=_with_fields(lease, attempt, view))
-    return read, _answer_of(lease, read.reply, view)
+    question = _question(lease, view)
+    read = replace(attempt, reply=_with_fields(question, lease, attempt))
+    return read, _answer_of(question, read.reply)
+
+
+def _question(lease: drafts.Lease, view: OwnView) -> Question:
+    """The question that the draft answers.
+
+    Raises:
+        Invalid: the ask is no longer open.
+    """
+    question = _question_of(lease, view)
+    if question is None:
+        raise Invalid("nothing was asked")
+    return question
+
+
+def _question_of(lease: drafts.Lease, view: OwnView) -> Question | None:
+    questions = parts_of(lease.stage).questions
+    return None if questions is None else questions.question(view, lease.ask)
 
 
 def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
-    """Whether the model said something without the object that is wanted, and the kind can read that."""
+    """Whether the model replied with text in place of the object that the question wants; the question may read
+    text."""
     reply = attempt.reply
-    if reply.finish_reason == _CUT_OFF or not kind_of(lease.stage).reads_texts:
+    if reply.finish_reason == _CUT_OFF or lease.ask_id is None:
         return False
     if reply.parsed is None:
         return reply.status == "invalid"
@@ -236,25 +252,23 @@ def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
     return attempt.request.is_text and not all(name in reply.parsed for name in wanted)
 
 
-def _with_fields(lease: drafts.Lease, attempt: Attempt, view: OwnView) -> ModelReply:
-    """The reply with the fields that its text alone stands for, where the kind can tell."""
+def _with_fields(question: Question, lease: drafts.Lease, attempt: Attempt) -> ModelReply:
+    """The reply with the fields that the question reads from its text, where it reads texts."""
     reply = attempt.reply
     if not is_text_to_read(lease, attempt):
         return reply
     try:
-        fields = kind_of(lease.stage).reply_from_text(lease.stage, lease.ask, view, reply.raw)
+        fields = question.read_text(reply.raw)
     except InvalidInput as error:
         raise Invalid(error.message) from error
+    if fields is None:
+        raise Invalid(reply.error or "the reply is not a JSON object")
     return reply.model_copy(update={"status": "ok", "parsed": fields, "error": None})
 
 
-def _answer_of(lease: drafts.Lease, reply: ModelReply, view: OwnView) -> Json:
-    kind = kind_of(lease.stage)
-    reply_model = kind.reply_model(lease.stage, lease.ask, view)
-    if reply_model is None:
-        raise Invalid("nothing was asked")
-    answer = kind.answer_from_reply(lease.stage, lease.ask, validated(reply_model, reply))
+def _answer_of(question: Question, reply: ModelReply) -> Json:
+    answer = question.answer_from_reply(validated(question.reply_model(), reply))
     try:
-        return kind.check_answer(lease.stage, lease.ask, answer, view)
+        return question.check(answer)
     except InvalidInput as error:
         raise Invalid("; ".join(map(str, error.problems)) or error.message) from error

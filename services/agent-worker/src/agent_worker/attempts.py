@@ -1,9 +1,12 @@
-"""One attempt at a model and what came of it: as the rules read it, and as it is recorded."""
+"""One attempt at a model: its reply as the rules read it, and its row in the data."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
 from typing import Any
+from uuid import UUID
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -11,19 +14,27 @@ from pydantic import BaseModel, ValidationError
 from agent_worker.models.prices import cost_usd
 from shared import seeds
 from shared.acts import drafts
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import as_json
+from shared.acts.calls import keep_pieces
+from shared.contracts.models import ChatMessage, ModelReply, ModelRequest
+from shared.db.prompts import LONGEST_WHOLE, in_pieces
+from shared.db.session import Database, as_json
 from shared.stage import OwnView, Utterance
-from shared.stages import kind_of
+from shared.stages import parts_of
+from shared.storable import storable_json
+
+LONGEST_WAIT_SECONDS = 3600.0
+_LARGEST_COUNT = 2**31 - 1
+_NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+_REFUSED = "The reply holds numbers, characters or a depth that cannot be stored."
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One call and what came of it; `reason` says why its reply cannot be used.
+    """One model call and its outcome; `reason` says why its reply cannot be used.
 
-    `was_crowded` says that it timed out while other calls of this process were in flight at its endpoint.
-    `left_out` is the number of messages that its prompt left out to stay within its budget. `view` is what the answer
-    is checked against, where that was read while the model was thinking.
+    `was_crowded`: it timed out while other calls of this process were in flight at its endpoint. `left_out`: the number
+    of messages that its prompt left out to stay within its budget. `view`: the view for the check of the answer, where
+    it was read while the model was thinking. `prompt_pieces`: what the row keeps of a long prompt (`keep_prompt`).
     """
 
     number: int
@@ -36,17 +47,24 @@ class Attempt:
     reason: str | None = None
     was_crowded: bool = False
     view: OwnView | None = None
+    prompt_pieces: Sequence[UUID] | None = None
+
+    @property
+    def prompt(self) -> str:
+        """The prompt as JSON text."""
+        messages = self.request.messages
+        return orjson.dumps([{"role": one.role, "content": one.content} for one in messages]).decode()
 
 
 class Invalid(Exception):
-    """The reply does not answer what was asked; the message says why, in words for the model."""
+    """The reply does not answer the question; the message tells the model why."""
 
 
 def validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
     """The reply as the rules of its stage read it.
 
     Raises:
-        Invalid: it has another shape.
+        Invalid: it does not match the schema.
     """
     try:
         return reply_model.model_validate(reply.parsed)
@@ -58,10 +76,13 @@ def said(lease: drafts.Lease, reply: ModelReply) -> Utterance:
     """What the reply says in the conversation.
 
     Raises:
-        Invalid: it has another shape.
+        Invalid: it does not match the schema.
     """
+    talk = parts_of(lease.stage).talk
+    if talk is None:
+        raise Invalid("there is no conversation here")
     try:
-        return kind_of(lease.stage).utterance(lease.stage, lease.ask.purpose, reply.parsed)
+        return talk.utterance(lease.ask.purpose, reply.parsed)
     except ValidationError as error:
         raise _misshapen(error) from error
 
@@ -71,10 +92,42 @@ def _misshapen(error: ValidationError) -> Invalid:
     return Invalid("; ".join(problems))
 
 
+def with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[ChatMessage, ...]:
+    """The prompt, followed by the unusable reply and the reason.
+
+    A reply that was cut off, or that the model repeated, is not shown: small models would continue it.
+    """
+    reply = attempt.reply.raw or "(empty)"
+    reason = attempt.reason or attempt.reply.error or "it was not valid JSON of the requested shape"
+    came_before = any(one.role == "assistant" and one.content == reply for one in attempt.request.messages)
+    if attempt.reply.finish_reason == "length" or came_before:
+        told = f"{messages[-1].content}\n\nAn earlier reply of yours cannot be used: {reason}."
+        return (*messages[:-1], messages[-1].model_copy(update={"content": told}))
+    return (
+        *messages,
+        ChatMessage(role="assistant", content=reply),
+        ChatMessage(role="user", content=f"That reply cannot be used: {reason}. Reply again in the requested format."),
+    )
+
+
+async def keep_prompt(database: Database, lease: drafts.Lease, attempt: Attempt) -> Attempt:
+    """Store the pieces of a long prompt, before the call is recorded; a short one goes into the row of its call.
+
+    Not in the transaction that records the call: it would keep others who show the same pieces waiting.
+    """
+    prompt = attempt.prompt
+    if len(prompt) <= LONGEST_WHOLE:
+        return attempt
+    pieces = in_pieces(prompt)
+    async with database.autocommit() as session:
+        await keep_pieces(session, lease.experiment_id, pieces)
+    return replace(attempt, prompt_pieces=pieces.top)
+
+
 def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
     """The row of `model_calls` for one attempt."""
     request, reply = attempt.request, attempt.reply
-    prompt = orjson.dumps([{"role": message.role, "content": message.content} for message in request.messages])
+    prompt = attempt.prompt
     settings = request.settings.model_dump(mode="json", exclude_defaults=True)
     if request.most_reply_tokens is not None:
         settings["max_tokens"] = request.most_reply_tokens
@@ -92,8 +145,9 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "endpoint": reply.endpoint or None,
         "model_mode": lease.model_mode,
         "settings": as_json(settings),
-        "prompt": prompt.decode(),
-        "prompt_hash": sha256(prompt).hexdigest(),
+        "prompt": prompt if attempt.prompt_pieces is None else None,
+        "prompt_pieces": attempt.prompt_pieces,
+        "prompt_hash": sha256(prompt.encode()).hexdigest(),
         "raw": reply.raw,
         "parsed": as_json(reply.parsed) if reply.parsed is not None else None,
         "status": "invalid" if attempt.reason else reply.status,
@@ -104,3 +158,38 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "started_at": attempt.started_at,
         "finished_at": attempt.finished_at,
     }
+
+
+def storable(reply: ModelReply) -> ModelReply:
+    """The reply without anything that Postgres cannot store (NUL bytes and the like).
+
+    A reply whose parsed object cannot be stored is invalid.
+    """
+    update: dict[str, object] = {
+        "raw": _clean(reply.raw),
+        "model_returned": _clean(reply.model_returned),
+        "error": reply.error and _clean(reply.error),
+        "tokens_in": _count(reply.tokens_in),
+        "tokens_out": _count(reply.tokens_out),
+    }
+    if reply.retry_after_seconds is not None:
+        update["retry_after_seconds"] = min(reply.retry_after_seconds, LONGEST_WAIT_SECONDS)
+    if reply.parsed is not None and not _is_storable(reply.parsed):
+        update |= {"parsed": None, "status": "invalid", "error": _REFUSED, "can_retry": True}
+    return reply.model_copy(update=update)
+
+
+def _clean(text: str) -> str:
+    return _NOT_STORABLE.sub("\ufffd", text)
+
+
+def _count(tokens: int | None) -> int | None:
+    return tokens if tokens is None or tokens <= _LARGEST_COUNT else None
+
+
+def _is_storable(value: object) -> bool:
+    try:
+        storable_json(value)
+    except ValueError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""One call of a model: what is asked for it, when there is room for it, and what came of it."""
+"""Makes one call of a model: waits for room at the endpoint and under the limits, and records the outcome."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -6,7 +6,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from time import monotonic
 from typing import Final
 
-from agent_worker.attempts import Attempt
+from agent_worker.attempts import Attempt, storable
+from agent_worker.counting import count_call
 from agent_worker.models import (
     Closed,
     Limiter,
@@ -18,39 +19,38 @@ from agent_worker.models import (
     most_reply_tokens,
 )
 from agent_worker.settings import WorkerSettings
-from agent_worker.storable import storable
 from shared import seeds
 from shared.acts.drafts import Lease
-from shared.checkpoints import reached
 from shared.clock import Clock
 from shared.contracts.models import DEFAULT_TIMEOUT_SECONDS, ChatMessage, ModelRequest
 from shared.contracts.prompts import Prompt
 from shared.contracts.providers import MOCK_PROVIDER, account_of
+from shared.failpoints import failpoint
 from shared.stage import OwnView
-from shared.stages import kind_of
+from shared.stages import parts_of
 from shared.urgency import is_urgent
 
 _AWAITED, _TRIED_BEFORE, _NEW = range(3)
-"""Who goes first where there is no room for all."""
+"""The ranks of calls that wait for the same endpoint: the lowest goes first."""
 
 
 LONGEST_UNLOOKED_SECONDS: Final = 0.02
-"""After a longer wait it is asked once more whether the experiment goes on, before a call is paid."""
+"""After a longer wait, check again that the experiment goes on before the call is paid."""
 
 
 class Held(Exception):
-    """The experiment does not go on for now: nobody may be asked."""
+    """The experiment or the member is paused: no call may be made."""
 
 
 class CallsSpent(Exception):
-    """The experiment has made as many calls as it may."""
+    """The experiment has used up its limit of calls."""
 
 
 class Calling:
     """Calls models for one process.
 
-    `look` reads what an answer is checked against, `goes_on` whether the experiment still goes on.
-    `take_call` counts a call of an experiment that may make only so many; False when there is none left.
+    `look` reads the view for the check of an answer; `goes_on` says whether the experiment still goes on. `take_call`
+    counts a call of an experiment with a limit of calls, and returns False when none is left.
     """
 
     def __init__(
@@ -75,15 +75,17 @@ class Calling:
         self._budget = RetryBudget(share=settings.retry_share, least_per_minute=settings.retries_per_minute)
 
     def let_nobody_wait(self) -> None:
-        """Before the process stops: whoever waits for room is sent away, calls in flight go on."""
+        """Before the process stops: send waiting calls away; calls in flight go on."""
         self._pacer.stop()
         self._limiter.let_nobody_wait()
 
     def check_room(self, lease: Lease, *, is_a_try: bool = False) -> None:
-        """`is_a_try`: the call tries a key that is paused, and is no repetition like others.
+        """Check, without asking the database, that a call can be made now.
+
+        `is_a_try`: the call tries a paused key, and does not count as a repetition.
 
         Raises:
-        Closed: a call would be of no use now, as far as can be said without asking anybody.
+            Closed: there is no room.
         """
         account = _account(lease)
         wait = self._limiter.closed_seconds(account, lease.agent.model.model)
@@ -97,9 +99,9 @@ class Calling:
         """Make call `number` once there is room for it, at its endpoint and under the limits.
 
         Raises:
-            Closed: there is none for now.
-            Held: the experiment does not go on.
-            CallsSpent: it has made all calls that it may.
+            Closed: there is no room for now.
+            Held: the experiment is paused.
+            CallsSpent: it has used up its limit of calls.
         """
         asked_at = monotonic()
         request = self._request(lease, prompt, messages, number)
@@ -130,7 +132,7 @@ class Calling:
                 view = _seen(look)
             timeout = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
             was_crowded = place is not None and place.note(reply, timeout)
-        return Attempt(
+        attempt = Attempt(
             number=number,
             path=request.path,
             request=request,
@@ -141,6 +143,8 @@ class Calling:
             was_crowded=was_crowded,
             view=view,
         )
+        count_call(lease, attempt)
+        return attempt
 
     def _request(self, lease: Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int) -> ModelRequest:
         settings, most_tokens = lease.agent.model, None
@@ -168,7 +172,7 @@ class Calling:
         )
 
     def _place(self, lease: Lease) -> AbstractAsyncContextManager[Place | None]:
-        """Room at the endpoint: what others wait for goes first, then what was tried before."""
+        """A place at the endpoint: replies that others wait for go first, then repeated attempts, then new ones."""
         if lease.provider == MOCK_PROVIDER:
             return nullcontext()
         endpoint, patience = lease.agent.model.base_url or _account(lease), self._longest_wait_seconds(lease)
@@ -177,25 +181,25 @@ class Calling:
         return self._pacer.place(endpoint, rank=rank, patience_seconds=patience)
 
     def _longest_wait_seconds(self, lease: Lease) -> float:
-        """How long a reply waits where the line moves. One to a conversation not for long: by then that may be about
-        something else."""
+        """How long a reply waits while places become free. A reply to a conversation waits only briefly, because the
+        conversation moves on."""
         settings = self._settings
         return settings.limit_patience_seconds if _is_awaited(lease) else settings.endpoint_patience_seconds
 
     def _begin_to_look(self, lease: Lease) -> asyncio.Task[OwnView] | None:
-        """Read what an answer to a shared ask is checked against while its model is thinking, not after it."""
+        """Read the view of a shared ask while its model is thinking, not after it."""
 
         async def look() -> OwnView:
             await asyncio.sleep(self._settings.look_seconds)
             view = await self._look(lease)
-            await reached("ask.looked_at")
+            await failpoint("ask.looked_at")
             return view
 
-        return asyncio.create_task(look()) if kind_of(lease.stage).has_shared_asks else None
+        return asyncio.create_task(look()) if parts_of(lease.stage).state is not None else None
 
 
 def _seen(look: asyncio.Task[OwnView] | None) -> OwnView | None:
-    """What was read; None when there was no time for it, or it failed."""
+    """The view that was read; None when the read failed or is not complete."""
     if look is None:
         return None
     if not look.done():
@@ -205,8 +209,8 @@ def _seen(look: asyncio.Task[OwnView] | None) -> OwnView | None:
 
 
 def _is_awaited(lease: Lease) -> bool:
-    """Whether others go on only after the reply."""
-    return lease.thread_id is not None or kind_of(lease.stage).has_shared_asks
+    """Whether other members wait for the reply."""
+    return lease.thread_id is not None or parts_of(lease.stage).state is not None
 
 
 def _account(lease: Lease) -> str:

@@ -1,4 +1,4 @@
-"""Whether a call may go out with its key, and what becomes of a draft whose key was refused."""
+"""Decides whether a call may go out with its key, and what happens to a draft whose key was refused."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,33 +31,33 @@ from shared.key_rules import (
     was_refused_for_itself,
     with_acceptance,
 )
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 log = structlog.get_logger(__name__)
 
 DOUBT_SECONDS: Final = 2.0
-"""How long one refusal waits for what becomes of other calls with the key."""
+"""How long one refused call waits for the outcome of other calls with the key."""
 _DOUBT_LASTS: Final = timedelta(minutes=1)
 _TRY_MARGIN: Final = timedelta(seconds=30)
 _STOPPED: Final = timedelta(seconds=10)
-"""For how long a first call that was refused keeps its experiment from asking anything else; it is stopped by then."""
+"""How long a refused first call keeps its experiment from making other calls; the run is stopped within that time."""
 
 Outcome = Literal["goes on", "waits", "in doubt", "is its own"]
-"""What a call means for its draft: what it always means; or its key was refused, and the draft waits for the key, is
-looked at again soon, or has failed by itself."""
+"""What a call means for its draft. `goes on`: as usual. `waits`: the key was refused and the draft waits for it.
+`in doubt`: the refusal is looked at again soon. `is its own`: the call failed for reasons of its own."""
 
 
 class WaitsForKey(Exception):
-    """The draft waits until its key is accepted; it was put back."""
+    """The draft was put back and waits until its key is accepted."""
 
 
 class RefusedForItself(Exception):
-    """The draft's call was refused while the key was accepted for others; the message is what came back."""
+    """The provider refused this call while it accepted the key for others; the message is its reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """The right to call through the gates; `until` is when a call that tries a closed one is over at the latest."""
+    """The right to call through the gates; `until` is when a call that tries a closed gate is over at the latest."""
 
     names: Sequence[str] = ()
     until: datetime | None = None
@@ -69,7 +69,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class _Doubt:
-    """A refusal that may be about its call alone."""
+    """A refusal that may concern only its own call."""
 
     called_at: datetime
     reason: str
@@ -77,7 +77,7 @@ class _Doubt:
 
 
 class Keys:
-    """What this process knows of the keys it calls with. The truth about what is wrong with one is its row."""
+    """What this process knows of the keys it calls with. The gates in the database hold the truth."""
 
     def __init__(self, database: Database, clock: Clock, settings: WorkerSettings) -> None:
         self._database = database
@@ -90,12 +90,12 @@ class Keys:
         self._told: set[tuple[UUID, str]] = set()
 
     async def enter(self, lease: drafts.Lease) -> Pass:
-        """The way to the model for this draft, to be given to `leave` in the end.
+        """The pass for the call of this draft; give it to `leave` in the end.
 
         Raises:
-            WaitsForKey: the key or the model has to be tried first, by somebody else.
-            RefusedForItself: the call that was in doubt had failed for reasons of its own.
-            Closed: nothing more is asked in this experiment for now.
+            WaitsForKey: another draft tries the key or the model first.
+            RefusedForItself: the call that was in doubt failed for reasons of its own.
+            Closed: this experiment makes no calls for now.
         """
         if lease.provider == MOCK_PROVIDER:
             return Pass()
@@ -103,7 +103,7 @@ class Keys:
         model = lease.agent.model
         names: Sequence[str] = gate_names(account_of(lease.provider, model.model), model.model, model.base_url)
         if not self._first_alone:
-            # Only first calls are looked at by model.
+            # Only a first call has a gate for its model.
             names = names[:1]
         self._settle_doubt(lease, names[0])
         if all(self._known(name).is_open for name in names):
@@ -111,16 +111,16 @@ class Keys:
         return await self._try(lease, names)
 
     async def leave(self, way: Pass) -> None:
-        """A try that was not made is left to the next; where Postgres is away, until it would have been over."""
+        """Release a try that was not made; while Postgres is away it stays taken until it would have been over."""
         if way.until is not None:
             with suppress(Unavailable):
                 async with self._database.transaction() as session:
                     await called_keys.leave(session, way.names, self._clock.now(), way.until)
 
     async def note(self, lease: drafts.Lease, way: Pass, attempt: Attempt) -> Outcome:
-        """Take note of what came of a call. A draft that waits or is in doubt is put back, its call recorded.
+        """Record the outcome of a call. A draft that waits or is in doubt is put back, with its call.
 
-        Only a call that goes wrong, or one that opens a gate again, asks the database.
+        Only a failed call, or one that opens a gate again, needs the database.
         """
         if lease.provider == MOCK_PROVIDER:
             return "goes on"
@@ -128,14 +128,14 @@ class Keys:
         if status in KEY_FAULTS:
             return await self._refused(lease, way, attempt)
         if way.is_a_try and status == "timeout" and any(self._known(name).paused_at for name in way.names):
-            # Nobody knows yet whether the key is accepted again.
+            # It is unknown whether the key is accepted again.
             return await self._try_in_vain(lease, way, attempt)
         self._in_doubt.pop(lease.draft_id, None)
         await self._accepted(way.names, attempt.started_at)
         return "goes on"
 
     async def look(self) -> None:
-        """Learn what other processes have found out, and tell them what was accepted here meanwhile."""
+        """Read what other processes have found out, and report which keys were accepted here meanwhile."""
         now = self._clock.now()
         self._in_doubt = {id: doubt for id, doubt in self._in_doubt.items() if now - doubt.called_at < _DOUBT_LASTS}
         async with self._database.transaction() as session:
@@ -147,7 +147,7 @@ class Keys:
                 await self._accepted([gate.name], mine)
 
     async def have_tried(self) -> None:
-        """Announce a draft for each closed gate that may be tried now; of those of all processes one gets through."""
+        """Announce a draft for each closed gate that is due for a try; one process gets through."""
         now = self._clock.now()
         for name in [gate.name for gate in self._gates.values() if not gate.is_open and may_try(gate, now)]:
             async with self._database.transaction() as session:
@@ -162,7 +162,7 @@ class Keys:
             raise Closed("the key that was refused", _STOPPED.total_seconds())
 
     async def _try(self, lease: drafts.Lease, names: Sequence[str]) -> Pass:
-        """The one try of closed gates, or a way past them for those who do not wait."""
+        """The one try of closed gates; a pass without a try for drafts that need not wait."""
         now = self._clock.now()
         until = now + self._longest_try(lease)
         async with self._database.transaction() as session:
@@ -178,27 +178,27 @@ class Keys:
         return Pass(names, until if is_a_try else None)
 
     def _longest_try(self, lease: drafts.Lease) -> timedelta:
-        """A call that tries a gate is over after so long, its wait for room included, or its worker is gone."""
+        """How long a try of a gate takes at most, its wait for room included; after it the worker is taken for dead."""
         model, settings = lease.agent.model, self._settings
         timeout = settings.timeout_of(account_of(lease.provider, model.model), model)
         return timedelta(seconds=timeout + settings.endpoint_patience_seconds) + _TRY_MARGIN
 
     async def _holds(self, session: Session, lease: drafts.Lease, closed: Gate, now: datetime) -> bool:
-        """Whether the draft waits for the gate. For a first call all do, which takes moments; when it was refused, too,
-        until somebody has had the time to stop the run."""
+        """Whether the draft waits for the gate. While a first call is tried, all drafts wait; after a refusal, until
+        the run has had the time to stop."""
         if not closed.is_tried and (closed.paused_at is None or now < closed.paused_at + _STOPPED):
             return True
         return await self._can_wait(session, lease)
 
     async def _can_wait(self, session: Session, lease: drafts.Lease) -> bool:
-        """Whether nobody is held up by waiting: no turn in a conversation, and no person who waits for the agent."""
+        """Whether the draft can wait without holding up a conversation or a person."""
         if lease.ask_id is None:
             return False
-        is_shared = kind_of(lease.stage).has_shared_asks
+        is_shared = parts_of(lease.stage).state is not None
         return not await called_keys.is_awaited(session, lease.member_id, lease.stage.id, is_shared=is_shared)
 
     def _settle_doubt(self, lease: drafts.Lease, key: str) -> None:
-        """A call that failed for itself is not made again; one without a connection always is."""
+        """Do not repeat a call that failed for reasons of its own; always repeat one that did not connect."""
         doubt = self._in_doubt.get(lease.draft_id)
         if doubt is None or doubt.fault == "unreachable":
             return
@@ -207,7 +207,7 @@ class Keys:
             raise RefusedForItself(doubt.reason)
 
     async def _accepted(self, names: Sequence[str], called_at: datetime) -> None:
-        """The call came through: note it here, and in the rows where something was wrong."""
+        """The call came through: record it here, and in the rows of closed gates."""
         before = [self._known(name) for name in names]
         self._learn([after_acceptance(gate, called_at) for gate in before])
         doubtful = [gate.name for gate in before if not gate.is_open or gate.refusals]
@@ -226,12 +226,12 @@ class Keys:
         self._learn(after)
 
     async def _refused(self, lease: drafts.Lease, way: Pass, attempt: Attempt) -> Outcome:
-        """The gates, the call and the draft are written together, so that whoever opens a gate finds the draft."""
+        """Write gates, call and draft in one transaction, so that the process that opens a gate finds the draft."""
         now, reply, called_at = self._clock.now(), attempt.reply, attempt.started_at
         came_back = {"fault": reply.status, "reason": reply.error or reply.status, "asked": lease.member_path}
         async with self._database.transaction() as session:
             key, *others = [await self._locked(session, name) for name in way.names]
-            # What this process has seen, and has not told yet as there was no need to.
+            # What this process has seen and not yet written, because the gate was open.
             key = with_acceptance(key, self._known(key.name).accepted_at)
             refused = [key, *(gate for gate in others if not gate.is_open)]
             after = [after_refusal(gate, called_at, **came_back, now=now, was_a_try=way.is_a_try) for gate in refused]
@@ -261,7 +261,7 @@ class Keys:
         before = self._in_doubt.get(lease.draft_id)
         if before is None or key.accepted_at is None or key.accepted_at <= before.called_at:
             return "in doubt"
-        # Refused twice, while the key was accepted for others.
+        # Refused a second time, while the key was accepted for others.
         return "goes on" if before.fault == "unreachable" else "is its own"
 
     async def _put_back(
@@ -283,7 +283,7 @@ class Keys:
         await drafts.give_back(session, lease, again_at, _why_refused(attempt), counts=False, free_calls=1)
 
     async def _try_in_vain(self, lease: drafts.Lease, way: Pass, attempt: Attempt) -> Outcome:
-        """No reply came in time: nobody knows yet whether the key is accepted again."""
+        """No reply came in time: it is unknown whether the key is accepted again."""
         now = self._clock.now()
         async with self._database.transaction() as session:
             gates = [await self._locked(session, name) for name in way.names]
@@ -296,7 +296,7 @@ class Keys:
         return "waits"
 
     async def _tell(self, session: Session, lease: drafts.Lease, gate: Gate, now: datetime) -> None:
-        """Raise the alert of a paused key in an experiment that meets it, once."""
+        """Raise the alert of a paused key once in each experiment that uses it."""
         if gate.paused_at is None:
             return
         told = lease.experiment_id, _alert_path(gate)

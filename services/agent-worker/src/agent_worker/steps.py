@@ -1,49 +1,63 @@
-"""The next step of a participant who is no person: answer what the stage asks, take part, or move on.
+"""The next step of an agent or a script: answer what the stage asks, take part, or move on.
 
-`take_step` is level-triggered: every update of an agent's profile, creation included, every opened ask and every unlock
-lead to it; it reads the present state and does what is due. Doing nothing is normal.
+`take_step` is level-triggered. Every update of an agent's profile, creation included, every opened ask and every unlock
+lead to it; it reads the present state and does what is due. Usually that is nothing.
 """
 
 from datetime import datetime
 from uuid import UUID
 
+from agent_worker.moved import after_move
 from shared import seeds
-from shared.acts.advancing import mark_stepped, move_on, write_page
+from shared.acts.advancing import mark_stepped
+from shared.acts.answering import write_page
 from shared.acts.asking import open_asks
+from shared.acts.attention import pass_check
 from shared.acts.conversation import advance_thread
+from shared.acts.going_on import go_on
 from shared.acts.page_times import READING, still_reads
 from shared.contracts.experiment import StageConfig
 from shared.conversation import page_seconds, view_of
 from shared.db.session import Session
-from shared.db.standings import Standing, lock_standing, standing_of
-from shared.stage import PAGE, OwnView
-from shared.stages import kind_of
-from shared.views import own_view
+from shared.db.standing import Standing
+from shared.db.standings import lock_standing, standing_of
+from shared.stage import PAGE, Blocked, Done, OwnView, lets_scripts_pass, to_read
+from shared.stages import kind_of, parts_of
+from shared.views import own_view, scripted_page
 
 CAUSE = "agent-worker"
 
 
-async def take_step(session: Session, member_id: UUID, now: datetime) -> None:
-    """Do what is due for this member, through as many stages as need nothing from a model.
+async def take_step(session: Session, member_id: UUID, now: datetime) -> bool:
+    """Do what is due for this member, through as many stages as need no model.
 
-    Harmless for people, for members who have left, twice, at once and in any order: it holds the member's lock.
+    True when a move to another cohort is offered to an agent: that is to be answered next.
+
+    Does nothing for people and for members who have left. Idempotent, and safe in parallel and in any order: it holds
+    the member's lock.
     """
-    await walk_on(session, await lock_standing(session, member_id), now)
+    standing = await lock_standing(session, member_id, drawn_on=())
+    await walk_on(session, standing, now)
+    return standing.status == "transfer_pending" and standing.member.player != "person"
 
 
 async def walk_on(session: Session, standing: Standing, now: datetime) -> None:
-    """`take_step` for a caller that holds the member's lock and has just read where the member stands.
+    """`take_step` for a caller that holds the member's lock and has just read the member's position.
 
-    While the experiment is paused nobody takes a step; it is due as long as it was not taken, and resuming wakes all.
+    A paused member, or one in a paused experiment, takes no step; resuming wakes the member.
     """
     member_id = standing.member.id
-    if standing.is_paused:
+    if standing.is_held or standing.status == "transfer_pending":
+        # An offer is answered by itself, with locks of its own.
         return
-    has_moved = False
-    while _may_act(standing) and await _act(session, standing, now):
-        standing, has_moved = await standing_of(session, member_id), True
-    if has_moved or standing.stepped_version < standing.version:
-        await mark_stepped(session, member_id)
+    if standing.status == "attention_check" and standing.member.player != "person":
+        # It needs no model.
+        await pass_check(session, standing, now, cause=CAUSE)
+        standing = await standing_of(session, member_id, drawn_on=())
+    while _may_act(standing) and (moved := await _act(session, standing, now)) is not None:
+        standing = moved
+    if standing.stepped_version < standing.version:
+        mark_stepped(session, member_id)
 
 
 def _may_act(standing: Standing) -> bool:
@@ -57,54 +71,69 @@ def _may_act(standing: Standing) -> bool:
     )
 
 
-async def _act(session: Session, standing: Standing, now: datetime) -> bool:
-    """One step; True when the member has moved and may have more to do.
+async def _act(session: Session, standing: Standing, now: datetime) -> Standing | None:
+    """Take one step; the standing after it when the member has moved and may have more to do, else None.
 
-    Asks that are the cohort's business are opened by whoever settles it. A script passes through stages that play no
-    scripts.
+    Settle opens shared asks. A script passes through stages that have no scripts for what they ask.
     """
     stage = standing.stage
     assert stage is not None
-    kind = kind_of(stage)
+    parts = parts_of(stage)
     view = standing.view(stage, now)
-    wanted = [] if kind.has_shared_asks or standing.member.player == "script" else kind.next_asks(stage, view)
+    is_asked_here = parts.state is None and standing.member.player != "script"
+    wanted = parts.questions.due(view) if parts.questions is not None and is_asked_here else []
     if wanted:
         await open_asks(session, standing, wanted, now)
-        return False
+        return None
     if await _still_reads(session, standing, stage, view, now):
-        return False
-    standing = await _with_page(session, standing, stage, now)
-    if standing.member.player == "agent" or kind.has_shared_asks:
-        view = await _take_part(session, standing, stage, standing.view(stage, now), now)
-        if kind.blocked_by(stage, view):
-            return False
-    return await move_on(session, standing, now, cause=CAUSE)
+        return None
+    standing = await _with_page(session, await _with_scripted(session, standing, stage, now), stage, now)
+    view = standing.view(stage, now)
+    may_stay = standing.member.player == "agent" or not lets_scripts_pass(parts)
+    if may_stay:
+        view = await _take_part(session, standing, stage, view, now)
+    completion = kind_of(stage).completion(stage, view)
+    if isinstance(completion, Blocked) and may_stay:
+        return None
+    done = completion if isinstance(completion, Done) else Done()
+    if not await go_on(session, standing, done, now, cause=CAUSE, is_step=True):
+        return None
+    return await after_move(session, standing, done)
 
 
 async def _still_reads(session: Session, standing: Standing, stage: StageConfig, view: OwnView, now: datetime) -> bool:
-    """Whether an agent takes its time to read a page on which nothing is asked of it."""
-    kind = kind_of(stage)
-    is_asked = kind.thread is not None or kind.has_shared_asks or bool(view.own)
+    """Whether an agent is still reading a page that asks nothing of it."""
+    parts = parts_of(stage)
+    is_asked = parts.has_thread or parts.state is not None or bool(view.own)
     if standing.pace != "live" or standing.member.player != "agent" or is_asked:
         return False
     rng = seeds.rng(standing.seed, f"{standing.member.path}/{stage.id}/{READING}")
-    seconds = page_seconds(kind.to_read(stage, view), "", standing.pages, rng)
+    seconds = page_seconds(to_read(kind_of(stage), stage, view), "", standing.pages, rng)
     return seconds > 0 and await still_reads(session, standing, stage.id, taken_seconds=seconds, now=now)
 
 
+async def _with_scripted(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Standing:
+    """Store the script's answer to the page."""
+    said = scripted_page(stage, standing.view(stage, now), standing.seed)
+    if said is None:
+        return standing
+    write_page(session, standing, said, now)
+    return standing.with_answer(stage.id, PAGE, said)
+
+
 async def _with_page(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Standing:
-    """Write the page that the member's entries come to, when there is one and it is not written yet."""
+    """Store the page made of the member's entries, when it is complete and not stored yet."""
     if PAGE in standing.facts.own(stage.id, standing.member.id):
         return standing
-    page = kind_of(stage).page_answer(stage, standing.view(stage, now))
-    if page is None:
+    completion = kind_of(stage).completion(stage, standing.view(stage, now))
+    if isinstance(completion, Blocked) or completion.page is None:
         return standing
-    await write_page(session, standing, page, now)
-    return standing.with_answer(stage.id, PAGE, page)
+    write_page(session, standing, completion.page, now)
+    return standing.with_answer(stage.id, PAGE, completion.page)
 
 
 async def _take_part(session: Session, standing: Standing, stage: StageConfig, view: OwnView, now: datetime) -> OwnView:
-    """Enter the stage's conversation, when it has one that is open, and return the view with it."""
+    """Enter the stage's open conversation, if any, and return the view with it."""
     conversation_id = standing.conversation_id(stage)
     if conversation_id is None:
         return view

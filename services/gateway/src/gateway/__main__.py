@@ -5,13 +5,14 @@ import os
 import sys
 
 from gateway.app import create_app
-from gateway.previews import client_of
 from gateway.server import listening, serving
 from gateway.settings import GatewayProcessSettings, GatewaySettings
 from shared.contracts.endpoints import read_endpoints
 from shared.db import keys
 from shared.errors import SettingsInvalid
-from shared.process import Parts, connected, run_process
+from shared.metrics import STREAMS
+from shared.process import Parts, connected, reaches_database, run_process
+from shared.prompting import client_of
 from shared.settings import read_settings
 
 OPERATOR = "operator"
@@ -22,15 +23,16 @@ async def serve(settings: GatewayProcessSettings) -> None:
     own = read_settings(GatewaySettings)
     endpoints = read_endpoints(os.environ, is_open=False)
     with listening(own.host, own.port) as listener:
-        async with connected(settings) as parts:
+        async with connected(settings, is_ready=reaches_database) as parts:
             await _store_bootstrap_key(parts, settings)
-            previews = client_of(settings.prompt_builder_url)
-            app = create_app(parts.database, parts.bus, parts.clock, own, endpoints=endpoints, previews=previews)
+            prompts = client_of(settings.prompt_builder_url)
+            app = create_app(parts.database, parts.bus, parts.clock, own, endpoints=endpoints, prompt_builder=prompts)
+            STREAMS.set_function(app.state.context.live.count)
             try:
                 async with serving(app, own, listener):
                     await asyncio.Event().wait()
             finally:
-                await previews.aclose()
+                await prompts.aclose()
 
 
 async def _store_bootstrap_key(parts: Parts, settings: GatewayProcessSettings) -> None:
@@ -39,7 +41,7 @@ async def _store_bootstrap_key(parts: Parts, settings: GatewayProcessSettings) -
         return
     try:
         async with parts.database.transaction() as session:
-            await keys.store_key(session, key.get_secret_value(), OPERATOR, parts.clock.now())
+            await keys.store_bootstrap_key(session, key.get_secret_value(), OPERATOR, parts.clock.now())
     except SettingsInvalid as error:
         raise SettingsInvalid(f"PARLEY_BOOTSTRAP_API_KEY cannot be used: {error.message}") from None
 

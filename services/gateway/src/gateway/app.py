@@ -11,28 +11,43 @@ from starlette.routing import Route
 
 from gateway import documentation, problems
 from gateway.context import Context
+from gateway.limiting import Limits
 from gateway.live import Live
 from gateway.middleware import CORRELATION_HEADER, AroundRequest
+from gateway.once import IDEMPOTENCY_HEADER
 from gateway.parameters import REFUSE_UNKNOWN
-from gateway.previews import PreviewClient
+from gateway.presence import Presence
 from gateway.routes import (
     alerts,
+    cohorts,
     experiments,
+    files,
     health,
     imports,
+    keys,
     lifecycle,
+    links,
+    media,
+    members,
     operators,
+    own_stream,
+    partial_answers,
     participants,
     persona_chats,
     personas,
     prompts,
     reactions,
+    staff,
+    stream_tickets,
+    threads,
 )
 from gateway.settings import GatewaySettings
 from shared.bus.contract import Bus
 from shared.clock import Clock
 from shared.contracts.endpoints import OPEN, Endpoints
 from shared.db.session import Database
+from shared.prompting import Prompts
+from web import app as web_pages
 
 
 def create_app(
@@ -44,14 +59,15 @@ def create_app(
     environ: Mapping[str, str] = os.environ,
     served_providers: Collection[str] | None = None,
     endpoints: Endpoints = OPEN,
-    previews: PreviewClient | None = None,
+    prompt_builder: Prompts | None = None,
 ) -> FastAPI:
     """The API over these parts, which stay the caller's: it closes none of them.
 
     `environ` is where the keys of model providers are looked for when an experiment is started; one whose
     provider is not among `served_providers` is refused then; None: among those that workers have announced. So is one
-    that would call a model where `endpoints` do not allow it. `previews` shows prompts; None: nobody does. Live streams
-    run while the application's lifespan does; `app.state.context.live.close()` ends them, so that a server can stop.
+    that would call a model where `endpoints` do not allow it. `prompt_builder` makes previews; None: there are none.
+    Live streams run while the application's lifespan does; `app.state.context.live.close()` ends them, so that a server
+    can stop.
     """
     live = Live(
         database,
@@ -68,17 +84,33 @@ def create_app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.context = Context(database, bus, clock, settings, environ, live, served_providers, endpoints, previews)
+    presence = Presence(database, clock, beat_seconds=settings.presence_beat_seconds)
+    limits = Limits(database, clock, settings)
+    context = Context(
+        database, bus, clock, settings, environ, live, presence, limits, served_providers, endpoints, prompt_builder
+    )
+    app.state.context = context
     routers = [
         module.router
         for module in (
             health,
             operators,
+            keys,
             imports,
             experiments,
+            files,
+            media,
+            cohorts,
             lifecycle,
+            members,
+            staff,
             alerts,
+            links,
             participants,
+            own_stream,
+            partial_answers,
+            stream_tickets,
+            threads,
             reactions,
             personas,
             persona_chats,
@@ -90,6 +122,7 @@ def create_app(
         app.include_router(router, dependencies=[REFUSE_UNKNOWN])
     own = [route for route in app.routes if isinstance(route, Route)]
     app.state.routes = [*own, *(route for router in routers for route in router.routes)]
+    app.routes.extend(web_pages.routes())
     problems.install(app)
     documentation.install(app)
     if settings.allowed_origins:
@@ -97,18 +130,22 @@ def create_app(
             CORSMiddleware,
             allow_origins=list(settings.allowed_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Last-Event-ID", CORRELATION_HEADER],
+            allow_headers=["Authorization", "Content-Type", "Last-Event-ID", IDEMPOTENCY_HEADER, CORRELATION_HEADER],
             expose_headers=[CORRELATION_HEADER],
         )
-    app.add_middleware(AroundRequest, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(
+        AroundRequest, max_body_bytes=settings.max_body_bytes, max_file_bytes=context.files.max_file_bytes
+    )
     return app
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    live = app.state.context.live
+    live, presence = app.state.context.live, app.state.context.presence
     await live.start()
+    presence.start()
     try:
         yield
     finally:
+        await presence.close()
         await live.close()

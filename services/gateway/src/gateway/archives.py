@@ -18,7 +18,7 @@ CHUNK_BYTES = 256 * 1024
 async def pack(
     database: Database, experiment_id: UUID, now: datetime, *, wanted: Literal["json", "csv"] | None
 ) -> IO[bytes]:
-    """An open zip file that nobody else sees and that is gone once it is closed."""
+    """An open, private zip file that is deleted when it is closed."""
     formats = ("json", "csv") if wanted is None else (wanted,)
     with tempfile.TemporaryDirectory(prefix="parley-export-") as name:
         folder = Path(name)
@@ -27,7 +27,7 @@ async def pack(
 
 
 def _zip(folder: Path) -> IO[bytes]:
-    archive = tempfile.TemporaryFile(prefix="parley-export-")  # noqa: SIM115 - closed by whoever sends it
+    archive = tempfile.TemporaryFile(prefix="parley-export-")  # noqa: SIM115 - closed by the code that sends it
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for path in sorted(folder.rglob("*")):
             if path.is_file():

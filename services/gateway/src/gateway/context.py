@@ -1,23 +1,31 @@
 """What every handler works with, and the transaction in which it does its work."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, TypeVar
+from uuid import UUID
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
+from gateway.limiting import Limits, address_of
 from gateway.live import Live
-from gateway.previews import PreviewClient
+from gateway.presence import Presence
 from gateway.reading import Reader
 from gateway.settings import GatewaySettings
+from shared.acts import stream_tickets
+from shared.acts.viewing import is_view_token, use_view
 from shared.bus.contract import Bus
 from shared.clock import Clock
 from shared.contracts.endpoints import OPEN, Endpoints
-from shared.db.failures import is_deadlock
-from shared.db.session import STATEMENT_SECONDS, Database, Session
-from shared.errors import NotSignedIn
+from shared.db.keys import hash_key
+from shared.db.session import Database, Session
+from shared.db.standings import hash_token
+from shared.errors import NotAllowed, NotSignedIn
+from shared.prompting import Prompts
+from shared.settings import FileSettings, read_settings
 from shared.urgency import Urgency, urgency
 
 ResultT = TypeVar("ResultT")
@@ -38,26 +46,15 @@ class Context:
     settings: GatewaySettings
     environ: Mapping[str, str]
     live: Live
+    presence: Presence
+    limits: Limits
     served_providers: Collection[str] | None = None
     endpoints: Endpoints = OPEN
-    previews: PreviewClient | None = None
+    prompt_builder: Prompts | None = None
+    files: FileSettings = field(default_factory=lambda: read_settings(FileSettings))
+    """How large files may be that stages show."""
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
     reader: Reader = field(default_factory=lambda: Reader(at_once=FILES_AT_ONCE))
-
-    async def decide(
-        self, work: Callable[[Session], Awaitable[ResultT]], *, statement_seconds: float = STATEMENT_SECONDS
-    ) -> ResultT:
-        """The result of `work`, which is committed when this returns; after a deadlock it is done once more."""
-        try:
-            return await self._once(work, statement_seconds)
-        except Exception as error:
-            if not is_deadlock(error):
-                raise
-        return await self._once(work, statement_seconds)
-
-    async def _once(self, work: Callable[[Session], Awaitable[ResultT]], statement_seconds: float) -> ResultT:
-        async with self.database.transaction(statement_seconds=statement_seconds) as session:
-            return await work(session)
 
 
 # Coroutines, because FastAPI runs plain functions in threads.
@@ -72,19 +69,132 @@ _member_token = HTTPBearer(
 )
 
 
-async def _key(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]) -> str:
+async def _count_address(request: Request) -> None:
+    context: Context = request.app.state.context
+    await context.limits.of_address(address_of(request))
+
+
+async def _key(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]
+) -> str:
     if credentials is None:
         raise NotSignedIn("An API key is needed: send the header 'Authorization: Bearer <key>'.")
+    context: Context = request.app.state.context
+    await context.limits.of_key(credentials.credentials)
     return credentials.credentials
 
 
-async def _token(credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)]) -> str:
+async def _token(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)]
+) -> str:
     if credentials is None:
         raise NotSignedIn("A participant token is needed: send the header 'Authorization: Bearer <token>'.")
-    urgency.set(Urgency.PERSON)
+    context: Context = request.app.state.context
+    await context.limits.of_token(credentials.credentials)
     return credentials.credentials
+
+
+async def _own_token(token: Annotated[str, Depends(_token)]) -> str:
+    if is_view_token(token):
+        raise NotAllowed("With this token one looks on; only the participant does things here.")
+    urgency.set(Urgency.PERSON)
+    return token
+
+
+async def _any_bearer(
+    request: Request,
+    token: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)],
+    key: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)],
+) -> str:
+    found = token or key
+    if found is None:
+        raise NotSignedIn("A participant token or an API key is needed: send 'Authorization: Bearer <token>'.")
+    context: Context = request.app.state.context
+    await context.limits.of_token(found.credentials)
+    return found.credentials
+
+
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Who reads a participant's pages: the participant, or lab staff who look on until `until`.
+
+    `key` finds the member: an id, or the hash of a token.
+    """
+
+    key: UUID | str
+    until: datetime | None = None
+
+
+async def reader_of(session: Session, context: Context, token: str) -> PageReader:
+    """Whose pages this token shows. Of a token for looking on each use is counted.
+
+    Raises:
+        NotSignedIn: it is one for looking on, and its time is over.
+    """
+    if not is_view_token(token):
+        urgency.set(Urgency.PERSON)
+        return PageReader(hash_token(token))
+    view = await use_view(session, token, context.clock.now())
+    return PageReader(view.member_id, view.expires_at)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamBearer:
+    """Who opens a stream: by a header, or by a ticket in the address."""
+
+    token: str | None
+    ticket: str | None
+
+    async def page_reader(self, session: Session, context: Context) -> PageReader:
+        """Raises:
+        NotSignedIn: there is neither, or it is not valid.
+        """
+        if self.ticket is None:
+            return await reader_of(session, context, self._token)
+        return PageReader(await stream_tickets.redeem(session, self.ticket, context.clock.now()))
+
+    async def key_hash(self, session: Session, context: Context) -> str:
+        """Raises:
+        NotSignedIn: there is neither, or the ticket is not valid.
+        """
+        if self.ticket is None:
+            return hash_key(self._token)
+        return await stream_tickets.redeem(session, self.ticket, context.clock.now())
+
+    @property
+    def _token(self) -> str:
+        if self.token is None:
+            raise NotSignedIn("Send the header 'Authorization: Bearer <token>', or a ticket (POST /v1/stream-tickets).")
+        return self.token
+
+
+Ticket = Annotated[
+    str | None,
+    Query(description="In place of the header, from `POST /v1/stream-tickets`: opens one stream.", max_length=200),
+]
+
+
+async def _participants_stream(
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)], ticket: Ticket = None
+) -> StreamBearer:
+    return StreamBearer(None if credentials is None else credentials.credentials, ticket)
+
+
+async def _experimenters_stream(
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)], ticket: Ticket = None
+) -> StreamBearer:
+    return StreamBearer(None if credentials is None else credentials.credentials, ticket)
 
 
 InContext = Annotated[Context, Depends(_context)]
 ApiKey = Annotated[str, Depends(_key)]
-MemberToken = Annotated[str, Depends(_token)]
+MemberToken = Annotated[str, Depends(_own_token)]
+"""A participant's own token; one for looking on is refused."""
+ReaderToken = Annotated[str, Depends(_token)]
+"""A participant's own token, or one for looking on; see `reader_of`."""
+CountedByAddress = Depends(_count_address)
+"""Of a route that is open to everybody: only so many requests come from one address."""
+AnyBearer = Annotated[str, Depends(_any_bearer)]
+"""The token of a participant, or the key of an experimenter."""
+ParticipantsStream = Annotated[StreamBearer, Depends(_participants_stream)]
+ExperimentersStream = Annotated[StreamBearer, Depends(_experimenters_stream)]

@@ -9,10 +9,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from gateway.problems import MEDIA_TYPE
 from gateway.resources.base import ProblemDetails
-from gateway.resources.threads import StreamEvent
+from gateway.resources.events import STREAM_EVENT, ExperimenterEvent
 
 router = APIRouter(include_in_schema=False)
 
+_REFERENCE = "#/components/schemas/{model}"
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 DESCRIPTION = """Behavioural experiments with people and LLM agents.
@@ -37,10 +38,14 @@ def install(app: FastAPI) -> None:
 
 def _with_problems(schema: dict[str, Any]) -> dict[str, Any]:
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-    for model in (ProblemDetails, StreamEvent):
-        own = model.model_json_schema(ref_template="#/components/schemas/{model}")
+    own_schemas = {
+        "ProblemDetails": ProblemDetails.model_json_schema(ref_template=_REFERENCE),
+        "ExperimenterEvent": ExperimenterEvent.model_json_schema(ref_template=_REFERENCE),
+        "StreamEvent": STREAM_EVENT.json_schema(ref_template=_REFERENCE),
+    }
+    for name, own in own_schemas.items():
         schemas.update(own.pop("$defs", {}))
-        schemas[model.__name__] = own
+        schemas[name] = own
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     problem = {"$ref": "#/components/schemas/ProblemDetails"}
@@ -71,7 +76,7 @@ def _refusals(operation: Mapping[str, Any], method: str, *, is_versioned: bool) 
         yield from (400, 413, 415)
     if has_body or has_parameters:
         yield 422
-    if is_versioned and method == "post":
+    if is_versioned and (method == "post" or operation.get("security")):
         yield 429
     if is_versioned or operation.get("operationId", "").startswith("readyz"):
         yield 503

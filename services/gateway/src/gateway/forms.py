@@ -53,7 +53,7 @@ async def file_in_form(request: Request) -> tuple[bytes, str]:
 
 async def _read(field: str, value: UploadFile | str) -> _File:
     if isinstance(value, str) or not value.filename:
-        raise _refused(field, "a value that is no file", hint="options such as sessions stand in the address")
+        raise _refused(field, "a value that is no file", hint="options such as sessions belong in the address")
     media_type = _SUFFIXES.get(PurePath(value.filename).suffix.lower(), value.content_type or "")
     file = _File(field, value.filename, media_type, await value.read())
     if media_type not in IMPORTERS and not file.is_table:

@@ -2,6 +2,7 @@
 
 import re
 from time import perf_counter
+from uuid import uuid4
 
 import structlog
 from starlette.datastructures import Headers, MutableHeaders
@@ -9,7 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import problems
+from shared.db import keys
 from shared.logs import correlation, new_correlation
+from shared.metrics import REQUEST_SECONDS
 from shared.urgency import Urgency, urgency
 
 log = structlog.get_logger(__name__)
@@ -26,8 +29,9 @@ PARTICIPANT_BYTES = 256 * 1024
 class AroundRequest:
     """The outermost layer of the gateway."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int, max_file_bytes: int) -> None:
         self._app = app
+        self._max_file_bytes = max_file_bytes
         self._max_body_bytes = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,12 +40,20 @@ class AroundRequest:
             return
         headers = Headers(scope=scope)
         token, was_urgent = correlation.set(correlation.get()), urgency.set(Urgency.REQUEST)
+        served = keys.request.set(keys.Request(uuid4(), f"{scope['method']} {scope['path']}"))
         try:
             _take_correlation(headers)
             await self._handle(scope, headers, receive, send)
         finally:
+            keys.request.reset(served)
             correlation.reset(token)
             urgency.reset(was_urgent)
+
+    def _most(self, scope: Scope) -> int:
+        """How many bytes the body may have."""
+        if _is_upload(scope):
+            return self._max_file_bytes
+        return min(self._max_body_bytes, PARTICIPANT_BYTES) if _is_participants(scope) else self._max_body_bytes
 
     async def _handle(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         started = perf_counter()
@@ -52,11 +64,15 @@ class AroundRequest:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)[CORRELATION_HEADER] = correlation_id
+                REQUEST_SECONDS.labels(scope["method"], str(status)).observe(perf_counter() - started)
+                headers = MutableHeaders(scope=message)
+                headers[CORRELATION_HEADER] = correlation_id
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+                headers.setdefault("Referrer-Policy", "no-referrer")
             await send(message)
 
         try:
-            most = min(self._max_body_bytes, PARTICIPANT_BYTES) if _is_participants(scope) else self._max_body_bytes
+            most = self._most(scope)
             if _announces_more(headers, most):
                 await problems.too_large(most)(scope, receive, send_with_headers)
             else:
@@ -70,6 +86,11 @@ class AroundRequest:
             _log_request(scope, status, perf_counter() - started)
 
 
+def _is_upload(scope: Scope) -> bool:
+    path: str = scope["path"]
+    return path == "/v1/files"
+
+
 def _take_correlation(headers: Headers) -> None:
     given = headers.get(CORRELATION_HEADER, "")
     if _CORRELATION.fullmatch(given):
@@ -80,7 +101,7 @@ def _take_correlation(headers: Headers) -> None:
 
 def _is_participants(scope: Scope) -> bool:
     path: str = scope["path"]
-    return path.startswith("/v1/me") or path.endswith("/join")
+    return path.startswith(("/v1/me", "/v1/join/"))
 
 
 def _announces_more(headers: Headers, max_bytes: int) -> bool:
@@ -107,7 +128,7 @@ def _limited(receive: Receive, max_bytes: int) -> Receive:
 def _log_request(scope: Scope, status: int, seconds: float) -> None:
     if scope["path"] in _QUIET:
         return
-    # Neither the query nor a body: both can hold what somebody said.
+    # Neither the query nor a body: both can hold texts of members.
     log.info(
         "http.request",
         method=scope["method"],

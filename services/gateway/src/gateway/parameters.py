@@ -1,4 +1,4 @@
-"""Query parameters that nobody knows are refused: one that is misspelt must not be taken for one that was left out."""
+"""Unknown query parameters are refused: a misspelt one must not be taken for one that was left out."""
 
 from difflib import get_close_matches
 

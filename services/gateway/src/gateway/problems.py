@@ -1,6 +1,6 @@
 """Everything that is not a success, in one shape: problem details (RFC 9457)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
+from gateway.limiting import address_of
 from gateway.resources.base import ProblemDetails, ProblemItem
 from shared.errors import Conflict, InvalidInput, NotSignedIn, ParleyError, Problem, TooSoon, Unavailable
 from shared.logs import correlation
@@ -37,6 +38,7 @@ def answer(
     *,
     can_retry: bool = False,
     reason: str | None = None,
+    params: Mapping[str, object] | None = None,
     problems: Sequence[Problem] = (),
     headers: dict[str, str] | None = None,
 ) -> Response:
@@ -50,13 +52,14 @@ def answer(
         can_retry=can_retry,
         correlation_id=correlation.get(),
         reason=reason,
+        params=dict(params or {}),
         problems=[ProblemItem.model_validate(one, from_attributes=True) for one in problems],
     )
     return Response(body.model_dump_json(), status, headers, MEDIA_TYPE)
 
 
 def unexpected() -> Response:
-    """The response to our own mistakes; what they were stands in the log, under the correlation id."""
+    """The response to our own errors; the log has them under the correlation id."""
     return answer(500, "unexpected", "Something went wrong on our side. The correlation id finds it in the log.")
 
 
@@ -75,8 +78,10 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http_error)
 
 
-async def _parley_error(_: Request, error: Exception) -> Response:
+async def _parley_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ParleyError)
+    if isinstance(error, NotSignedIn):
+        error = await _counted(request, error)
     if error.status >= 500 and not isinstance(error, Unavailable):
         log.error("http.failed", exc_info=error)
         return unexpected()
@@ -93,9 +98,25 @@ async def _parley_error(_: Request, error: Exception) -> Response:
         error.message,
         can_retry=error.can_retry,
         reason=error.reason if isinstance(error, Conflict) else None,
+        params=_params(error),
         problems=error.problems if isinstance(error, InvalidInput) else (),
         headers=headers,
     )
+
+
+def _params(error: ParleyError) -> Mapping[str, object]:
+    if isinstance(error, TooSoon):
+        return {"seconds": error.wait_seconds}
+    return error.params if isinstance(error, Conflict) else {}
+
+
+async def _counted(request: Request, error: NotSignedIn) -> ParleyError:
+    """What a wrong key or token is answered: after too many from one address, not even that it is wrong."""
+    try:
+        await request.app.state.context.limits.of_address(address_of(request))
+    except ParleyError as too_many:
+        return too_many
+    return error
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""Files of strangers, read in processes of their own: one that never ends, or wants all memory, blocks nobody."""
+"""Uploaded files, read in processes of their own: a file that needs too much time or memory blocks no other request."""
 
 import asyncio
 import atexit

@@ -12,6 +12,7 @@ from gateway.settings import GatewaySettings
 from shared.errors import SettingsInvalid
 
 LONGEST_GOODBYE_SECONDS = 5
+SILENCE_SECONDS = 20
 
 
 @contextmanager
@@ -23,6 +24,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
     """
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        break_off_silent_connections(listener)
         try:
             listener.bind((host, port))
             listener.listen()
@@ -33,6 +35,15 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
                 "of its own GATEWAY_PORT."
             ) from error
         yield listener
+
+
+def break_off_silent_connections(listener: socket.socket) -> None:
+    """Have connections end whose other side has confirmed nothing for a while, such as a laptop that sleeps.
+
+    Streams write at least every few seconds; otherwise the kernel would go on trying for a quarter of an hour.
+    """
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, SILENCE_SECONDS * 1000)
 
 
 class Server(uvicorn.Server):
@@ -47,6 +58,7 @@ class Server(uvicorn.Server):
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                forwarded_allow_ips=settings.trusted_proxies,
                 timeout_graceful_shutdown=LONGEST_GOODBYE_SECONDS,
             )
         )
@@ -58,7 +70,7 @@ class Server(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Leave signals alone: whoever started the process decides what they mean."""
+        """Leave signals alone: the code that started the process handles them."""
         yield
 
 

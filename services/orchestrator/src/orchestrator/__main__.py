@@ -3,16 +3,21 @@
 import asyncio
 import sys
 
+from orchestrator import lab_numbers
 from orchestrator.service import Orchestrator
 from orchestrator.settings import OrchestratorSettings
-from shared.process import connected, run_process
+from shared.process import Parts, connected, run_process
 from shared.settings import ProcessSettings, read_settings
 
 
 async def serve(settings: ProcessSettings) -> None:
     """Work until cancelled, then finish what is in hand."""
     own = read_settings(OrchestratorSettings)
-    async with connected(settings) as parts:
+
+    async def look(parts: Parts) -> None:
+        await lab_numbers.look(parts.database, parts.bus, parts.clock, own)
+
+    async with connected(settings, look=look) as parts:
         orchestrator = Orchestrator(database=parts.database, bus=parts.bus, clock=parts.clock, settings=own)
         await orchestrator.start()
         try:

@@ -1,19 +1,21 @@
 """What a cohort is asked on a stage whose asks depend on what others answered: the state, scripted moves, new asks."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 from functools import partial
 from random import Random
 from uuid import UUID
 
 from shared import seeds
-from shared.acts import answering, asking
+from shared.acts import asking, playing
 from shared.acts.settling import CohortState
 from shared.contracts.experiment import StageConfig
+from shared.db.parts import with_parts
 from shared.db.session import Session
-from shared.stage import Ask, Json, LabView
-from shared.stages import kind_of
-from shared.views import Answers, Facts, lab_view, own_view, stated, with_moves
+from shared.playing import Played, play_on
+from shared.stage import Ask, Done, Json, LabView
+from shared.stages import kind_of, parts_of
+from shared.views import Facts, own_view
 
 
 async def settle_asks(
@@ -23,15 +25,22 @@ async def settle_asks(
 
     Returns the stage as it is now, and the agents and scripts who have nothing left to do there. The caller holds the
     cohort's lock. Members' locks are taken.
+
+    Raises:
+        MemberIsBack: a member who had gone is back; the transaction must be rolled back.
     """
     counted = cohort.counted
     assert counted is not None
-    facts = cohort.facts({stage.id: draws})
-    view = played_out(cohort, stage, lab_view(facts, stage))
-    answered = counted.answers.get(stage.id, {})
-    if scripted := dict(new_answers(view.answers, answered)):
-        await answering.write_scripted(session, cohort.id, stage.id, scripted, as_of=cohort.as_of, now=now)
-    facts = facts.with_answers(stage.id, view.answers).with_state(stage.id, view.state)
+    facts = await with_parts(session, cohort.facts({stage.id: draws}), cohort.id, [stage])
+    played = played_out(cohort, facts, stage)
+    # What counts for those who have moved is made anew each time: their answers are those of the cohort where they are.
+    elsewhere = {one.id for one in cohort.members if one.has_moved}
+    passed = {at: value for at, value in played.passed.items() if at[0] not in elsewhere}
+    if passed:
+        await playing.write_passed(session, cohort.id, stage.id, passed, as_of=cohort.as_of, now=now)
+    if played.scripted:
+        await playing.write_scripted(session, cohort.id, stage.id, played.scripted, as_of=cohort.as_of, now=now)
+    view, facts = played.view, played.facts(facts, stage)
     wanted = wanted_of_all(facts, stage)
     new = [ask for ask in wanted if (stage.id, ask.member_id, ask.key) not in counted.open]
     await asking.open_shared_asks(session, cohort, stage.id, new, view.state, as_of=cohort.as_of, now=now)
@@ -39,28 +48,17 @@ async def settle_asks(
 
 
 def wanted_of_all(facts: Facts, stage: StageConfig) -> list[Ask]:
-    """What everybody who is there is asked now, each with their own eyes."""
+    """What everybody who is there is asked now, each by their own view."""
     here = (one.id for one in facts.people.on(stage.id) if one.present and one.player != "script")
-    return [ask for member_id in here for ask in kind_of(stage).next_asks(stage, own_view(facts, stage, member_id))]
+    questions = parts_of(stage).questions
+    if questions is None:
+        return []
+    return [ask for member_id in here for ask in questions.due(own_view(facts, stage, member_id))]
 
 
-def played_out(cohort: CohortState, stage: StageConfig, view: LabView) -> LabView:
-    """The view with its state, and with everything that scripted members answer, one thing after another."""
-    kind = kind_of(stage)
-    while True:
-        view = stated(stage, view)
-        moves = kind.play_out(stage, view, partial(_rng_of, cohort, stage))
-        new = {at: value for at, value in moves.items() if at[1] not in view.answers.get(at[0], {})}
-        if not new:
-            return view
-        view = with_moves(view, new)
-
-
-def new_answers(answers: Answers, known: Answers) -> Iterator[tuple[tuple[UUID, str], Json]]:
-    """What is among these answers and was not known, by member and key."""
-    for owner, entries in answers.items():
-        before = known.get(owner, {})
-        yield from (((owner, key), value) for key, value in entries.items() if key not in before)
+def played_out(cohort: CohortState, facts: Facts, stage: StageConfig) -> Played:
+    """What the stage comes to by itself: moves of scripts, what counts for those who have gone, and the state."""
+    return play_on(facts, stage, partial(_rng_of, cohort, stage))
 
 
 def _rng_of(cohort: CohortState, stage: StageConfig, path: str) -> Random:
@@ -74,4 +72,4 @@ def _done(facts: Facts, stage: StageConfig, asked: Container[UUID]) -> list[UUID
         for member in facts.people.on(stage.id)
         if member.kind == "participant" and member.player != "person" and member.present and member.id not in asked
     ]
-    return [own.me.id for own in agents if kind.page_answer(stage, own) is not None or not kind.blocked_by(stage, own)]
+    return [own.me.id for own in agents if isinstance(kind.completion(stage, own), Done)]

@@ -12,7 +12,7 @@ from shared.contracts.experiment import StageConfig
 from shared.conversation import Scene, Turn, write_down
 from shared.db.session import Session
 from shared.stage import LabView
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 GROUP: Final = "group"
 
@@ -20,10 +20,10 @@ GROUP: Final = "group"
 async def settle_minutes(
     session: Session, cohort: CohortState, stage: StageConfig, view: LabView, now: datetime
 ) -> None:
-    """Open the thread, and write down what does not stand there yet. Safe to repeat.
+    """Open the thread, and write the missing lines. Idempotent.
 
-    `view` is the stage with the lab's eyes. The caller holds the cohort's lock, under which alone minutes are written;
-    so nobody waits for the thread's lock, which is taken here.
+    `view` is the stage as the lab sees it. The caller holds the cohort's lock, under which alone minutes are written;
+    so no transaction waits for the thread's lock, which is taken here.
     """
     found = next((one for one in cohort.threads if one.stage_id == stage.id), None)
     scene = _scene(cohort, stage, view, found, now)
@@ -38,7 +38,9 @@ async def settle_minutes(
             now=now,
             timer=None,
         )
-    minutes = kind_of(stage).minutes(stage, view)
+    minutes_of = parts_of(stage).minutes
+    assert minutes_of is not None
+    minutes = minutes_of(view)
     if somebody_is_to_come(cohort, stage.id):
         minutes = replace(minutes, are_closed=False)
     change = write_down(scene, minutes, frozenset() if found is None else found.known)
@@ -47,7 +49,7 @@ async def settle_minutes(
 
 
 def _scene(cohort: CohortState, stage: StageConfig, view: LabView, thread: OpenThread | None, now: datetime) -> Scene:
-    """The thread as it is under the cohort's lock. Nobody takes turns in it."""
+    """The thread as it is under the cohort's lock. It has no turn-taking."""
     thread_id, path = place_of_thread(cohort, stage, GROUP)
     return Scene(
         experiment_id=cohort.experiment_id,

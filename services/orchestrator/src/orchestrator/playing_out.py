@@ -1,27 +1,29 @@
-"""Cohorts of scripts: their whole course at once, because nobody else has anything to say in it.
+"""Cohorts of scripts: their whole course at once, because they wait for no other member.
 
 The course is what settling and stepping would come to, one after another; a test compares both. Many cohorts share one
 transaction.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from orchestrator.asking import new_answers, played_out
-from orchestrator.rules import is_over, may_open, on_stage
+from orchestrator.asking import played_out
+from orchestrator.rules import is_over, is_result_due, may_open, on_stage
 from orchestrator.settling import draws_of
 from shared.acts import courses
-from shared.acts.courses import Course, Move
+from shared.acts.courses import Course, Happened
+from shared.acts.forgetting import forgotten_profile
 from shared.acts.settling import CohortState, end_when_done
+from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
 from shared.db.session import Database
-from shared.stage import PAGE, Json, OwnView
-from shared.stages import kind_of
-from shared.views import Attendee, Facts, People, lab_view, own_view
+from shared.stage import PAGE, Blocked, Done, End, Json, OwnView, Pay, SetProfile, lets_scripts_pass
+from shared.stages import kind_of, parts_of
+from shared.views import Facts, People, lab_view, own_view, resulted, scripted_page
 
 AT_ONCE: Final = 50
 """Cohorts in one transaction: enough to make statements cheap, few enough to hold up nothing else for long."""
@@ -31,7 +33,7 @@ SIDE_BY_SIDE: Final = 2
 async def play_out(database: Database, experiment_id: UUID, now: datetime) -> int:
     """Play all cohorts of the experiment in which only scripts are and nothing has happened; returns how many.
 
-    Safe to repeat, and at the same time: a cohort that somebody else holds is left to them.
+    Idempotent, and safe in parallel: a cohort that another process holds is left to it.
     """
     async with database.transaction() as session:
         arms = await courses.self_acting_arms(session, experiment_id)
@@ -64,11 +66,11 @@ async def _play_chunks(database: Database, experiment_id: UUID, arms: Sequence[s
 
 
 def course_of(cohort: CohortState) -> Course:
-    """What becomes of a cohort in which everybody acts by script, until nobody can do anything more. Pure."""
+    """Play a cohort in which all members act by script, until none can act any more. Pure."""
     course = _Course(cohort)
     while course.goes_on():
         pass
-    return Course(course.cohort, course.entries, course.pages, course.moves, is_over(course.cohort))
+    return Course(course.cohort, course.entries, course.pages, course.paid, course.happened, is_over(course.cohort))
 
 
 class _Course:
@@ -76,16 +78,19 @@ class _Course:
         self.cohort = cohort
         self.entries: dict[str, dict[tuple[UUID, str], Json]] = {}
         self.pages: dict[tuple[UUID, str], Json] = {}
-        self.moves: list[Move] = []
+        self.paid: dict[tuple[UUID, str], Pay] = {}
+        self.happened: list[Happened] = []
         self._answers: dict[str, dict[UUID, dict[str, Json]]] = {}
         """Entries and pages, by stage."""
 
     def goes_on(self) -> bool:
-        """One look at all stages and members; True when somebody has moved or could now."""
+        """One pass over all stages and members; True when a member has moved or could now."""
         for stage in self.cohort.design.stages:
+            if is_result_due(stage, self.cohort):
+                self._make_result(stage)
             self._open(stage)
         for stage in self.cohort.design.stages:
-            if stage.id in self.cohort.draws and kind_of(stage).has_shared_asks:
+            if stage.id in self.cohort.draws and parts_of(stage).state is not None:
                 self._play(stage)
         moved = [self._after_step(member) for member in self.cohort.members]
         has_moved = any(new is not old for new, old in zip(moved, self.cohort.members, strict=True))
@@ -97,16 +102,20 @@ class _Course:
             return
         self.cohort = replace(self.cohort, draws={**self.cohort.draws, stage.id: draws_of(self.cohort, stage)})
 
+    def _make_result(self, stage: StageConfig) -> None:
+        result = resulted(stage, lab_view(self._facts(self.cohort.members), stage)) or {}
+        self.cohort = replace(self.cohort, results={**self.cohort.results, stage.id: result})
+
     def _play(self, stage: StageConfig) -> None:
         if not on_stage(self.cohort.members, stage.id):
             return
         entries, known = self.entries.setdefault(stage.id, {}), self._answers.setdefault(stage.id, {})
         facts = self._facts(self.cohort.members)
-        view = played_out(self.cohort, stage, lab_view(facts, stage))
-        for at, value in [*new_answers(view.answers, known)]:
+        played = played_out(self.cohort, facts, stage)
+        for at, value in played.scripted.items():
             entries[at] = value
             known.setdefault(at[0], {})[at[1]] = value
-        self.cohort = replace(self.cohort, states={**self.cohort.states, stage.id: view.state})
+        self.cohort = replace(self.cohort, states={**self.cohort.states, stage.id: played.view.state})
 
     def _facts(self, members: Sequence[Attendee]) -> Facts:
         """What has happened so far; nothing that is made of it may be kept while the course goes on."""
@@ -115,6 +124,8 @@ class _Course:
             people=People(tuple(members)),
             draws=cohort.draws,
             states=cohort.states,
+            results=cohort.results,
+            stages=cohort.design.by_id,
             answers=self._answers,
             variables=cohort.design.variables,
             whole=cohort.design.stage_ids,
@@ -125,25 +136,67 @@ class _Course:
         while member.status == "in_progress" and (stage_id := member.stage_id) in self.cohort.draws:
             assert stage_id is not None
             stage = self.cohort.design.stage(stage_id)
-            if not self._is_done(stage, member):
+            done = self._done(stage, member)
+            if done is None:
                 break
-            member = self._moved(member, stage_id)
+            member = self._gone_on(member, stage_id, done)
         return member
 
-    def _is_done(self, stage: StageConfig, member: Attendee) -> bool:
-        """Whether the member goes on, with its page written; scripts pass through stages that play no scripts."""
-        kind = kind_of(stage)
-        page = kind.page_answer(stage, self._own_view(stage, member))
-        if page is not None and (member.id, stage.id) not in self.pages:
+    def _done(self, stage: StageConfig, member: Attendee) -> Done | None:
+        """How the member goes on, with its page written; scripts pass through stages that play no scripts."""
+        view = self._own_view(stage, member)
+        if (said := scripted_page(stage, view, self.cohort.seed)) is not None:
+            self._write(stage, member, said)
+            view = self._own_view(stage, member)
+        completion = kind_of(stage).completion(stage, view)
+        if isinstance(completion, Blocked):
+            return Done() if lets_scripts_pass(parts_of(stage)) else None
+        if completion.page is not None:
+            self._write(stage, member, completion.page)
+        return completion
+
+    def _write(self, stage: StageConfig, member: Attendee, page: Json) -> None:
+        if (member.id, stage.id) not in self.pages:
             self.pages[member.id, stage.id] = page
             self._answers.setdefault(stage.id, {}).setdefault(member.id, {})[PAGE] = page
-        return not kind.has_shared_asks or not kind.blocked_by(stage, self._own_view(stage, member))
 
     def _own_view(self, stage: StageConfig, member: Attendee) -> OwnView:
         return own_view(self._facts([member]), stage, member.id)
 
+    def _gone_on(self, member: Attendee, stage_id: str, done: Done) -> Attendee:
+        """The member after this stage, as `shared.acts.going_on` leaves it."""
+        end = next((one for one in done.effects if isinstance(one, End)), None)
+        if end is not None:
+            return self._ended(member, end)
+        member = self._moved(member, stage_id)
+        for effect in done.effects:
+            if isinstance(effect, SetProfile):
+                member = self._with_profile(member, effect.profile.model_dump(mode="json"))
+            elif isinstance(effect, Pay):
+                self.paid[member.id, stage_id] = effect
+        return member
+
+    def _ended(self, member: Attendee, end: End) -> Attendee:
+        self.happened.append(Happened(member, f"member.{end.outcome}", {"reason": end.outcome}))
+        if end.forgets:
+            for entries in self.entries.values():
+                for at in [at for at in entries if at[0] == member.id]:
+                    del entries[at]
+            for at in [at for at in self.pages if at[0] == member.id]:
+                del self.pages[at]
+            for answers in self._answers.values():
+                answers.pop(member.id, None)
+            member = replace(member, profile=forgotten_profile(member.path))
+        return replace(member, status=end.outcome)
+
+    def _with_profile(self, member: Attendee, profile: Mapping[str, str]) -> Attendee:
+        if profile != member.profile:
+            self.happened.append(Happened(member, "member.profile_changed", {"profile": profile}))
+        return replace(member, profile=profile)
+
     def _moved(self, member: Attendee, stage_id: str) -> Attendee:
         position = member.position + 1
         is_last = position == len(member.stage_ids)
-        self.moves.append(Move(member, stage_id, None if is_last else member.stage_ids[position]))
+        to_stage_id = None if is_last else member.stage_ids[position]
+        self.happened.append(Happened(member, "member.moved", {"from_stage_id": stage_id, "to_stage_id": to_stage_id}))
         return replace(member, position=position, status="completed" if is_last else member.status)

@@ -1,7 +1,6 @@
 """The orchestrator of one process: settles cohorts as they are announced, fires timers, announces what is overdue."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -11,18 +10,20 @@ from uuid import UUID
 import structlog
 
 from orchestrator.playing_out import play_out
+from orchestrator.presence import look_for_gone
 from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
-from shared.acts import settling
+from shared.acts import retention, timers
 from shared.acts.settling import CohortBusy, end_when_done
-from shared.bus import Bus, NotNow, Subscription
+from shared.background import Background
+from shared.bus import Bus, Subscription
 from shared.clock import Clock
 from shared.contracts.hints import ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint, provider_queue
+from shared.db import unsettled
 from shared.db.due_drafts import overdue, overdue_hints, queued
-from shared.db.failures import is_deadlock
-from shared.db.session import Database
-from shared.errors import Unavailable
-from shared.logs import correlation
+from shared.db.failures import retry_deadlocks
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database
+from shared.logs import go_on_with
 
 log = structlog.get_logger(__name__)
 _REST_SECONDS_PER_MEMBER: Final = 0.0005
@@ -41,40 +42,32 @@ class Orchestrator:
         self._settings = settings or OrchestratorSettings()
         self._repeater = Repeater(self._settings.watch_seconds)
         self._subscription: Subscription | None = None
-        self._loops: list[asyncio.Task[None]] = []
+        self._background = Background()
         self._settling: set[UUID] = set()
         self._again: set[UUID] = set()
-        self._retries: set[asyncio.TimerHandle] = set()
-        self._running: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         self._subscription = await self._bus.consume(ORCHESTRATOR, self.on_unsettled, prefetch=self._settings.prefetch)
-        self._loops = [
-            asyncio.create_task(self._every(self._settings.timer_seconds, self._fire_timers)),
-            asyncio.create_task(self._every(self._settings.watch_seconds, self.watch)),
-        ]
+        self._background.repeat(self._fire_timers, every_seconds=self._settings.timer_seconds)
+        self._background.repeat(self.watch, every_seconds=self._settings.watch_seconds)
+        self._background.repeat(self._look_for_gone, every_seconds=self._settings.watch_seconds)
+        if self._settings.keep_personal_days is not None:
+            self._background.repeat(self.forget_people, every_seconds=self._settings.forget_seconds)
 
     async def stop(self) -> None:
-        for loop in self._loops:
-            loop.cancel()
-        for timer in self._retries:
-            timer.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
+        await self._background.stop()
         if self._subscription is not None:
             await self._subscription.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        await self._background.finish()
 
     async def on_unsettled(self, hint: Hint) -> None:
-        correlation.set(hint.correlation)
-        try:
-            if hint.type == SCRIPTED_COHORTS:
-                await play_out(self._database, UUID(hint.id), self._clock.now())
-            elif hint.type == TIMER_ARMED:
-                await self._expect(UUID(hint.id))
-            else:
-                await self.settle(UUID(hint.id))
-        except Unavailable as error:
-            raise NotNow(error.message) from error
+        go_on_with(hint.correlation)
+        if hint.type == SCRIPTED_COHORTS:
+            await play_out(self._database, UUID(hint.id), self._clock.now())
+        elif hint.type == TIMER_ARMED:
+            await self._expect(UUID(hint.id))
+        else:
+            await self.settle(UUID(hint.id))
 
     async def settle(self, cohort_id: UUID) -> None:
         """Settle the cohort, or have the run that is under way do it once more."""
@@ -90,19 +83,19 @@ class Orchestrator:
                 self._settling.discard(cohort_id)
                 self._again.discard(cohort_id)
         if rest_seconds:
-            self._later(rest_seconds, partial(self._end_rest, cohort_id))
+            self._background.later(rest_seconds, partial(self._end_rest, cohort_id))
 
     async def _settle_until_quiet(self, cohort_id: UUID) -> float:
         """Returns for how many seconds the cohort is to be left alone now."""
         try:
             while True:
-                members = await self._settle_once(cohort_id)
+                members = await retry_deadlocks(lambda: settle(self._database, cohort_id, self._clock.now()))
                 if rest_seconds := _rest_seconds(members):
                     return rest_seconds
                 if not await self._has_more(cohort_id):
                     return 0.0
         except CohortBusy:
-            self._later(self._settings.retry_seconds, partial(self.settle, cohort_id))
+            self._background.later(self._settings.retry_seconds, partial(self.settle, cohort_id))
         return 0.0
 
     async def _end_rest(self, cohort_id: UUID) -> None:
@@ -120,52 +113,46 @@ class Orchestrator:
         """Whether anything was announced meanwhile that the last run has not seen already."""
         while cohort_id in self._again:
             self._again.discard(cohort_id)
-            async with self._database.looking() as session:
-                if await settling.is_unsettled(session, cohort_id):
+            async with self._database.read() as session:
+                if await unsettled.is_unsettled(session, cohort_id):
                     return True
         return False
 
-    async def _settle_once(self, cohort_id: UUID) -> int:
-        try:
-            return await settle(self._database, cohort_id, self._clock.now())
-        except Exception as error:
-            if not is_deadlock(error):
-                raise
-            log.warning("deadlock.retried", cohort=str(cohort_id))
-            return await settle(self._database, cohort_id, self._clock.now())
-
     async def _expect(self, timer_id: UUID) -> None:
         """Fire this timer on time; were the process gone by then, the next look for due timers finds it."""
-        async with self._database.looking() as session:
-            due_at = await settling.due_at(session, timer_id)
+        async with self._database.read() as session:
+            due_at = await timers.due_at(session, timer_id)
         if due_at is not None:
-            self._later(max(0.0, (due_at - self._clock.now()).total_seconds()), self._fire_timers)
-
-    def _later(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        def begin() -> None:
-            self._retries.discard(timer)
-            task = asyncio.ensure_future(self._quietly(work))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
-
-        timer = asyncio.get_running_loop().call_later(seconds, begin)
-        self._retries.add(timer)
+            self._background.later(max(0.0, (due_at - self._clock.now()).total_seconds()), self._fire_timers)
 
     async def _fire_timers(self) -> None:
         await fire_due_timers(self._database, self._clock.now())
 
+    async def _look_for_gone(self) -> None:
+        await look_for_gone(self._database, self._clock.now())
+
+    async def forget_people(self) -> None:
+        """Delete the data of people in experiments whose time is over, each in a transaction of its own."""
+        now = self._clock.now()
+        async with self._database.read() as session:
+            found = await retention.due(session, now - timedelta(days=self._settings.keep_personal_days or 0))
+        for experiment_id in found:
+            async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
+                if await retention.forget_people(session, experiment_id, now):
+                    log.info("people.forgotten", experiment=str(experiment_id))
+
     async def watch(self) -> None:
-        """Announce what is overdue: drafts nobody took, leases that ran out, cohorts and agents nobody looked at."""
+        """Announce overdue work: drafts that no worker took, expired leases, unsettled cohorts and agents."""
         now = self._clock.now()
         before = now - timedelta(seconds=self._settings.overdue_seconds)
         async with self._database.transaction() as session:
             waiting = await overdue(session, now, before)
             on_their_way = await queued(session)
             hints = [
-                *await settling.unsettled(session),
-                *await settling.unstepped(session),
+                *await unsettled.unsettled(session),
+                *await unsettled.unstepped(session),
             ]
-            finished = await settling.finished_experiments(session)
+            finished = await unsettled.finished_experiments(session)
         for experiment_id in finished:
             async with self._database.transaction() as session:
                 await end_when_done(session, experiment_id, now)
@@ -174,32 +161,18 @@ class Orchestrator:
             # Every hint brings a draft, so of those that wait as many are safe as there are hints.
             safe = on_their_way.get(queue, 0) + await self._bus.waiting(queue)
             if drafts > safe:
-                async with self._database.looking() as session:
+                async with self._database.read() as session:
                     hints += await overdue_hints(session, provider, now, before, safe=safe)
         chosen = self._repeater.due(hints, now.timestamp())
         if chosen:
             log.info("watch.announced", hints=len(chosen))
             await self._bus.publish(chosen)
 
-    async def _every(self, seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            await asyncio.sleep(seconds)
-            await self._quietly(work)
-
-    async def _quietly(self, work: Callable[[], Awaitable[None]]) -> None:
-        """What is due stands in a row and is found at the next look."""
-        try:
-            await work()
-        except Unavailable as error:
-            log.warning("orchestrator.unavailable", reason=error.message)
-        except Exception:
-            log.exception("orchestrator.failed")
-
 
 def _rest_seconds(members: int) -> float:
     """How long a cohort is left alone after it was settled; small ones are looked at again at once.
 
-    A look takes time by the member, and in a big cohort somebody moves all the time: without a rest its looks would
+    A look takes time by the member, and in a big cohort some member moves all the time: without a rest its looks would
     cost with the square of its members.
     """
     rest_seconds = members * _REST_SECONDS_PER_MEMBER
@@ -213,7 +186,7 @@ LONGEST_PAUSE_SECONDS = 300.0
 class Repeater:
     """Lets a hint through at once, then ever more rarely for as long as it keeps being overdue.
 
-    What nobody takes (a provider that no worker serves, say) would otherwise fill its queue without bound.
+    Drafts of a provider without workers would otherwise fill its queue without bound.
     """
 
     first_pause_seconds: float

@@ -1,6 +1,7 @@
 """Settling a cohort: unlocks, draws, conversations, the end. Level-triggered, one transaction, safe to repeat."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from typing import Final
@@ -13,14 +14,17 @@ from orchestrator.minutes import settle_minutes
 from orchestrator.rules import (
     has_arrived,
     is_over,
+    is_result_due,
     may_open,
     on_stage,
+    opens_for_some,
     participants,
     place_of_thread,
     scopes_with_news,
 )
+from orchestrator.waiting import settle_waits
 from shared import seeds
-from shared.acts import settling
+from shared.acts import attention, settling, staying, timers, transferring, waiting
 from shared.acts.advancing import wake_agents
 from shared.acts.conversation import (
     advance_thread,
@@ -30,13 +34,21 @@ from shared.acts.conversation import (
     time_out_thread,
     wake_thread,
 )
-from shared.acts.settling import CohortState, DueTimer, end_when_done
+from shared.acts.playing import MemberIsBack
+from shared.acts.settling import CohortState, end_when_done
+from shared.acts.timers import DueTimer
+from shared.attendees import Attendee
 from shared.chat.speaking import EVERYONE_LEFT
 from shared.contracts.experiment import StageConfig
+from shared.db.parts import answers_on, with_parts
 from shared.db.session import Database, Session
+from shared.db.stays import MOST
+from shared.db.waits import WAITING
+from shared.logs import new_correlation
+from shared.playing import drawn, seated
 from shared.stage import Json, LabView
-from shared.stages import kind_of
-from shared.views import Attendee, drawn, member_of
+from shared.stages import parts_of
+from shared.views import lab_view, member_of, resulted
 
 CAUSE = "orchestrator"
 _MOST_BEGUN_AT_ONCE: Final = 50
@@ -52,14 +64,19 @@ async def settle(database: Database, cohort_id: UUID, now: datetime) -> int:
     Raises:
         CohortBusy: another process is settling it; come back later.
     """
-    while (looked := await _look(database, cohort_id, now)) is not None:
+    while True:
+        try:
+            looked = await _look(database, cohort_id, now)
+        except MemberIsBack:
+            continue
+        if looked is None:
+            return 0
         cohort, outcome = looked
         if outcome is _Outcome.ENDED:
             async with database.transaction() as session:
                 await end_when_done(session, cohort.experiment_id, now)
         if outcome is not _Outcome.HAS_MORE:
             return len(cohort.members)
-    return 0
 
 
 async def _look(database: Database, cohort_id: UUID, now: datetime) -> "tuple[CohortState, _Outcome] | None":
@@ -84,20 +101,34 @@ class _Outcome(Enum):
 async def _settle(session: Session, cohort: CohortState, now: datetime) -> _Outcome:
     """One look at the cohort.
 
-    Members are touched before any thread is locked: whoever holds a member waits for threads, never the other way
-    round.
+    Members are touched before any thread is locked: a transaction that holds a member waits for threads, never the
+    other way round.
     """
+    if await settle_waits(session, cohort, now):
+        return _Outcome.HAS_MORE
+    cohort = await _with_results(session, cohort)
     open_stages = [
         (stage, draws)
         for stage in cohort.design.stages
         if (draws := await _settle_stage(session, cohort, stage, now)) is not None
     ]
-    may_act = [member.id for stage, _ in open_stages for member in _who_may_act(cohort, stage)]
+    if not _time_is_simulated(cohort):
+        for stage, _ in open_stages:
+            await staying.arm_stays(session, cohort, stage, on_stage(cohort.members, stage.id), now)
+    may_act = [member.id for stage, draws in open_stages for member in _who_may_act(cohort, stage, draws)]
+    for stage, _ in open_stages:
+        if stage.id in cohort.draws and opens_for_some(stage):
+            here = [member.id for member in on_stage(cohort.members, stage.id)]
+            may_act += await settling.resting(session, stage.id, here)
     views: dict[str, LabView] = {}
     for stage, draws in open_stages:
-        if kind_of(stage).has_shared_asks and on_stage(cohort.members, stage.id):
-            views[stage.id], done = await settle_asks(session, cohort, stage, draws, now)
-            may_act += done
+        if parts_of(stage).state is not None and on_stage(cohort.members, stage.id):
+            for part, own_stage in cohort.by_arm(stage):
+                if stage.id in views:
+                    # It says nothing of others, so it is the same in all arms, and is kept once.
+                    part = replace(part, states={**part.states, stage.id: views[stage.id].state})
+                views[stage.id], done = await settle_asks(session, part, own_stage, draws, now)
+                may_act += done
     await wake_agents(session, may_act)
     has_ended = is_over(cohort)
     if has_ended:
@@ -107,43 +138,77 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> _Outc
         return _Outcome.ENDED
     outcome = _Outcome.DONE
     for stage, _ in open_stages:
-        if kind_of(stage).thread == "conversation":
+        if parts_of(stage).talk is not None:
             if not await _settle_threads(session, cohort, stage, now):
                 outcome = _Outcome.HAS_MORE
-        elif kind_of(stage).thread == "minutes" and stage.id in views:
+        elif parts_of(stage).minutes is not None and stage.id in views:
             await settle_minutes(session, cohort, stage, views[stage.id], now)
     return outcome
+
+
+async def _with_results(session: Session, cohort: CohortState) -> CohortState:
+    """Makes the results of the stages that all are through with, before any stage that reads them opens."""
+    for stage in cohort.design.stages:
+        if is_result_due(stage, cohort):
+            facts = cohort.facts(cohort.draws).with_answers(stage.id, await answers_on(session, cohort.id, stage.id))
+            result = resulted(stage, lab_view(await with_parts(session, facts, cohort.id, [stage]), stage)) or {}
+            await settling.keep_result(session, cohort.id, stage.id, result)
+            cohort = replace(cohort, results={**cohort.results, stage.id: result})
+    return cohort
 
 
 async def _settle_stage(
     session: Session, cohort: CohortState, stage: StageConfig, now: datetime
 ) -> Mapping[str, Json] | None:
-    """Open the stage when it may, and draw for whoever is new; returns what is drawn, None while it is locked."""
+    """Open the stage when it may, and draw for newcomers; returns the draws, None while it is locked."""
     is_new = stage.id not in cohort.draws
     if is_new and not may_open(stage, cohort):
         return None
     draws = draws_of(cohort, stage)
     if is_new or draws != cohort.draws[stage.id]:
         await settling.unlock(session, cohort, stage.id, draws, now)
+    if is_new and stage.progress.at_most_seconds is not None:
+        await waiting.stop_waits(session, cohort, stage, on_stage(cohort.members, stage.id))
     return draws
 
 
 def draws_of(cohort: CohortState, stage: StageConfig) -> dict[str, Json]:
-    """What is drawn on a stage that is open, for everybody who has arrived."""
-    arrived = [
-        member_of(member, stage.id)
+    """What is drawn on a stage that is open, for everybody whom it seats."""
+    found = dict(cohort.draws.get(stage.id) or {})
+    for part, own_stage in cohort.by_arm(stage):
+        found = _draws_of(part, own_stage, found)
+    return found
+
+
+def _draws_of(cohort: CohortState, stage: StageConfig, before: dict[str, Json]) -> dict[str, Json]:
+    if parts_of(stage).draws is None:
+        return before
+    there = [
+        member
         for member in participants(cohort.members)
         if stage.id in member.stage_ids and has_arrived(member, stage.id)
     ]
-    before = cohort.draws.get(stage.id)
-    levels = cohort.design.levels
-    return drawn(stage, seed=cohort.seed, cohort_name=cohort.name, arrived=arrived, before=before, levels=levels)
+    arrived = [member_of(member, stage.id, seat=member.seat) for member in seated(cohort.members, stage, there)]
+    return drawn(
+        stage,
+        seed=cohort.seed,
+        cohort_name=cohort.name,
+        arrived=arrived,
+        before=before,
+        given=cohort.given.get(stage.id),
+        levels=cohort.design.levels,
+    )
 
 
-def _who_may_act(cohort: CohortState, stage: StageConfig) -> list[Attendee]:
-    """Participants for whom something has changed here: the stage has just opened, or they are done talking."""
+def _who_may_act(cohort: CohortState, stage: StageConfig, draws: Mapping[str, Json]) -> list[Attendee]:
+    """Participants for whom something has changed here.
+
+    The stage has just opened, they are done talking, or something was drawn for who came late, which nothing but a step
+    finds where no asks are shared.
+    """
     here = on_stage(cohort.members, stage.id)
-    if stage.id not in cohort.draws:
+    has_drawn = parts_of(stage).state is None and draws != cohort.draws.get(stage.id)
+    if stage.id not in cohort.draws or has_drawn:
         return here
     threads = {thread.scope: thread for thread in cohort.threads if thread.stage_id == stage.id}
     own = ((member, threads.get(_scope_of(stage, member))) for member in here)
@@ -152,7 +217,7 @@ def _who_may_act(cohort: CohortState, stage: StageConfig) -> list[Attendee]:
 
 def _scope_of(stage: StageConfig, member: Attendee) -> str:
     """The name of the thread of this stage in which the participant talks."""
-    return f"private:{member.path}" if kind_of(stage).has_private_threads else "group"
+    return f"private:{member.path}" if parts_of(stage).is_private else "group"
 
 
 async def _settle_threads(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> bool:
@@ -164,7 +229,7 @@ async def _settle_threads(session: Session, cohort: CohortState, stage: StageCon
     missing = sorted({_scope_of(stage, member) for member in on_stage(cohort.members, stage.id)} - set(threads))
     for scope in missing[:_MOST_BEGUN_AT_ONCE]:
         await _begin_thread(session, cohort, stage, scope, now)
-    with_news = scopes_with_news(cohort, stage) if kind_of(stage).has_private_threads else None
+    with_news = scopes_with_news(cohort, stage) if parts_of(stage).is_private else None
     for scope, thread in sorted(threads.items()):
         if not thread.ended and (with_news is None or scope in with_news):
             await advance_thread(session, thread.id, now, cause=CAUSE)
@@ -187,7 +252,8 @@ async def _begin_thread(session: Session, cohort: CohortState, stage: StageConfi
 
 
 def _time_limit(cohort: CohortState, stage: StageConfig, path: str, now: datetime) -> tuple[UUID, datetime] | None:
-    limit = kind_of(stage).time_limit_seconds(stage)
+    talk = parts_of(stage).talk
+    limit = None if talk is None else talk.rules.time_limit_seconds
     if limit is None or _time_is_simulated(cohort):
         return None
     return seeds.row_id(cohort.experiment_id, f"{path}/time_limit"), now + timedelta(seconds=limit)
@@ -201,9 +267,10 @@ def _time_is_simulated(cohort: CohortState) -> bool:
 async def fire_due_timers(database: Database, now: datetime) -> int:
     """Let every timer whose time has come take effect, each in a transaction of its own; returns how many did."""
     async with database.transaction() as session:
-        due = await settling.due_timers(session, now)
+        due = await timers.due_timers(session, now)
     fired = 0
     for timer in due:
+        new_correlation()
         try:
             fired += await _fire(database, timer, now)
         except Exception:
@@ -214,12 +281,27 @@ async def fire_due_timers(database: Database, now: datetime) -> int:
 
 async def _fire(database: Database, timer: DueTimer, now: datetime) -> bool:
     async with database.transaction() as session:
-        has_fired = await settling.fire(session, timer, now)
+        has_fired = await timers.fire(session, timer, now)
         if has_fired and timer.member_id is not None:
-            await wake_agents(session, [timer.member_id])
+            await _fire_of_member(session, timer, timer.member_id, now)
         elif has_fired and timer.thread_id is not None:
             await _fire_in_thread(session, timer, timer.thread_id, now)
     return has_fired
+
+
+async def _fire_of_member(session: Session, timer: DueTimer, member_id: UUID, now: datetime) -> None:
+    if timer.purpose == attention.DUE:
+        await attention.send_due_check(session, member_id, timer.id, now)
+    elif timer.purpose == MOST:
+        await staying.end_stay(session, timer.id, member_id, now)
+    elif timer.purpose == WAITING:
+        await waiting.end_wait(session, timer.id, member_id, now)
+    elif timer.purpose == attention.DEADLINE:
+        await attention.miss_check(session, member_id, timer.generation, now)
+    elif timer.purpose == transferring.DEADLINE:
+        await transferring.miss(session, member_id, timer.generation, now)
+    else:
+        await wake_agents(session, [member_id])
 
 
 async def _fire_in_thread(session: Session, timer: DueTimer, thread_id: UUID, now: datetime) -> None:

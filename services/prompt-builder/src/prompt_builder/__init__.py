@@ -1,1 +1,1 @@
-"""One question (who, where, why, as of which sequence number), one answer (messages, reply schema)."""
+"""Makes prompts: a question (who, where, why, as of which sequence number) gives messages and a reply schema."""

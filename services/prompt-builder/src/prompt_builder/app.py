@@ -1,81 +1,57 @@
-"""The prompt builder over HTTP; the embedded lab calls the same application without a socket."""
+"""The prompt builder over HTTP."""
 
-from collections.abc import Sequence
+from time import perf_counter
 from typing import Final
-from uuid import UUID
 
 import orjson
+import structlog
 from fastapi import FastAPI, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
-from prompt_builder import previews
-from prompt_builder.rendering import render
-from shared.contracts.prompts import PreviewQuestion, Prompt, PromptQuestion
-from shared.db.context import PromptContext, check_reachable, prompt_contexts
-from shared.db.gathering import Gathering
+from prompt_builder.builder import PromptBuilder
+from shared.contracts.prompts import PreviewQuestion, PromptQuestion
+from shared.db.context import check_reachable
 from shared.db.session import Database
-from shared.errors import Conflict, InvalidInput, NotFound, ParleyError
-from shared.logs import correlation
-from shared.urgency import is_urgent
+from shared.errors import Conflict, InvalidInput, ParleyError
+from shared.logs import correlation, go_on_with
+from shared.metrics import METRICS_TYPE, REQUEST_SECONDS, in_words_of_prometheus
 
-_MOST_AT_ONCE: Final = 16
-"""Drafts whose contexts are read together: each may have thousands of messages."""
+log = structlog.get_logger(__name__)
+
 CORRELATION_HEADER = "x-correlation-id"
 
 
-class PromptBuilder:
-    """Makes the prompts of one process. What is asked for at the same time is read together."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._reading = Gathering[bool, UUID, PromptContext](self._read, most=_MOST_AT_ONCE)
-
-    async def build(self, draft_id: UUID, token_budget: int | None = None) -> Prompt:
-        """The prompt for one draft: what a preview shows is what is sent, because both are this.
-
-        token_budget: makes the prompt shorter than it would be, when that was too long for the model.
-
-        Raises:
-            NotFound: there is no such draft, or its stage asks nothing of a model.
-            Unavailable: Postgres cannot be reached.
-        """
-        # What a person waits for is not read behind what nobody waits for.
-        context = await self._reading.do(is_urgent(), draft_id)
-        prompt = render(context, token_budget)
-        return prompt.model_copy(update={"is_held": True}) if context.is_held else prompt
-
-    async def _read(self, draft_ids: Sequence[UUID]) -> list[PromptContext | Exception]:
-        async with self._database.looking() as session:
-            contexts = await prompt_contexts(session, draft_ids)
-        return [contexts.get(draft_id) or NotFound("There is no such draft.") for draft_id in draft_ids]
-
-
 def create_app(database: Database) -> FastAPI:
-    """The service on this database; whoever opened the database closes it."""
+    """The service on this database; the caller closes the database."""
     app = FastAPI(title="Parley prompt builder", openapi_url=None, docs_url=None, redoc_url=None)
 
     prompts = PromptBuilder(database)
 
     async def post_prompt(request: Request) -> Response:
-        correlation.set(request.headers.get(CORRELATION_HEADER, ""))
+        go_on_with(request.headers.get(CORRELATION_HEADER, ""))
+        began = perf_counter()
         try:
             question = _question(await request.body())
             prompt = await prompts.build(question.draft_id, question.token_budget)
         except ParleyError as error:
-            return _problem(error)
-        return Response(prompt.model_dump_json(), media_type="application/json")
+            return _noted(_problem(error), began)
+        log.info("prompt.made", draft=str(question.draft_id), messages=len(prompt.messages))
+        return _noted(Response(prompt.model_dump_json(), media_type="application/json"), began)
 
     async def post_preview(request: Request) -> Response:
-        correlation.set(request.headers.get(CORRELATION_HEADER, ""))
+        go_on_with(request.headers.get(CORRELATION_HEADER, ""))
         try:
             question = _preview_question(await request.body())
-            found = await previews.preview(database, question)
+            found = await prompts.preview(question)
         except ParleyError as error:
             return _problem(error)
         return Response(found.model_dump_json(), media_type="application/json")
 
     async def get_healthz(_: Request) -> Response:
         return Response(b'{"status":"ok"}', media_type="application/json")
+
+    async def get_metrics(_: Request) -> Response:
+        return Response(in_words_of_prometheus(), headers={"content-type": METRICS_TYPE})
 
     async def get_readyz(_: Request) -> Response:
         try:
@@ -88,8 +64,14 @@ def create_app(database: Database) -> FastAPI:
     app.add_route("/v1/prompts", post_prompt, methods=["POST"])
     app.add_route("/v1/previews", post_preview, methods=["POST"])
     app.add_route("/healthz", get_healthz, methods=["GET"])
+    app.add_route("/metrics", get_metrics, methods=["GET"])
     app.add_route("/readyz", get_readyz, methods=["GET"])
     return app
+
+
+def _noted(response: Response, began: float) -> Response:
+    REQUEST_SECONDS.labels("POST", str(response.status_code)).observe(perf_counter() - began)
+    return response
 
 
 def _question(body: bytes) -> PromptQuestion:

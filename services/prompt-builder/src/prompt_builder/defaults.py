@@ -33,4 +33,4 @@ def _default(opening: str) -> PromptItems:
 PARTICIPANT: Final = _default(_PARTICIPANT)
 MEDIATOR: Final = _default(_MEDIATOR)
 ROLE: Final = _default(_ROLE)
-"""Of a mediator who is asked something where nobody talks, such as for a summary in an interview."""
+"""Of a mediator that is asked where no conversation takes place, such as for a summary in an interview."""

@@ -1,13 +1,17 @@
-"""What an agent would know in an experiment that was not started: everybody is there, nothing was said. Pure."""
+"""What an agent would know in an experiment before its start: all members are there, nothing was said. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
 from shared import seeds
+from shared.attendees import Attendee
 from shared.contracts.experiment import Persona, Profile, StageConfig
 from shared.db.context import PromptContext, as_seen, first_partner
+from shared.db.reader_texts import reader_roles
 from shared.errors import NotFound
 from shared.experiment import (
+    OF_PARTICIPANTS,
     CohortAssignment,
     Experiment,
     MediatorAssignment,
@@ -17,11 +21,13 @@ from shared.experiment import (
     resolve,
     snapshot,
 )
+from shared.experiment.assigning import of_cohort, of_seat, values_of
 from shared.experiment.complaints import one_of
 from shared.experiment.treatments import treatment_named
-from shared.stage import TALK, Ask, Json
-from shared.stages import kind_of
-from shared.views import Attendee, Facts, People, alone, drawn, lab_view, member_of, own_view, stated
+from shared.playing import alone, drawn
+from shared.stage import PAGE, TALK, Ask, Done, Json
+from shared.stages import kind_of, parts_of
+from shared.views import Facts, People, by_tag, lab_view, member_of, own_view, stated
 
 Seat = SeatAssignment | MediatorAssignment
 
@@ -37,24 +43,30 @@ def example_context(
 ) -> PromptContext:
     """The context of a persona on a stage that has just opened, in the first cohort in which it sits.
 
-    Ids, paths and draws are those that the experiment has when it is started. People are there by the names of their
-    seats. Nobody has answered or said anything.
+    Ids, paths and draws are those of the started experiment. People have the names of their seats. There are no answers
+    and no messages.
 
     Raises:
         NotFound: the persona sits in no such cohort, or that cohort does not come to this stage.
     """
     cohort = _cohort(experiment, seed, persona_id, treatment_id)
-    resolved = resolve(experiment, cohort.treatment_id)
+    author_seat = _seat_of(cohort, persona_id, treatment_id)
+    resolved = resolve(experiment, _arm_of(cohort, author_seat, treatment_id))
     if resolved.personas[persona_id].player == "script":
         raise NotFound(f"{persona_id!r} acts by its script: no model is shown anything.")
+    path = author_seat.path
+    values = _values(experiment, resolved, seed, cohort, path)
+    persona = resolved.persona_for(persona_id, values)
     stages = _until(resolved, stage_id)
-    people = _people(experiment_id, cohort, resolved)
-    path = next(seat.path for seat in _seats(cohort) if seat.persona_id == persona_id)
-    author = next(one for one in people.rows if one.path == path)
+    people = _people(experiment_id, cohort, resolved, stages[-1])
+    author = next((one for one in people.rows if one.path == path), None)
+    if author is None:
+        raise NotFound(f"{persona_id!r} does not sit in the stage {stage_id!r}.")
     facts = Facts(
         people=_all_on(people, stages[-1]),
         draws={stage.id: _drawn(seed, cohort, stage, people, resolved) for stage in stages},
         variables=resolved.variables,
+        stages=resolved.by_id,
         whole=resolved.stage_ids,
         at=stage_id,
         partner=first_partner(stages[-1], people.rows),
@@ -62,16 +74,41 @@ def example_context(
     for stage in stages:
         just_opened = replace(facts, people=_all_on(people, stage))
         facts = facts.with_state(stage.id, stated(stage, lab_view(just_opened, stage)).state)
+    facts = replace(facts, people=by_tag(seed, facts.people.rows))
+    resolved = resolved.for_reader(values, reader_roles(resolved, _with_roles(facts, stages, author.id), author.id))
+    stages, facts = _until(resolved, stage_id), replace(facts, stages=resolved.by_id)
     return PromptContext(
         draft_id=author.id,
         seed=seed,
         cohort_path=cohort.path,
         ask=Ask(author.id, "", TALK),
         author=member_of(facts.people.row(author.id), stage_id),
-        agent=snapshot(resolved.personas[persona_id]),
+        agent=snapshot(persona),
         stages=stages,
         facts=_when_asked(facts, stages[-1], author.id),
     )
+
+
+def _with_roles(facts: Facts, stages: Sequence[StageConfig], author: UUID) -> Facts:
+    """The facts with the pages of stages that give roles: the draws say which."""
+    for stage in stages:
+        if parts_of(stage).data.roles():
+            done = kind_of(stage).completion(stage, own_view(facts, stage, author))
+            page = done.page if isinstance(done, Done) else None
+            facts = facts.with_answers(stage.id, {author: {PAGE: page}})
+    return facts
+
+
+def _values(
+    experiment: Experiment, resolved: Resolved, seed: int, cohort: CohortAssignment, path: str
+) -> dict[str, Json]:
+    """The values of the texts for the member on this seat: no answers, and no earlier arrivals."""
+    seats = [seat.path for seat in cohort.seats]
+    if path in seats:
+        assigned = of_seat(experiment.assigned, seed, cohort, seats.index(path))
+    else:
+        assigned = values_of(of_cohort(experiment.assigned, seed, cohort.path, cohort.name))
+    return {**assigned, **dict.fromkeys(resolved.names_of_readers)}
 
 
 def _drawn(
@@ -79,13 +116,14 @@ def _drawn(
 ) -> dict[str, Json]:
     """What is drawn when everybody has come to the stage."""
     arrived = [member for member in people.on(stage.id) if member.kind == "participant"]
-    return drawn(stage, seed=seed, cohort_name=cohort.name, arrived=arrived, levels=resolved.levels)
+    given = cohort.draws.get(stage.id)
+    return drawn(stage, seed=seed, cohort_name=cohort.name, arrived=arrived, given=given, levels=resolved.levels)
 
 
 def _when_asked(facts: Facts, stage: StageConfig, author: UUID) -> Facts:
-    """The facts when the author is asked for the first time; others who come before have said nothing."""
-    kind = kind_of(stage)
-    if not kind.has_shared_asks or kind.next_asks(stage, own_view(facts, stage, author)):
+    """The facts when the author is asked for the first time; others who are asked before have said nothing."""
+    parts = parts_of(stage)
+    if parts.state is None or parts.questions is None or parts.questions.due(own_view(facts, stage, author)):
         return facts
     return facts.with_state(stage.id, alone(facts, stage, author).states[stage.id])
 
@@ -96,7 +134,7 @@ def _cohort(experiment: Experiment, seed: int, persona_id: str, treatment_id: st
     seated: dict[str, None] = {}
     for cohort in allocate(experiment, seed):
         players = [seat.persona_id for seat in _seats(cohort) if seat.persona_id is not None]
-        if treatment_id not in (None, cohort.treatment_id):
+        if treatment_id not in (None, cohort.treatment_id) and cohort.treatment_id != OF_PARTICIPANTS:
             continue
         if persona_id in players:
             return cohort
@@ -104,6 +142,20 @@ def _cohort(experiment: Experiment, seed: int, persona_id: str, treatment_id: st
     arm = "" if treatment_id is None else f" of the treatment {treatment_id!r}"
     expected = one_of(persona_id, seated, "persona")
     raise NotFound(f"No cohort{arm} has a seat with the persona {persona_id!r}; expected {expected}.")
+
+
+def _seat_of(cohort: CohortAssignment, persona_id: str, treatment_id: str | None) -> Seat:
+    """The first seat of the persona in the cohort, if possible one with an own arm of this id."""
+    found = [seat for seat in _seats(cohort) if seat.persona_id == persona_id]
+    in_arm = (seat for seat in found if isinstance(seat, SeatAssignment) and seat.treatment_id == treatment_id)
+    return next(in_arm, found[0])
+
+
+def _arm_of(cohort: CohortAssignment, seat: Seat, treatment_id: str | None) -> str | None:
+    """The arm that is asked for, the seat's own, or that of the cohort; None: a mediator for participants of all."""
+    if cohort.treatment_id != OF_PARTICIPANTS:
+        return cohort.treatment_id
+    return treatment_id or (seat.treatment_id if isinstance(seat, SeatAssignment) else None)
 
 
 def _seats(cohort: CohortAssignment) -> list[Seat]:
@@ -115,14 +167,20 @@ def _until(resolved: Resolved, stage_id: str) -> tuple[StageConfig, ...]:
     return resolved.stages[: resolved.stage_ids.index(stage_id) + 1]
 
 
-def _people(experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved) -> People:
-    numbered: list[tuple[int, Seat]] = [*enumerate(cohort.seats, 1), *enumerate(cohort.mediators, 1)]
+def _people(experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved, stage: StageConfig) -> People:
+    """All members on this stage."""
+    mediators = [
+        (number, seat)
+        for number, seat in enumerate(cohort.mediators, 1)
+        if (chosen := resolved.personas[seat.persona_id].mediates_in) is None or stage.id in chosen
+    ]
+    numbered: list[tuple[int, Seat]] = [*enumerate(cohort.seats, 1), *mediators]
     rows = (_attendee(experiment_id, seat, resolved, number) for number, seat in numbered)
     return People(tuple(sorted(rows, key=lambda one: one.path)))
 
 
 def _all_on(people: People, stage: StageConfig) -> People:
-    """Everybody, when they have just come to this stage."""
+    """All members, just after they have come to this stage."""
     return People(tuple(replace(one, position=one.stage_ids.index(stage.id)) for one in people.rows))
 
 

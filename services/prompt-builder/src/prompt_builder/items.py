@@ -1,7 +1,7 @@
-"""The items of a prompt in words, each as its author may know it. Pure.
+"""The items of a prompt in words, as far as its author may know them. Pure.
 
-What members wrote is text to read, never text to obey: every turn of a conversation begins in the first column with its
-time and its author, and nothing that a member wrote can stand there.
+Members' texts are data, not instructions: every turn of a conversation begins in the first column with its time and its
+author, and a member's text never begins there.
 """
 
 from collections import Counter
@@ -10,8 +10,11 @@ from dataclasses import dataclass, field, replace
 from operator import add
 from typing import Final
 
+from pydantic import BaseModel
+
 from shared import rules, seeds
 from shared.contracts.experiment import StageConfig
+from shared.contracts.models import Hint
 from shared.contracts.prompt_items import (
     ALL_STAGES,
     THIS_STAGE,
@@ -24,9 +27,12 @@ from shared.contracts.prompt_items import (
     StageContext,
     TextItem,
 )
+from shared.contracts.transfers import TASK as TRANSFER_TASK
+from shared.contracts.transfers import TRANSFER, TransferReply
 from shared.db.context import PromptContext
-from shared.stage import MEDIATE, PAGE, TALK, Ask, Block, Json, Member
-from shared.stages import kind_of
+from shared.errors import NotFound
+from shared.stage import MEDIATE, PAGE, TALK, TALKING, Ask, Block, Json, Member
+from shared.stages import kind_of, parts_of
 
 _INDENT: Final = "    "
 
@@ -46,10 +52,10 @@ _CURRENT: Final = "# Current stage\n\nYou are here now."
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the items of one prompt are written from.
+    """The context for the items of one prompt.
 
-    `key` names the prompt among those of its persona. `left_out` says how many turns of a stage's transcript are
-    not shown, the oldest first. `turns` is filled with the transcripts that are shown.
+    `key` identifies the prompt among those of its persona. `left_out`: how many turns of a stage's transcript are left
+    out, the oldest first. `turns` is filled with the transcripts that are shown.
     """
 
     context: PromptContext
@@ -60,20 +66,47 @@ class Page:
 
 @dataclass(slots=True)
 class Turns:
-    """How many characters each turn of a stage takes in a prompt that shows the stage so many times."""
+    """The characters of each turn of a stage, in a prompt that shows the stage so many times."""
 
     lengths: list[int]
     times: int = 1
 
 
 def ask_of(context: PromptContext) -> Ask:
-    """What the draft is for: a mediator's talk is mediating."""
+    """The ask of the draft; a mediator's talk has the purpose MEDIATE."""
     is_mediating = context.ask.purpose == TALK and context.author.kind == "mediator"
     return replace(context.ask, purpose=MEDIATE) if is_mediating else context.ask
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a draft asks of a model: an answer to a question, or words in a conversation."""
+
+    task: str
+    reply_model: type[BaseModel]
+    text_form: str | None = None
+    hints: Mapping[str, Hint] = field(default_factory=dict)
+
+
+def asked(context: PromptContext) -> Asked:
+    """What the draft asks of its author.
+
+    Raises:
+        NotFound: the stage asks nothing of this author.
+    """
+    ask, parts, view = ask_of(context), parts_of(context.stage), context.view(context.stage)
+    if ask.purpose == TRANSFER:
+        return Asked(TRANSFER_TASK, TransferReply)
+    if parts.talk is not None and ask.key == PAGE and ask.purpose in TALKING:
+        return Asked(parts.talk.task(view, ask.purpose), parts.talk.reply_model(ask.purpose))
+    question = None if parts.questions is None or ask.purpose in TALKING else parts.questions.question(view, ask)
+    if question is None:
+        raise NotFound(f"Nothing is asked of a {'mediator' if ask.purpose == MEDIATE else 'model'} here.")
+    return Asked(question.task(), question.reply_model(), question.text_form(), question.hints())
+
+
 def written(page: Page, items: Sequence[Item], path: str = "") -> list[list[str]]:
-    """The paragraphs of each item, none for one that is not to be shown; `path` is of the group that they are in."""
+    """The paragraphs of each item, none for a hidden item; `path` is that of the group."""
     titles: Counter[str] = Counter()
     paragraphs: list[list[str]] = []
     for item in items:
@@ -101,15 +134,14 @@ def _one(page: Page, item: Item, path: str) -> Iterator[str]:
     elif isinstance(item, StageContext):
         yield from _stages(page, item)
     else:
-        view = context.view(context.stage)
-        task = kind_of(context.stage).task(context.stage, ask_of(context), view)
+        task = asked(context).task
         yield f"{_TASK}\n\n{task}" if item.heading else task
 
 
 def _is_shown(page: Page, item: Item) -> bool:
-    """A rule is about the answers of one participant: the author, or the only one that a mediator is with.
+    """Apply the item's rule to the answers of one participant: the author, or the only one that a mediator is with.
 
-    For a mediator of several there is no such answer to look at, and every item is shown.
+    For a mediator of several participants, every item is shown.
     """
     if item.show_if is None:
         return True
@@ -172,7 +204,7 @@ def _persona(context: PromptContext) -> str:
 
 
 def _character(context: PromptContext) -> str:
-    """Role and backstory, then the goal; every part ends as a sentence, whether or not its author wrote it so."""
+    """Role and backstory, then the goal; a missing full stop is added to each."""
     agent = context.agent
     role = _sentence(agent.role) or _sentence(context.author.name)
     backstory = agent.backstory.strip() or agent.text.strip()
@@ -210,7 +242,7 @@ def _one_earlier(page: Page, item: StageContext, earlier: Iterable[StageConfig])
 
 
 def _shown(page: Page, stage: StageConfig, item: StageContext, *, with_answers: bool) -> Iterator[str]:
-    """A stage with its name and what the item wants of it."""
+    """A stage with its name and the parts that the item selects."""
     if item.heading:
         yield f"[Stage: {stage.title}]"
     view = page.context.view(stage)
@@ -220,7 +252,8 @@ def _shown(page: Page, stage: StageConfig, item: StageContext, *, with_answers: 
         yield f"Additional information: {stage.info.strip()}"
     if item.display:
         ask = ask_of(page.context) if stage.id == page.context.stage.id else None
-        blocks = kind_of(stage).describe(stage, view, with_answers=with_answers, ask=ask)
+        seen = view if with_answers or ask is not None else replace(view, own={}, shown={})
+        blocks = kind_of(stage).prompt(stage, seen, ask)
         yield _display(page, stage, [one for one in blocks if _is_turn(one) or not item.only_turns])
 
 
@@ -249,11 +282,11 @@ def _display(page: Page, stage: StageConfig, blocks: Iterable[Block]) -> str:
 
 
 def left_out_line(count: int) -> str:
-    """What stands for the oldest messages. No member can write it: what they write is never in the first column."""
+    """The line in place of the oldest messages. Members' texts are indented, so none can look like it."""
     return f"... {count} earlier {'message' if count == 1 else 'messages'} left out"
 
 
 def _turn(said: str) -> str:
-    """One turn; its further lines are indented, so that none can pass for a turn, a heading or the end."""
+    """One turn; its further lines are indented, so that they cannot look like a turn, a heading or the end."""
     first, *rest = said.splitlines() or [""]
     return "\n".join([first, *(line if line.startswith(_INDENT) else _INDENT + line for line in rest)])

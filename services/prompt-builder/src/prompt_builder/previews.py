@@ -1,4 +1,4 @@
-"""Prompts for people to look at, made by the same lines as those that are sent."""
+"""Prompts for people to read, made by the same code as those that are sent."""
 
 from dataclasses import replace
 from random import Random
@@ -10,23 +10,24 @@ from shared.contracts.models import ChatMessage
 from shared.contracts.prompts import DraftPreview, MemberPreview, Preview, PreviewQuestion, StagePreview, fingerprint
 from shared.db import experiments
 from shared.db.context import PromptContext, member_context, prompt_context, sent_messages
-from shared.db.session import Database, Session
+from shared.db.session import Database, ReadSession
 from shared.errors import Conflict
 from shared.experiment import Experiment
-from shared.stage import TALK, Ask, Speaker, Thread
-from shared.stages import kind_of
-from shared.views import alone, own_view
+from shared.playing import alone
+from shared.stage import TALK, Ask, Speaker, Talk, Thread
+from shared.stages import parts_of
+from shared.views import own_view
 
 
 async def preview(database: Database, question: PreviewQuestion) -> Preview:
     """The prompt that is asked for.
 
     Raises:
-        NotFound: there is nobody or nothing of that name, or nothing is asked of a model there.
+        NotFound: there is no such member, stage or draft, or it asks nothing of a model.
         Conflict: nothing is asked any more, since all has been answered.
         Unavailable: Postgres cannot be reached.
     """
-    async with database.looking() as session:
+    async with database.read() as session:
         if isinstance(question, DraftPreview):
             return await _of_draft(session, question.draft_id)
         if isinstance(question, MemberPreview):
@@ -34,7 +35,7 @@ async def preview(database: Database, question: PreviewQuestion) -> Preview:
         return await _of_stage(session, question)
 
 
-async def _of_draft(session: Session, draft_id: UUID) -> Preview:
+async def _of_draft(session: ReadSession, draft_id: UUID) -> Preview:
     prompt = render(await prompt_context(session, draft_id))
     sent = await sent_messages(session, draft_id)
     if sent is None:
@@ -44,14 +45,14 @@ async def _of_draft(session: Session, draft_id: UUID) -> Preview:
     return Preview(prompt=shown, draft_id=draft_id, was_sent=True)
 
 
-async def _of_member(session: Session, question: MemberPreview) -> Preview:
+async def _of_member(session: ReadSession, question: MemberPreview) -> Preview:
     context, draft_id = await member_context(session, question.member_id, question.stage_id)
     if draft_id is not None:
         return await _of_draft(session, draft_id)
     return Preview(prompt=render(as_asked(context)))
 
 
-async def _of_stage(session: Session, question: StagePreview) -> Preview:
+async def _of_stage(session: ReadSession, question: StagePreview) -> Preview:
     row = await experiments.find(session, question.experiment_id)
     experiment = Experiment.model_validate(row.document)
     context = example_context(
@@ -66,37 +67,38 @@ async def _of_stage(session: Session, question: StagePreview) -> Preview:
 
 
 def as_asked(context: PromptContext) -> PromptContext:
-    """The context with what the author would be asked next on its stage, be it after others.
+    """The context with the author's next ask on its stage, even if others are asked before.
 
     Raises:
         Conflict: it has answered all that is asked there.
     """
-    kind, stage = kind_of(context.stage), context.stage
-    if kind.thread == "conversation":
-        return replace(context, ask=replace(context.ask, purpose=_purpose(context)))
+    parts, stage = parts_of(context.stage), context.stage
+    if parts.talk is not None:
+        return replace(context, ask=replace(context.ask, purpose=_purpose(context, parts.talk)))
+    if parts.questions is None:
+        return context
     me = context.author.id
     view, then = context.view(stage), alone(context.facts, stage, me)
-    wanted = (*kind.next_asks(stage, view), *kind.next_asks(stage, own_view(then, stage, me)))
-    # Of whom nothing was ever asked there is an empty page.
-    if not wanted and any(answer != {} for answer in view.own.values()):
+    wanted = (*parts.questions.due(view), *parts.questions.due(own_view(then, stage, me)))
+    # Without any ask the page is empty, or written by the lab.
+    was_asked = parts.questions.most_replies() != 0 and any(answer != {} for answer in view.own.values())
+    if not wanted and was_asked:
         raise Conflict(
             f"{context.author.name} has answered all that was asked on {stage.id!r}; nothing is asked there any more. "
-            "What it was asked stands in its drafts.",
+            "Its drafts say what it was asked.",
             reason="ask_closed",
         )
     return replace(context, ask=next(iter(wanted), Ask(me, "", TALK)))
 
 
-def _purpose(context: PromptContext) -> str:
-    """What somebody who is asked to speak in an empty room is asked for: to talk if they like, or to speak."""
+def _purpose(context: PromptContext, talk: Talk) -> str:
+    """The purpose of an ask in an empty room: to talk if one likes, or to speak."""
     thread = Thread(
-        path=f"{context.cohort_path}/{context.stage.id}/group",
         pace="live",
         trigger_key="start",
-        last_author_id=None,
         message_count=0,
         agent_run=0,
         speakers=tuple(Speaker(member) for member in context.facts.people.on(context.stage.id)),
     )
-    wave = kind_of(context.stage).next_wave(context.stage, thread, Random(0))
+    wave = talk.next_wave(thread, Random(0))
     return wave.purpose if wave.speakers else TALK

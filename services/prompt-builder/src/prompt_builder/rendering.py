@@ -1,7 +1,7 @@
 """What an agent is shown before it speaks or answers: the persona's own prompt, or the default one. Pure.
 
-Both are made of the same items and rendered by the same lines. Whatever a persona's prompt says, the guards against
-what others write and the form of the reply are always told.
+Both consist of the same items. Whatever a persona's prompt says, the guards against others' texts and the form of the
+reply are always included.
 """
 
 import re
@@ -12,7 +12,7 @@ from itertools import chain, takewhile
 from typing import Final
 
 from prompt_builder import defaults
-from prompt_builder.items import Page, Turns, ask_of, left_out_line, written
+from prompt_builder.items import Page, Turns, ask_of, asked, left_out_line, written
 from prompt_builder.replies import ReplyFormat, reply_format
 from shared.contracts.models import (
     HINT_IS_MEDIATOR,
@@ -30,9 +30,8 @@ from shared.contracts.models import (
 from shared.contracts.prompt_items import Character, Group, Item, PromptItems, StageContext, Task, TextItem
 from shared.contracts.prompts import CHARACTERS_PER_TOKEN, Prompt, default_budget, fingerprint
 from shared.db.context import PromptContext
-from shared.errors import NotFound
-from shared.stage import MEDIATE, OwnView
-from shared.stages import kind_of, manner_of
+from shared.stage import OwnView
+from shared.stages import manner_of, parts_of
 
 Messages = tuple[ChatMessage, ...]
 
@@ -59,15 +58,10 @@ def render(context: PromptContext, token_budget: int | None = None) -> Prompt:
     Raises:
         NotFound: the stage asks nothing of a model.
     """
-    stage, ask = context.stage, ask_of(context)
-    if ask.purpose == MEDIATE and kind_of(stage).thread != "conversation":
-        raise NotFound("Nothing is asked of a mediator here.")
-    view = context.view(stage)
-    model = kind_of(stage).reply_model(stage, ask, view)
-    if model is None:
-        raise NotFound("Nothing is asked of a model here.")
-    form = kind_of(stage).text_form(stage, ask)
-    reply = reply_format(model) if form is None else replace(reply_format(model), instruction=form)
+    stage, ask, wanted = context.stage, ask_of(context), asked(context)
+    form = wanted.text_form
+    reply = reply_format(wanted.reply_model)
+    reply = reply if form is None else replace(reply, instruction=form)
     key, items = prompt_items(context)
     messages, left_out = within_budget(Page(context, key), items, reply, _budget(context, token_budget))
     return Prompt.model_construct(
@@ -75,7 +69,7 @@ def render(context: PromptContext, token_budget: int | None = None) -> Prompt:
         reply_schema=reply.schema,
         reply_name=_NO_NAME.sub("_", f"{stage.kind}_{ask.purpose}")[:_LONGEST_REPLY_NAME],
         purpose=ask.purpose,
-        hints=_hints(context, view, items),
+        hints={**_hints(context, context.view(stage), items), **wanted.hints},
         fingerprint=fingerprint(messages),
         is_text=form is not None,
         left_out=left_out,
@@ -89,8 +83,8 @@ def prompt_items(context: PromptContext) -> tuple[str, PromptItems]:
         if key in prompts:
             return key, prompts[key]
     if context.author.kind == "mediator":
-        return "", defaults.MEDIATOR if kind_of(context.stage).thread == "conversation" else defaults.ROLE
-    return "", kind_of(context.stage).default_prompt(context.stage) or defaults.PARTICIPANT
+        return "", defaults.ROLE if parts_of(context.stage).talk is None else defaults.MEDIATOR
+    return "", parts_of(context.stage).prompt or defaults.PARTICIPANT
 
 
 def _budget(context: PromptContext, token_budget: int | None) -> int:
@@ -100,9 +94,9 @@ def _budget(context: PromptContext, token_budget: int | None) -> int:
 
 
 def within_budget(page: Page, items: PromptItems, reply: ReplyFormat, budget: int) -> tuple[Messages, int]:
-    """The messages, and how many turns of transcripts are left out of them: the oldest, as few as can be.
+    """The messages, and the number of turns that are left out: the oldest, as few as possible.
 
-    The newest turn stays, and so does all that is no transcript, even if that alone is more than the budget.
+    The newest turn stays, and so does everything outside of transcripts, even beyond the budget.
     """
     messages = _messages(page, items, reply)
     too_many = sum(len(message.content) for message in messages) - budget * CHARACTERS_PER_TOKEN
@@ -132,7 +126,7 @@ def _line(count: int, turns: Turns) -> int:
 
 
 def _messages(page: Page, items: PromptItems, reply: ReplyFormat) -> Messages:
-    """What comes before the first stage or task is said by the system, with the guards after what it opens with."""
+    """The part before the first stage or task is the system message, with the guards after its opening."""
     paragraphs = written(page, items)
     opening = _count(takewhile(bool, (isinstance(item, TextItem | Character) for item in items)))
     before = _count(takewhile(bool, map(_is_about_the_agent, items)))
@@ -155,7 +149,7 @@ def _has_task(item: Item) -> bool:
 
 
 def _hints(context: PromptContext, view: OwnView, items: PromptItems) -> dict[str, Hint]:
-    # A mediator that no prompt tells to mediate, as in a test chat, speaks as the person that it is.
+    # In a test chat no prompt tells the mediator to mediate: it speaks as its persona.
     is_mediator = context.author.kind == "mediator" and any(map(_has_task, items))
     spoken = [message for message in view.messages if message.author_id is not None]
     return {
@@ -169,7 +163,6 @@ def _hints(context: PromptContext, view: OwnView, items: PromptItems) -> dict[st
         HINT_OWN_MESSAGE_COUNT: _count(message.author_id == context.author.id for message in spoken),
         HINT_PERSONA_TEXT: context.agent.text,
         HINT_MANNER: "\n".join(manner_of(context.author.script)),
-        **kind_of(context.stage).mock_hints(context.stage, context.ask, view),
     }
 
 

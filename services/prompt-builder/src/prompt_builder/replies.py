@@ -1,4 +1,4 @@
-"""The shape that a model's reply must have: as a schema, and in words for the end of a prompt."""
+"""The shape of a model's reply: as a schema, and in words for the end of a prompt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def _field(name: str, part: Schema, root: Schema) -> str:
 
 
 def _type(part: Schema, root: Schema) -> str:
-    """A type in words; what words cannot say shortly stands as JSON Schema."""
+    """A type in words; a complicated type as JSON Schema."""
     part = _resolved(part, root)
     if "const" in part or "enum" in part:
         values = part.get("enum", [part.get("const")])

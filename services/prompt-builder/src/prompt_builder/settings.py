@@ -1,4 +1,4 @@
-"""What the prompt builder is told by its environment."""
+"""Settings of prompt-builder, from its environment."""
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict

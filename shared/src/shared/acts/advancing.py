@@ -1,4 +1,4 @@
-"""Moving on, leaving, waking: whoever closes a member's work moves that member."""
+"""Moving on, leaving, waking: the code that completes a member's work moves the member."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,12 +7,12 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.acts.conversation import leave_thread
+from shared.acts.conversation import leave_thread, open_threads
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
 from shared.db.facts import Event
-from shared.db.session import Session, as_json
-from shared.db.standings import Standing
-from shared.stage import PAGE, Json
+from shared.db.session import ReadSession, Session
+from shared.db.standing import Standing
+from shared.lives import TAKING_PART, Outcome, in_sql, leading_to
 
 
 def record_member(
@@ -27,8 +27,12 @@ def record_member(
     *,
     cause: str,
     actor: str | None = None,
+    audience: Sequence[UUID] | None = None,
 ) -> None:
-    """Record what has happened to a member; everybody who has to know is told after the commit."""
+    """Record what has happened to a member; everybody who has to know is told after the commit.
+
+    `audience` None: all members of the cohort.
+    """
     session.record(
         Event(
             experiment_id=experiment_id,
@@ -39,7 +43,8 @@ def record_member(
             subject=path,
             subject_id=member_id,
             payload=payload,
-            public=_public_part(event_type, member_id, payload),
+            public=public_part(event_type, member_id, payload),
+            audience=audience,
             at=now,
             unsettles=True,
         )
@@ -48,31 +53,51 @@ def record_member(
     session.announce(Hint(FACTS, "cohort.updated", str(cohort_id)))
 
 
-def _public_part(event_type: str, member_id: UUID, payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    # Only people join: to be told would be to know who is an agent.
-    if event_type == "member.joined":
+def record_of(
+    session: Session,
+    standing: Standing,
+    event_type: str,
+    payload: Mapping[str, Any],
+    now: datetime,
+    *,
+    cause: str,
+    actor: str | None = None,
+    audience: Sequence[UUID] | None = None,
+) -> None:
+    """The same of a member whose standing is known."""
+    record_member(
+        session,
+        standing.experiment_id,
+        standing.cohort_id,
+        standing.member.id,
+        standing.member.path,
+        event_type,
+        payload,
+        now,
+        cause=cause,
+        actor=actor,
+        audience=audience,
+    )
+
+
+def public_part(event_type: str, member_id: UUID, payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What members are told of something that has happened to one of them; None: nothing."""
+    # Only people join, and only agents are added: to be told would be to know who is an agent.
+    if event_type in ("member.joined", "member.rejoined", "member.added", "member.viewed"):
         return None
-    # Why somebody is out of the experiment is theirs and the experimenter's to know.
+    if event_type == "member.transferred":
+        return {"member_id": str(member_id)}
+    # Only the member and the experimenter may know why the member is out.
     return {"member_id": str(member_id), **{key: value for key, value in payload.items() if key != "reason"}}
 
 
-_ANSWER = text(
-    """
-    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, completed_at, written_at)
-    VALUES (:member_id, :stage_id, :key, :cohort_id, CAST(:value AS jsonb),
-        (SELECT jsonb_object_agg(part.key, part.value) FROM answers e CROSS JOIN jsonb_each(e.invalid) part
-            WHERE e.member_id = :member_id AND e.stage_id = :stage_id AND e.key <> :key),
-        :completed_at, :now)
-    ON CONFLICT (member_id, stage_id, key) DO UPDATE
-        SET value = excluded.value, invalid = excluded.invalid, completed_at = excluded.completed_at,
-            written_at = excluded.written_at, revision = answers.revision + 1
-        WHERE answers.completed_at IS NULL
-    """
-)
-
 _MOVE = text(
     """
+    WITH given AS (
+        DELETE FROM partial_answers WHERE member_id = :member_id
+    )
     UPDATE members SET position = position + 1, version = version + 1, arrived_at = :now,
+        stepped_version = CASE WHEN :is_step THEN version + 1 ELSE stepped_version END,
         status = CASE WHEN position + 1 >= cardinality(stage_ids) THEN 'completed' ELSE status END,
         ended_at = CASE WHEN position + 1 >= cardinality(stage_ids) THEN :now ELSE ended_at END
     WHERE id = :member_id AND position = :position AND status = 'in_progress'
@@ -91,43 +116,27 @@ _CANCEL_ASKS = text(
 )
 
 
-async def write_page(session: Session, standing: Standing, value: Json, now: datetime) -> None:
-    """Store the member's page answer of the stage they are on, as final; what its entries miss is missing in it."""
-    assert standing.stage is not None
-    await session.run(
-        _ANSWER,
-        {
-            "member_id": standing.member.id,
-            "stage_id": standing.stage.id,
-            "key": PAGE,
-            "cohort_id": standing.cohort_id,
-            "value": as_json(value),
-            "completed_at": now,
-            "now": now,
-        },
-    )
+async def move_on(session: Session, standing: Standing, now: datetime, *, cause: str, is_step: bool = False) -> bool:
+    """Move this member one stage further than `standing` says; False when that was done already.
 
-
-async def move_on(session: Session, standing: Standing, now: datetime, *, cause: str) -> bool:
-    """Move this member one stage further than `standing` says; False when somebody has done so already.
-
-    Whoever leaves a thread is announced in it. The caller holds the member's lock; the thread's lock is taken.
+    `is_step`: the caller takes the member's steps, knows that it is there, and looks at what the move leads to. A
+    member who leaves a thread is announced in it. The caller holds the member's lock; the thread's lock is taken.
     """
     stage = standing.stage
     assert stage is not None
-    moved = await session.run(_MOVE, {"member_id": standing.member.id, "position": standing.position, "now": now})
-    if not moved:
+    params = {"member_id": standing.member.id, "position": standing.position, "is_step": is_step, "now": now}
+    if is_step:
+        # It has just looked, under the lock.
+        session.later(_MOVE, params, rows=1)
+    elif not await session.run(_MOVE, params):
         return False
     if any(ask.stage_id == stage.id for ask in standing.asks):
-        await session.run(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": "the member went on", "now": now})
+        session.later(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": "the member went on", "now": now})
     is_last = standing.position + 1 == len(standing.stage_ids)
     following = None if is_last else standing.stage_ids[standing.position + 1]
-    record_member(
+    record_of(
         session,
-        standing.experiment_id,
-        standing.cohort_id,
-        standing.member.id,
-        standing.member.path,
+        standing,
         "member.moved",
         {"from_stage_id": stage.id, "to_stage_id": following},
         now,
@@ -140,8 +149,29 @@ async def move_on(session: Session, standing: Standing, now: datetime, *, cause:
 
 _END = text(
     """
-    UPDATE members SET status = :status, status_reason = :reason, ended_at = :now, version = version + 1
-    WHERE id = :member_id AND status IN ('expected', 'in_progress', 'paused')
+    WITH ended AS (
+        UPDATE members SET status = :status, status_reason = :reason, ended_at = :now, paused_at = NULL,
+            version = version + 1
+        WHERE id = :member_id AND status = ANY(:sources)
+        RETURNING id, transfer_to
+    ), stopped AS (
+        UPDATE timers t SET state = 'cancelled' FROM ended
+        WHERE t.member_id = ended.id AND t.state IN ('armed', 'held')
+    ), missed AS (
+        UPDATE attention_checks k SET closed_at = :now, outcome = 'missed' FROM ended
+        WHERE k.member_id = ended.id AND k.closed_at IS NULL
+    ), begun AS (
+        DELETE FROM partial_answers p USING ended WHERE p.member_id = ended.id
+    )
+    SELECT transfer_to FROM ended
+    """
+)
+# While the whole experiment is paused its threads stay held, and are released with it.
+_RELEASE = text(
+    """
+    UPDATE threads t SET held = false FROM experiments e
+    WHERE e.id = :experiment_id AND e.status = 'running' AND t.cohort_id = :cohort_id
+        AND t.scope = 'private:' || :path AND t.held
     """
 )
 
@@ -149,61 +179,74 @@ _END = text(
 async def end_member(
     session: Session,
     standing: Standing,
-    status: str,
+    outcome: Outcome,
     reason: str,
     now: datetime,
     *,
     cause: str,
     actor: str | None = None,
 ) -> bool:
-    """Take a member out of the experiment for good: `left`, `removed` or `failed`; False when they were out already.
+    """End a member's part in the experiment for good; False when nothing leads there from where they are.
 
     What was wanted from them is cancelled, and those who waited for them are looked at again. `actor` is the member
     themself unless it says otherwise.
     """
-    ended = await session.run(_END, {"member_id": standing.member.id, "status": status, "reason": reason, "now": now})
-    if not ended:
+    end = {"status": outcome, "sources": leading_to(outcome), "reason": reason, "now": now}
+    ended = await session.first(_END, {"member_id": standing.member.id, **end})
+    if ended is None:
         return False
+    if standing.status == "transfer_pending" and ended.transfer_to is not None:
+        record_staying_away(session, standing, ended.transfer_to, now, cause=cause)
+    if standing.status == "paused":
+        where = {"cohort_id": standing.cohort_id, "path": standing.member.path}
+        await session.run(_RELEASE, {"experiment_id": standing.experiment_id, **where})
     await session.run(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": reason, "now": now})
-    record_member(
+    record_of(
         session,
-        standing.experiment_id,
-        standing.cohort_id,
-        standing.member.id,
-        standing.member.path,
-        f"member.{status}",
+        standing,
+        f"member.{outcome}",
         {"reason": reason},
         now,
         cause=cause,
         actor=actor,
     )
-    was_here = standing.status != "expected" and standing.stage is not None
-    if (
-        was_here
-        and standing.stage is not None
-        and (conversation_id := standing.conversation_id(standing.stage)) is not None
-    ):
-        await leave_thread(session, conversation_id, standing.member.id, now, cause=cause)
+    for thread_id in await _threads_to_leave(session, standing):
+        await leave_thread(session, thread_id, standing.member.id, now, cause=cause)
     return True
+
+
+def record_staying_away(session: Session, standing: Standing, cohort_id: UUID, now: datetime, *, cause: str) -> None:
+    """A cohort in which the member was offered a place waits for them no more. No member is told."""
+    where = standing.experiment_id, cohort_id, standing.member.id, standing.member.path
+    record_member(session, *where, "member.stayed_away", {}, now, cause=cause, actor="lab", audience=[])
+
+
+async def _threads_to_leave(session: ReadSession, standing: Standing) -> Sequence[UUID]:
+    if standing.member.kind == "mediator":
+        return await open_threads(session, standing.cohort_id, standing.stage_ids)
+    if standing.status == "expected" or standing.stage is None:
+        return []
+    conversation_id = standing.conversation_id(standing.stage)
+    return [] if conversation_id is None else [conversation_id]
 
 
 _STEPPED = text("UPDATE members SET stepped_version = version WHERE id = :member_id AND stepped_version < version")
 
 
-async def mark_stepped(session: Session, member_id: UUID) -> None:
-    await session.run(_STEPPED, {"member_id": member_id})
+def mark_stepped(session: Session, member_id: UUID) -> None:
+    session.later(_STEPPED, {"member_id": member_id})
 
 
 _WAKE = text(
-    """
+    f"""
     WITH locked AS (
         SELECT id, stepped_version >= version AS rests FROM members
-        WHERE id = ANY(:member_ids) AND player <> 'person' AND status = 'in_progress'
+        WHERE id = ANY(:member_ids) AND player <> 'person' AND status IN {in_sql(TAKING_PART)}
         ORDER BY id FOR NO KEY UPDATE
     )
     UPDATE members m SET version = version + 1 FROM locked WHERE m.id = locked.id AND locked.rests
     RETURNING m.id
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 

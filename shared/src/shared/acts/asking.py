@@ -10,35 +10,40 @@ from sqlalchemy import text
 
 from shared import seeds
 from shared.acts.settling import CohortState, record
+from shared.attendees import Attendee
 from shared.contracts.hints import Hint, provider_queue
-from shared.db.session import Session, as_json
-from shared.db.standings import Standing
+from shared.db.session import ReadSession, Session, as_json
+from shared.db.standing import Standing
 from shared.errors import NotFound
+from shared.lives import TAKING_PART, in_sql
+from shared.logs import correlation
 from shared.stage import Ask, Json
-from shared.views import Attendee
 
-# Whoever has left meanwhile is asked nothing. The members' rows are locked by the caller or here, in the order of ids;
-# a lock that was waited for looks at the row again.
+# A member who has left meanwhile is asked nothing. The members' rows are locked by the caller or here, in the order of
+# ids; a lock that was waited for looks at the row again.
 _OPEN = text(
-    """
+    f"""
     WITH given AS (
         SELECT * FROM jsonb_to_recordset(CAST(:asks AS jsonb)) AS g(
-            id uuid, path text, member_id uuid, key text, purpose text, draft_id uuid, provider text)
+            id uuid, path text, member_id uuid, key text, generation int, purpose text, draft_id uuid,
+            provider text)
     ), here AS (
         SELECT m.id FROM members m
-        WHERE m.id = ANY(:member_ids) AND m.status = 'in_progress'
+        WHERE m.id = ANY(:member_ids) AND m.cohort_id = :cohort_id AND m.status IN {in_sql(TAKING_PART)}
             AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = :stage_id)
         ORDER BY m.id FOR NO KEY UPDATE
     ), opened AS (
         INSERT INTO asks (id, path, cohort_id, stage_id, member_id, key, generation, purpose, as_of, opened_at)
-        SELECT g.id, g.path, :cohort_id, :stage_id, g.member_id, g.key, 1, g.purpose, CAST(:as_of AS bigint), :now
+        SELECT g.id, g.path, :cohort_id, :stage_id, g.member_id, g.key, g.generation, g.purpose,
+            CAST(:as_of AS bigint), :now
         FROM given g JOIN here ON here.id = g.member_id
         ON CONFLICT DO NOTHING
         RETURNING id
     ), drafted AS (
-        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before, created_at)
+        INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before,
+            correlation, created_at)
         SELECT g.draft_id, g.path || '/draft', :cohort_id, :stage_id, g.member_id, g.id, g.purpose, g.provider, :now,
-            :now
+            :correlation, :now
         FROM given g JOIN opened USING (id) WHERE g.provider IS NOT NULL
         RETURNING id, ask_id, provider
     ), kept AS (
@@ -46,7 +51,7 @@ _OPEN = text(
         WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND CAST(:state AS jsonb) IS NOT NULL
     )
     SELECT o.id, d.id AS draft_id, d.provider FROM opened o LEFT JOIN drafted d ON d.ask_id = o.id
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
@@ -55,7 +60,7 @@ async def open_asks(session: Session, standing: Standing, asks: Sequence[Ask], n
     assert standing.stage is not None
     is_open = {ask.key for ask in standing.asks if ask.stage_id == standing.stage.id}
     rows = [
-        _row(standing.experiment_id, standing.member.path, standing.stage.id, ask, standing.provider)
+        _row(standing.experiment_id, standing.member.path, standing.stay, standing.stage.id, ask, standing.provider)
         for ask in asks
         if ask.key not in is_open
     ]
@@ -84,8 +89,9 @@ async def open_shared_asks(
         return
     members = {member.id: member for member in cohort.members}
     rows = [
-        _row(cohort.experiment_id, members[ask.member_id].path, stage_id, ask, members[ask.member_id].provider)
+        _row(cohort.experiment_id, one.path, one.stay, stage_id, ask, one.provider)
         for ask in asks
+        for one in (members[ask.member_id],)
     ]
     opened = await _open(
         session, rows, cohort_id=cohort.id, stage_id=stage_id, as_of=as_of, state=state if is_new else None, now=now
@@ -95,13 +101,18 @@ async def open_shared_asks(
             _record_opening(session, cohort, members[ask.member_id], stage_id, ask, row["id"], now)
 
 
-def _row(experiment_id: UUID, member_path: str, stage_id: str, ask: Ask, provider: str | None) -> dict[str, Any]:
-    path = f"{member_path}/{stage_id}/{ask.key or 'page'}"
+def _row(
+    experiment_id: UUID, member_path: str, stay: int, stage_id: str, ask: Ask, provider: str | None
+) -> dict[str, Any]:
+    """A member who has moved to another cohort may be asked the same thing again there."""
+    place = f"{member_path}@{stay}" if stay else member_path
+    path = f"{place}/{stage_id}/{ask.key or 'page'}"
     return {
         "id": seeds.row_id(experiment_id, path),
         "path": path,
         "member_id": ask.member_id,
         "key": ask.key,
+        "generation": 1 + stay,
         "purpose": ask.purpose,
         "draft_id": seeds.row_id(experiment_id, f"{path}/draft"),
         "provider": provider,
@@ -126,6 +137,7 @@ async def _open(
         "stage_id": stage_id,
         "as_of": as_of,
         "state": None if state is None else as_json(state),
+        "correlation": correlation.get(),
         "now": now,
     }
     opened = await session.all(_OPEN, params)
@@ -164,7 +176,7 @@ async def close_ask(session: Session, ask_id: UUID, state: str, reason: str | No
 
 @dataclass(frozen=True, slots=True)
 class FoundAsk:
-    """An ask as it stands; `answer` is what was stored when `state` is `answered`."""
+    """An ask in its present state; `answer` is what was stored when `state` is `answered`."""
 
     id: UUID
     stage_id: str
@@ -182,7 +194,7 @@ _FIND = text(
 )
 
 
-async def find(session: Session, ask_id: UUID, member_id: UUID) -> FoundAsk:
+async def find(session: ReadSession, ask_id: UUID, member_id: UUID) -> FoundAsk:
     """One ask of this member.
 
     Raises:

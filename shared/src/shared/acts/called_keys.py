@@ -15,13 +15,14 @@ from sqlalchemy import text
 from shared.acts.drafts import Lease
 from shared.contracts.hints import Hint, provider_queue
 from shared.db.alerts import resolve_alerts
-from shared.db.session import Row, Session
+from shared.db.session import ReadSession, Row, Session
 from shared.key_rules import Gate, may_try, tried_by_one
+from shared.lives import TAKING_PART, in_sql
 
 KEY_PAUSED: Final = "key_paused"
 """The type of the alerts that tell of a paused key."""
 _LOOK_AGAIN_AFTER: Final = timedelta(minutes=10)
-"""A draft that waits is looked at after so long even if nobody has released it."""
+"""A draft that waits is looked at after so long even if it was not released."""
 
 _COLUMNS: Final = (
     "name, is_tried, refusals, refused_at, refused_before_at, accepted_at, paused_at, fault, reason, asked, next_try_at"
@@ -50,7 +51,7 @@ async def keep(session: Session, gate: Gate) -> None:
     await session.run(_KEEP, asdict(gate))
 
 
-async def gates(session: Session) -> Sequence[Gate]:
+async def gates(session: ReadSession) -> Sequence[Gate]:
     """All gates, for those who look."""
     return [_gate(row) for row in await session.all(_ALL)]
 
@@ -60,8 +61,8 @@ async def enter(
 ) -> tuple[Sequence[Gate], Gate | None]:
     """Pass these gates, or be the one call that tries those of them that are closed, until `until` at the latest.
 
-    Returns the gates as they are then, and the first of them that lets nobody through now: then nothing has changed.
-    The rows' locks make it one call, of however many ask at once. first_alone: nobody has come through a gate that is
+    Returns the gates as they are then, and the first of them that is closed now: then nothing has changed.
+    The rows' locks make it one call, of however many ask at once. first_alone: no call has come through a gate that is
     new.
     """
     found = [await locked_gate(session, name, is_tried=not first_alone) for name in names]
@@ -179,27 +180,27 @@ _WAITING = text(
 )
 
 
-async def waiting_for_keys(session: Session, experiment_id: UUID) -> Sequence[Waiting]:
+async def waiting_for_keys(session: ReadSession, experiment_id: UUID) -> Sequence[Waiting]:
     """The paused keys that drafts of this experiment wait for, the longest pause first."""
     return [Waiting(_gate(row), row.n) for row in await session.all(_WAITING, {"id": experiment_id})]
 
 
 _IS_AWAITED = text(
-    """
+    f"""
     SELECT EXISTS (
         SELECT FROM members o JOIN members m ON m.cohort_id = o.cohort_id
-        WHERE m.id = :member_id AND o.player = 'person' AND o.status = 'in_progress' AND (
+        WHERE m.id = :member_id AND o.player = 'person' AND o.status IN {in_sql(TAKING_PART)} AND (
             :is_shared AND o.stage_ids[o.position + 1] = :stage_id
             OR NOT EXISTS (SELECT FROM cohort_stages u
                 WHERE u.cohort_id = o.cohort_id AND u.stage_id = o.stage_ids[o.position + 1])
             OR EXISTS (SELECT FROM threads t WHERE t.cohort_id = o.cohort_id AND t.scope = 'group'
                 AND t.stage_id = o.stage_ids[o.position + 1] AND t.ended_at IS NULL AND t.stage_id <> :stage_id))
     ) AS is_awaited
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
-async def is_awaited(session: Session, member_id: UUID, stage_id: str, *, is_shared: bool) -> bool:
+async def is_awaited(session: ReadSession, member_id: UUID, stage_id: str, *, is_shared: bool) -> bool:
     """Whether a person waits for this agent to be done on its stage: in the same game or interview (`is_shared`),
     before a stage that is not open yet, or in a conversation that the agent has not come to."""
     params = {"member_id": member_id, "stage_id": stage_id, "is_shared": is_shared}

@@ -5,11 +5,13 @@ A change is one statement: all of it happens or, when it loses its claim, nothin
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+from uuid import UUID
 
+import structlog
 from sqlalchemy import text
 
-from shared.checkpoints import reached
+from shared.acts.agents_typing import tell_stopped, tell_typing
 from shared.contracts.experiment import Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
 from shared.conversation import (
@@ -23,70 +25,117 @@ from shared.conversation import (
     topic_of,
     with_begun,
 )
-from shared.db.facts import FLUSH, Event
+from shared.db.facts import NOTHING_PENDING, Event
 from shared.db.scenes import turn_row
 from shared.db.session import Session, as_json
+from shared.failpoints import failpoint
+from shared.logs import correlation
+from shared.metrics import CLAIMS
 from shared.stage import Member
 
-# Messages, thread, drafts and timers in one statement. Everything but the closing of the claiming draft hangs on `won`.
-_CHANGE = """
-    claim AS (
+log = structlog.get_logger(__name__)
+
+LOST_CLAIM: Final = "lost_claim"
+"""The state of a draft whose trigger another one has claimed."""
+
+# Messages, thread, drafts and timers in one statement, and what is pending (see FLUSH). Everything but the closing of
+# the claiming draft hangs on `passed`.
+_CHANGE = text(
+    """
+    WITH claim AS (
         INSERT INTO trigger_log (thread_id, trigger_key, member_id, draft_id, message_id, claimed_at)
         SELECT :thread_id, :claim_key, :claim_member_id, :claim_draft_id, :claim_message_id, :now
         WHERE CAST(:claim_draft_id AS uuid) IS NOT NULL
         ON CONFLICT DO NOTHING
         RETURNING 1
-    ), won AS (
+    ), passed AS (
         SELECT 1 WHERE CAST(:claim_draft_id AS uuid) IS NULL OR EXISTS (SELECT FROM claim)
     ), said AS (
-        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, author_name, text, topic, reply_to,
-            client_key, trigger_key, explanation, elapsed_ms, created_at)
-        SELECT m.id, :thread_id, m.seq, m.member_id, m.author_kind, m.author_name, m.text, m.topic, m.reply_to,
-            m.client_key, m.trigger_key, m.explanation, m.elapsed_ms, :now
-        FROM won, jsonb_to_recordset(CAST(:messages AS jsonb)) AS m(id uuid, seq int, member_id uuid, author_kind text,
-            author_name text, text text, topic text, reply_to uuid, client_key text, trigger_key text, explanation text,
-            elapsed_ms bigint)
+        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, author_name, known_as, text, line, topic,
+            reply_to, client_key, trigger_key, explanation, elapsed_ms, created_at)
+        SELECT m.id, :thread_id, m.seq, m.member_id, m.author_kind, m.author_name, m.known_as, m.text,
+            nullif(m.line, 'null'), m.topic, m.reply_to, m.client_key, m.trigger_key, m.explanation, m.elapsed_ms,
+            :now
+        FROM passed, jsonb_to_recordset(CAST(:messages AS jsonb)) AS m(id uuid, seq int, member_id uuid,
+            author_kind text, author_name text, known_as text, text text, line jsonb, topic text, reply_to uuid,
+            client_key text, trigger_key text, explanation text, elapsed_ms bigint)
     ), thread AS (
         UPDATE threads SET last_seq = :last_seq, last_spoken_id = :last_spoken_id,
             last_spoken_trigger = :last_spoken_trigger, last_author_id = :last_author_id, agent_run = :agent_run,
             clock_ms = :clock_ms, turn_state = CAST(:turn_state AS jsonb),
             ended_at = CASE WHEN :ended THEN coalesce(ended_at, :now) ELSE ended_at END,
             end_reason = coalesce(end_reason, :end_reason)
-        FROM won WHERE threads.id = :thread_id
+        FROM passed WHERE threads.id = :thread_id
     ), own AS (
         UPDATE drafts SET
-            state = CASE WHEN EXISTS (SELECT FROM won) THEN 'published' ELSE 'lost_claim' END,
-            message_id = CASE WHEN EXISTS (SELECT FROM won) THEN CAST(:claim_message_id AS uuid) END,
+            state = CASE WHEN EXISTS (SELECT FROM passed) THEN 'published' ELSE 'lost_claim' END,
+            message_id = CASE WHEN EXISTS (SELECT FROM passed) THEN CAST(:claim_message_id AS uuid) END,
             lease_owner = NULL, closed_at = :now
         WHERE id = :claim_draft_id
     ), closed AS (
         UPDATE drafts d SET state = c.state, lease_owner = NULL, closed_at = :now
-        FROM won, jsonb_to_recordset(CAST(:closed AS jsonb)) AS c(id uuid, state text)
+        FROM passed, jsonb_to_recordset(CAST(:closed AS jsonb)) AS c(id uuid, state text)
         WHERE d.id = c.id AND d.state IN ('wanted', 'ready')
     ), asked AS (
         INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, thread_id, trigger_key, wave, as_of_seq, purpose,
-            provider, state, reply, not_before, due_at, finish_ms, created_at)
+            provider, state, reply, not_before, due_at, finish_ms, correlation, created_at)
         SELECT w.id, w.path, :cohort_id, :stage_id, w.member_id, :thread_id, w.trigger_key, w.wave, w.as_of_seq,
-            w.purpose, w.provider, w.state, w.reply, :now, w.due_at, w.finish_ms, :now
-        FROM won, jsonb_to_recordset(CAST(:wanted AS jsonb)) AS w(id uuid, path text, member_id uuid, trigger_key text,
-            wave int, as_of_seq int, purpose text, provider text, state text, reply jsonb, due_at timestamptz,
-            finish_ms bigint)
+            w.purpose, w.provider, w.state, w.reply, :now, w.due_at, w.finish_ms, :correlation, :now
+        FROM passed, jsonb_to_recordset(CAST(:wanted AS jsonb)) AS w(id uuid, path text, member_id uuid,
+            trigger_key text, wave int, as_of_seq int, purpose text, provider text, state text, reply jsonb,
+            due_at timestamptz, finish_ms bigint)
         ON CONFLICT DO NOTHING
     ), armed AS (
         INSERT INTO timers (id, path, cohort_id, thread_id, purpose, generation, due_at)
         SELECT a.id, a.path, :cohort_id, :thread_id, a.purpose, a.generation, a.due_at
-        FROM won, jsonb_to_recordset(CAST(:timers AS jsonb)) AS a(id uuid, path text, purpose text, generation int,
+        FROM passed, jsonb_to_recordset(CAST(:timers AS jsonb)) AS a(id uuid, path text, purpose text, generation int,
             due_at timestamptz)
         ON CONFLICT DO NOTHING
     ), stopped AS (
         UPDATE timers SET state = 'cancelled'
-        FROM won WHERE :ended AND timers.thread_id = :thread_id AND timers.state IN ('armed', 'held')
+        FROM passed WHERE :ended AND timers.thread_id = :thread_id AND timers.state IN ('armed', 'held')
+    ), given AS (
+        SELECT e.* FROM passed, jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
+            rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
+            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
+            settled bigint)
+    ), counted AS (
+        UPDATE streams s
+        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END,
+            settled = greatest(s.settled, g.settled)
+        FROM (
+            SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
+            FROM given GROUP BY cohort_id ORDER BY cohort_id
+        ) g
+        WHERE s.cohort_id = g.cohort_id
+        RETURNING s.cohort_id, s.last - g.n AS before
+    ), recorded AS (
+        INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
+            public, audience, at)
+        SELECT g.experiment_id, g.cohort_id, c.before + g.rank, g.type, g.actor, g.cause, g.subject, g.subject_id,
+            g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
+        FROM given g JOIN counted c USING (cohort_id)
+        WHERE g.rank IS NOT NULL
+        ORDER BY g.cohort_id, g.rank
+        RETURNING 1
+    ), announced AS (
+        INSERT INTO outbox (queue, type, subject_id, correlation, urgent, created_at)
+        SELECT h.queue, h.type, h.subject_id, h.correlation, h.urgent, statement_timestamp()
+        FROM passed, jsonb_to_recordset(CAST(:hints AS jsonb))
+            AS h(queue text, type text, subject_id text, correlation text, urgent bool)
+        RETURNING id, queue, type, subject_id, correlation, urgent
+    ), told AS (
+        SELECT pg_notify('parley_facts', f.id) FROM passed, unnest(CAST(:facts AS text[])) AS f(id)
     )
-"""
-_WON = "SELECT EXISTS (SELECT FROM won) AS won"
-_WRITE = text(f"WITH {_CHANGE} {_WON}")
-_FLUSH_WHEN_WON = FLUSH.format(condition_or_from="FROM won,", passed="EXISTS (SELECT FROM won)")
-_WRITE_AND_FLUSH = text(f"WITH {_CHANGE}, {_FLUSH_WHEN_WON}")
+    SELECT CASE WHEN (SELECT count(*) FROM recorded) < (SELECT count(rank) FROM given)
+            THEN CAST('an event names a cohort that has no stream, of ' || (SELECT count(rank) FROM given) AS int)
+        END AS problem,
+        (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
+            AS announced,
+        (SELECT count(*) FROM told) AS told,
+        EXISTS (SELECT FROM passed) AS passed
+    """
+)
 
 
 async def write(session: Session, scene: Scene, change: Change, cause: str, *, is_last: bool = False) -> Scene:
@@ -96,20 +145,38 @@ async def write(session: Session, scene: Scene, change: Change, cause: str, *, i
     outbox rows go with the change. Otherwise they must wait, because the stream's counter is locked last.
     """
     draft = change.claims
+    await tell_typing(session, scene, change)
     # A statement locks the counter before it gets to drafts that are closed: those must be locked before, see above.
     is_alone = not change.closed and change.end_reason is None
     if is_last and is_alone and not session.has_pending and next_change(change.after) is None:
         _tell(session, scene, change, cause)
-        row = await session.flush_with(_WRITE_AND_FLUSH, _params(scene, change))
+        row = await session.flush_with(_CHANGE, _params(scene, change))
         won = row.passed
     else:
-        won = (await session.one(_WRITE, _params(scene, change))).won
+        won = (await session.one(_CHANGE, {**_params(scene, change), **NOTHING_PENDING})).passed
         if won:
             _tell(session, scene, change, cause)
+    _note_claims(change, won)
     if not won:
         assert draft is not None  # only a claim can be lost
         return await _leave_after_losing(session, scene, draft, cause)
     return change.after
+
+
+def _note_claims(change: Change, won: bool) -> None:
+    """Count and log who has claimed a trigger, and who wanted it too and closes with that."""
+    if change.claims is not None:
+        note_claim(change.claims.id, won)
+    for closed, state in change.closed if won else ():
+        if state == LOST_CLAIM:
+            note_claim(closed.id, False)
+
+
+def note_claim(draft_id: UUID, won: bool) -> None:
+    """Count and log the outcome of one draft's claim."""
+    outcome = "won" if won else "lost"
+    CLAIMS.labels(outcome).inc()
+    log.info("reply.claimed", draft=str(draft_id), outcome=outcome)
 
 
 def _params(scene: Scene, change: Change) -> dict[str, Any]:
@@ -119,6 +186,7 @@ def _params(scene: Scene, change: Change) -> dict[str, Any]:
         "cohort_id": scene.cohort_id,
         "stage_id": scene.stage.id,
         "now": scene.now,
+        "correlation": correlation.get(),
         "claim_key": draft and draft.trigger_key,
         "claim_member_id": draft and draft.member_id,
         "claim_draft_id": draft and draft.id,
@@ -140,6 +208,7 @@ def _params(scene: Scene, change: Change) -> dict[str, Any]:
 
 
 async def _leave_after_losing(session: Session, scene: Scene, draft: Draft, cause: str) -> Scene:
+    await tell_stopped(session, scene, draft)
     change = lose(scene, draft)
     return change.after if change.after.turn == scene.turn else await write(session, scene, change, cause)
 
@@ -149,9 +218,11 @@ def _message_row(message: NewMessage) -> dict[str, Any]:
         "id": message.id,
         "seq": message.seq,
         "member_id": message.author.id if message.author else None,
-        "author_kind": message.author.player if message.author else "system",
-        "author_name": message.author_name,
+        "author_kind": _author_kind(message),
+        "author_name": message.author_name or message.said_by,
+        "known_as": message.author.profile.name if message.author else None,
         "text": message.text,
+        "line": message.line,
         "topic": message.topic,
         "reply_to": message.reply_to,
         "client_key": message.client_key,
@@ -159,6 +230,12 @@ def _message_row(message: NewMessage) -> dict[str, Any]:
         "explanation": message.explanation,
         "elapsed_ms": message.elapsed_ms,
     }
+
+
+def _author_kind(message: NewMessage) -> str:
+    if message.author is not None:
+        return message.author.player
+    return "system" if message.said_by is None else "experimenter"
 
 
 def _draft_row(draft: NewDraft) -> dict[str, Any]:
@@ -187,6 +264,7 @@ def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
         "seq": message.seq,
         "author": message.author and {"id": str(message.author.id), "profile": _profile_in(message, message.author)},
         "text": message.text,
+        "line": message.line,
         "reply_to": message.quote and message.quote["id"],
         "quote": message.quote,
         "reactions": [],
@@ -206,22 +284,24 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
     left = change.after.turn.ready - scene.turn.ready
     for message in change.messages:
         public = public_message(scene, message)
+        kept = {key: value for key, value in public.items() if key != "line"}
         session.record(
             Event(
                 experiment_id=scene.experiment_id,
                 cohort_id=scene.cohort_id,
                 type="message.created",
-                actor=message.author.path if message.author else "lab",
+                actor=message.author.path if message.author else message.said_by or "lab",
                 cause=cause,
                 subject=f"{scene.path}/{message.seq}",
                 subject_id=message.id,
-                payload={**public, "trigger_key": message.trigger_key, "explanation": message.explanation},
+                payload={**kept, "trigger_key": message.trigger_key, "explanation": message.explanation},
                 public=public,
                 at=scene.now,
                 unsettles=bool(left),
             )
         )
-    for event_type, payload in _turn_news(scene, change.after):
+    for event_type, payload, is_told in _turn_news(scene, change.after):
+        place = {"thread_id": str(scene.thread_id), "stage_id": scene.stage.id}
         session.record(
             Event(
                 experiment_id=scene.experiment_id,
@@ -232,7 +312,7 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
                 subject=scene.path,
                 subject_id=scene.thread_id,
                 payload=payload,
-                public={"thread_id": str(scene.thread_id), "stage_id": scene.stage.id, **payload},
+                public={**place, **payload} if is_told else None,
                 at=scene.now,
             )
         )
@@ -267,13 +347,14 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
         session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
 
 
-def _turn_news(before: Scene, after: Scene) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What members are told of turn-taking: whose turn it is, what is talked about, that agents have stopped."""
+def _turn_news(before: Scene, after: Scene) -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """What is told of turn-taking: whose turn it is, what is talked about; and that agents have stopped, which members
+    are not told: it says who is an agent."""
     if (before.turn.number, before.turn.topic) != (after.turn.number, after.turn.topic):
         holder = after.turn.holder and str(after.turn.holder)
-        yield "thread.updated", {"whose_turn": holder, "topic": topic_of(after.stage, after.turn.topic)}
+        yield "thread.updated", {"whose_turn": holder, "topic": topic_of(after.stage, after.turn.topic)}, True
     if after.turn.is_resting and not before.turn.is_resting:
-        yield "thread.rested", {"agent_run": after.agent_run}
+        yield "thread.rested", {"agent_run": after.agent_run}, False
 
 
 async def advance(session: Session, scene: Scene, *, cause: str, is_last: bool = False) -> Scene:
@@ -283,10 +364,10 @@ async def advance(session: Session, scene: Scene, *, cause: str, is_last: bool =
         if change is None:
             return scene
         if change.claims is not None:
-            await reached("reply.claiming")
+            await failpoint("reply.claiming")
         scene = await write(session, scene, change, cause, is_last=is_last)
         if change.claims is not None:
-            await reached("reply.claimed")
+            await failpoint("reply.claimed")
 
 
 _STILL_WANTED = text("SELECT id FROM drafts WHERE id = ANY(:draft_ids) AND state = 'wanted' FOR NO KEY UPDATE")
@@ -297,8 +378,8 @@ ChangeT = TypeVar("ChangeT", bound=Change | None)
 async def decided(session: Session, scene: Scene, rule: Callable[[Scene], ChangeT]) -> tuple[Scene, ChangeT]:
     """What the rule makes of a locked scene, and the scene that it was made of.
 
-    Where it takes back drafts on which nobody works, these are locked first: when a worker has begun on one meanwhile,
-    the rule decides once more, knowing that. So nobody is asked again whose call has just gone out.
+    Where it takes back drafts without a worker, these are locked first: when a worker has begun on one meanwhile,
+    the rule decides once more, knowing that. So no agent is asked again whose call has just gone out.
     """
     while True:
         change = rule(scene)

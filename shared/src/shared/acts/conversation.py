@@ -1,16 +1,19 @@
 """Threads: what people, agents and timers do in them, and everything that is then due.
 
 Lock order: member, thread, draft. A worker that saves a reply holds its own draft's row before the thread's lock; under
-the thread's lock only drafts that are wanted or ready are touched, and nobody holds those while waiting for a thread.
+the thread's lock only drafts that are wanted or ready are touched, and no transaction holds those while it waits for a
+thread.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
 
+from shared import lives
 from shared.acts.changes import advance, decided, public_message, write
 from shared.audience import quote_of
 from shared.chat.posting import seconds_to_wait
@@ -24,6 +27,7 @@ from shared.conversation import (
     go_on,
     has_more_topics,
     say,
+    say_for_staff,
     say_goodbye,
     time_is_up,
     view_of,
@@ -32,10 +36,10 @@ from shared.conversation import (
 from shared.db.designs import stage_of
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import AROUND, LAST, around_params, lock_scene, locked_thread, scene_of
-from shared.db.session import Row, Session
+from shared.db.session import ReadSession, Row, Session
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem, TooSoon
 from shared.stage import Member
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 
 async def advance_thread(
@@ -54,7 +58,7 @@ _LIMITING = """
         ORDER BY p.seq DESC OFFSET CAST(:posts AS int) - 1 LIMIT 1) AS limiting_at,
 """
 
-# For somebody who posts: who that is, and the message that stands when this one was posted before.
+# For a post: its author, and the stored message when this one was posted before.
 _POSTING = text(
     AROUND
     + """
@@ -74,6 +78,11 @@ _POSTING = text(
 )
 
 
+_KEY_USED = "You have said something else under this client_message_id; give each new message a new one."
+_OVER = "The conversation is over; nothing can be said in it any more."
+_NOT_HERE = "Nothing is posted here: answer the question that is put to you."
+
+
 async def post_message(
     session: Session,
     thread_id: UUID,
@@ -84,7 +93,7 @@ async def post_message(
     client_key: str,
     reply_to: UUID | None = None,
 ) -> dict[str, Any]:
-    """A person says something; the same `client_key` again returns the message that stands.
+    """A person says something; the same `client_key` again returns the stored message.
 
     `author` is the member's id, or the hash of their token. Returns the public message. Locks the thread.
 
@@ -95,7 +104,8 @@ async def post_message(
     """
     row = await locked_thread(session, thread_id)
     stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
-    limit = kind_of(stage).post_limit(stage)
+    talk = parts_of(stage).talk
+    limit = None if talk is None else talk.rules.post_limit
     around = await session.one(
         _POSTING,
         {
@@ -113,24 +123,22 @@ async def post_message(
     person = _in_thread(scene, around.author_id)
     if around.posted_id is not None:
         if around.text != message_text:
-            raise Conflict(
-                "You have said something else under this client_message_id; give each new message a new one.",
-                reason="id_used",
-            )
+            raise Conflict(_KEY_USED, reason="id_used")
         return _as_posted(scene, person, around)
     if scene.ended:
-        raise Conflict("The conversation is over; nothing can be said in it any more.", reason="thread_ended")
+        raise Conflict(_OVER, reason="thread_ended")
     if scene.held:
         raise Paused
+    lives.require_acting(scene.statuses[person.id])
     if not person.present:
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
-    not_now = kind_of(scene.stage).may_not_speak(scene.stage, view_of(scene), person.id)
+    not_now = _NOT_HERE if talk is None else talk.may_not_speak(view_of(scene), person.id)
     if not_now is not None:
         raise Conflict(not_now, reason="not_now")
     wait = seconds_to_wait(limit, around.limiting_at, now)
     if wait > 0:
         raise TooSoon(f"You have posted a lot in a short time; try again in {wait} s.", wait_seconds=wait)
-    if reply_to is not None and not kind_of(scene.stage).has_replies_and_reactions(scene.stage):
+    if reply_to is not None and not scene.talk.rules.replies_and_reactions:
         raise Conflict("In this conversation no message answers another.", reason="not_offered")
     scene, change = await decided(
         session, scene, lambda known: say(known, person, message_text, client_key=client_key, reply_to=reply_to)
@@ -167,6 +175,59 @@ def _as_posted(scene: Scene, author: Member, row: Row) -> dict[str, Any]:
     return {**public_message(replace(scene, now=row.created_at), message), "reactions": row.reactions}
 
 
+_SAID_BY_STAFF = text(
+    """
+    SELECT id, seq, text, elapsed_ms, topic, author_name, created_at FROM messages
+    WHERE thread_id = :thread_id AND author_kind = 'experimenter' AND author_name = :actor AND client_key = :client_key
+    """
+)
+
+
+async def say_as_staff(
+    session: Session, thread_id: UUID, words: str, now: datetime, *, client_key: str, actor: str
+) -> dict[str, Any]:
+    """An experimenter says something in a conversation, to all who are there, as a line of the lab.
+
+    It is no member's message: no agent is asked for a reply, and those who speak later have read it. The same
+    `client_key` of the same experimenter again returns the stored message. Returns the public message. Locks the
+    thread, under which the key is looked up.
+
+    Raises:
+        NotFound: there is no such thread.
+        Conflict: nothing is said on this stage, the thread is over or held, or something else was said under this key.
+    """
+    scene = await lock_scene(session, thread_id, now)
+    whose = {"thread_id": thread_id, "actor": actor, "client_key": client_key}
+    stored = await session.first(_SAID_BY_STAFF, whose)
+    if stored is not None:
+        if stored.text != words:
+            raise Conflict(_KEY_USED, reason="id_used")
+        line = NewMessage(stored.id, stored.seq, None, stored.text, stored.elapsed_ms, topic=stored.topic)
+        return public_message(replace(scene, now=stored.created_at), line)
+    if parts_of(scene.stage).talk is None:
+        raise Conflict("Members do not talk on this stage; say it to each of them.", reason="no_conversation")
+    if scene.ended:
+        raise Conflict(_OVER, reason="thread_ended")
+    if scene.held:
+        raise Paused
+    change = say_for_staff(scene, words, client_key=client_key, said_by=actor)
+    await write(session, scene, change, cause="request", is_last=True)
+    return public_message(scene, change.messages[0])
+
+
+_OPEN_THREADS = text(
+    """
+    SELECT id FROM threads WHERE cohort_id = :cohort_id AND stage_id = ANY(:stage_ids) AND ended_at IS NULL ORDER BY id
+    """
+)
+
+
+async def open_threads(session: ReadSession, cohort_id: UUID, stage_ids: Sequence[str]) -> list[UUID]:
+    """The conversations on these stages that are going on, in the order of their locks."""
+    where = {"cohort_id": cohort_id, "stage_ids": list(stage_ids)}
+    return [row.id for row in await session.all(_OPEN_THREADS, where)]
+
+
 async def leave_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime, *, cause: str) -> None:
     """The lab's line that the member has left, and whatever follows from their leaving. Locks the thread."""
     scene = await lock_scene(session, thread_id, now)
@@ -193,7 +254,7 @@ async def time_out_thread(session: Session, thread_id: UUID, now: datetime) -> N
 
 
 async def wake_thread(session: Session, thread_id: UUID, number: int, now: datetime) -> None:
-    """Everybody is asked again after a silence, unless somebody has spoken meanwhile. Locks the thread."""
+    """Ask all agents again after a silence, unless a member has spoken meanwhile. Locks the thread."""
     scene = await lock_scene(session, thread_id, now)
     change = wake_up(scene, number)
     if change is not None:
@@ -219,7 +280,8 @@ async def go_on_in_thread(session: Session, thread_id: UUID, member_id: UUID, to
         Conflict: the thread is over or has no further topic, or the person is not (or no longer) in it.
     """
     scene, member = await _talking(session, thread_id, member_id, now)
-    topics = [topic_id for topic_id, _ in kind_of(scene.stage).topics(scene.stage)]
+    talk = parts_of(scene.stage).talk
+    topics = [] if talk is None else [topic_id for topic_id, _ in talk.rules.topics]
     if topics and topic not in topics:
         problem = Problem("topic", repr(topic), f"one of {', '.join(topics)}")
         raise InvalidInput("The conversation has no such topic.", [problem])
@@ -227,7 +289,7 @@ async def go_on_in_thread(session: Session, thread_id: UUID, member_id: UUID, to
         return
     if topics and topics.index(topic) > scene.turn.topic:
         raise Conflict("That topic has not begun yet.", reason="not_yet")
-    if not has_more_topics(scene):
+    if talk is None or not has_more_topics(scene):
         raise Conflict("No further topic follows: go on to the next page when you are done.", reason="no_more_topics")
     change = go_on(scene, member)
     if change is not None:
@@ -242,7 +304,8 @@ async def call_off_in_thread(session: Session, thread_id: UUID, member_id: UUID,
         Conflict: nothing is there to be called off, or this conversation does not allow it.
     """
     scene, member = await _talking(session, thread_id, member_id, now)
-    if not kind_of(scene.stage).may_call_off(scene.stage, view_of(scene), member.id):
+    talk = parts_of(scene.stage).talk
+    if talk is None or not talk.may_call_off(view_of(scene), member.id):
         raise Conflict("There is no reply that could be called off.", reason="nothing_to_call_off")
     await advance(session, await write(session, scene, call_off(scene), "request"), cause="request")
 
@@ -254,6 +317,7 @@ async def _talking(session: Session, thread_id: UUID, member_id: UUID, now: date
         raise Conflict("The conversation is over.", reason="thread_ended")
     if scene.held:
         raise Paused
+    lives.require_acting(scene.statuses[member.id])
     if not member.present:
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
     return scene, member
@@ -267,6 +331,8 @@ _OPEN = text(
     """
 )
 
+TIME_LIMIT: Final = "time_limit"
+"""The purpose of the timer that ends a conversation."""
 _ARM = text(
     """
     INSERT INTO timers (id, path, cohort_id, thread_id, purpose, due_at)
@@ -298,10 +364,10 @@ async def open_thread(
             _ARM,
             {
                 "id": timer_id,
-                "path": f"{path}/time_limit",
+                "path": f"{path}/{TIME_LIMIT}",
                 "cohort_id": cohort_id,
                 "thread_id": thread_id,
-                "purpose": "time_limit",
+                "purpose": TIME_LIMIT,
                 "due_at": due_at,
             },
         )

@@ -1,4 +1,4 @@
-"""Cohorts in which nobody needs a model or a person: read many at a time, and their whole course written at once."""
+"""Cohorts without models and people: many are read at a time, and their whole course is written at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,24 +8,26 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.advancing import public_part
 from shared.acts.settling import CohortState
+from shared.attendees import Attendee, attendee
 from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint
+from shared.db.bulk import CopyLine
 from shared.db.designs import design
 from shared.db.facts import Event
-from shared.db.session import CopyLine, Session, as_json
+from shared.db.session import ReadSession, Session, as_json
 from shared.experiment import Resolved
-from shared.stage import Json
-from shared.stages import kind_of
-from shared.views import Attendee, attendee
+from shared.stage import Json, Pay
+from shared.stages import parts_of
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
-    """A member has left a stage; `to_stage_id` is None after the last one."""
+class Happened:
+    """What has happened to a member: it has gone on, is known by another profile, or is out; see `record_member`."""
 
     member: Attendee
-    from_stage_id: str
-    to_stage_id: str | None
+    event_type: str
+    payload: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +41,24 @@ class Course:
     entries: Mapping[str, Mapping[tuple[UUID, str], Json]]
     pages: Mapping[tuple[UUID, str], Json]
     """By member and stage."""
-    moves: Sequence[Move]
+    paid: Mapping[tuple[UUID, str], Pay]
+    """By member and stage."""
+    happened: Sequence[Happened]
+    """In its order; a member is as it is in the end in `cohort`."""
     has_ended: bool
 
 
 def is_self_acting(resolved: Resolved) -> bool:
-    """Whether scripted members need nobody else to come through this arm: nothing is said in it."""
-    return all(kind_of(stage).thread is None for stage in resolved.stages)
+    """Whether scripted members can complete this arm without others: nothing is said, and games have scripts."""
+    parts = [parts_of(stage) for stage in resolved.stages]
+    return not any(one.has_thread or (one.state is not None and one.scripts is None) for one in parts)
 
 
 _ARMS = text("SELECT x.id, e.version FROM treatments x JOIN experiments e ON e.id = x.experiment_id WHERE e.id = :id")
 
 
-async def self_acting_arms(session: Session, experiment_id: UUID) -> list[str]:
-    """The arms whose cohorts may be played out at once, if nobody but scripts is in them."""
+async def self_acting_arms(session: ReadSession, experiment_id: UUID) -> list[str]:
+    """The arms whose cohorts may be played out at once, if they consist of scripts."""
     rows = await session.all(_ARMS, {"id": experiment_id})
     return [row.id for row in rows if is_self_acting(await design(session, experiment_id, row.version, row.id))]
 
@@ -63,7 +69,7 @@ _UNTOUCHED: Final = """
     WHERE {condition} AND e.status = 'running' AND c.status = 'running' AND s.settled < s.unsettled
         AND NOT EXISTS (SELECT FROM cohort_stages o WHERE o.cohort_id = c.id)
         AND NOT EXISTS (SELECT FROM members m WHERE m.cohort_id = c.id AND (m.player <> 'script'
-            OR m.kind <> 'participant' OR m.status <> 'in_progress' OR m.position > 0))
+            OR m.treatment_id IS NOT NULL OR m.kind <> 'participant' OR m.status <> 'in_progress' OR m.position > 0))
 """
 _LOCK: Final = text(
     "SELECT c.id"
@@ -71,9 +77,10 @@ _LOCK: Final = text(
     + "ORDER BY c.id LIMIT :most FOR NO KEY UPDATE OF c SKIP LOCKED"
 )
 _LOCK_MEMBERS: Final = text("SELECT FROM members WHERE cohort_id = ANY(:cohort_ids) ORDER BY id FOR NO KEY UPDATE")
-# The locks are statements of their own: what is read after them has a snapshot in which nobody else can be at work.
+# The locks are statements of their own: what is read after them has a snapshot in which no other transaction is at
+# work.
 _READ: Final = text(
-    "SELECT c.id, c.path, c.name, c.status, c.treatment_id, e.seed, e.pace, e.version, s.last AS as_of"
+    "SELECT c.id, c.path, c.name, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.version, s.last AS as_of"
     + _UNTOUCHED.format(condition="c.id = ANY(:cohort_ids)")
     + "ORDER BY c.id"
 )
@@ -91,7 +98,7 @@ async def take_untouched(
 ) -> list[CohortState] | None:
     """Some scripted cohorts of these arms in which nothing has happened, under their locks and their members'.
 
-    None when there is none that nobody else holds; the list may be empty when all of them have just been begun.
+    None when other processes hold all of them; the list may be empty when all of them have just been begun.
     """
     locked = await session.all(_LOCK, {"experiment_id": experiment_id, "arms": list(arms), "most": most})
     if not locked:
@@ -113,6 +120,7 @@ async def take_untouched(
             status=row.status,
             design=await design(session, experiment_id, row.version, row.treatment_id),
             members=tuple(members[row.id]),
+            given=row.draws,
             draws={},
             states={},
             threads=(),
@@ -122,15 +130,18 @@ async def take_untouched(
     ]
 
 
-_STAGES: Final = "COPY cohort_stages (cohort_id, stage_id, unlocked_at, draws, state) FROM STDIN"
+_STAGES: Final = "COPY cohort_stages (cohort_id, stage_id, audience, unlocked_at, draws, state, result) FROM STDIN"
 _ANSWERS: Final = (
     "COPY answers (member_id, stage_id, key, cohort_id, value, completed_at, written_at, counted_at) FROM STDIN"
 )
+_PAYMENTS: Final = "COPY payments (member_id, stage_id, currency, amount, parts, paid_at) FROM STDIN"
 _MOVED: Final = text(
     """
-    UPDATE members m SET position = g.position, status = g.status, arrived_at = :now, version = m.version + g.moves,
-        stepped_version = m.version + g.moves, ended_at = CASE WHEN g.status = 'completed' THEN :now END
-    FROM jsonb_to_recordset(CAST(:members AS jsonb)) AS g(id uuid, position int, status text, moves int)
+    UPDATE members m SET position = g.position, status = g.status, status_reason = g.reason, profile = g.profile,
+        arrived_at = :now, version = m.version + g.news, stepped_version = m.version + g.news,
+        ended_at = CASE WHEN g.status <> 'in_progress' THEN :now END
+    FROM jsonb_to_recordset(CAST(:members AS jsonb))
+        AS g(id uuid, position int, status text, reason text, profile jsonb, news int)
     WHERE m.id = g.id
     """
 )
@@ -147,6 +158,7 @@ async def write(session: Session, courses: Sequence[Course], now: datetime) -> N
     """Store everything that has happened in these cohorts, for a caller that has taken them."""
     await session.copy(_STAGES, (line for course in courses for line in _stage_lines(course, now)))
     await session.copy(_ANSWERS, (line for course in courses for line in _answer_lines(course, now)))
+    await session.copy(_PAYMENTS, (line for course in courses for line in _payment_lines(course, now)))
     if moved := [member for course in courses for member in _moved(course)]:
         await session.run(_MOVED, {"members": as_json(moved), "now": now})
     if ended := [course.cohort.id for course in courses if course.has_ended]:
@@ -161,8 +173,10 @@ async def write(session: Session, courses: Sequence[Course], now: datetime) -> N
 def _stage_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
     for stage_id, draws in course.cohort.draws.items():
         state = course.cohort.states.get(stage_id)
-        kept = None if state is None else as_json(state)
-        yield (str(course.cohort.id), stage_id, now.isoformat(), as_json(draws), kept)
+        result = course.cohort.results.get(stage_id)
+        kept = [None if made is None else as_json(made) for made in (state, result)]
+        audience = course.cohort.design.stage(stage_id).audience
+        yield (str(course.cohort.id), stage_id, audience, now.isoformat(), as_json(draws), *kept)
 
 
 def _answer_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
@@ -179,17 +193,24 @@ def _answer_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
         yield (names[member_id], stage_id, "", cohort_id, as_json(value), at, at, None)
 
 
+def _payment_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
+    for (member_id, stage_id), pay in course.paid.items():
+        yield (str(member_id), stage_id, pay.currency, str(pay.amount), as_json(pay.parts), now.isoformat())
+
+
 def _moved(course: Course) -> Iterator[dict[str, Any]]:
-    moves: dict[UUID, int] = {}
-    for move in course.moves:
-        moves[move.member.id] = moves.get(move.member.id, 0) + 1
+    news: dict[UUID, list[Happened]] = {}
+    for one in course.happened:
+        news.setdefault(one.member.id, []).append(one)
     for member in course.cohort.members:
-        if member.id in moves:
+        if member.id in news:
             yield {
                 "id": member.id,
                 "position": member.position,
                 "status": member.status,
-                "moves": moves[member.id],
+                "reason": news[member.id][-1].payload.get("reason"),
+                "profile": member.profile,
+                "news": len(news[member.id]),
             }
 
 
@@ -198,10 +219,9 @@ def _record(session: Session, course: Course, now: datetime) -> None:
     for stage_id in cohort.draws:
         payload = {"stage_id": stage_id}
         _record_one(session, course, "stage.unlocked", f"{cohort.path}/{stage_id}", payload, payload, now)
-    for move in course.moves:
-        moved = {"from_stage_id": move.from_stage_id, "to_stage_id": move.to_stage_id}
-        public = {"member_id": str(move.member.id), **moved}
-        _record_one(session, course, "member.moved", move.member.path, moved, public, now, member=move.member)
+    for one in course.happened:
+        public = public_part(one.event_type, one.member.id, one.payload)
+        _record_one(session, course, one.event_type, one.member.path, one.payload, public, now, member=one.member)
     if course.has_ended:
         _record_one(session, course, "cohort.ended", cohort.path, {}, {}, now)
     else:
@@ -215,12 +235,12 @@ def _record_one(
     event_type: str,
     subject: str,
     payload: Mapping[str, Any],
-    public: Mapping[str, Any],
+    public: Mapping[str, Any] | None,
     now: datetime,
     *,
     member: Attendee | None = None,
 ) -> None:
-    """A move is the member's own, everything else the lab's. What has ended is not to be settled again."""
+    """What happens to a member is the member's own, all else the lab's. What has ended is not to be settled again."""
     session.record(
         Event(
             experiment_id=course.cohort.experiment_id,

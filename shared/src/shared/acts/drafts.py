@@ -6,16 +6,20 @@ Nothing is paid without a lease, and a lease is one conditional update: of two d
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.calls import INSERT_CALL
+from shared.acts.changes import LOST_CLAIM, note_claim
 from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.designs import stage_of
 from shared.db.facts import Event
-from shared.db.session import Row, Session, as_json
+from shared.db.session import ReadSession, Row, Session, as_json
+from shared.db.typing_hints import LASTS_MS, TYPING_CHANNEL
+from shared.lives import TAKING_PART, in_sql
 from shared.stage import PAGE, Ask, UnusableReply
 
 
@@ -54,6 +58,8 @@ class Lease:
     """Whether the experiment may make only so many calls."""
     key: str = PAGE
     """The key of the answer that is asked for; PAGE for words in a thread."""
+    correlation: str = ""
+    """The id of the request or hint that caused the draft."""
 
     @property
     def attempts_left(self) -> int:
@@ -68,12 +74,17 @@ class Lease:
 
 # A lease that a crash of the server forgets costs a repeated call at most: it does not wait for the disk.
 # The verdict is looked up without locking the thread: it saves a call that would be in vain, publishing decides.
-_TAKE = """
-    WITH {mine} verdict AS (
+# Leasing several never waits: two workers that each hold one and wait for the other's would deadlock.
+_LEASE = text(
+    f"""
+    WITH mine AS (
+        SELECT id FROM drafts WHERE id = ANY(:draft_ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
+    ), verdict AS (
         SELECT d.id, CASE
-            WHEN e.status = 'paused' THEN 'held'
-            WHEN m.status <> 'in_progress' OR (m.kind = 'participant'
-                AND m.stage_ids[m.position + 1] IS DISTINCT FROM d.stage_id) THEN 'cancelled'
+            WHEN e.status = 'paused' OR m.status = 'paused' THEN 'held'
+            WHEN m.status NOT IN {in_sql(TAKING_PART)} OR (m.kind = 'participant'
+                AND (m.stage_ids[m.position + 1] IS DISTINCT FROM d.stage_id OR m.cohort_id <> d.cohort_id))
+                THEN 'cancelled'
             WHEN a.state <> 'open' THEN 'cancelled'
             WHEN t.ended_at IS NOT NULL THEN 'ended'
             WHEN t.held THEN 'held'
@@ -90,7 +101,7 @@ _TAKE = """
         d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now AS is_free
         FROM drafts d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
             LEFT JOIN asks a ON a.id = d.ask_id LEFT JOIN threads t ON t.id = d.thread_id
-        WHERE d.id {chosen}
+        WHERE d.id IN (SELECT id FROM mine)
     ), leased AS (
         UPDATE drafts d SET
             state = coalesce(v.closing, 'thinking'),
@@ -104,13 +115,17 @@ _TAKE = """
             AND (d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now)
         RETURNING d.*
     )
-    SELECT {looked_at} AS looked_at, d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id,
-        d.stage_id, d.purpose, d.provider, d.attempts, d.free_calls, d.as_of_seq, coalesce(k.key, '') AS key,
+    SELECT x.id AS looked_at,
+        NOT :may_close AND v.is_free AND v.closing IS NOT NULL AND v.closing <> 'held' AS is_pointless,
+        d.id, d.path, d.state, d.cohort_id, d.thread_id, d.ask_id, d.member_id, d.stage_id, d.purpose, d.provider,
+        d.attempts, d.free_calls, d.as_of_seq, d.correlation, coalesce(k.key, '') AS key,
         m.path AS member_path, m.kind AS member_kind, m.agent_config, m.experiment_id,
-        e.seed, e.pace, e.model_mode, e.version, c.treatment_id, t.clock_ms,
+        e.seed, e.pace, e.model_mode, e.version, t.clock_ms,
+        coalesce(m.treatment_id, c.treatment_id) AS treatment_id,
         EXISTS (SELECT FROM call_limits g WHERE g.experiment_id = m.experiment_id) AS has_call_limit,
         before.calls_made, before.is_repeated, greatest(before.first_called_at, d.tried_since) AS first_called_at
-    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry, {taken}
+    FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry,
+        mine x JOIN verdict v ON v.id = x.id LEFT JOIN leased d ON d.id = x.id
         LEFT JOIN members m ON m.id = d.member_id LEFT JOIN experiments e ON e.id = m.experiment_id
         LEFT JOIN cohorts c ON c.id = d.cohort_id LEFT JOIN threads t ON t.id = d.thread_id
         LEFT JOIN asks k ON k.id = d.ask_id
@@ -118,43 +133,31 @@ _TAKE = """
                 count(*) FILTER (WHERE d.tried_since IS NULL OR x.started_at > d.tried_since) > 0 AS is_repeated,
                 CASE WHEN count(*) > 0 THEN greatest(min(x.started_at), e.resumed_at) END AS first_called_at
             FROM model_calls x WHERE x.draft_id = d.id) before
-"""
-_LEASE = text(_TAKE.format(mine="", chosen="= :draft_id", looked_at="d.id", taken="leased d"))
-
-# Whoever takes several waits for none of them: holding one and waiting for another could wait for ever.
-_MINE = """mine AS (
-        SELECT id FROM drafts WHERE id = ANY(:draft_ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
-    ),"""
-
-_LEASE_MANY = text(
-    _TAKE.format(
-        mine=_MINE,
-        chosen="IN (SELECT id FROM mine)",
-        looked_at="v.is_free AND v.closing IS NOT NULL AND v.closing <> 'held' AS is_pointless, x.id",
-        taken="mine x JOIN verdict v ON v.id = x.id LEFT JOIN leased d ON d.id = x.id",
-    )
+    """  # noqa: S608 - put together from constants
 )
+_WAIT_FOR = text("SELECT id FROM drafts WHERE id = :draft_id FOR NO KEY UPDATE")
 
 
 async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, until: datetime) -> Lease | None:
-    """Take the draft for `owner` until `until`; None when there is nothing to do for it (any more).
+    """Take the draft for `owner` until `until`, once its row is free; None when there is nothing to do for it.
 
     A draft that has become pointless is closed here instead, without a call.
     """
-    params = {"draft_id": draft_id, "owner": owner, "now": now, "until": until, "may_close": True}
+    await session.first(_WAIT_FOR, {"draft_id": draft_id})
+    params = {"draft_ids": [draft_id], "owner": owner, "now": now, "until": until, "may_close": True}
     row = await session.first(_LEASE, params)
-    return None if row is None else await _lease_or_closing(session, row, owner, now)
+    return None if row is None or row.id is None else await _lease_or_closing(session, row, owner, now)
 
 
 async def lease_many(
     session: Session, draft_ids: Collection[UUID], owner: UUID, now: datetime, until: datetime
 ) -> tuple[dict[UUID, Lease | None], list[UUID]]:
-    """`lease` for each of these drafts by one statement (`Database.deciding`).
+    """`lease` for each of these drafts by one statement (`Database.autocommit`).
 
-    The drafts that were passed over come second: somebody holds them, or they are pointless and to be closed.
+    The drafts that were passed over come second: another worker holds them, or they are pointless and to be closed.
     """
     params = {"draft_ids": list(draft_ids), "owner": owner, "now": now, "until": until, "may_close": False}
-    rows = await session.all(_LEASE_MANY, params)
+    rows = await session.all(_LEASE, params)
     leased = {
         row.looked_at: None if row.id is None else await _lease_or_closing(session, row, owner, now)
         for row in rows
@@ -165,6 +168,8 @@ async def lease_many(
 
 async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: datetime) -> Lease | None:
     if row.state != "thinking":
+        if row.state == LOST_CLAIM:
+            note_claim(row.id, False)
         _record_closing(session, row.experiment_id, row.cohort_id, row.path, row.id, row.state, now)
         return None
     return Lease(
@@ -190,10 +195,11 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         pace=row.pace,
         model_mode=row.model_mode,
         clock_ms=row.clock_ms or 0,
-        agent=AgentConfig.model_validate(row.agent_config),
+        agent=AgentConfig.model_validate(row.agent_config).in_stage(row.stage_id),
         stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
         has_call_limit=row.has_call_limit,
         key=row.key,
+        correlation=row.correlation,
     )
 
 
@@ -229,32 +235,27 @@ async def renew(session: Session, lease: Lease, until: datetime) -> bool:
     return bool(renewed)
 
 
-_CALL = """
-    INSERT INTO model_calls (id, draft_id, part, attempt, path, provider, model_asked, model_returned, endpoint,
-        model_mode, settings, prompt, prompt_hash, raw, parsed, status, error, tokens_in, tokens_out, cost,
-        started_at, finished_at)
-    VALUES (:call_id, :draft_id, :part, :attempt, :call_path, :provider, :model_asked, :model_returned, :endpoint,
-        :model_mode, CAST(:settings AS jsonb), CAST(:prompt AS jsonb), :prompt_hash, :raw, CAST(:parsed AS jsonb),
-        :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at)
-    ON CONFLICT DO NOTHING
-"""
-_SAVE_CALL = text(_CALL)
+_SAVE_CALL = text(INSERT_CALL)
 
-# Looks at the thread without its lock, so it only says how things stood; publishing looks again, and the claim decides.
-_REPLY = """
-    WITH call AS ({call})
+_IS_CURRENT: Final = """t.ended_at IS NULL
+    AND (t.turn_state -> 'late' ? d.trigger_key
+        OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
+            t.last_spoken_trigger))"""
+# Looks at the thread without its lock, so the result may be out of date; publishing looks again, and the claim decides.
+_SAVE_REPLY = text(
+    f"""
+    WITH call AS ({INSERT_CALL})
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
         ready_to_end = :ready_to_end, due_at = :due_at, finish_ms = :finish_ms
     WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
-    RETURNING (
-        SELECT t.ended_at IS NULL
-            AND (t.turn_state -> 'late' ? d.trigger_key
-                OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
-                    t.last_spoken_trigger))
-        FROM threads t WHERE t.id = d.thread_id
-    ) AS is_current
-"""
-_SAVE_REPLY = text(_REPLY.format(call=_CALL))
+    RETURNING (SELECT {_IS_CURRENT} FROM threads t WHERE t.id = d.thread_id) AS is_current, (
+        SELECT pg_notify('{TYPING_CHANNEL}', json_build_object('cohort_id', t.cohort_id, 'thread_id', t.id,
+            'stage_id', t.stage_id, 'scope', t.scope, 'member_id', d.member_id,
+            'for_ms', CAST(:typing_ms AS int))::text)
+        FROM threads t WHERE t.id = d.thread_id AND CAST(:typing_ms AS int) > 0 AND NOT t.held AND {_IS_CURRENT}
+    ) AS told
+    """  # noqa: S608 - put together from constants
+)
 
 
 async def save_call(session: Session, call: Mapping[str, Any]) -> None:
@@ -271,7 +272,7 @@ _UNUSABLE = text(
 )
 
 
-async def unusable_replies(session: Session, draft_id: UUID) -> list[UnusableReply]:
+async def unusable_replies(session: ReadSession, draft_id: UUID) -> list[UnusableReply]:
     """What a model wrote for a draft that is given up, the oldest first; empty when no reply came at all."""
     rows = await session.all(_UNUSABLE, {"draft_id": draft_id})
     return [UnusableReply(row.raw or "", row.parsed, row.error) for row in rows]
@@ -286,10 +287,12 @@ async def save_reply(
     due_at: datetime,
     ready_to_end: bool = False,
     finish_ms: int | None = None,
+    typing_seconds: float = 0,
 ) -> bool | None:
     """Record the call and make the draft ready; None when the lease was lost, else whether a thread awaits it.
 
-    The call is recorded in any case: it was paid.
+    The call is recorded in any case: it was paid. Its author is shown as typing for `typing_seconds` from now on;
+    0: not at all.
     """
     row = await session.first(
         _SAVE_REPLY,
@@ -300,6 +303,7 @@ async def save_reply(
             "ready_to_end": ready_to_end,
             "due_at": due_at,
             "finish_ms": finish_ms,
+            "typing_ms": int(typing_seconds * 1000) + LASTS_MS if typing_seconds > 0 else 0,
         },
     )
     return None if row is None else bool(row.is_current)

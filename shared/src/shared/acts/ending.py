@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -9,15 +10,17 @@ from sqlalchemy import text
 
 from shared.acts.pausing import lock, stand_still
 from shared.contracts.hints import FACTS, Hint
+from shared.db import files
 from shared.db.facts import Event
-from shared.db.failures import is_deadlock
+from shared.db.failures import retry_deadlocks
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
 from shared.errors import Conflict
+from shared.lives import in_sql, sources
 
 EXPERIMENT_ENDED: Final = "experiment_ended"
 """Why a conversation is over, and a member is out, that the experiment was ended around."""
 _TRIES: Final = 5
-"""How often somebody who deletes steps back for somebody who saves a last reply."""
+"""How often a deletion yields to a transaction that saves a last reply."""
 
 _END_ASKS: Final = text(
     """
@@ -26,7 +29,7 @@ _END_ASKS: Final = text(
     """
 )
 
-# What is thought about belongs to a worker, who finds the end when it is back; a lease that has run out is nobody's.
+# What is thought about belongs to a worker, who finds the end when it is back; an expired lease belongs to no worker.
 _END_DRAFTS: Final = text(
     """
     WITH open AS (
@@ -56,15 +59,22 @@ _END_THREADS: Final = text(
     """
 )
 
+_END_CHECKS: Final = text(
+    """
+    UPDATE attention_checks k SET closed_at = :now, outcome = 'missed'
+    FROM members m WHERE m.id = k.member_id AND m.experiment_id = :id AND k.closed_at IS NULL
+    """
+)
+
 # Who takes part is out; a mediator has done its work, as when a cohort ends by itself.
 _END_MEMBERS: Final = text(
-    """
+    f"""
     UPDATE members SET status = CASE kind WHEN 'mediator' THEN 'completed' ELSE 'removed' END,
         status_reason = CASE kind WHEN 'mediator' THEN status_reason ELSE :reason END,
-        ended_at = :now, version = version + 1
-    WHERE experiment_id = :id AND status IN ('expected', 'in_progress', 'paused')
+        ended_at = :now, paused_at = NULL, version = version + 1
+    WHERE experiment_id = :id AND status IN {in_sql(sources("end"))}
     RETURNING cohort_id, id, path, kind
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 _END_COHORTS: Final = text(
@@ -82,7 +92,7 @@ _END: Final = text(
 
 
 async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: str = "request") -> bool:
-    """End the experiment where it stands; False when it had ended. What was stored stays.
+    """End the experiment now; False when it had ended. What was stored stays.
 
     A call in flight is recorded when it comes back, and nothing else is made of it.
 
@@ -97,7 +107,7 @@ async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: st
         return False
     await stand_still(session, experiment_id)
     params = {"id": experiment_id, "now": now, "reason": EXPERIMENT_ENDED}
-    for statement in (_END_ASKS, _END_DRAFTS, _END_TIMERS):
+    for statement in (_END_ASKS, _END_DRAFTS, _END_TIMERS, _END_CHECKS):
         await session.run(statement, params)
 
     def tell(cohort_id: UUID, event_type: str, path: str, subject_id: UUID, payload: Mapping[str, Any]) -> None:
@@ -175,17 +185,25 @@ _DELETIONS: Final = tuple(
         ("messages", _OF_THREADS),
         ("threads", _OF_COHORTS),
         ("answers", _OF_COHORTS),
+        *(
+            (table, "member_id IN (SELECT id FROM members WHERE experiment_id = :id)")
+            for table in ("presence", "sittings", "notices", "stays", "partial_answers", "view_tokens")
+        ),
+        ("attention_checks", "member_id IN (SELECT id FROM members WHERE experiment_id = :id)"),
+        ("payments", "member_id IN (SELECT id FROM members WHERE experiment_id = :id)"),
         ("asks", _OF_COHORTS),
         ("alerts", "experiment_id = :id"),
         ("call_limits", "experiment_id = :id"),
         ("events", "experiment_id = :id"),
         ("streams", _OF_COHORTS),
         ("cohort_stages", _OF_COHORTS),
+        ("waits", _OF_COHORTS),
         ("members", "experiment_id = :id"),
         ("cohorts", "experiment_id = :id"),
         ("treatments", "experiment_id = :id"),
         ("persona_chats", "experiment_id = :id"),
         ("joining", "experiment_id = :id"),
+        ("planned_cohorts", "experiment_id = :id"),
         ("experiments", "id = :id"),
     )
 )
@@ -198,14 +216,7 @@ async def delete(database: Database, experiment_id: UUID, now: datetime) -> None
     Raises:
         NotFound: there is no such experiment.
     """
-    for tries_left in reversed(range(_TRIES)):
-        try:
-            await _delete_once(database, experiment_id, now)
-        except Exception as error:
-            if not is_deadlock(error) or not tries_left:
-                raise
-        else:
-            return
+    await retry_deadlocks(partial(_delete_once, database, experiment_id, now), tries=_TRIES)
 
 
 async def _delete_once(database: Database, experiment_id: UUID, now: datetime) -> None:
@@ -215,13 +226,16 @@ async def _delete_once(database: Database, experiment_id: UUID, now: datetime) -
             await end(session, experiment_id, now)
     async with database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
         await _require_at_rest(session, experiment_id)
-        for statement in (*_LOCKS, *_DELETIONS):
+        for statement in _LOCKS:
+            await session.run(statement, {"id": experiment_id})
+        await files.use(session, experiment_id, (), now)
+        for statement in _DELETIONS:
             await session.run(statement, {"id": experiment_id})
 
 
 async def _require_at_rest(session: Session, experiment_id: UUID) -> None:
     """Raises:
-    Conflict: somebody has started a draft that is being deleted.
+    Conflict: a draft was started while it was being deleted.
     """
     row = await lock(session, experiment_id)
     if row.status not in ("draft", "ended"):

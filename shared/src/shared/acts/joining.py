@@ -3,28 +3,37 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
 
 from shared.acts.advancing import record_member
+from shared.acts.assigning import arrive
+from shared.acts.attention import Whose, arm_schedule
+from shared.acts.opening import may_be_opened, open_next
+from shared.acts.own_arms import give_own_arm, keep_draws, lock_draws
+from shared.contracts.allocation import Allocation
 from shared.contracts.experiment import Profile
+from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db import tables
+from shared.db.alerts import raise_alert
+from shared.db.facts import Event
 from shared.db.session import Row, Session, as_json
 from shared.db.standings import hash_token
 from shared.errors import Conflict, NotFound, Paused
-from shared.experiment import Block, CohortAssignment, Experiment, draw_arm
+from shared.experiment import CohortAssignment, Experiment, draw_arm
 
 
 async def prepare(
     session: Session, experiment_id: UUID, experiment: Experiment, plan: Sequence[CohortAssignment]
 ) -> None:
-    """Store by which rule people will join; nothing where every seat is taken from the beginning."""
+    """Store by which rule people will join; nothing where every seat is taken from the beginning, and lab staff can
+    add no one who would draw an arm."""
     arms = {cohort.treatment_id for cohort in plan if any(seat.persona_id is None for seat in cohort.seats)}
-    if not arms:
+    if not arms and experiment.allocation.by == "cohort":
         return
-    rule = "one_arm" if experiment.joining == "drawn" and len(arms) == 1 else experiment.joining
+    rule = "one_arm" if experiment.joining == "drawn" and len(arms) <= 1 else experiment.joining
     await session.insert(tables.joining, [{"experiment_id": experiment_id, "rule": rule}])
 
 
@@ -42,7 +51,8 @@ _TAKE_SEAT = text(
             AND EXISTS (SELECT FROM members o WHERE o.cohort_id = c.id AND o.status = 'expected')
     )
     UPDATE members SET status = 'in_progress', token_hash = :token_hash, joined_at = :now, arrived_at = :now,
-        version = version + 1, profile = profile || CAST(:profile AS jsonb), joining = CAST(:joining AS jsonb)
+        joins = 1, external_id = :external_id, version = version + 1,
+        profile = profile || CAST(:profile AS jsonb), joining = CAST(:joining AS jsonb)
     WHERE id = (
         SELECT m.id FROM members m JOIN open ON open.id = m.cohort_id
         WHERE m.experiment_id = :experiment_id AND m.status = 'expected'
@@ -55,62 +65,96 @@ _TAKE_SEAT = text(
 )
 _EXPERIMENT = text(
     """
-    SELECT e.status, e.seed, j.rule FROM experiments e LEFT JOIN joining j ON j.experiment_id = e.id
+    SELECT e.status, e.seed, e.document -> 'assigned' AS assigned, e.document ->> 'rejoin' AS rejoin,
+        e.document -> 'allocation' AS allocation, j.rule
+    FROM experiments e LEFT JOIN joining j ON j.experiment_id = e.id
     WHERE e.id = :experiment_id
     """
 )
-# Held until the commit: whoever draws next knows this draw, and the seat that it took.
-_LOCK_BLOCK = text("SELECT block, arms_left, draws FROM joining WHERE experiment_id = :experiment_id FOR NO KEY UPDATE")
 _PLACES = text(
     """
-    SELECT DISTINCT c.treatment_id AS arm FROM members m JOIN cohorts c ON c.id = m.cohort_id
+    SELECT c.treatment_id AS arm FROM members m JOIN cohorts c ON c.id = m.cohort_id
     WHERE m.experiment_id = :experiment_id AND m.status = 'expected' AND NOT c.locked AND c.status = 'running'
-    """
-)
-_KEEP_BLOCK = text(
-    """
-    UPDATE joining SET block = :block, arms_left = CAST(:arms_left AS text[]), draws = :draws
-    WHERE experiment_id = :experiment_id
+    UNION SELECT treatment_id FROM planned_cohorts WHERE experiment_id = :experiment_id
     """
 )
 
 
 async def join(
-    session: Session, experiment_id: UUID, now: datetime, *, cohort_id: UUID | None, profile: Profile | None
+    session: Session,
+    experiment_id: UUID,
+    now: datetime,
+    *,
+    cohort_id: UUID | None,
+    profile: Profile | None,
+    external_id: str | None = None,
+    old_token: str | None = None,
 ) -> tuple[UUID, str]:
     """Take an open seat, in the cohort that is named or by the rule of the experiment; the member's id, and the token,
     which is shown this once.
+
+    A person who has joined with this `external_id` gets their place back, wherever it is, with a new token that ends
+    the old one; the file may demand that one (`old_token`). Joins under one id come one after another (an advisory
+    lock).
 
     Exact under concurrent joins: a seat is one row, taken by one conditional update, and draws of one experiment come
     one after another (`tests/races/test_joining_race.py`).
 
     Raises:
         NotFound: there is no such experiment.
-        Conflict: it is not running, it is paused, or no seat is open.
+        Conflict: it is not running, it is paused, no seat is open, the old token is missing, or the person has declined
+            before and was forgotten.
     """
     row = await session.first(_EXPERIMENT, {"experiment_id": experiment_id})
     if row is None:
         raise NotFound("There is no such experiment.")
-    _require_running(row.status)
     token = token_urlsafe(32)
+    if external_id is not None:
+        await session.first(_ONE_AFTER_ANOTHER, {"key": f"{experiment_id}/{external_id}"})
+        place = await session.first(_PLACE, {"experiment_id": experiment_id, "external_id": external_id})
+        if place is not None:
+            if place.player != "person":
+                raise Conflict("Your place was taken while you were gone.", reason="place_taken")
+            if row.rejoin == "token" and (old_token is None or hash_token(old_token) != place.token_hash):
+                raise Conflict("To come back, send the token that you had.", reason="token_needed")
+            await _give_back(session, experiment_id, place, token, now)
+            return place.id, token
+        declined = {"experiment_id": experiment_id, "hash": hash_token(f"{experiment_id}/{external_id}")}
+        if await session.first(_DECLINED, declined) is not None:
+            raise Conflict("You have declined to take part, and your data were deleted.", reason="declined")
+    _require_running(row.status)
     chosen = {} if profile is None else profile.model_dump(exclude_defaults=True)
     joiner = {
         "experiment_id": experiment_id,
         "token_hash": hash_token(token),
         "profile": as_json(chosen),
+        "external_id": external_id,
         "now": now,
         "in_order": row.rule == "by_arrival",
     }
+    has_own_arm = (row.allocation or {}).get("by") == "participant"
+    if has_own_arm:
+        await lock_draws(session, experiment_id)
     if cohort_id is not None:
         seat, how = await _seat(session, joiner, {"rule": "named"}, cohort_id=cohort_id)
     elif row.rule == "drawn":
-        seat, how = await _drawn_seat(session, joiner, row.seed)
+        seat, how = await _drawn_seat(session, joiner, row.seed, Allocation.model_validate(row.allocation or {}))
     else:
-        seat, how = await _seat(session, joiner, {"rule": row.rule})
-    # Once more now that the seat is locked: whoever pauses the experiment locks all of them before.
-    _require_running((await session.one(_EXPERIMENT, {"experiment_id": experiment_id})).status)
+        seat, how = await _next_seat(session, joiner, {"rule": row.rule})
     if seat is None:
-        raise Conflict("No seat is open.", reason="full")
+        if cohort_id is not None and await session.first(_IS_LOCKED, {"cohort_id": cohort_id}) is not None:
+            raise Conflict(_LOCKED, reason="locked")
+        _require_running((await session.one(_EXPERIMENT, {"experiment_id": experiment_id})).status)
+        raise Conflict("This study is full: no place is left.", reason="full")
+    # Once more now that the seat is locked: pausing the experiment and locking the cohort lock all seats before.
+    place = await session.one(_NOW, {"cohort_id": seat.cohort_id})
+    _require_running(place.status)
+    if place.locked:
+        raise Conflict(_LOCKED, reason="locked")
+    if has_own_arm:
+        await give_own_arm(session, experiment_id, seat.id)
+    if row.assigned:
+        await arrive(session, experiment_id, seat.id, seat.path.rpartition("/")[0], row.assigned)
     record_member(
         session,
         experiment_id,
@@ -122,7 +166,87 @@ async def join(
         now,
         cause="request",
     )
+    await arm_schedule(session, Whose(experiment_id, seat.cohort_id, seat.id, seat.path), now)
     return seat.id, token
+
+
+_ONE_AFTER_ANOTHER = text("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))")
+_PLACE = text(
+    """
+    SELECT id, cohort_id, path, player, token_hash FROM members
+    WHERE experiment_id = :experiment_id AND external_id = :external_id
+    """
+)
+_DECLINED = text("SELECT 1 AS one FROM members WHERE experiment_id = :experiment_id AND declined_id_hash = :hash")
+_GIVE_BACK = text(
+    "UPDATE members SET token_hash = :token_hash, joins = joins + 1 WHERE id = :member_id RETURNING joins"
+)
+_LOCKED: Final = "This group is locked; nobody can join it."
+_NOW = text(
+    "SELECT e.status, c.locked FROM cohorts c JOIN experiments e ON e.id = c.experiment_id WHERE c.id = :cohort_id"
+)
+_IS_LOCKED = text("SELECT 1 AS one FROM cohorts WHERE id = :cohort_id AND locked")
+
+
+async def _give_back(session: Session, experiment_id: UUID, place: Row, token: str, now: datetime) -> None:
+    """End the old token, and record it: another person may have got the id."""
+    row = await session.one(_GIVE_BACK, {"member_id": place.id, "token_hash": hash_token(token)})
+    record_member(
+        session,
+        experiment_id,
+        place.cohort_id,
+        place.id,
+        place.path,
+        "member.rejoined",
+        {"joins": row.joins},
+        now,
+        cause="request",
+    )
+    await raise_alert(
+        session,
+        experiment_id=experiment_id,
+        cohort_id=place.cohort_id,
+        member_id=place.id,
+        path=f"{place.path}/joins:{row.joins}",
+        alert_type="rejoined",
+        text=f"{place.path} was joined again under the same external id; the token from before is void.",
+        now=now,
+    )
+
+
+_LOCK_COHORT = text("SELECT id, path, experiment_id, locked FROM cohorts WHERE id = :cohort_id FOR NO KEY UPDATE")
+_HOLD_SEATS = text(
+    "SELECT 1 AS one FROM members WHERE cohort_id = :cohort_id AND status = 'expected' ORDER BY id FOR NO KEY UPDATE"
+)
+_SET_LOCKED = text("UPDATE cohorts SET locked = :locked WHERE id = :cohort_id")
+
+
+async def set_locked(session: Session, cohort_id: UUID, locked: bool, now: datetime, *, actor: str) -> bool:
+    """Close the cohort for people who join, or open it again; False when it was so already.
+
+    A seat that is taken when this returns stays taken: the lock waits for joins that are under way, and later ones
+    find it.
+    """
+    row = await session.one(_LOCK_COHORT, {"cohort_id": cohort_id})
+    if row.locked == locked:
+        return False
+    await session.all(_HOLD_SEATS, {"cohort_id": cohort_id})
+    await session.run(_SET_LOCKED, {"cohort_id": cohort_id, "locked": locked})
+    session.record(
+        Event(
+            experiment_id=row.experiment_id,
+            cohort_id=cohort_id,
+            type="cohort.locked" if locked else "cohort.unlocked",
+            actor=actor,
+            cause="request",
+            subject=row.path,
+            subject_id=cohort_id,
+            at=now,
+            unsettles=True,
+        )
+    )
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
+    return True
 
 
 def _require_running(status: str) -> None:
@@ -132,22 +256,43 @@ def _require_running(status: str) -> None:
         raise Conflict("This experiment is not running.", reason="not_running")
 
 
-async def _drawn_seat(session: Session, joiner: Mapping[str, Any], seed: int) -> tuple[Row | None, Mapping[str, Any]]:
+async def _drawn_seat(
+    session: Session, joiner: Mapping[str, Any], seed: int, allocation: Allocation
+) -> tuple[Row | None, Mapping[str, Any]]:
     experiment = {"experiment_id": joiner["experiment_id"]}
-    stored = await session.one(_LOCK_BLOCK, experiment)
-    block = Block(stored.block, tuple(stored.arms_left), stored.draws)
+    block = await lock_draws(session, joiner["experiment_id"])
     places = {row.arm for row in await session.all(_PLACES, experiment)}
     while places:
-        draw, rest = draw_arm(block, sorted(places), seed)
+        draw, rest = draw_arm(block, sorted(places), seed, allocation)
         how = {"rule": "drawn", "draw": draw.draw, "block": draw.block, "probability": draw.probability}
-        seat, _ = await _seat(session, joiner, how, arm=draw.arm)
+        seat, _ = await _seat_or_new(session, joiner, how, arm=draw.arm)
         if seat is not None:
-            kept = {"block": rest.number, "arms_left": list(rest.left), "draws": rest.draws}
-            await session.run(_KEEP_BLOCK, {**experiment, **kept})
+            await keep_draws(session, joiner["experiment_id"], rest)
             return seat, how
-        # The last seat went meanwhile to somebody who named the cohort.
+        # Meanwhile a person who named the cohort got the last seat.
         places.remove(draw.arm)
     return None, {}
+
+
+async def _next_seat(
+    session: Session, joiner: Mapping[str, Any], how: Mapping[str, Any]
+) -> tuple[Row | None, Mapping[str, Any]]:
+    """The next seat of any arm. Where cohorts are made on arrival, people come one after another: each sees the seats
+    of the cohort that the one before has made."""
+    if not await may_be_opened(session, joiner["experiment_id"]):
+        return await _seat(session, joiner, how)
+    await lock_draws(session, joiner["experiment_id"])
+    return await _seat_or_new(session, joiner, how)
+
+
+async def _seat_or_new(
+    session: Session, joiner: Mapping[str, Any], how: Mapping[str, Any], *, arm: str | None = None
+) -> tuple[Row | None, Mapping[str, Any]]:
+    """A seat in a cohort that there is, else in a new one. The caller holds the lock of `joining`."""
+    found = await _seat(session, joiner, how, arm=arm)
+    if found[0] is None and await open_next(session, joiner["experiment_id"], arm, joiner["now"]):
+        return await _seat(session, joiner, how, arm=arm)
+    return found
 
 
 async def _seat(

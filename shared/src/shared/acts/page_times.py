@@ -14,8 +14,8 @@ from sqlalchemy import text
 from shared import seeds
 from shared.acts.drafts import Lease, save_reply
 from shared.contracts.hints import ORCHESTRATOR, TIMER_ARMED, Hint
-from shared.db.session import Session
-from shared.db.standings import Standing
+from shared.db.session import ReadSession, Session
+from shared.db.standing import Standing
 from shared.stage import Ask, Json
 
 READING: Final = "reading"
@@ -34,7 +34,7 @@ async def save_answer(
 ) -> bool:
     """Record the call and keep the answer until it would have been given; False when the lease was lost.
 
-    Nobody answers two things at once: what is asked at the same time adds up. The caller holds the member's lock, so
+    A person answers one thing at a time: what is asked at the same time adds up. The caller holds the member's lock, so
     that of two answers the later counts on the earlier.
     """
     row = await session.one(_BUSY_UNTIL, {"member_id": lease.member_id, "stage_id": lease.stage.id})
@@ -68,7 +68,7 @@ _CLOSE = text(
 )
 
 
-async def due_answers(session: Session, member_id: UUID, now: datetime) -> list[DueAnswer]:
+async def due_answers(session: ReadSession, member_id: UUID, now: datetime) -> list[DueAnswer]:
     """What this member would have answered by now. The caller holds the member's lock."""
     return [
         DueAnswer(row.id, row.ask_id, row.stage_id, Ask(row.member_id, row.key, row.purpose), row.value)
@@ -76,7 +76,7 @@ async def due_answers(session: Session, member_id: UUID, now: datetime) -> list[
     ]
 
 
-async def next_due(session: Session, member_id: UUID) -> datetime | None:
+async def next_due(session: ReadSession, member_id: UUID) -> datetime | None:
     """When the next answer of this member is due; None when none is kept."""
     row = await session.one(_NEXT_DUE, {"member_id": member_id})
     due_at: datetime | None = row.due_at
@@ -94,12 +94,13 @@ _DUE_MEMBERS = text(
     SELECT d.member_id FROM drafts d
         JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE d.state = 'ready' AND d.due_at <= :now AND d.ask_id IS NOT NULL AND e.status <> 'paused'
+        AND d.member_id NOT IN (SELECT id FROM members WHERE status = 'paused')
     GROUP BY d.member_id ORDER BY min(d.due_at) LIMIT :most
     """
 )
 
 
-async def due_members(session: Session, now: datetime, *, most: int = 200) -> Sequence[UUID]:
+async def due_members(session: ReadSession, now: datetime, *, most: int = 200) -> Sequence[UUID]:
     """Members who would have given an answer by now."""
     return [row.member_id for row in await session.all(_DUE_MEMBERS, {"now": now, "most": most})]
 

@@ -1,8 +1,8 @@
 """Pausing and resuming an experiment: nothing is published, asked, timed or paid in between.
 
-Whoever writes in an experiment holds the lock of a cohort, a member or a thread, and reads after it was got how things
-stand. So whoever pauses gets all these locks, in the order that everybody keeps: what comes before is done by then,
-what comes after finds the pause. Work in flight is stored when it is there, and acted on after the pause.
+Every write in an experiment holds the lock of a cohort, a member or a thread, and reads the state after it has the
+lock. A pause takes all these locks, in the usual order: earlier writes are committed by then, later ones read the
+pause. Replies in flight are stored when they come, and used after the pause.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_CO
 from shared.db.facts import Event
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Row, Session
 from shared.errors import Conflict, NotFound
+from shared.lives import TAKING_PART, in_sql
 
 LAB_STOPPED: Final = "lab_stopped"
 
@@ -123,13 +124,18 @@ _RELEASE_THREADS: Final = text(
     UPDATE threads t SET held = false,
         paused_ms = t.paused_ms + CASE WHEN t.ended_at IS NULL THEN CAST(:paused_ms AS bigint) ELSE 0 END
     FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.held
+        AND NOT EXISTS (SELECT FROM members m
+            WHERE m.cohort_id = t.cohort_id AND m.status = 'paused' AND t.scope = 'private:' || m.path)
     """
 )
+# Those of members who are paused by themselves go on with them.
 _ARM_TIMERS: Final = text(
     """
     UPDATE timers t SET state = 'armed', remaining_ms = NULL,
         due_at = CAST(:now AS timestamptz) + t.remaining_ms * interval '1 millisecond'
     FROM cohorts c WHERE c.id = t.cohort_id AND c.experiment_id = :id AND t.state = 'held'
+        AND NOT EXISTS (SELECT FROM members m WHERE m.id = t.member_id AND m.status = 'paused')
+        AND NOT EXISTS (SELECT FROM threads h WHERE h.id = t.thread_id AND h.held)
     """
 )
 # Replies that are being typed, and answers that are being written; what came in the pause takes its time after it.
@@ -144,11 +150,11 @@ _CALLS_GO_ON: Final = text(
     "UPDATE alerts SET resolved_at = :now WHERE experiment_id = :id AND type = 'calls_spent' AND resolved_at IS NULL"
 )
 _WAKE: Final = text(
-    """
+    f"""
     UPDATE members SET version = version + 1
-    WHERE experiment_id = :id AND kind = 'participant' AND player <> 'person' AND status = 'in_progress'
+    WHERE experiment_id = :id AND kind = 'participant' AND player <> 'person' AND status IN {in_sql(TAKING_PART)}
     RETURNING id, player
-    """
+    """  # noqa: S608 - put together from constants
 )
 _WANTED: Final = text(
     """
@@ -243,7 +249,7 @@ _LEFT_BEHIND: Final = text(
 async def pause_left_behind(database: Database, now: datetime) -> int:
     """Pause what a lab that is gone was running, from when it was last at work on it; returns how much that was.
 
-    For whoever knows that no lab is at work on this database.
+    For callers that know that no lab is running on this database.
     """
     async with database.transaction() as session:
         left = await session.all(_LEFT_BEHIND, {"now": now})

@@ -1,6 +1,6 @@
 """Test chats with personas: each is a small experiment of its own, which no list of experiments shows.
 
-Whoever says something holds the chat's row, and nothing is said before the last message has its reply or its failure:
+A post holds the lock of the chat's row, and nothing is said before the last message has its reply or its failure:
 so every message gets one reply, and `trigger_log` sees to it that none gets two.
 """
 
@@ -18,7 +18,7 @@ from shared.acts.conversation import open_thread, post_message
 from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.providers import serving_provider
 from shared.db import standings
-from shared.db.session import Row, Session, as_json
+from shared.db.session import ReadSession, Row, Session, as_json
 from shared.errors import Conflict
 from shared.experiment import Experiment, document_hash, resolve, snapshot
 from shared.experiment.persona_chat import STAGE, chat_with
@@ -85,7 +85,7 @@ async def say(
     client_key: str,
     mode: ModelMode,
 ) -> Line:
-    """Say something to a persona, as it is now; the same `client_key` again gives the message that stands.
+    """Say something to a persona, as it is now; the same `client_key` again returns the stored message.
 
     `name` is what the chat is remembered by: of one owner and name there is one at a time. The first message begins it.
 
@@ -111,7 +111,7 @@ async def say(
 
 
 async def go_on(session: Session, owner_id: UUID, name: str, now: datetime) -> None:
-    """Whoever turns to a chat again has it continued, if its lab was stopped meanwhile."""
+    """Continue a chat at its next use, if its lab was stopped meanwhile."""
     row = await session.first(_FIND, {"owner_id": owner_id, "persona": name})
     if row is not None and row.status == "paused":
         await pausing.resume(session, row.experiment_id, now, cause=CAUSE)
@@ -128,7 +128,7 @@ async def _locked(session: Session, owner_id: UUID, name: str) -> Row | None:
 
 
 async def _begin(session: Session, owner_id: UUID, name: str, experiment: Experiment, now: datetime) -> UUID:
-    """Store, start and join the experiment, and open its conversation: nobody has to be waited for."""
+    """Store, start and join the experiment, and open its conversation: it waits for no other member."""
     experiment_id = await starting.create(session, owner_id, experiment, now, is_test=True)
     await session.run(_BEGIN, {"experiment_id": experiment_id, "owner_id": owner_id, "persona": name})
     await starting.start(session, experiment_id, now)
@@ -161,15 +161,15 @@ def _place(experiment_id: UUID) -> dict[str, UUID]:
     return {"thread_id": seeds.row_id(experiment_id, _THREAD), "person_id": seeds.row_id(experiment_id, _PERSON)}
 
 
-async def _is_said(session: Session, experiment_id: UUID, client_key: str) -> bool:
+async def _is_said(session: ReadSession, experiment_id: UUID, client_key: str) -> bool:
     return await session.first(_IS_SAID, {**_place(experiment_id), "client_key": client_key}) is not None
 
 
-async def _is_awaited(session: Session, experiment_id: UUID) -> bool:
+async def _is_awaited(session: ReadSession, experiment_id: UUID) -> bool:
     return await session.first(_IS_AWAITED, _place(experiment_id)) is not None
 
 
-async def _refuse_while_awaiting(session: Session, experiment_id: UUID) -> None:
+async def _refuse_while_awaiting(session: ReadSession, experiment_id: UUID) -> None:
     if await _is_awaited(session, experiment_id):
         raise Conflict("The persona has not answered your last message yet; wait for it.", reason="awaiting_reply")
 
@@ -222,7 +222,7 @@ _ONE_LINE = text(f"{_LINES} AND m.id = CAST(:message_id AS uuid)")
 _REPLIES: dict[str, Reply] = {"wanted": "awaited", "thinking": "awaited", "ready": "awaited", "published": "given"}
 
 
-async def find(session: Session, owner_id: UUID, name: str, *, after_seq: int = 0, most: int = 1000) -> Chat | None:
+async def find(session: ReadSession, owner_id: UUID, name: str, *, after_seq: int = 0, most: int = 1000) -> Chat | None:
     """The chat that is going on, with what was said after `after_seq`; None when nothing was said yet."""
     row = await session.first(_FIND, {"owner_id": owner_id, "persona": name})
     if row is None:
@@ -249,7 +249,7 @@ _CLEAR = text("UPDATE persona_chats SET cleared_at = :now WHERE experiment_id = 
 
 
 async def clear(session: Session, owner_id: UUID, name: str, now: datetime) -> None:
-    """Begin anew with the next message; twice is once. A reply that is being thought about is not said any more."""
+    """Begin anew with the next message. Idempotent. A reply that is being thought about is not said any more."""
     chat = await session.first(_LOCK, {"owner_id": owner_id, "persona": name})
     if chat is None:
         return

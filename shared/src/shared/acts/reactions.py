@@ -7,15 +7,16 @@ from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
+from shared import lives
 from shared.audience import may_read
 from shared.contracts.hints import FACTS, Hint
 from shared.db import pages
 from shared.db.designs import stage_of
 from shared.db.facts import Event
 from shared.db.messages import reactions
-from shared.db.session import Row, Session
+from shared.db.session import ReadSession, Row, Session
 from shared.errors import Conflict, NotFound, Paused
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 _LOCK = text(
     """
@@ -41,10 +42,10 @@ _OF_MESSAGE = text(f"SELECT {reactions(':message_id')}")
 
 
 async def react(session: Session, message_id: UUID, token_hash: str, reaction: str, now: datetime) -> Mapping[str, Any]:
-    """A member reacts to a message; twice is once. Returns the message. Locks the thread.
+    """A member reacts to a message. Idempotent. Returns the message. Locks the thread.
 
     Raises:
-        NotSignedIn: nobody has this token.
+        NotSignedIn: the token is unknown.
         NotFound: there is no such message, or the member may not read it.
         Conflict: the thread is over, the member is not (or no longer) in it, or it takes no reactions.
     """
@@ -69,7 +70,7 @@ async def _change(
 ) -> Mapping[str, Any]:
     member = await pages.bearer(session, token_hash)
     thread = await session.first(_LOCK, {"message_id": message_id, "cohort_id": member.cohort_id})
-    # Once more: whoever leaves the thread does so under its lock.
+    # Once more: members leave the thread under its lock.
     member = await pages.bearer(session, token_hash)
     await _check(session, thread, member)
     assert thread is not None
@@ -80,8 +81,8 @@ async def _change(
     return await pages.message(session, message_id, member)
 
 
-async def _check(session: Session, thread: Row | None, member: pages.Bearer) -> None:
-    """Refuse whoever cannot react here now, as the errors of `react` say."""
+async def _check(session: ReadSession, thread: Row | None, member: pages.Bearer) -> None:
+    """Refuse a member who cannot react here now, with the errors of `react`."""
     may_see = thread is not None and member.may_read_thread(thread.stage_id, thread.scope)
     if (
         thread is None
@@ -90,12 +91,14 @@ async def _check(session: Session, thread: Row | None, member: pages.Bearer) -> 
     ):
         raise NotFound("There is no such message.")
     stage = await stage_of(session, thread.experiment_id, thread.version, thread.treatment_id, thread.stage_id)
-    if not kind_of(stage).has_replies_and_reactions(stage):
+    talk = parts_of(stage).talk
+    if talk is None or not talk.rules.replies_and_reactions:
         raise Conflict("In this conversation there are no reactions.", reason="not_offered")
     if thread.ended_at is not None:
         raise Conflict("The conversation is over; nobody reacts in it any more.", reason="thread_ended")
     if thread.held:
         raise Paused
+    lives.require_acting(member.status)
     if not member.is_on(thread.stage_id):
         raise Conflict("You are not in this conversation now.", reason="not_in_thread")
 

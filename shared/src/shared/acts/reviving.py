@@ -13,6 +13,7 @@ from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint, provi
 from shared.db.facts import Event
 from shared.db.session import Row, Session
 from shared.errors import Conflict
+from shared.lives import TAKING_PART, in_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +40,26 @@ _MEMBERS: Final = text(
     SELECT f.id, f.path, f.cohort_id, f.kind, (SELECT count(*) FROM mediators) AS mediators FROM failed f ORDER BY path
     """
 )
+# What the lab counted instead of their answers while they were out: trying again is asking for the answers.
+_PASSED: Final = text("DELETE FROM answers WHERE member_id = ANY(:revived) AND passed")
 # An ask that failed, or was called off when its member failed, on the stage where the member is now and with no answer
-# in its place. Those of members who stay in the experiment count as well: nobody else asks them again.
+# in its place. Those of members who stay in the experiment count as well: nothing else asks them again.
 _ASKS: Final = text(
-    """
+    f"""
     UPDATE asks k SET state = 'open', reason = NULL, closed_at = NULL
     FROM members m
-    WHERE m.id = k.member_id AND m.experiment_id = :id AND m.status = 'in_progress' AND m.player <> 'person'
+    WHERE m.id = k.member_id AND m.experiment_id = :id AND m.status IN {in_sql(TAKING_PART)} AND m.player <> 'person'
         AND (m.kind = 'mediator' OR m.stage_ids[m.position + 1] = k.stage_id)
         AND (k.state = 'failed' OR k.state = 'cancelled' AND m.id = ANY(:revived))
         AND NOT EXISTS (SELECT FROM answers a
             WHERE (a.member_id, a.stage_id, a.key) = (k.member_id, k.stage_id, k.key))
         AND (m.kind <> 'mediator' OR EXISTS (SELECT FROM members o WHERE o.cohort_id = m.cohort_id
-            AND o.kind = 'participant' AND o.status = 'in_progress' AND o.stage_ids[o.position + 1] = k.stage_id))
+            AND o.kind = 'participant' AND o.status IN {in_sql(TAKING_PART)}
+            AND o.stage_ids[o.position + 1] = k.stage_id))
     RETURNING k.id, k.member_id, k.cohort_id
-    """
+    """  # noqa: S608 - put together from constants
 )
-# What was asked in vain before uses up no attempt now. A draft that somebody still holds is left to them.
+# What was asked in vain before uses up no attempt now. A draft that a worker still holds is left to it.
 _DRAFTS: Final = text(
     """
     UPDATE drafts d SET state = 'wanted', reason = NULL, closed_at = NULL, attempts = 0, waits_for = NULL,
@@ -86,7 +90,8 @@ _ALERTS: Final = text(
 async def retry_failed(session: Session, experiment_id: UUID, now: datetime, *, cause: str = "request") -> Revived:
     """Let members who failed go on where they were, with their cohorts and the experiment, and ask them again.
 
-    What they missed stays missed: a conversation that is over is not held again. Twice is once, until somebody fails
+    What they missed stays missed: a conversation that is over is not held again. What counted instead of their answers
+    on a stage with a state counts no more, so that they can give them. Idempotent, until a member fails
     again. A paused experiment stays paused.
 
     Raises:
@@ -99,6 +104,7 @@ async def retry_failed(session: Session, experiment_id: UUID, now: datetime, *, 
     await stand_still(session, experiment_id)
     members = await session.all(_MEMBERS, {"id": experiment_id})
     revived = [member.id for member in members]
+    await session.run(_PASSED, {"revived": revived})
     asks = await session.all(_ASKS, {"id": experiment_id, "revived": revived})
     if not members and not asks:
         return Revived(0, 0)

@@ -1,24 +1,26 @@
 """What the orchestrator reads and writes to settle a cohort. The rules are its own; this is the SQL."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.attendees import Attendee, attendee
+from shared.contracts.experiment import StageConfig
+from shared.contracts.hints import FACTS, Hint
+from shared.db.attendance import ATTENDANCE
 from shared.db.designs import design
 from shared.db.facts import Event
 from shared.db.failures import LockNotAvailable
-from shared.db.session import Row, Session, as_json, as_uuid
-from shared.experiment import (
-    Resolved,
-)
+from shared.db.session import ReadSession, Row, Session, as_json, as_uuid
+from shared.experiment import Resolved
+from shared.lives import in_sql, sources
 from shared.stage import Json
-from shared.stages import kind_of
-from shared.views import Answers, Attendee, Facts, People, attendee
+from shared.stages import parts_of
+from shared.views import Answers, Facts, People
 
 
 class CohortBusy(Exception):
@@ -36,18 +38,7 @@ class OpenThread:
     last_seq: int
     clock_ms: int
     known: frozenset[str]
-    """The keys of the lines of minutes that stand in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class DueTimer:
-    """A timer whose time has come."""
-
-    id: UUID
-    thread_id: UUID | None
-    member_id: UUID | None
-    purpose: str
-    generation: int
+    """The keys of its lines of minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +63,8 @@ class CohortState:
     status: str
     design: Resolved
     members: tuple[Attendee, ...]
+    given: Mapping[str, Mapping[str, Json]]
+    """What the file settles for this cohort instead of having it drawn, by stage."""
     draws: Mapping[str, Mapping[str, Json]]
     """What was drawn, by unlocked stage."""
     states: Mapping[str, Mapping[str, Json]]
@@ -81,8 +74,30 @@ class CohortState:
     """The counter of the cohort's events up to which this state is known to be true."""
     news: frozenset[str] = frozenset()
     """The subjects of what has happened since the cohort was last settled; for designs with private threads."""
+    results: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    """What stages came to when all were through, by stage."""
+    waits: Mapping[str, str | None] = field(default_factory=dict)
+    """The stages at which it has waited as long as it may, each with what came of it, if that is decided."""
+    incoming: tuple[Attendee, ...] = ()
+    """Members of other cohorts who are offered a place here and have not answered, each where they are."""
     counted: Counted | None = None
-    """What was answered on the stages with shared asks on which somebody is; None in a design without such stages."""
+    """The answers on stages with shared asks that have members on them; None in a design without such stages."""
+    own_designs: Mapping[str, Resolved] = field(default_factory=dict)
+    """The designs of members who have an arm of their own, by arm."""
+
+    def stage_for(self, member: Attendee, stage: StageConfig) -> StageConfig:
+        """The stage as it is in the member's own arm."""
+        own = self.own_designs.get(member.treatment or "")
+        return stage if own is None else own.by_id.get(stage.id, stage)
+
+    def by_arm(self, stage: StageConfig) -> "Iterator[tuple[CohortState, StageConfig]]":
+        """The stage as it is for the whole cohort, or where each is alone on it, for those of each arm."""
+        if not self.own_designs or not parts_of(stage).is_each_alone:
+            yield self, stage
+            return
+        arms = {one.treatment: self.stage_for(one, stage) for one in self.members if one.kind == "participant"}
+        for arm in sorted(arms, key=lambda each: each or ""):
+            yield replace(self, members=tuple(one for one in self.members if one.treatment == arm)), arms[arm]
 
     def facts(self, draws: Mapping[str, Mapping[str, Json]]) -> Facts:
         """What rules may read, when this is drawn; everybody's answers on the stages with shared asks are counted."""
@@ -90,6 +105,8 @@ class CohortState:
             people=People(self.members),
             draws=draws,
             states=self.states,
+            results=self.results,
+            stages=self.design.by_id,
             answers=self.counted.answers if self.counted is not None else {},
             variables=self.design.variables,
             whole=self.design.stage_ids,
@@ -98,7 +115,7 @@ class CohortState:
 
 _LOCK = text(
     """
-    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, e.seed, e.pace, e.version
+    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.version
     FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
     WHERE c.id = :cohort_id
     FOR NO KEY UPDATE OF c NOWAIT
@@ -107,15 +124,35 @@ _LOCK = text(
 
 # One snapshot for the counter and everything else: whatever comes later leaves the cohort unsettled, and an answer is
 # counted exactly if the number of its event is at most `as_of`.
-_PARTS = """
-        counter.last AS as_of, (SELECT e.status = 'paused' FROM experiments e WHERE e.id = :experiment_id) AS is_held,
+# Each answer is marked with the moment at which it was first counted: prompts look back to it. In a design without
+# shared asks none is looked at.
+_STATE = text(
+    f"""
+    WITH counter AS (
+        SELECT last, settled FROM streams WHERE cohort_id = :cohort_id
+    ), stage AS (
+        SELECT DISTINCT m.stage_ids[m.position + 1] AS id FROM members m JOIN experiments e ON e.id = m.experiment_id
+        WHERE :with_answers AND m.cohort_id = :cohort_id AND m.kind = 'participant' AND e.status <> 'paused'
+            AND m.stage_ids[m.position + 1] = ANY(:shared_stages)
+    ), counted AS (
+        UPDATE answers a SET counted_at = counter.last FROM counter, stage
+        WHERE :with_answers AND a.cohort_id = :cohort_id AND a.stage_id = stage.id AND a.counted_at IS NULL
+        RETURNING a.stage_id, a.member_id, a.key, a.value
+    )
+    SELECT counter.last AS as_of,
+        (SELECT e.status = 'paused' FROM experiments e WHERE e.id = :experiment_id) AS is_held,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
-            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile,
-            'provider', m.provider, 'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
+            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'stay', m.stay,
+            'has_moved', m.has_moved, 'treatment', m.treatment_id, 'profile', m.profile, 'provider', m.provider,
+            'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
             ORDER BY m.path)
-        FROM members m WHERE m.cohort_id = :cohort_id) AS members,
-        (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
+        FROM {ATTENDANCE} m WHERE m.cohort_id = :cohort_id) AS members,
+        (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
+            'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'profile', m.profile))
+        FROM members m WHERE m.transfer_to = :cohort_id AND m.status = 'transfer_pending') AS incoming,
+        (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state, s.result))
         FROM cohort_stages s WHERE s.cohort_id = :cohort_id) AS opened,
+        (SELECT jsonb_object_agg(w.stage_id, w.outcome) FROM waits w WHERE w.cohort_id = :cohort_id) AS waits,
         (SELECT jsonb_agg(jsonb_build_object('id', t.id, 'stage_id', t.stage_id, 'scope', t.scope,
             'ended', t.ended_at IS NOT NULL, 'ready', t.turn_state -> 'ready',
             'opened_at', t.opened_at + t.paused_ms * interval '1 millisecond',
@@ -125,31 +162,14 @@ _PARTS = """
         FROM threads t WHERE t.cohort_id = :cohort_id) AS threads,
         (SELECT array_agg(DISTINCT e.subject) FROM events e
         WHERE :with_news AND e.cohort_id = :cohort_id AND e.stream_seq > counter.settled
-            AND e.stream_seq <= counter.last) AS news
-"""
-_COUNTER = "counter AS (SELECT last, settled FROM streams WHERE cohort_id = :cohort_id)"
-_STATE = text(f"WITH {_COUNTER} SELECT {_PARTS} FROM counter")  # noqa: S608 - put together from constants
-
-# Each answer is marked with the moment at which it was first counted: prompts look back to it.
-_STATE_AND_ANSWERS = text(
-    f"""
-    WITH {_COUNTER}, stage AS (
-        SELECT DISTINCT m.stage_ids[m.position + 1] AS id FROM members m JOIN experiments e ON e.id = m.experiment_id
-        WHERE m.cohort_id = :cohort_id AND m.kind = 'participant' AND e.status <> 'paused'
-            AND m.stage_ids[m.position + 1] = ANY(:shared_stages)
-    ), counted AS (
-        UPDATE answers a SET counted_at = counter.last FROM counter, stage
-        WHERE a.cohort_id = :cohort_id AND a.stage_id = stage.id AND a.counted_at IS NULL
-        RETURNING a.stage_id, a.member_id, a.key, a.value
-    )
-    SELECT {_PARTS},
+            AND e.stream_seq <= counter.last) AS news,
         (SELECT jsonb_agg(jsonb_build_array(one.stage_id, one.member_id, one.key, one.value)) FROM (
             SELECT stage_id, member_id, key, value FROM counted UNION ALL
             SELECT a.stage_id, a.member_id, a.key, a.value FROM answers a JOIN stage ON stage.id = a.stage_id
-            WHERE a.cohort_id = :cohort_id AND a.counted_at IS NOT NULL) AS one) AS answers,
+            WHERE :with_answers AND a.cohort_id = :cohort_id AND a.counted_at IS NOT NULL) AS one) AS answers,
         (SELECT jsonb_agg(jsonb_build_array(k.stage_id, k.member_id, k.key))
             FROM asks k JOIN stage ON stage.id = k.stage_id
-            WHERE k.cohort_id = :cohort_id AND k.state = 'open') AS open_asks
+            WHERE :with_answers AND k.cohort_id = :cohort_id AND k.state = 'open') AS open_asks
     FROM counter
     """  # noqa: S608 - put together from constants
 )
@@ -161,7 +181,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     None when there is none, or its experiment is paused.
 
     Raises:
-        CohortBusy: somebody else is settling it. The transaction is of no use any more.
+        CohortBusy: another process is settling it. The transaction must be rolled back.
     """
     try:
         row = await session.first(_LOCK, {"cohort_id": cohort_id})
@@ -170,22 +190,21 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
     if row is None:
         return None
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
-    shared = [stage.id for stage in resolved.stages if kind_of(stage).has_shared_asks]
-    with_minutes = [stage.id for stage in resolved.stages if kind_of(stage).thread == "minutes"]
-    with_news = any(kind_of(stage).has_private_threads for stage in resolved.stages)
+    shared = [stage.id for stage in resolved.stages if parts_of(stage).state is not None]
     params = {
         "cohort_id": cohort_id,
         "experiment_id": row.experiment_id,
-        "with_minutes": with_minutes,
-        "with_news": with_news,
+        "with_minutes": [stage.id for stage in resolved.stages if parts_of(stage).minutes is not None],
+        "with_news": any(parts_of(stage).is_private for stage in resolved.stages),
+        "with_answers": bool(shared),
+        "shared_stages": shared,
     }
-    if shared:
-        state = await session.one(_STATE_AND_ANSWERS, {**params, "shared_stages": shared})
-    else:
-        state = await session.one(_STATE, params)
+    state = await session.one(_STATE, params)
     if state.is_held:
         return None
     opened = state.opened or {}
+    members = tuple(attendee(member) for member in state.members or ())
+    own_arms = sorted({member.treatment for member in members if member.treatment is not None})
     return CohortState(
         id=row.id,
         path=row.path,
@@ -195,13 +214,18 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         pace=row.pace,
         status=row.status,
         design=resolved,
-        members=tuple(attendee(member) for member in state.members or ()),
-        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
-        states={stage_id: kept for stage_id, (_, kept) in opened.items() if kept is not None},
+        members=members,
+        given=row.draws,
+        draws={stage_id: draws for stage_id, (draws, _, _) in opened.items()},
+        states={stage_id: kept for stage_id, (_, kept, _) in opened.items() if kept is not None},
+        results={stage_id: result for stage_id, (_, _, result) in opened.items() if result is not None},
         threads=tuple(_thread(thread) for thread in state.threads or ()),
         as_of=state.as_of,
         news=frozenset(state.news or ()),
+        incoming=tuple(attendee(member) for member in state.incoming or ()),
+        waits=state.waits or {},
         counted=_counted(state) if shared else None,
+        own_designs={arm: await design(session, row.experiment_id, row.version, arm) for arm in own_arms},
     )
 
 
@@ -231,8 +255,8 @@ def _thread(fields: Mapping[str, Any]) -> OpenThread:
 
 _UNLOCK = text(
     """
-    INSERT INTO cohort_stages (cohort_id, stage_id, unlocked_at, draws)
-    VALUES (:cohort_id, :stage_id, :now, CAST(:draws AS jsonb))
+    INSERT INTO cohort_stages (cohort_id, stage_id, audience, unlocked_at, draws)
+    VALUES (:cohort_id, :stage_id, :audience, :now, CAST(:draws AS jsonb))
     ON CONFLICT (cohort_id, stage_id) DO UPDATE SET draws = excluded.draws
     RETURNING (xmax = 0) AS is_new
     """
@@ -243,20 +267,58 @@ async def unlock(
     session: Session, cohort: CohortState, stage_id: str, draws: Mapping[str, Json], now: datetime
 ) -> None:
     """Open a stage for the cohort, or extend its draws; the first time is recorded as an event."""
-    row = await session.one(
-        _UNLOCK, {"cohort_id": cohort.id, "stage_id": stage_id, "now": now, "draws": as_json(draws)}
-    )
+    opened = {"cohort_id": cohort.id, "stage_id": stage_id, "audience": cohort.design.stage(stage_id).audience}
+    row = await session.one(_UNLOCK, {**opened, "now": now, "draws": as_json(draws)})
     if row.is_new:
         record(session, cohort, "stage.unlocked", f"{cohort.path}/{stage_id}", {"stage_id": stage_id}, now)
+
+
+_RESTING = text(
+    """
+    SELECT m.id FROM members m
+    WHERE m.id = ANY(:member_ids) AND m.player <> 'person' AND m.stepped_version >= m.version
+        AND NOT EXISTS (SELECT FROM asks k WHERE k.member_id = m.id AND k.stage_id = :stage_id)
+        AND NOT EXISTS (SELECT FROM answers a WHERE a.member_id = m.id AND a.stage_id = :stage_id)
+    """
+)
+
+
+async def resting(session: ReadSession, stage_id: str, member_ids: Sequence[UUID]) -> list[UUID]:
+    """Those of these members who are no people, have taken their step, and were asked nothing on the stage so far."""
+    if not member_ids:
+        return []
+    rows = await session.all(_RESTING, {"member_ids": member_ids, "stage_id": stage_id})
+    return [row.id for row in rows]
+
+
+_KEEP_RESULT = text(
+    """
+    UPDATE cohort_stages SET result = CAST(:result AS jsonb)
+    WHERE cohort_id = :cohort_id AND stage_id = :stage_id AND result IS NULL
+    """
+)
+
+
+async def keep_result(session: Session, cohort_id: UUID, stage_id: str, result: Mapping[str, Json]) -> None:
+    """Keep what the stage has come to, once and for all. The caller holds the cohort's lock."""
+    await session.run(_KEEP_RESULT, {"cohort_id": cohort_id, "stage_id": stage_id, "result": as_json(result)})
 
 
 _END = text("UPDATE cohorts SET status = 'ended', ended_at = :now WHERE id = :cohort_id AND status = 'running'")
 
 _END_MEDIATORS = text(
-    """
-    UPDATE members SET status = 'completed', ended_at = :now, version = version + 1
-    WHERE cohort_id = :cohort_id AND kind = 'mediator' AND status IN ('in_progress', 'paused')
-    """
+    f"""
+    WITH ended AS (
+        UPDATE members SET status = 'completed', ended_at = :now, paused_at = NULL, version = version + 1
+        WHERE cohort_id = :cohort_id AND kind = 'mediator' AND status IN {in_sql(sources("close"))}
+        RETURNING id
+    ), stopped AS (
+        UPDATE timers t SET state = 'cancelled' FROM ended
+        WHERE t.member_id = ended.id AND t.state IN ('armed', 'held')
+    )
+    UPDATE attention_checks k SET closed_at = :now, outcome = 'missed' FROM ended
+    WHERE k.member_id = ended.id AND k.closed_at IS NULL
+    """  # noqa: S608 - put together from constants
 )
 
 
@@ -296,99 +358,12 @@ def record(
     session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
 
 
-_IS_UNSETTLED = text("SELECT settled < unsettled AS is_unsettled FROM streams WHERE cohort_id = :cohort_id")
-
-_UNSETTLED = text(
-    """
-    SELECT s.cohort_id FROM streams s JOIN cohorts c ON c.id = s.cohort_id JOIN experiments e ON e.id = c.experiment_id
-    WHERE s.settled < s.unsettled AND e.status <> 'paused' LIMIT :most
-    """
-)
-
-_UNSTEPPED = text(
-    """
-    SELECT m.id FROM members m JOIN experiments e ON e.id = m.experiment_id
-    WHERE m.player <> 'person' AND m.status = 'in_progress' AND m.stepped_version < m.version
-        AND m.kind = 'participant' AND e.status <> 'paused'
-    LIMIT :most
-    """
-)
-
-
-async def is_unsettled(session: Session, cohort_id: UUID) -> bool:
-    """Whether something has happened in the cohort that nobody has looked at yet."""
-    row = await session.first(_IS_UNSETTLED, {"cohort_id": cohort_id})
-    return row is not None and bool(row.is_unsettled)
-
-
-async def unsettled(session: Session, *, most: int = 20_000) -> list[Hint]:
-    """Hints for cohorts in which something has happened that nobody has looked at yet."""
-    return [
-        Hint(ORCHESTRATOR, "cohort.unsettled", str(row.cohort_id))
-        for row in await session.all(_UNSETTLED, {"most": most})
-    ]
-
-
-async def unstepped(session: Session, *, most: int = 20_000) -> list[Hint]:
-    """Hints for agents whose profile was updated and who have not taken their step."""
-    return [Hint(AGENT_STEPS, "member.changed", str(row.id)) for row in await session.all(_UNSTEPPED, {"most": most})]
-
-
-_DUE = text(
-    """
-    SELECT id, thread_id, member_id, purpose, generation FROM timers
-    WHERE state = 'armed' AND due_at <= :now ORDER BY due_at LIMIT :most
-    """
-)
-_FIRE = text(
-    "UPDATE timers SET state = 'fired', fired_at = :now WHERE id = :timer_id AND state = 'armed' AND due_at <= :now"
-)
-_LOCK_THREAD = text("SELECT FROM threads WHERE id = :thread_id FOR NO KEY UPDATE")
-_LOCK_MEMBER = text("SELECT FROM members WHERE id = :member_id FOR NO KEY UPDATE")
-
-
-async def due_timers(session: Session, now: datetime, *, most: int = 200) -> Sequence[DueTimer]:
-    """Timers of threads and members whose time has come."""
-    rows = await session.all(_DUE, {"now": now, "most": most})
-    return [DueTimer(row.id, row.thread_id, row.member_id, row.purpose, row.generation) for row in rows]
-
-
-_DUE_AT = text("SELECT due_at FROM timers WHERE id = :timer_id AND state = 'armed'")
-
-
-async def due_at(session: Session, timer_id: UUID) -> datetime | None:
-    """When this timer is due; None when it is not armed any more."""
-    row = await session.first(_DUE_AT, {"timer_id": timer_id})
-    return None if row is None else row.due_at
-
-
-async def fire(session: Session, timer: DueTimer, now: datetime) -> bool:
-    """Take a due timer under its owner's lock; True exactly once, and its effect belongs in this transaction."""
-    if timer.thread_id is not None:
-        await session.first(_LOCK_THREAD, {"thread_id": timer.thread_id})
-    else:
-        await session.first(_LOCK_MEMBER, {"member_id": timer.member_id})
-    return bool(await session.run(_FIRE, {"timer_id": timer.id, "now": now}))
-
-
-_RUNNING = text(
-    """
-    SELECT e.id FROM experiments e WHERE e.status = 'running'
-        AND NOT EXISTS (SELECT FROM cohorts c WHERE c.experiment_id = e.id AND c.status = 'running')
-    """
-)
-
-
-async def finished_experiments(session: Session) -> Sequence[UUID]:
-    """Running experiments all of whose cohorts have ended."""
-    return [row.id for row in await session.all(_RUNNING)]
-
-
 _END_EXPERIMENT = text(
     """
     UPDATE experiments SET status = 'ended', ended_at = :now
     WHERE id = :id AND status = 'running'
         AND NOT EXISTS (SELECT FROM cohorts WHERE experiment_id = :id AND status = 'running')
+        AND NOT EXISTS (SELECT FROM planned_cohorts WHERE experiment_id = :id)
     """
 )
 

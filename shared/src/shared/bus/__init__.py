@@ -1,4 +1,4 @@
-"""The bus: hints between processes, at least once, in any order, acknowledged or gone.
+"""The bus carries hints between processes: at-least-once delivery, in any order, with acknowledgements.
 
 RabbitMQ is in `shared.bus.rabbit`, the bus of one process in `shared.bus.in_process`, the outbox in
 `shared.bus.publisher`; both buses keep the contract below.
@@ -11,7 +11,6 @@ from shared.bus.contract import (
     BusUnavailable,
     Handler,
     Listener,
-    NotNow,
     Pause,
     Subscription,
     back_off,
@@ -25,7 +24,6 @@ __all__ = [
     "BusUnavailable",
     "Handler",
     "Listener",
-    "NotNow",
     "Pause",
     "Subscription",
     "back_off",

@@ -1,8 +1,9 @@
-"""What both buses promise, and the errors with which they and their handlers speak to each other."""
+"""The interface of both buses, and the errors that they and their handlers raise."""
 
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum, auto
 
 from shared.contracts.hints import Hint
 from shared.errors import ParleyError, Unavailable
@@ -10,29 +11,31 @@ from shared.errors import ParleyError, Unavailable
 Handler = Callable[[Hint], Awaitable[None]]
 Listener = Callable[[Hint], None]
 Pause = Callable[[int], Awaitable[None]]
-"""Waits before the next try; told how many tries have failed in a row, from 1."""
+"""Waits before the next attempt; called with the number of consecutive failures, from 1."""
 
 DELIVERY_LIMIT = 20
-"""How often a hint comes back after its first delivery before it is put aside as dead."""
+"""After so many redeliveries a hint moves to the dead-letter queue."""
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
 
 
-class NotNow(Unavailable):
-    """Raised by a handler when Postgres, the broker or prompt-builder is away: not an attempt at the hint."""
+class Fate(Enum):
+    """What becomes of a body in a dead-letter queue."""
 
-    code = "not_now"
+    KEEP = auto()
+    REPLAY = auto()
+    DROP = auto()
 
 
-class BusUnavailable(NotNow):
-    """The broker is away, or did not confirm in time: what was to be published may or may not be there."""
+class BusUnavailable(Unavailable):
+    """The broker is away or did not confirm in time: the hints may or may not have been published."""
 
     code = "bus_unavailable"
 
 
 class BusMisconfigured(ParleyError):
-    """A queue exists on the broker with other properties than ours; a person must remove it."""
+    """A queue on the broker has other properties than ours; a person must delete it."""
 
     code = "bus_misconfigured"
 
@@ -47,12 +50,12 @@ async def back_off(failures: int) -> None:
 
 
 def dead_queue(queue: str) -> str:
-    """Where a work queue's undecodable and hopeless bodies end; nothing consumes it but a person."""
+    """The dead-letter queue of a work queue, for bodies that cannot be decoded or handled; no process consumes it."""
     return f"{queue}.dead"
 
 
 def urgent_lane(queue: str) -> str:
-    """Where a work queue's urgent hints wait: each consumer of the queue has room of its own for them."""
+    """The queue of a work queue's urgent hints; each consumer has separate slots for them."""
     return f"{queue}.urgent"
 
 
@@ -62,67 +65,88 @@ def lane_of(hint: Hint) -> str:
 
 class Subscription(ABC):
     @abstractmethod
+    async def stop_taking(self) -> None:
+        """Take no more hints and return waiting ones, without waiting for running handlers; idempotent."""
+
+    @abstractmethod
     async def cancel(self) -> None:
-        """Stop taking, give back what waits, and wait for the handlers that run; safe to repeat."""
+        """Take no more hints, return waiting ones, and wait for running handlers; idempotent."""
 
 
 class Bus(ABC):
-    """Hints in and out: at least once, any order, acknowledged or gone.
+    """Publishes and consumes hints: at-least-once delivery, in any order, with acknowledgements.
 
-    What a handler does with a hint decides its fate: returning acknowledges it; NotNow keeps it and stops taking
-    until a try succeeds, which costs no delivery; any other exception puts it back, and after `DELIVERY_LIMIT`
-    returns it is moved to the queue's dead queue, where undecodable bodies go at once.
+    The handler decides about a hint: a normal return acknowledges it. Unavailable keeps it and stops the subscription
+    until an attempt succeeds, which counts as no delivery. Any other exception returns it to the queue; after
+    `DELIVERY_LIMIT` returns it moves to the dead-letter queue, where undecodable bodies go at once.
     """
 
     @abstractmethod
     async def declare(self, queues: Sequence[str]) -> None:
-        """Make work queues exist, each with its dead queue; publishing and consuming do so by themselves.
+        """Create work queues with their dead-letter queues; publishing and consuming create their own.
 
         Raises: BusUnavailable, BusMisconfigured.
         """
 
     @abstractmethod
     async def publish(self, hints: Sequence[Hint]) -> None:
-        """Return when every hint is safe with the bus; needs no consumer, and no listener for facts.
+        """Return when the bus has confirmed every hint; needs no consumer, and no listener for facts.
 
-        Raises: BusUnavailable; then some may be safe and some not, so publish all of them again.
+        Raises: BusUnavailable; then some hints may be confirmed, so publish all of them again.
         """
 
     @abstractmethod
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
-        """Give each hint of a work queue to one consumer; at most `prefetch` handlers of this one run at a time.
+        """Consume a work queue; each hint goes to one consumer, which runs at most `prefetch` handlers at a time.
 
-        Urgent hints have as much room again, so that they never wait for the others.
+        Urgent hints have as many separate slots, so that they never wait for others.
 
-        Returns when it takes; when the broker is away it returns too, and starts to take once it is back.
+        Returns when the subscription is active; while the broker is away it returns at once and starts later.
         """
 
     @abstractmethod
     async def waiting(self, queue: str) -> int:
-        """How many hints of a work queue no consumer has taken yet.
+        """How many hints of a work queue wait for a consumer.
+
+        Raises: BusUnavailable.
+        """
+
+    @abstractmethod
+    async def dead(self, queue: str) -> int:
+        """How many bodies are in a work queue's dead-letter queue.
+
+        Raises: BusUnavailable.
+        """
+
+    @abstractmethod
+    async def sift_dead(self, queue: str, decide: Callable[[bytes], Fate]) -> None:
+        """Decide about every body in a work queue's dead-letter queue: keep it, put it into the work queue, or drop it.
+
+        A body is never lost: one that is replayed while the broker goes away may be there twice. Nothing happens where
+        there is no such queue.
 
         Raises: BusUnavailable.
         """
 
     @abstractmethod
     async def listen(self, handler: Listener) -> Subscription:
-        """Call `handler` with every fact from now on. Facts published while the broker was away from this process
-        are not repeated: look again on `on_reconnect`."""
+        """Call `handler` with every fact from now on. Facts published while this process had no connection are not
+        repeated: read the database again on `on_reconnect`."""
 
     @abstractmethod
     def on_reconnect(self, callback: Callable[[], None]) -> None:
-        """Call `callback` each time the broker is back and every subscription takes again."""
+        """Call `callback` after each reconnection, once every subscription is active."""
 
     @abstractmethod
     async def put(self, queue: str, body: bytes) -> None:
-        """Publish bytes to a work queue as they are, such as a dead body that deserves another chance.
+        """Publish raw bytes to a work queue, such as a dead body that is to be handled again.
 
         Raises: BusUnavailable.
         """
 
     @abstractmethod
     async def take_dead(self, queue: str) -> bytes:
-        """Take one body out of a work queue's dead queue, waiting until there is one.
+        """Take one body out of a work queue's dead-letter queue; waits until there is one.
 
         Raises: BusUnavailable.
         """
@@ -133,15 +157,20 @@ class Bus(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Cancel every subscription and let go of the broker; what is published afterwards is refused."""
+        """Cancel every subscription and disconnect; later publishing is refused."""
 
 
 class Together(Subscription):
-    """Several subscriptions that are one to whoever holds them."""
+    """Several subscriptions in one object."""
 
     def __init__(self, subscriptions: Sequence[Subscription]) -> None:
         self._subscriptions = subscriptions
 
+    async def stop_taking(self) -> None:
+        await asyncio.gather(*(subscription.stop_taking() for subscription in self._subscriptions))
+
     async def cancel(self) -> None:
+        # First all of them: while one waits for its handlers, the others must not start new ones.
+        await self.stop_taking()
         for subscription in self._subscriptions:
             await subscription.cancel()

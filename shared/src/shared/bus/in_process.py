@@ -1,4 +1,4 @@
-"""The bus of the embedded lab: queues in memory, one process, one event loop, the contract of the other bus."""
+"""The bus of the embedded lab: queues in memory for one process and one event loop."""
 
 import asyncio
 from collections import deque
@@ -11,6 +11,7 @@ from shared.bus.contract import (
     DELIVERY_LIMIT,
     Bus,
     BusUnavailable,
+    Fate,
     Handler,
     Listener,
     Pause,
@@ -28,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 class InProcessBus(Bus):
-    """What lies in it is lost with the process; the outbox and the watchdog announce it again."""
+    """Its hints are lost with the process; the outbox and the watchdog announce them again."""
 
     def __init__(self, *, delivery_limit: int = DELIVERY_LIMIT, pause: Pause = back_off) -> None:
         self._delivery_limit = delivery_limit
@@ -64,6 +65,23 @@ class InProcessBus(Bus):
         self._queue(queue)
         return sum(len(self._queues[lane].ready) for lane in (urgent_lane(queue), queue))
 
+    async def dead(self, queue: str) -> int:
+        self._queue(queue)
+        return len(self._queues[dead_queue(queue)].ready)
+
+    async def sift_dead(self, queue: str, decide: Callable[[bytes], Fate]) -> None:
+        self._refuse_when_closed()
+        self._queue(queue)
+        dead = self._queues[dead_queue(queue)].ready
+        for body, returns in [dead.popleft() for _ in range(len(dead))]:
+            match decide(body):
+                case Fate.KEEP:
+                    dead.append((body, returns))
+                case Fate.REPLAY:
+                    await self.put(queue, body)
+                case Fate.DROP:
+                    pass
+
     async def listen(self, handler: Listener) -> Subscription:
         self._listeners.append(handler)
         listening = _Listening(self._listeners, handler, on_cancel=self._subscriptions.discard)
@@ -71,7 +89,7 @@ class InProcessBus(Bus):
         return listening
 
     def on_reconnect(self, callback: Callable[[], None]) -> None:
-        """Never called: there is nothing to be disconnected from."""
+        """Never called: this bus has no connection to lose."""
 
     async def put(self, queue: str, body: bytes) -> None:
         self._refuse_when_closed()
@@ -109,7 +127,7 @@ class InProcessBus(Bus):
 
 
 class _Queue:
-    """Bodies with the number of times they came back, and who takes them in turn."""
+    """Bodies with their number of redeliveries, and the consumers in turn."""
 
     def __init__(self, name: str, delivery_limit: int, dead: "_Queue | None") -> None:
         self.name = name
@@ -132,7 +150,7 @@ class _Queue:
         self.hand_out()
 
     async def take(self) -> bytes:
-        """Take one body past all consumers, waiting until there is one."""
+        """Take one body directly, without a consumer; waits until there is one."""
         if self.ready:
             return self.ready.popleft()[0]
         taker: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -186,16 +204,20 @@ class _Consumer(Subscription):
         self._held -= 1
         self._queue.hand_out()
 
-    async def cancel(self) -> None:
+    async def stop_taking(self) -> None:
         if self in self._queue.consumers:
             self._queue.consumers.remove(self)
+        self._intake.refuse()
+
+    async def cancel(self) -> None:
+        await self.stop_taking()
         await self._intake.stop()
         self._on_cancel(self)
 
 
 @dataclass(slots=True)
 class _Lent:
-    """A body in the hands of a consumer."""
+    """A body that a consumer is working on."""
 
     queue: _Queue
     consumer: _Consumer
@@ -223,7 +245,10 @@ class _Listening(Subscription):
         self._handler = handler
         self._on_cancel = on_cancel
 
-    async def cancel(self) -> None:
+    async def stop_taking(self) -> None:
         if self._handler in self._listeners:
             self._listeners.remove(self._handler)
+
+    async def cancel(self) -> None:
+        await self.stop_taking()
         self._on_cancel(self)

@@ -1,4 +1,4 @@
-"""How a subscription works through what it was given: the same on both buses, so that they cannot differ."""
+"""How a subscription works through its deliveries; both buses use it, so they behave alike."""
 
 import asyncio
 import contextlib
@@ -8,15 +8,17 @@ from typing import Protocol
 
 import structlog
 
-from shared.bus.contract import Handler, NotNow, Pause
+from shared.bus.contract import Handler, Pause
 from shared.contracts.hints import Hint
+from shared.errors import Unavailable
+from shared.metrics import UNACKNOWLEDGED
 from shared.urgency import Urgency, urgency
 
 log = structlog.get_logger(__name__)
 
 
 class Delivery(Protocol):
-    """One hint lent to us; each method settles it and must not raise when the lender is gone."""
+    """One delivered hint. Each method settles it, and must not raise when the connection is gone."""
 
     @property
     def hint(self) -> Hint: ...
@@ -24,10 +26,10 @@ class Delivery(Protocol):
     async def acknowledge(self) -> None: ...
 
     async def fail(self) -> None:
-        """Put it back and count the attempt, or bury it when there were too many."""
+        """Return it and count the attempt, or move it to the dead-letter queue after too many."""
 
     async def give_back(self) -> None:
-        """Put it back untried."""
+        """Return it without an attempt."""
 
 
 class _Outcome(Enum):
@@ -37,10 +39,10 @@ class _Outcome(Enum):
 
 
 class Intake:
-    """Runs one task per delivery, `prefetch` at most; on NotNow it holds everything and lets one at a time try.
+    """Runs one task per delivery, `prefetch` at most; after Unavailable it holds all and retries with one at a time.
 
-    A held hint stays unacknowledged instead of going back to the broker, because every return counts towards the
-    delivery limit there and an outage would bury what it touches.
+    A held hint stays unacknowledged, because every return to the broker counts towards the delivery limit there: an
+    outage would move all of them to the dead-letter queue.
     """
 
     def __init__(self, handler: Handler, *, prefetch: int, pause: Pause) -> None:
@@ -55,19 +57,24 @@ class Intake:
         self._stopping = False
 
     def take(self, delivery: Delivery) -> None:
+        UNACKNOWLEDGED.labels(delivery.hint.queue).inc()
         task = asyncio.create_task(self._serve(delivery))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def release_waiting(self) -> None:
-        """Give back whatever no handler has begun with."""
+        """Return all deliveries without a running handler."""
         for task in self._waiting:
             task.cancel()
 
-    async def stop(self) -> None:
-        """Release what waits and return when no handler runs; safe to call from a handler of this intake."""
+    def refuse(self) -> None:
+        """Start no more handlers: return waiting and further deliveries."""
         self._stopping = True
         self.release_waiting()
+
+    async def stop(self) -> None:
+        """Refuse further deliveries, and return when no handler runs; a handler of this intake may call it."""
+        self.refuse()
         while others := self._tasks - {asyncio.current_task()}:
             await asyncio.wait(others)
 
@@ -80,7 +87,10 @@ class Intake:
         with contextlib.suppress(asyncio.CancelledError):
             outcome = await self._handled(delivery.hint)
         self._waiting.discard(task)
-        await _settlement(delivery, outcome)()
+        try:
+            await _settlement(delivery, outcome)()
+        finally:
+            UNACKNOWLEDGED.labels(delivery.hint.queue).dec()
 
     async def _handled(self, hint: Hint) -> _Outcome:
         async with self._slots:
@@ -99,7 +109,7 @@ class Intake:
         return await self._tried(hint, step=0)
 
     async def _tried(self, hint: Hint, *, step: int) -> _Outcome:
-        """Only a try after a pause lengthens the next pause (`step` 1), however many fail together."""
+        """Only an attempt after a pause lengthens the next pause (`step` 1), however many fail together."""
         task = _this_task()
         self._waiting.discard(task)
         outcome = await self._outcome(hint)
@@ -123,10 +133,10 @@ class Intake:
     async def _outcome(self, hint: Hint) -> _Outcome:
         try:
             await self._handler(hint)
-        except NotNow:
+        except Unavailable:
             return _Outcome.UNTRIED
         except asyncio.CancelledError:
-            # Libraries cancel their own futures; that is a failed attempt unless somebody cancelled this task.
+            # Libraries cancel their own futures; that is a failed attempt unless this task itself was cancelled.
             if _this_task().cancelling():
                 raise
             log.warning("bus.handler.cancelled", queue=hint.queue, type=hint.type, id=hint.id)

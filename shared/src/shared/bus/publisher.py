@@ -1,15 +1,16 @@
-"""Takes committed outbox rows to the bus and has them deleted once confirmed; knows no SQL, blocks no commit."""
+"""Publishes committed outbox rows and has them deleted once confirmed; knows no SQL, blocks no commit."""
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
+from shared.background import Background, do_quietly
 from shared.bus.contract import Bus, BusUnavailable
 from shared.contracts.hints import Hint
-from shared.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -17,7 +18,7 @@ OutboxRow = tuple[int, Hint]
 _FACTS_PAUSE_SECONDS = 0.02
 
 Row = tuple[int | None, Hint]
-"""A hint and its row in the outbox; None for a fact, which only wakes readers who look by themselves now and then."""
+"""A hint and its row in the outbox; None for a fact, which only wakes readers that also poll."""
 
 Delete = Callable[[Sequence[int]], Awaitable[None]]
 Leftover = Callable[[int], Awaitable[Sequence[OutboxRow]]]
@@ -25,7 +26,7 @@ Leftover = Callable[[int], Awaitable[Sequence[OutboxRow]]]
 
 @dataclass(slots=True)
 class _Lane:
-    """Rows that are published in their order, so many batches at a time."""
+    """Rows that are published in order, with a limit of parallel batches."""
 
     slots: asyncio.Semaphore
     offered: deque[Row] = field(default_factory=deque)
@@ -33,13 +34,12 @@ class _Lane:
 
 
 class OutboxPublisher:
-    """Publishes what `offer` names, at least once, and what `leftover` finds when memory was lost.
+    """Publishes the rows given to `offer`, at least once, and the rows that `leftover` finds.
 
-    `delete(ids)` removes confirmed rows; `leftover(limit)` reads rows old enough that no living process is still
-    about to publish them. Both may raise: the rows stay and are tried again. Rows of which this process knows are
-    not published a second time because a sweep finds them too. Urgent rows go first, in batches of their own that wait
-    for no others. What has no row is published once or lost. Memory is bounded by `capacity`; beyond
-    it, and whenever the bus is away, rows are forgotten here and left to the next sweep.
+    `delete(ids)` removes confirmed rows; `leftover(limit)` reads rows old enough that no living process is about to
+    publish them. Both may raise: the rows stay and are tried again. A sweep does not publish rows that this process
+    already knows. Urgent rows go first, in batches of their own. A hint without a row is published once or lost. Memory
+    is bounded by `capacity`: beyond it, and while the bus is away, rows are dropped here and left to the next sweep.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class OutboxPublisher:
         self._deleting = asyncio.Lock()
         self._something_confirmed = asyncio.Event()
         self._sweep_due = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._background = Background()
         bus.on_reconnect(self._sweep_due.set)
 
     def offer(self, rows: Sequence[Row]) -> None:
-        """Remember committed rows for publishing; returns at once and drops what exceeds the capacity."""
+        """Queue committed rows for publishing; returns at once and drops what exceeds the capacity."""
         facts = [hint for row_id, hint in rows if row_id is None]
         if facts and len(self._facts) < self._capacity:
             self._facts.update(dict.fromkeys(facts))
@@ -88,33 +88,39 @@ class OutboxPublisher:
     def start(self) -> None:
         """Publish, delete and sweep in the background; the first sweep is immediate."""
         self._sweep_due.set()
-        self._tasks = [
-            *(asyncio.create_task(self._keep_publishing(lane)) for lane in self._lanes.values()),
-            asyncio.create_task(self._keep_telling()),
-            asyncio.create_task(self._keep_deleting()),
-            asyncio.create_task(self._keep_sweeping()),
-        ]
+        for lane in self._lanes.values():
+            self._background.repeat(partial(self._begin_batches, lane), woken_by=lane.something_offered)
+        self._background.repeat(
+            self._tell,
+            woken_by=self._something_to_tell,
+            # Rows that come at about the same time are published together.
+            pause_seconds=_FACTS_PAUSE_SECONDS,
+        )
+        self._background.repeat(
+            self._delete_confirmed,
+            woken_by=self._something_confirmed,
+            # One deletion for all rows confirmed meanwhile; a crash before it only repeats hints.
+            pause_seconds=self._delete_pause_seconds,
+        )
+        self._background.repeat(self._sweep_until_empty, woken_by=self._sweep_due, every_seconds=self._sweep_seconds)
 
     async def stop(self) -> None:
-        """Publish what was offered if the bus lets us, then end; what remains stays in the outbox."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+        """Publish the queued rows if the bus is available, then end; unpublished rows stay in the outbox."""
+        await self._background.stop()
         await self.flush()
 
     async def flush(self) -> None:
-        """Return when everything offered so far was published and deleted, or given up."""
+        """Return when all rows so far are published and deleted, or dropped."""
         while any(lane.offered for lane in self._lanes.values()) or self._batches:
             for lane in self._lanes.values():
                 await self._begin_batches(lane)
             if self._batches:
                 await asyncio.wait(self._batches)
-        await self._tell()
-        await self._try_to_delete()
+        await do_quietly(self._tell)
+        await do_quietly(self._delete_confirmed)
 
     async def sweep(self) -> int:
-        """Remember what lies in the outbox and is not known here; returns how many rows that were."""
+        """Queue the rows of the outbox that are unknown here; returns their number."""
         found = await self._leftover(self._batch_size)
         return self._remembered([row for row in found if row[0] not in self._known])
 
@@ -129,20 +135,6 @@ class OutboxPublisher:
                 lane.something_offered.set()
         return len(taken)
 
-    async def _keep_publishing(self, lane: "_Lane") -> None:
-        while True:
-            await lane.something_offered.wait()
-            lane.something_offered.clear()
-            await self._begin_batches(lane)
-
-    async def _keep_telling(self) -> None:
-        while True:
-            await self._something_to_tell.wait()
-            # What happens at about the same time is told together.
-            await asyncio.sleep(_FACTS_PAUSE_SECONDS)
-            self._something_to_tell.clear()
-            await self._tell()
-
     async def _tell(self) -> None:
         facts, self._facts = list(self._facts), {}
         if not facts:
@@ -151,8 +143,6 @@ class OutboxPublisher:
             await self._bus.publish(facts)
         except BusUnavailable as error:
             log.info("facts.lost", reason=error.message, facts=len(facts))
-        except Exception:
-            log.exception("facts.publish_failed")
 
     async def _begin_batches(self, lane: "_Lane") -> None:
         while lane.offered:
@@ -168,7 +158,7 @@ class OutboxPublisher:
 
     async def _publish(self, batch: Sequence[Row], lane: "_Lane") -> None:
         try:
-            # What says the same twice is said once.
+            # Equal hints are sent once.
             await self._bus.publish(list(dict.fromkeys(hint for _, hint in batch)))
         except BusUnavailable as error:
             log.warning("outbox.bus_away", reason=error.message)
@@ -182,7 +172,7 @@ class OutboxPublisher:
             lane.slots.release()
 
     async def _publish_by_queue(self, batch: Sequence[Row]) -> None:
-        """What cannot be published to one queue must not keep the others waiting."""
+        """A queue that cannot be published to must not delay the others."""
         for queue in dict.fromkeys(hint.queue for _, hint in batch):
             rows = [row for row in batch if row[1].queue == queue]
             try:
@@ -207,22 +197,6 @@ class OutboxPublisher:
             self._forget(lane.offered)
             lane.offered.clear()
 
-    async def _keep_deleting(self) -> None:
-        while True:
-            await self._something_confirmed.wait()
-            # One deletion for all that is confirmed meanwhile; until then a crash only repeats hints.
-            await asyncio.sleep(self._delete_pause_seconds)
-            self._something_confirmed.clear()
-            await self._try_to_delete()
-
-    async def _try_to_delete(self) -> None:
-        try:
-            await self._delete_confirmed()
-        except Unavailable as error:
-            log.warning("outbox.deletion_postponed", reason=error.message)
-        except Exception:
-            log.exception("outbox.deletion_failed")
-
     async def _delete_confirmed(self) -> None:
         async with self._deleting:
             row_ids, self._confirmed = self._confirmed, []
@@ -231,33 +205,18 @@ class OutboxPublisher:
             try:
                 await self._delete(row_ids)
             except BaseException:
-                # Still known, so that no sweep publishes them again; the next deletion takes them along.
+                # Still known, so that no sweep publishes them again; the next deletion includes them.
                 self._confirmed.extend(row_ids)
                 raise
             self._known.difference_update(row_ids)
 
-    async def _keep_sweeping(self) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(self._sweep_seconds):
-                    await self._sweep_due.wait()
-            except TimeoutError:
-                pass
-            self._sweep_due.clear()
-            await self._sweep_until_empty()
-
     async def _sweep_until_empty(self) -> None:
         given_up_before = self._times_given_up
-        try:
-            while await self.sweep():
-                await self.flush()
-                if self._times_given_up > given_up_before:
-                    return
-            await self._delete_confirmed()
-        except Unavailable as error:
-            log.warning("outbox.sweep_postponed", reason=error.message)
-        except Exception:
-            log.exception("outbox.sweep_failed")
+        while await self.sweep():
+            await self.flush()
+            if self._times_given_up > given_up_before:
+                return
+        await self._delete_confirmed()
 
 
 def _ids(rows: Iterable[Row]) -> Iterator[int]:

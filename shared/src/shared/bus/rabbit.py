@@ -1,8 +1,8 @@
 """The bus of the distributed lab, over RabbitMQ 3.10 to 4.x.
 
-A supervisor opens a link, attaches every subscription to it, waits for its loss and begins again. aio-pika's own
-robust connection is not used: it must find the broker when it starts, repairs channels in place and in no fixed
-order, and a lab has to start, accept and publish later without a broker.
+A supervisor opens a link, attaches every subscription to it, waits until it is lost, and starts again. aio-pika's own
+robust connection is not used: it needs the broker when it starts, and repairs channels one by one in no fixed order,
+while a lab has to start and accept posts without a broker, and publish later.
 """
 
 import asyncio
@@ -16,12 +16,14 @@ from shared.bus.contract import (
     Bus,
     BusMisconfigured,
     BusUnavailable,
+    Fate,
     Handler,
     Listener,
     Pause,
     Subscription,
     Together,
     back_off,
+    dead_queue,
     urgent_lane,
 )
 from shared.bus.intake import Intake
@@ -35,15 +37,15 @@ T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 FIRST_CONNECTION_SECONDS = 0.8
-"""How long the first publish waits for the first connection; later ones do not wait at all."""
+"""How long the first publish waits for the first connection; later ones do not wait."""
 
 
 class RabbitBus(Bus):
-    """Connects with its first use and needs no broker for that.
+    """Connects at its first use; making one needs no broker.
 
-    `prefix` comes before every name on the broker: labs and tests share one broker by it. `answer_seconds` bounds
-    every question to a broker that seems to be there; `pause` is for handlers that say NotNow, `reconnect_pause`
-    for the connection.
+    `prefix` precedes every name on the broker, so that labs and tests can share one. `answer_seconds` limits the wait
+    for every answer of a connected broker; `pause` is the back-off of handlers that raise Unavailable,
+    `reconnect_pause` that of the connection.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class RabbitBus(Bus):
         self._subscriptions: set[LinkedSubscription] = set()
         self._callbacks: list[Callable[[], None]] = []
         self._supervisor: asyncio.Task[None] | None = None
+        self._goodbyes: set[asyncio.Task[None]] = set()
         self._tried = asyncio.Event()
         self._closed = False
 
@@ -100,7 +103,25 @@ class RabbitBus(Bus):
     async def waiting(self, queue: str) -> int:
         await self.declare([queue])
         link = await self._current_link(self._answer_seconds)
-        return await _asked(link.waiting(queue))
+        return await _asked(link.counted(urgent_lane(queue), queue))
+
+    async def dead(self, queue: str) -> int:
+        await self.declare([queue])
+        link = await self._current_link(self._answer_seconds)
+        return await _asked(link.counted(dead_queue(queue)))
+
+    async def consumers(self, queue: str) -> int:
+        """How many processes consume a work queue, which is made if it is not there.
+
+        Raises: BusUnavailable.
+        """
+        await self.declare([queue])
+        link = await self._current_link(self._answer_seconds)
+        return await _asked(link.consumers(queue))
+
+    async def sift_dead(self, queue: str, decide: Callable[[bytes], Fate]) -> None:
+        link = await self._current_link(self._answer_seconds)
+        await _asked(link.sift_dead(queue, decide))
 
     async def listen(self, handler: Listener) -> Subscription:
         listening = Listening(handler, on_cancel=self._forget)
@@ -120,7 +141,7 @@ class RabbitBus(Bus):
         return await _asked(link.take_dead(queue))
 
     async def remove(self, queues: Sequence[str]) -> None:
-        """Delete work queues with their dead queues, and the exchange of the facts: this lab leaves the broker.
+        """Delete work queues with their dead-letter queues, and the exchange of facts: this lab leaves the broker.
 
         Raises: BusUnavailable.
         """
@@ -137,7 +158,7 @@ class RabbitBus(Bus):
     async def close(self) -> None:
         for subscription in tuple(self._subscriptions):
             await subscription.cancel()
-        # Only now, so that handlers on their last hints may still publish.
+        # Only now, so that handlers of the last hints can still publish.
         self._closed = True
         if self._supervisor is not None:
             self._supervisor.cancel()
@@ -146,6 +167,8 @@ class RabbitBus(Bus):
         if self._link is not None:
             await self._link.close()
             self._link = None
+        if self._goodbyes:
+            await asyncio.wait(self._goodbyes)
 
     async def _begin(self, subscription: LinkedSubscription) -> None:
         self._subscriptions.add(subscription)
@@ -194,13 +217,13 @@ class RabbitBus(Bus):
             await self._reconnect_pause(max(failures, 1))
 
     async def _linked(self, failures: int) -> bool:
-        """Whether there is a link now to which every subscription is attached."""
+        """Whether there is a link now, with every subscription attached."""
         opened: list[Link] = []
         error = await attempt(self._open_into(opened))
         if error is None:
             return True
         for link in opened:
-            await self._abandon(link)
+            self._abandon(link)
         if not failures:
             log.warning("bus.broker_away", reason=repr(error))
         return False
@@ -215,7 +238,7 @@ class RabbitBus(Bus):
                 heartbeat_seconds=self._heartbeat_seconds,
             )
             opened.append(link)
-            # Known before the subscriptions are gone through: one that begins meanwhile attaches itself.
+            # Set before the loop over subscriptions: one that starts meanwhile attaches itself.
             self._link = link
             for subscription in tuple(self._subscriptions):
                 await subscription.attach(link)
@@ -225,13 +248,16 @@ class RabbitBus(Bus):
         if link is not None:
             await link.lost.wait()
             log.warning("bus.broker_lost")
-            await self._abandon(link)
+            self._abandon(link)
 
-    async def _abandon(self, link: Link) -> None:
+    def _abandon(self, link: Link) -> None:
         self._link = None
         for subscription in tuple(self._subscriptions):
             subscription.detach()
-        await link.close()
+        # A silent broker answers no goodbye: the next link does not wait for it.
+        goodbye = asyncio.create_task(link.close())
+        self._goodbyes.add(goodbye)
+        goodbye.add_done_callback(self._goodbyes.discard)
 
     def _call_back(self) -> None:
         for callback in self._callbacks:
@@ -242,7 +268,7 @@ class RabbitBus(Bus):
 
 
 async def _asked(question: Awaitable[T]) -> T:
-    """The broker's answer; whatever aio-pika raises when it is away becomes BusUnavailable."""
+    """The broker's answer; any error of aio-pika about a broker that is away becomes BusUnavailable."""
     answer = (await asyncio.gather(question, return_exceptions=True))[0]
     if isinstance(answer, ParleyError):
         raise answer

@@ -1,15 +1,15 @@
-"""One connection to RabbitMQ from its opening to its loss; it is replaced whole and never repaired."""
+"""One connection to RabbitMQ, from its opening to its loss; a lost link is replaced, never repaired."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import aio_pika
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange, AbstractIncomingMessage
-from aio_pika.exceptions import ChannelPreconditionFailed, PublishError
+from aio_pika.exceptions import ChannelNotFoundEntity, ChannelPreconditionFailed, PublishError
 
-from shared.bus.contract import BusMisconfigured, BusUnavailable, dead_queue, lane_of, urgent_lane
+from shared.bus.contract import BusMisconfigured, BusUnavailable, Fate, dead_queue, lane_of, urgent_lane
 from shared.bus.topology import declare_facts, declare_work_queue
 from shared.contracts.hints import FACTS, Hint
 
@@ -21,17 +21,17 @@ _LOOKS = 10
 async def attempt(awaitable: Awaitable[Any]) -> BaseException | None:
     """Run it to its end and return what it raised.
 
-    aio-pika rejects what was pending on a broken connection with CancelledError, which would end the awaiting task;
-    gather keeps that apart from a cancellation of the task itself, which is still raised.
+    aio-pika cancels pending futures of a broken connection, which would end the awaiting task; gather tells that
+    CancelledError from a cancellation of the task itself, which is still raised.
     """
     result: object = (await asyncio.gather(awaitable, return_exceptions=True))[0]
     return result if isinstance(result, BaseException) else None
 
 
 class Patience:
-    """How long to wait for somebody who says something now and then, by the time in which we could listen.
+    """How long to wait for signs of life, measured in the time in which this process could listen.
 
-    It is looked at in steps; a step in which the process was late counts as its length, not as the time that passed.
+    Time is counted in steps; a step in which the process was late counts as its length, not as the time that passed.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -40,16 +40,16 @@ class Patience:
         self._looks = 0
 
     def is_over(self, heard: int) -> bool:
-        """Whether nothing more than `heard` was heard for all of the time."""
+        """Whether nothing beyond `heard` came for all of the time."""
         self._looks = self._looks + 1 if heard == self._heard else 0
         self._heard = heard
         return self._looks >= _LOOKS
 
 
 class Link:
-    """A connection, its publishing channel with confirms, and what was declared over it.
+    """A connection, its publishing channel with confirms, and the queues declared over it.
 
-    `lost` is set as soon as the connection, a channel or a consumer breaks or a question stays unanswered.
+    `lost` is set as soon as the connection, a channel or a consumer breaks, or a request stays unanswered.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Link:
             log.warning("bus.connection_left_open")
 
     async def open_channel(self) -> AbstractChannel:
-        """A channel without confirms whose loss, or the loss of whose consumers, loses the link."""
+        """A channel without confirms; the link is lost with the channel or one of its consumers."""
         channel = self._connection.channel(publisher_confirms=False)
         await channel.initialize()
         channel.close_callbacks.add(self._on_lost)
@@ -121,7 +121,7 @@ class Link:
         return channel
 
     async def close_channel(self, channel: AbstractChannel) -> None:
-        """Close on purpose, which is no loss."""
+        """Close it on purpose, which does not lose the link."""
         channel.close_callbacks.discard(self._on_lost)
         await channel.close()
 
@@ -130,7 +130,7 @@ class Link:
         async with self._declaring:
             if queue in self._declared:
                 return
-            # A refused declaration closes its channel; on one of its own it harms nobody.
+            # A refused declaration closes its channel, so it gets one of its own.
             channel = self._connection.channel(publisher_confirms=False)
             await channel.initialize()
             try:
@@ -147,18 +147,17 @@ class Link:
         """Raises: BusUnavailable, BusMisconfigured."""
         unroutable = await self._confirmed(hints)
         if unroutable:
-            # Somebody deleted the queue while we were connected.
+            # The queue was deleted while we were connected.
             self._declared.difference_update(hint.queue for hint in unroutable)
             unroutable = await self._confirmed(unroutable)
         if unroutable:
             raise BusUnavailable(f"the broker has no queue {unroutable[0].queue!r} although it was just declared")
 
     async def _confirmed(self, hints: Sequence[Hint]) -> list[Hint]:
-        """Publish, and wait for as long as the broker goes on confirming; returns the unroutable ones.
+        """Publish, and wait while the broker goes on confirming; returns the unroutable hints.
 
-        A process that is busy reads late what the broker has said in time, and many hints take long without any of
-        them being late. So the broker is given up only after `answer_seconds` without a word, in which this process
-        had time to listen.
+        A busy process reads confirms late, and many hints take long although each is in time. The broker is given up
+        only after `answer_seconds` without a confirm, counted in time in which this process could listen.
         """
         publishing = asyncio.ensure_future(self._published(hints))
         patience = Patience(self.answer_seconds)
@@ -193,7 +192,7 @@ class Link:
         return unroutable
 
     async def _tell(self, facts: Sequence[Hint]) -> None:
-        """All facts in one message, a line each: nobody acknowledges them one by one."""
+        """Send all facts in one message, a line each: facts need no acknowledgement one by one."""
         body = b"\n".join(fact.encode() for fact in facts)
         await self._facts.publish(_message(body), routing_key="", mandatory=False)
 
@@ -216,14 +215,41 @@ class Link:
         try:
             return await bodies.get()
         finally:
-            # What came after the first goes back with the channel.
+            # Further messages are returned when the channel closes.
             await self.close_channel(channel)
 
-    async def waiting(self, queue: str) -> int:
+    async def sift_dead(self, queue: str, decide: Callable[[bytes], Fate]) -> None:
+        # A question about a queue that is not there closes its channel, so it gets one of its own.
+        channel = self._connection.channel(publisher_confirms=False)
+        await channel.initialize()
+        try:
+            dead = await channel.declare_queue(self.prefix + dead_queue(queue), passive=True)
+        except ChannelNotFoundEntity:
+            return
+        # All are held until the end, so that none that is kept is looked at twice; the closing channel returns them.
+        for _ in range(dead.declaration_result.message_count or 0):
+            message = await dead.get(fail=False)
+            if message is None:
+                break
+            fate = decide(message.body)
+            if fate is Fate.REPLAY:
+                await self.put(queue, message.body)
+            if fate is not Fate.KEEP:
+                await message.ack()
+        await channel.close()
+
+    async def consumers(self, queue: str) -> int:
+        channel = await self.open_channel()
+        found = await channel.declare_queue(self.prefix + queue, passive=True)
+        await self.close_channel(channel)
+        return found.declaration_result.consumer_count or 0
+
+    async def counted(self, *names: str) -> int:
+        """How many messages wait in these queues, which must be there."""
         channel = await self.open_channel()
         counts = []
-        for lane in (urgent_lane(queue), queue):
-            found = await channel.declare_queue(self.prefix + lane, passive=True)
+        for name in names:
+            found = await channel.declare_queue(self.prefix + name, passive=True)
             counts.append(found.declaration_result.message_count or 0)
         await self.close_channel(channel)
         return sum(counts)
@@ -238,7 +264,7 @@ class Link:
         self._declared.difference_update(queues)
 
     async def answers(self) -> bool:
-        """Ask the broker something that needs an answer."""
+        """Send a request that needs an answer, to check that the broker is alive."""
         try:
             async with asyncio.timeout(self.answer_seconds):
                 return await attempt(self._ask()) is None

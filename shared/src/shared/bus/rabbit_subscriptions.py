@@ -1,4 +1,4 @@
-"""What takes hints from RabbitMQ, and survives the links over which it takes them."""
+"""Subscriptions to RabbitMQ that survive the loss of a link."""
 
 import asyncio
 from abc import abstractmethod
@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 
 
 class LinkedSubscription(Subscription):
-    """A subscription that is attached anew to every link; attaching twice to the same one does nothing."""
+    """A subscription that attaches to every new link; attaching twice to the same one is idempotent."""
 
     def __init__(self, *, on_cancel: Callable[[Subscription], None]) -> None:
         self._on_cancel = on_cancel
@@ -38,10 +38,10 @@ class LinkedSubscription(Subscription):
 
     @abstractmethod
     async def _subscribed(self, link: Link) -> AbstractChannel:
-        """Begin to take over `link` and return the channel used."""
+        """Start to consume over `link`; returns the channel."""
 
     def detach(self) -> None:
-        """The link is lost."""
+        """Called when the link is lost."""
 
     async def _close_channel(self) -> None:
         if self._channel is not None and self._link is not None and not self._link.lost.is_set():
@@ -78,15 +78,25 @@ class Consumer(LinkedSubscription):
         return channel
 
     def detach(self) -> None:
-        # The broker gives these to whoever takes next; trying them here too would only double the work.
+        # The broker redelivers these; trying them here too would double the work.
         self._intake.release_waiting()
 
-    async def cancel(self) -> None:
+    async def stop_taking(self) -> None:
         async with self._attaching:
+            if self._cancelled:
+                return
             self._cancelled = True
-            if self._channel is not None and self._link is not None and not self._link.lost.is_set():
-                underlay = await self._channel.get_underlay_channel()
-                await _settled(underlay.basic_cancel(self._tag), self._link)
+            if self._channel is None or self._link is None or self._link.lost.is_set():
+                self._intake.refuse()
+                return
+            underlay = await self._channel.get_underlay_channel()
+            # Before the broker is told to stop: what is returned after that would otherwise come before it on the
+            # channel, and be delivered here again.
+            self._intake.refuse()
+            await _settled(underlay.basic_cancel(self._tag), self._link)
+
+    async def cancel(self) -> None:
+        await self.stop_taking()
         await self._intake.stop()
         await self._close_channel()
         self._on_cancel(self)
@@ -103,7 +113,7 @@ class Consumer(LinkedSubscription):
 
 @dataclass(slots=True)
 class _Lent:
-    """A message that RabbitMQ keeps for us; over a lost link it is already someone else's."""
+    """A message that RabbitMQ holds for us; after the loss of its link it may be delivered to another consumer."""
 
     hint: Hint
     message: AbstractIncomingMessage
@@ -113,7 +123,7 @@ class _Lent:
         await _settled(self.message.ack(), self.link)
 
     async def fail(self) -> None:
-        # From 4.3 on only basic.reject counts towards the delivery limit, before that basic.nack did too.
+        # Since 4.3 only basic.reject counts towards the delivery limit; before, basic.nack counted too.
         await _settled(self.message.reject(requeue=True), self.link)
 
     async def give_back(self) -> None:
@@ -131,9 +141,12 @@ class Listening(LinkedSubscription):
         await queue.consume(self._hear, no_ack=True)
         return channel
 
-    async def cancel(self) -> None:
+    async def stop_taking(self) -> None:
         async with self._attaching:
             self._cancelled = True
+
+    async def cancel(self) -> None:
+        await self.stop_taking()
         await self._close_channel()
         self._on_cancel(self)
 
@@ -148,14 +161,14 @@ class Listening(LinkedSubscription):
 
 
 async def _settled(answer: Awaitable[object], link: Link) -> None:
-    """Send it; when the link is or gets lost meanwhile, the broker settles by itself and delivers again."""
+    """Send it; when the link is lost meanwhile, the broker redelivers by itself."""
     try:
         async with asyncio.timeout(link.answer_seconds):
             await answer
     except TimeoutError:
         link.give_up()
     except asyncio.CancelledError:
-        # aio-pika cancels what was pending on a broken connection; only a cancellation of this task is ours.
+        # aio-pika cancels pending futures of a broken connection; only a cancellation of this task is raised.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise

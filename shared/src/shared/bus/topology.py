@@ -1,4 +1,5 @@
-"""What exists on the broker: two quorum queues and one dead queue per kind of work, one fanout exchange for facts."""
+"""The queues on the broker: two quorum queues and a dead-letter queue per kind of work, one fanout exchange for
+facts."""
 
 from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractQueue
@@ -7,13 +8,14 @@ from shared.bus.contract import dead_queue, urgent_lane
 
 _FACTS_EXCHANGE = "parley.facts"
 
-# Newer brokers give every quorum queue a limit of 20 returns and drop what exceeds it; a person who looks into
-# a dead queue again and again must not lose it, and older brokers refuse "unlimited".
+# Newer brokers limit every quorum queue to 20 returns and drop messages beyond it. A person who reads a dead-letter
+# queue many times must not lose messages, and older brokers refuse "unlimited".
 _DEAD_DELIVERY_LIMIT = 1_000_000
 
 
 async def declare_work_queue(channel: AbstractChannel, name: str, *, delivery_limit: int) -> None:
-    """Declare `name`, its urgent lane and their dead queue; the arguments must hold as long as the queue exists."""
+    """Declare `name`, its urgent queue and their dead-letter queue; the arguments can never change for existing
+    queues."""
     await channel.declare_queue(
         dead_queue(name),
         durable=True,
@@ -37,7 +39,7 @@ async def declare_facts(channel: AbstractChannel, *, prefix: str) -> AbstractExc
 
 
 async def declare_listening_queue(channel: AbstractChannel, *, prefix: str) -> AbstractQueue:
-    """A queue of this connection alone, gone with it; classic, because an exclusive quorum queue is refused."""
+    """A queue of this connection, deleted with it; classic, because an exclusive quorum queue is refused."""
     queue = await channel.declare_queue(exclusive=True, arguments={"x-queue-type": "classic"})
     await queue.bind(await declare_facts(channel, prefix=prefix))
     return queue

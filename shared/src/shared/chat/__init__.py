@@ -1,1 +1,1 @@
-"""What the kinds of conversations share: the shape of an agent's words, who may speak, how a prompt shows it all."""
+"""What the kinds of conversations share: the shape of replies, the right to speak, the transcript in prompts."""

@@ -1,20 +1,13 @@
-"""What experiment files say alike about every kind of conversation."""
+"""The configuration that all kinds of conversations share."""
 
 from typing import Final, Literal
 
 from pydantic import Field
 
-from shared.contracts.experiment import Document, Progress, StageConfig
+from shared.contracts.experiment import Document, StageConfig
 
 LONGEST_TALK_SECONDS: Final = 30 * 24 * 60 * 60
-"""Thirty days: a limit beyond the longest study is a mistake in its unit, and beyond the calendar cannot be kept."""
-
-
-class TalkProgress(Progress):
-    """When a conversation opens; by default when everybody of the cohort is there."""
-
-    wait_for_all: bool = True
-    """The stage opens when everybody who is still in the cohort has arrived at it; open seats are waited for."""
+"""Thirty days: a longer limit is probably a mistake in its unit, and some would exceed the calendar."""
 
 
 class PostLimit(Document):
@@ -25,22 +18,23 @@ class PostLimit(Document):
 
 
 class TalkStage(StageConfig):
-    """What every conversation has in which people and agents talk."""
+    """The fields of every conversation between people and agents."""
 
     late_replies: Literal["said", "dropped"] = "said"
-    """What becomes of an agent's reply when others have said something since the message that it answers. `said`: it is
-    said all the same, and an agent with a call in flight is asked again only after it. `dropped`: it is dropped, and
-    every message asks everybody anew, at full price.
+    """What happens to an agent's reply when others have said something since the message that it answers. `said`: it is
+    published, and an agent with a call in flight is asked again only after it. `dropped`: it is dropped, and every
+    message asks all agents anew, at full price.
     """
     max_behind: int = Field(default=10, ge=0)
-    """With `said`: how many messages of members may have come after the one that a reply answers; with more it is
+    """With `said`: how many messages of members may come after the message that a reply answers; with more the reply is
     dropped.
     """
     quiet_seconds: float = Field(default=0.5, ge=0, le=60)
-    """With `said`, in pace `live`: a person's message asks agents at once; what people say within so many seconds of it
-    is asked about together at their end. 0: every message asks at once.
+    """With `said`, in pace `live`: a person's message asks agents at once; about further messages of people within so
+    many seconds they are asked together at the end. An agent that has spoken while others thought about the same
+    message is asked again after them, at most so much later. 0: every message asks at once.
     """
     post_limit: PostLimit | None = PostLimit()
-    """How many messages each person may post here within a time; more are refused, with the seconds to wait. null: any
-    number.
+    """How many messages each person may post here within a time; more are refused, with the seconds to wait. null: no
+    limit.
     """

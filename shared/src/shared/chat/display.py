@@ -1,4 +1,4 @@
-"""A conversation as a prompt shows it, while it goes on or looked back at: who is there, then the transcript."""
+"""A conversation in a prompt, while it runs or looked back at: its members, then the transcript."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -15,20 +15,21 @@ _KEPT_PRIVATE: Final = (
     "Every participant talked alone with the mediators here. What was said stays between them and is not shown."
 )
 _NO_MARKS: Final = str.maketrans({"[": "(", "]": ")", '"': "'"})
-"""What somebody has said cannot end the brackets in which it is quoted."""
+"""Removes characters by which a message could end the brackets of its quote."""
 
 
 def of_a_group(view: OwnView, topics: Mapping[str, str], *, is_over: bool) -> list[Block]:
-    """A conversation of all who are there.
+    """A conversation of all members.
 
-    `topics`: by id, what each is about. While it goes on the present one is shown; the lab's lines tell the others.
+    `topics`: the text of each topic, by id. During the conversation the current one is shown; system messages name
+    others.
     """
     about = _topics_in_all(topics) if is_over else _topic_now(view, topics)
     return [Block(_people(view)), *about, *_transcript(view, is_over=is_over)]
 
 
 def in_private(view: OwnView, *, is_over: bool) -> list[Block]:
-    """A conversation of the mediators with one participant; without one the reader is a mediator elsewhere."""
+    """A private conversation of one participant with the mediators; without a participant, a mediator reads."""
     if not any(member.kind == "participant" for member in view.members):
         return [Block(_KEPT_PRIVATE)]
     return [Block(_the_others(view, is_over=is_over)), *_transcript(view, is_over=is_over)]
@@ -52,7 +53,7 @@ def _topics_in_all(topics: Mapping[str, str]) -> list[Block]:
 
 
 def clock(elapsed_ms: int) -> str:
-    """Minutes and seconds, as in 03:05; minutes go on beyond 59."""
+    """Minutes and seconds, as in 03:05; minutes go beyond 59."""
     minutes, seconds = divmod(max(elapsed_ms, 0) // 1000, 60)
     return f"{minutes:02}:{seconds:02}"
 
@@ -99,7 +100,7 @@ def _described(member: Member) -> str:
 
 
 def _line(message: Message, view: OwnView) -> Block:
-    # Further lines are indented, so that nobody can write a line that looks like somebody else's.
+    # Further lines are indented, so that no message can contain a line that looks like another member's message.
     text = "\n    ".join(message.text.splitlines())
     if message.author_id is None:
         author = "[system]"

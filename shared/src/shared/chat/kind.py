@@ -1,65 +1,74 @@
-"""What every kind of conversation answers alike: words stand in its thread, and its page takes no answer."""
+"""What all kinds of conversations have in common: the shape of replies, the rule for late ones, the page."""
 
-from collections.abc import Mapping, Sequence
-from random import Random
-from typing import TypeVar
+from typing import Literal
+from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from shared.chat import replies
 from shared.chat.config import TalkStage
-from shared.errors import InvalidInput, Problem
-from shared.stage import Ask, Column, Json, Lateness, Member, OwnView, StageKind, Unanswered, Utterance
+from shared.errors import Problem
+from shared.stage import Blocked, Json, Lateness, OwnView, PageContent, Reason, Talk, Utterance
 
-GOES_ON = "The conversation goes on."
-
-TalkT = TypeVar("TalkT", bound=TalkStage)
+GOES_ON = Blocked((Reason("The conversation goes on.", "goes_on"),))
 
 
-class Conversation(StageKind[TalkT]):
-    """A kind whose content is what is said in its thread."""
+class ChatTalk(Talk):
+    """A conversation whose agents reply with Deliberate Lab's fields."""
 
-    thread = "conversation"
+    def reply_model(self, purpose: str) -> type[BaseModel]:
+        return replies.reply_model(purpose)
 
-    def draw(self, stage: TalkT, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
-        return dict(drawn)
-
-    def check_answer(self, stage: TalkT, ask: Ask, answer: Json, view: OwnView) -> Json:
-        """What is said stands in the thread; the page itself has the empty answer."""
-        if answer:
-            raise InvalidInput(
-                "A conversation takes no answer.", [Problem("", "an answer", "nothing: say it in the conversation")]
-            )
-        return {}
-
-    def next_asks(self, stage: TalkT, view: OwnView) -> list[Ask]:
-        """None: what agents say is wanted by the thread, not asked of one of them."""
-        return []
-
-    def reply_model(self, stage: TalkT, ask: Ask, view: OwnView) -> type[BaseModel] | None:
-        return replies.reply_model(ask.purpose)
-
-    def answer_from_reply(self, stage: TalkT, ask: Ask, reply: BaseModel) -> Json:
-        return {}
-
-    def utterance(self, stage: TalkT, purpose: str, reply: Json) -> Utterance:
+    def utterance(self, purpose: str, reply: Json) -> Utterance:
         return replies.utterance(replies.reply_model(purpose).model_validate(reply))
 
-    def on_unanswered(self, stage: TalkT, ask: Ask, reason: str) -> Unanswered:
-        return "pass"
 
-    def lateness(self, stage: TalkT) -> Lateness | None:
-        return Lateness(stage.max_behind, stage.quiet_seconds) if stage.late_replies == "said" else None
+def lateness(stage: TalkStage) -> Lateness | None:
+    return Lateness(stage.max_behind, stage.quiet_seconds) if stage.late_replies == "said" else None
 
-    def post_limit(self, stage: TalkT) -> tuple[int, float] | None:
-        limit = stage.post_limit
-        return None if limit is None else (limit.posts, limit.seconds)
 
-    def columns(self, stage: TalkT) -> list[Column]:
-        return []
+def post_limit(stage: TalkStage) -> tuple[int, float] | None:
+    limit = stage.post_limit
+    return None if limit is None else (limit.posts, limit.seconds)
 
-    def cells(self, stage: TalkT, answer: Json) -> dict[str, Json]:
-        return {}
+
+class ShownProfile(BaseModel):
+    name: str
+    avatar: str
+    pronouns: str
+
+
+class Person(BaseModel):
+    """A member on the page of a conversation; it does not tell who is an agent."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    id: UUID
+    kind: Literal["participant", "mediator"]
+    profile: ShownProfile
+    is_you: bool
+
+
+class ChatPage(PageContent):
+    """The fields of all pages of conversations."""
+
+    time_limit_seconds: float | None
+    minimum_seconds: float | None
+    replies_and_reactions: bool
+    """Whether messages may reply to one another, and members may react to them."""
+    people: list[Person]
+    is_open: bool
+    has_ended: bool
+
+
+def chat_fields(view: OwnView) -> dict[str, Json]:
+    """The fields of `ChatPage` that the configuration does not have."""
+    thread = view.thread
+    return {
+        "people": people_of(view),
+        "is_open": thread is not None and not thread.ended,
+        "has_ended": thread is not None and thread.ended,
+    }
 
 
 def is_over_for(view: OwnView) -> bool:
@@ -69,15 +78,14 @@ def is_over_for(view: OwnView) -> bool:
     return thread is not None and (thread.ended or (own is not None and own.ready))
 
 
-def people_of(view: OwnView) -> list[dict[str, Json]]:
-    """The people of a conversation as its page shows them; who is an agent is not in it."""
+def people_of(view: OwnView) -> list[Person]:
     return [
-        {
-            "id": str(member.id),
-            "kind": member.kind,
-            "profile": {**member.profile.model_dump(), "name": member.name},
-            "is_you": member.id == view.me.id,
-        }
+        Person(
+            id=member.id,
+            kind=member.kind,
+            profile=ShownProfile(name=member.name, avatar=member.profile.avatar, pronouns=member.profile.pronouns),
+            is_you=member.id == view.me.id,
+        )
         for member in view.members
     ]
 

@@ -1,4 +1,4 @@
-"""How much a person may post."""
+"""The limit of a person's messages."""
 
 from datetime import datetime
 from math import ceil
@@ -7,8 +7,8 @@ from math import ceil
 def seconds_to_wait(limit: tuple[int, float] | None, limiting_at: datetime | None, now: datetime) -> int:
     """Whole seconds until a person may post again; 0: now.
 
-    `limit`: so many messages in so many seconds. `limiting_at`: when the last but as many as that was stored, which is
-    the one that keeps a further message from being within the limit; None: there are not as many.
+    `limit`: so many messages in so many seconds. `limiting_at`: when the message was stored that has to leave the
+    window first; None: the person has posted fewer than the limit.
     """
     if limit is None or limiting_at is None:
         return 0

@@ -1,4 +1,4 @@
-"""The shapes of an agent's words in a conversation, and what they say."""
+"""The shapes of an agent's replies in a conversation, and how to read them."""
 
 from typing import Annotated, Final, Self
 
@@ -43,7 +43,7 @@ class TalkReply(_Words):
 
     @model_validator(mode="after")
     def _says_what_it_wants_to_say(self) -> Self:
-        """Silence is a decision; a blank message is a mistake, and the model is told so."""
+        """Silence is valid; a blank message is not, and the model is told so."""
         if self.should_respond:
             _not_blank(self.response)
         return self
@@ -57,14 +57,14 @@ class ReadyReply(_Words):
 
 
 def reply_model(purpose: str) -> type[BaseModel]:
-    """The shape of a reply to this purpose."""
+    """The shape of a reply for this purpose."""
     if purpose == READY:
         return ReadyReply
     return SpeakReply if purpose == SPEAK else TalkReply
 
 
 def utterance(reply: BaseModel) -> Utterance:
-    """What is said, or nothing; that a reply which speaks has words, its type has seen to."""
+    """What is said, or nothing; the type ensures that a reply that speaks has words."""
     if isinstance(reply, ReadyReply):
         return Utterance(None, reply.ready_to_end, reply.explanation)
     if not isinstance(reply, TalkReply | SpeakReply):

@@ -1,1 +1,1 @@
-"""What crosses the border of a process, or is written in files: types only, which know of no room above them."""
+"""The types that cross process borders or are written in files; they import no other room."""

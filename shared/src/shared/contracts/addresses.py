@@ -1,6 +1,6 @@
-"""Addresses as people write them in files and in the environment, read so strictly that no two parsers differ.
+"""Addresses in files and in the environment, parsed so strictly that no two parsers can disagree.
 
-Pure: no name is resolved here.
+Pure: no host name is resolved here.
 """
 
 import ipaddress
@@ -14,12 +14,12 @@ from urllib.parse import SplitResult, urlsplit
 Address = IPv4Address | IPv6Address
 
 _PORTS: Final = {"http": 80, "https": 443}
-# ASCII only and no escapes, so that no two parsers can read two hosts in one text.
+# ASCII only and no escapes, so that no two parsers can read different hosts in one text.
 _HOST: Final = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|[0-9a-f:.]*:[0-9a-f:.]*")
 _PATH: Final = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
 _NUMERIC_HOST: Final = re.compile(r"(0x[0-9a-f]*|[0-9]+)(\.(0x[0-9a-f]*|[0-9]+))*\.?")
 _LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".svc", ".cluster.local")
-# A public address at which one cloud answers its own machines.
+# A public address at which a cloud serves its own machines.
 _METADATA: Final = frozenset({ipaddress.ip_address("168.63.129.16")})
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
@@ -27,7 +27,7 @@ _COMPATIBLE: Final = ipaddress.IPv6Network("::/96")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an address leads; `host` may begin with `*.` where the operator says so."""
+    """Where an address leads; `host` may begin with `*.` in settings of the operator."""
 
     scheme: str
     host: str
@@ -47,7 +47,7 @@ class Place:
 
 
 def host_of(url: str) -> str:
-    """`scheme://host:port` of an address as it stands in data: no key that somebody put into a path is in it."""
+    """`scheme://host:port` of an address for the data, without its path, which may hold a key."""
     try:
         parts = urlsplit(url)
         place = Place(parts.scheme, parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0), "")
@@ -57,7 +57,7 @@ def host_of(url: str) -> str:
 
 
 def is_local(host: str) -> bool:
-    """Whether the host of `host_of` is this machine or one of its network, as far as its name says."""
+    """Whether a host from `host_of` is this machine or in its network, judged by its name."""
     name = urlsplit(host).hostname or ""
     address = literal_address(name)
     if address is not None:
@@ -73,7 +73,7 @@ def is_internal(address: Address) -> bool:
 
 
 def literal_address(host: str) -> Address | None:
-    """The address that `host` is in itself, in any notation that a resolver takes (`127.1`, `0x7f000001`, `::1`)."""
+    """The address that `host` itself spells, in any notation of resolvers (`127.1`, `0x7f000001`, `::1`)."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:
@@ -96,8 +96,10 @@ def unwrapped(address: Address) -> Address:
 
 
 def read_place(url: str, *, may_be_wild: bool = False) -> Place:
-    """Raises:
-    ValueError: saying what is wrong, and never the address, which may hold a password.
+    """Parse an address.
+
+    Raises:
+        ValueError: with the fault, but never the address, which may hold a password.
     """
     parts = _split(url)
     host = (parts.hostname or "").rstrip(".")
@@ -118,7 +120,7 @@ def _split(url: str) -> SplitResult:
         raise ValueError("it holds characters that have no place in an address")
     try:
         parts = urlsplit(url)
-        # Both are read only now, and may be wrong.
+        # urlsplit reads both only on access, and may then raise.
         _ = parts.port, parts.hostname
     except ValueError:
         raise ValueError("its host or port cannot be read") from None

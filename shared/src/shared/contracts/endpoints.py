@@ -1,6 +1,6 @@
-"""Which addresses models may be called at. In a distributed lab experiments name no address that its operator did not.
+"""The addresses at which models may be called. In a distributed lab only the operator can add addresses.
 
-Pure: names are resolved by whoever connects, who asks `permits` about the very address that is connected to.
+Pure: the code that connects resolves names, and asks `permits` about the very address that it connects to.
 """
 
 import ipaddress
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from shared.contracts.addresses import Place, is_internal, literal_address, read_place, unwrapped
+from shared.contracts.named_providers import PROVIDERS_VARIABLE, named_providers
 from shared.contracts.providers import CREWAI_BASE_URL_VARIABLES, HUGGING_FACE_PROVIDER
 from shared.errors import SettingsInvalid
 
@@ -18,7 +19,7 @@ ALLOWED_VARIABLE: Final = "PARLEY_ALLOWED_BASE_URLS"
 ENDPOINT_KEYS_VARIABLE: Final = "PARLEY_ENDPOINT_KEYS"
 OLLAMA_BASE_URL: Final = "http://localhost:11434"
 
-# The hosts of a vendor; those that serve what strangers wrote (`*.hf.space`) are nobody's own.
+# The hosts of a vendor; hosts that serve strangers' code (`*.hf.space`) belong to no vendor.
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "openai": ("https://api.openai.com",),
     "anthropic": ("https://api.anthropic.com",),
@@ -36,8 +37,8 @@ _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Endpoints:
-    """What a lab allows. `own` are the endpoints that the operator gave each vendor in the environment, `keyed` those
-    to which the environment gives a key, for every vendor."""
+    """What a lab allows. `own`: the endpoints that the environment gives each vendor; `keyed`: the addresses to which
+    it gives a key, for every vendor."""
 
     is_open: bool = False
     allowed: Sequence[Place] = ()
@@ -51,7 +52,7 @@ class Endpoints:
         return self.is_open or bool(self.allowed or self.networks or self.keyed)
 
     def problem(self, vendor: str, base_url: str | None) -> str | None:
-        """Why models of this vendor may not be called at `base_url` (None: at their usual place); None if they may."""
+        """Why models of this vendor may not be called at `base_url` (None: the usual address); None if they may."""
         if self.is_open:
             return None
         url = base_url or self._usual(vendor)
@@ -66,7 +67,7 @@ class Endpoints:
         return f"{place} is not among the addresses that this lab allows (its operator's {ALLOWED_VARIABLE})"
 
     def permits(self, vendor: str, base_url: str, address: str) -> bool:
-        """Whether a call that is meant for `base_url` may connect to `address`, which its host resolved to."""
+        """Whether a call to `base_url` may connect to `address`, to which its host was resolved."""
         if self.is_open:
             return True
         place, found = read_place(base_url), ipaddress.ip_address(address)
@@ -77,7 +78,7 @@ class Endpoints:
         return is_own or is_named or any(unwrapped(found) in network for network in self.networks)
 
     def _usual(self, vendor: str) -> str | None:
-        """Where a vendor's library goes by itself, when that is a place that has to be asked about."""
+        """The address that a vendor's library calls by itself, when it needs a permission."""
         return OLLAMA_BASE_URL if vendor == "ollama" and not self.own.get(vendor) else None
 
     def _names(self, vendor: str, place: Place) -> bool:
@@ -93,10 +94,10 @@ OPEN: Final = Endpoints(is_open=True)
 
 
 def read_endpoints(environ: Mapping[str, str], *, is_open: bool) -> Endpoints:
-    """What the environment allows; `is_open`: everything, unless it says something.
+    """The permissions in the environment; `is_open`: everything is allowed, unless the environment limits it.
 
     Raises:
-        SettingsInvalid: naming every entry that cannot be read, by its position.
+        SettingsInvalid: with the position of every entry that cannot be read.
     """
     written = environ.get(ALLOWED_VARIABLE, "").replace(",", " ").split()
     if "*" in written or (is_open and not written):
@@ -124,11 +125,11 @@ def read_endpoints(environ: Mapping[str, str], *, is_open: bool) -> Endpoints:
 
 
 def read_endpoint_keys(environ: Mapping[str, str]) -> Mapping[Place, str]:
-    """Which variable holds the key of which address, by the environment.
+    """The variables that hold the keys of addresses.
 
     Raises:
-        SettingsInvalid: it cannot be read; what stands there in place of a variable's name may be a key and is not
-            shown.
+        SettingsInvalid: an entry cannot be read; the message leaves out the variable's name, which may be a key that
+            was put in the wrong place.
     """
     written = environ.get(ENDPOINT_KEYS_VARIABLE, "").strip()
     if not written:
@@ -153,14 +154,19 @@ def read_endpoint_keys(environ: Mapping[str, str]) -> Mapping[Place, str]:
 
 
 def own_addresses(environ: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]:
-    """The addresses that the environment gives vendors, by vendor and variable, with a scheme."""
+    """The addresses that the environment gives vendors, with a scheme, by vendor and variable.
+
+    Raises:
+        SettingsInvalid: PARLEY_PROVIDERS cannot be read.
+    """
     found = {
         vendor: {name: environ.get(name, "").strip() for name in names}
         for vendor, names in CREWAI_BASE_URL_VARIABLES.items()
     }
+    named = {one.name: {PROVIDERS_VARIABLE: one.base_url or ""} for one in named_providers(environ)}
     return {
         vendor: {name: url if "://" in url else f"http://{url}" for name, url in written.items() if url}
-        for vendor, written in found.items()
+        for vendor, written in {**found, **named}.items()
         if any(written.values())
     }
 

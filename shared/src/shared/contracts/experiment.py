@@ -1,15 +1,16 @@
-"""What an experiment file says apart from its stages' own fields: seats, personas, treatments, chat settings.
+"""What an experiment file says apart from the fields of stage kinds: seats, personas, treatments, chat settings.
 
-The stages' own fields belong to the kinds; `shared.experiment` puts both together.
+The fields of stages belong to the kinds; `shared.experiment` combines both.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints
 
 from shared.contracts.mock_script import MockScript
 from shared.contracts.models import ModelSettings
 from shared.contracts.prompt_items import PromptItems
+from shared.contracts.texts import Text
 
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 """An id that is safe in paths, columns and file names."""
@@ -17,13 +18,14 @@ Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 Pace = Literal["live", "fast"]
 ModelMode = Literal["mock", "real"]
 Joining = Literal["drawn", "by_arrival"]
+Audience = Literal["private", "mediators", "cohort"]
 PauseReason = Literal["requested", "lab_stopped", "calls_spent", "key_refused"]
-"""Why an experiment is paused: somebody asked for it, the process that ran it is gone, it may make no more
-calls, or a key was refused and its run stopped."""
+"""Why an experiment is paused: on request, its process has stopped, its limit of calls is used up, or a key was
+refused."""
 
 
 class Document(BaseModel):
-    """Base of everything a researcher writes: unknown fields are errors, values do not change."""
+    """Base of all that a researcher writes: unknown fields are errors, values are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
@@ -43,7 +45,7 @@ class ChatSettings(Document):
 
     words_per_minute: float | None = Field(default=None, ge=0)
     """Typing speed: a reply takes its words / this many minutes, times 0.75 to 1.25, at most 10 s. 0: no time. None: in
-    pace `live` the mean of the agents of its cohort who have one; no time when nobody has.
+    pace `live` the mean of the agents of its cohort that have one; no time when none has.
     """
     min_messages_before_responding: int = Field(default=0, ge=0)
     """The agent says nothing before the thread has this many messages, system messages included."""
@@ -55,11 +57,26 @@ class ChatSettings(Document):
     """A fixed opening line, said once when the agent enters the thread. Empty: one agent opens an empty room."""
 
 
+class StagedChat(ChatSettings):
+    """Chat settings as they are kept with an agent: with those that are others in some stages."""
+
+    by_stage: dict[str, dict[str, Any]] = {}
+
+
+class StageSettings(Document):
+    """What is different for an agent in one stage."""
+
+    chat: dict[str, Any] = {}
+    """Fields of `chat` to replace."""
+    model: dict[str, Any] = {}
+    """Fields of `model` to replace; the provider stays."""
+
+
 class PageSettings(Document):
     """How long an agent takes for pages, and for what it is asked in interviews and games, in pace `live`."""
 
     reading_words_per_minute: float | None = Field(default=240, ge=0)
-    """Reading speed: before the agent goes on it takes the words that it is shown / this many minutes, times 0.75 to
+    """Reading speed: before the agent goes on, it takes the words that it is shown / this many minutes, times 0.75 to
     1.25. None or 0: no time."""
     writing_words_per_minute: float | None = Field(default=40, ge=0)
     """Writing speed: the same for the words of its open answers. None or 0: no time."""
@@ -75,24 +92,87 @@ class Progress(Document):
     min_participants: int = Field(default=0, ge=0)
     """The stage opens when at least this many participants have arrived at it."""
     wait_for_all: bool = False
-    """The stage opens when everybody who is still in the cohort has arrived at it; open seats are waited for."""
+    """The stage opens when all who are still in the cohort have arrived; it waits for open seats."""
     show_progress: bool = True
     """Whether those who wait see how many have arrived."""
+    at_most_seconds: float | None = Field(default=None, gt=0)
+    """How long people wait here at most, from when the first of them comes; left out: as long as it takes."""
+    then: Literal["release", "go_on", "fill"] = "release"
+    """What happens when that time is up. `release`: who waits is out, with the outcome `released`. `go_on`: the stage
+    opens for those who have come, and empty seats are closed; are they too few, they are released. `fill`: agents take
+    the empty seats, and the stage opens once they have come."""
+    fill_with: Slug | None = None
+    """The id of the persona that takes the empty seats, with `then: fill`."""
+
+
+class Together(Progress):
+    """When a stage for several participants opens; by default when the whole cohort is there."""
+
+    wait_for_all: bool = True
+    """The stage opens when all who are still in the cohort have arrived; it waits for open seats."""
+
+
+class Stay(Document):
+    """How long members stay on a stage; the server keeps the time, and pauses stop it."""
+
+    at_least_seconds: float | None = Field(default=None, gt=0)
+    """How long people stay before they may go on, from when the stage is open to them."""
+    at_most_seconds: float | None = Field(default=None, gt=0)
+    """How long participants may stay."""
+    then: Literal["leave", "go_on"] = "leave"
+    """What happens when that time is up. `leave`: they are out, with the outcome `dropped_out`. `go_on`: they go on,
+    with `default` as their answer or without one."""
+    default: dict[str, JsonValue] | None = None
+    """The answer of those who have given none in time; left out: they have none."""
+
+
+class Made:
+    """What was made from a stage's configuration, to be made only once; `of` is that stage, since a copy of a stage
+    brings what was made from the original. Stages are equal whatever was made from them."""
+
+    __slots__ = ("of", "parts")
+
+    def __init__(self) -> None:
+        self.of: StageConfig | None = None
+        self.parts: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Made)
+
+    __hash__ = None  # type: ignore[assignment]  # it is no key
 
 
 class StageConfig(Document):
-    """What every stage has, whatever its kind."""
+    """What stages of every kind have."""
+
+    _made: Made = PrivateAttr(default_factory=Made)
 
     id: Slug
     """Unique in the experiment; names the stage in treatments, data and prompts."""
     kind: str
     name: str = ""
     """The heading that participants see; empty: the id."""
-    description: str = ""
-    """Text above the stage's content. `{{name}}` is replaced by the variable of that name."""
-    info: str = ""
+    description: Text = ""
+    """Text above the stage's content. `{{name}}` is replaced by the variable with that name."""
+    info: Text = ""
     """Additional information, shown on request."""
+    links: bool = False
+    """Whether people can follow web addresses in the texts of this stage, in those of the file and in what members
+    say."""
     progress: Progress = Progress()
+    audience: Audience = "private"
+    """Who sees what a participant answers here, besides the participant. `mediators`: the mediators of the cohort, by
+    name, on later stages. `cohort`: the others of the cohort and its mediators, once the stage is over for all of them.
+    """
+    when_gone: Literal["wait", "go_on", "replace"] = "wait"
+    """What happens here when a participant whose page was open is gone. `wait`: nothing. `go_on`: they are out
+    (`dropped_out`), and the others go on without them. `replace`: an agent plays on in their place."""
+    gone_after_seconds: float = Field(default=60, ge=0)
+    """How long they must be gone before that."""
+    stand_in: Slug | None = None
+    """The id of the persona that plays on for a person who is gone, with `when_gone: replace`."""
+    stay: Stay = Stay()
+    """How long members stay here."""
     block: Slug | None = None
     """The name of a block of stages whose order a treatment may change."""
 
@@ -102,7 +182,7 @@ class StageConfig(Document):
 
 
 class Persona(Document):
-    """Who an agent is: text and model settings. What ran is a snapshot of it, stored with the member."""
+    """Who an agent is: text and model settings. The run keeps a snapshot, stored with the member."""
 
     id: Slug
     profile: Profile = Profile()
@@ -118,33 +198,40 @@ class Persona(Document):
     attributes: dict[str, str | int | float | bool | None] = {}
     """Background data of the persona."""
     model: ModelSettings = ModelSettings()
-    """Which model speaks for the persona, and how it is called."""
+    """The model of the persona, and how it is called."""
     mock: MockScript | None = None
     """What the mock does when it speaks for the persona: lines, silence, latencies, failures. For rehearsals."""
     chat: ChatSettings = ChatSettings()
+    by_stage: dict[Slug, StageSettings] = {}
+    """What is different in some stages, by stage id: how the agent talks there, and which model speaks for it."""
+    mediates_in: tuple[Slug, ...] | None = None
+    """The stages in which it sits as a mediator; left out: all in which members talk."""
     pages: PageSettings = PageSettings()
     """How long the agent takes for pages in pace `live`."""
+    transfers: Literal["accept", "decline", "ask"] = "accept"
+    """What the agent does when it is offered a place in another cohort. `ask`: its model decides, and without a usable
+    reply in time it accepts; otherwise no model is asked."""
     player: Literal["agent", "script"] = "agent"
     """`agent`: a model speaks for the persona. `script`: it acts by its script, without any model."""
     script: dict[Slug, dict[str, Any]] = {}
-    """How it acts without a model, by stage id or by kind; a stage's own goes before that of its kind. With the mock,
-    an agent follows it, too. Through stages that know no scripts, a `script` passes without an answer.
+    """How it acts without a model, by stage id or by kind; the entry of a stage overrides that of its kind. With the
+    mock, an agent follows it, too. A `script` passes through stages without scripts and gives no answer there.
     """
     prompts: dict[Slug, PromptItems] = {}
-    """What the model is shown, by stage id or by kind; a stage's own prompt goes before that of its kind."""
+    """What the model is shown, by stage id or by kind; the entry of a stage overrides that of its kind."""
     prompt_token_budget: int | None = Field(default=None, ge=1)
-    """Prompts are kept to so many tokens (estimated: 4 characters each) by leaving out the oldest messages. None: to
-    three quarters of what the model can read, and at most 96,000.
+    """The limit of tokens of prompts (estimated: 4 characters each); the oldest messages are left out to keep it. None:
+    three quarters of the model's context, at most 96,000.
     """
 
 
 class PersonasFrom(Document):
-    """A table of personas beside the experiment file; the command line reads it."""
+    """A table of personas in a file of its own; the command line reads it."""
 
     file: str = Field(min_length=1)
     """A CSV file with a header, in the folder of the experiment file or below. Each row is a persona."""
     each: dict[str, Any] = {}
-    """Fields that all of them have; `{{column}}` is replaced by the row's cell."""
+    """Fields of all personas in the table; `{{column}}` is replaced by the row's cell."""
 
 
 class Seat(Document):
@@ -156,6 +243,8 @@ class Seat(Document):
     """True: a person takes this seat by joining."""
     each_row: bool = False
     """True: one seat for each persona of the table in `personas_from`."""
+    treatment: Slug | None = None
+    """The treatment of the participant on this seat, where treatments are allocated by participant; left out: drawn."""
     count: int = Field(default=1, ge=1, le=10_000)
     """How many seats like this one."""
 
@@ -167,27 +256,44 @@ class CohortPlan(Document):
     """Names the cohort in the data; left out: c1, c2, ... by position."""
     seats: tuple[Seat, ...] = Field(min_length=1)
     mediators: tuple[Slug, ...] = ()
-    """Personas that talk in every thread of the cohort without taking part."""
+    """Personas that talk in every thread of the cohort without being participants."""
     treatment: Slug | None = None
-    """The treatment of this cohort; left out: drawn, so that arms are as equal in number as can be."""
+    """The treatment of this cohort, or of all its participants; left out: drawn, with arms of nearly equal size."""
     count: int = Field(default=1, ge=1, le=10_000)
     """How many cohorts like this one."""
+    made: Literal["at_start", "on_arrival"] = "at_start"
+    """When its cohorts are made. `on_arrival`: each when a person comes and no other cohort has a place; `count` says
+    how many at most."""
+    groups_of: int | None = Field(default=None, ge=1)
+    """Its seats are dealt into cohorts of so many, in a drawn order; left out: all sit in one."""
+    draws: dict[Slug, dict[str, JsonValue]] = {}
+    """Values that are set for this cohort, not drawn, by stage; the kind of the stage says which values it takes."""
+
+    @property
+    def participants(self) -> int:
+        """How many seats it has, before they are dealt."""
+        return sum(seat.count for seat in self.seats)
+
+    @property
+    def cohorts(self) -> int:
+        """How many cohorts it comes to."""
+        return self.count * (1 if self.groups_of is None else -(-self.participants // self.groups_of))
 
     @property
     def members(self) -> int:
-        """How many participants and mediators there are in all cohorts like this one."""
-        return self.count * (len(self.mediators) + sum(seat.count for seat in self.seats))
+        """The number of participants and mediators in all cohorts of this plan."""
+        return self.count * self.participants + self.cohorts * len(self.mediators)
 
 
 class Treatment(Document):
-    """One arm: variables, and what it changes in stages, personas and model settings."""
+    """One arm: variables, and changes to stages, personas and model settings."""
 
     id: Slug
     name: str = ""
     levels: dict[Slug, Annotated[str, StringConstraints(max_length=200)]] = {}
-    """The level of each factor that this arm has, by factor, for the data; pairings fill it in."""
+    """The level of each factor in this arm, by factor, for the data; pairings fill it in."""
     variables: dict[str, Any] = {}
-    """Values for `{{name}}` in texts; they win over the experiment's."""
+    """Values for `{{name}}` in texts; they override the experiment's."""
     stages: dict[Slug, dict[str, Any]] = {}
     """Fields to replace, by stage id. Nested objects are merged, everything else is replaced."""
     personas: dict[Slug, dict[str, Any]] = {}
@@ -200,25 +306,63 @@ class Treatment(Document):
     """The order of the stages of a named block, by block; it names every stage of the block once."""
 
 
+class Completion(Document):
+    """What a participant is shown when their part is over: its value at the service that sent them."""
+
+    code: str = Field(default="", max_length=200)
+    """The completion code of this outcome."""
+    redirect: str = Field(default="", max_length=2000, pattern=r"^(https?://\S+)?$")
+    """The address to which the person's page leads on."""
+
+
+STILL_THERE: Final = "Are you still there?"
+"""What an attention check asks where no words are given; pages ask it in their language."""
+
+
+class AttentionChecks(Document):
+    """How people are asked whether they are still there. Experimenters can send a check at any time."""
+
+    every_seconds: float | None = Field(default=None, gt=0)
+    """People are asked this long after they joined, and again this long after each answer. Left out: by hand only."""
+    seconds: float = Field(default=60, gt=0)
+    """How long they have for an answer."""
+    then: Literal["remove", "alert"] = "remove"
+    """What happens without one. `remove`: they are out, with the outcome `attention_failed`. `alert`: the experimenter
+    is told, and they may still answer."""
+    text: str = STILL_THERE
+    """What they are asked."""
+
+
+class JoinPage(Document):
+    """What the join page of the experiment shows before a person takes part."""
+
+    title: str = Field(default="", max_length=200)
+    """Its heading; empty: the page calls it a study."""
+    text: str = Field(default="", max_length=20_000)
+    """What participants should know before they join: who asks, how long it takes, what happens with their data."""
+    external_id: str = Field(default="PROLIFIC_PID", max_length=100)
+    """The parameter of the link's address that holds the external id of the participant; empty: none is read."""
+
+
 class Limits(Document):
-    """How much may be spent on an experiment."""
+    """How much an experiment may spend."""
 
     calls: int | None = Field(default=None, ge=1)
-    """How many calls of real models it may make, failed ones included; when one more is wanted it is paused. Left out:
-    no limit."""
+    """How many calls of real models it may make, failed ones included; one more pauses the experiment. Left out: no
+    limit."""
 
 
 class Source(Document):
-    """What an experiment was made from, when it was not written as it stands; importers fill this in."""
+    """The original of an experiment that an importer has converted; importers fill this in."""
 
     format: Slug
-    """The format of the original, such as `workbook`. Its own data files are written beside the others."""
+    """The format of the original, such as `workbook`. Data files in that format are written as well."""
     facts: dict[str, JsonValue] = {}
-    """What the original says and the experiment does not need in order to run."""
+    """Facts of the original that the experiment does not need to run."""
 
 
 class AgentConfig(BaseModel):
-    """The private part of an agent's profile: a snapshot of its persona and model settings as they ran."""
+    """The private part of an agent's profile: a snapshot of its persona and model settings."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -226,8 +370,10 @@ class AgentConfig(BaseModel):
     text: str
     attributes: dict[str, Any]
     model: ModelSettings
-    chat: ChatSettings
+    model_by_stage: dict[str, dict[str, Any]] = {}
+    chat: StagedChat
     pages: PageSettings = PageSettings()
+    transfers: str = "accept"
     role: str = ""
     goal: str = ""
     backstory: str = ""
@@ -235,3 +381,12 @@ class AgentConfig(BaseModel):
     prompts: dict[str, PromptItems] = {}
     prompt_token_budget: int | None = None
     mock: MockScript | None = None
+
+    def in_stage(self, stage_id: str) -> "AgentConfig":
+        """The agent as it talks and is called in this stage."""
+        model, chat = self.model_by_stage.get(stage_id, {}), self.chat.by_stage.get(stage_id, {})
+        changes = {
+            "model": ModelSettings.model_validate({**self.model.model_dump(), **model}) if model else self.model,
+            "chat": StagedChat.model_validate({**self.chat.model_dump(), **chat}) if chat else self.chat,
+        }
+        return self.model_copy(update=changes)

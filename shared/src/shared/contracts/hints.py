@@ -1,4 +1,4 @@
-"""Hints: the small messages between processes that say "look at this row"; what happened stands in Postgres."""
+"""Hints: small messages between processes that say "look at this row"; Postgres holds what happened."""
 
 import re
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ ORCHESTRATOR = "orchestrator"
 """Work queue of cohorts to settle."""
 
 SCRIPTED_COHORTS = "experiment.scripted"
-"""The type of a hint to an experiment with cohorts that need nobody: they are played out together."""
+"""The type of a hint to an experiment whose cohorts consist of scripts: the orchestrator plays them together."""
 
 TIMER_ARMED = "timer.armed"
-"""The type of a hint to a timer that is due sooner than timers are looked for."""
+"""The type of a hint to a timer that is due before the next poll of timers."""
 
 AGENT_STEPS = "agent-worker.steps"
 """Work queue of members whose agent may have a step to take."""
 
 FACTS = "facts"
-"""Not a work queue: every listener of every process gets each hint published here."""
+"""Not a work queue: every listener of every process receives each hint published here."""
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PROVIDERS = "agent-worker."
@@ -33,7 +33,7 @@ class HintInvalid(ParleyError):
 
 
 def provider_queue(provider: str) -> str:
-    """The work queue of the replies that wait for one model provider; workers scale on these.
+    """The work queue of replies for one model provider; workers scale by these queues.
 
     Raises: HintInvalid when the name could collide with another queue's (dots, spaces, "steps").
     """
@@ -48,18 +48,18 @@ def provider_of(queue: str) -> str:
 
 
 def _is_text(value: object) -> bool:
-    """What came out of JSON is not what the annotations say."""
+    """Checked at run time, because decoded JSON may have any type."""
     return isinstance(value, str)
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """One id to look at. Comparable and hashable, so a receiver can merge those that say the same.
+    """One id to look at. Comparable and hashable, so that a receiver can merge equal hints.
 
     `queue` is a work queue or FACTS and is not part of the body; `id` is a lower-case uuid with hyphens. An urgent
-    one goes before all others of its queue: a participant waits for what it leads to.
+    hint, for which a participant waits, precedes all others of its queue.
 
-    Raises: HintInvalid, so that one which nobody could decode is never published.
+    Raises: HintInvalid, so that an undecodable hint is never published.
     """
 
     queue: str
@@ -84,7 +84,7 @@ class Hint:
 
     @classmethod
     def decode(cls, queue: str, body: bytes) -> Self:
-        """Read what `encode` wrote; unknown keys are allowed, so that a newer publisher may say more.
+        """Decode what `encode` wrote; unknown keys are allowed, for newer publishers.
 
         Raises: HintInvalid.
         """

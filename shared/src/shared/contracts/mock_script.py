@@ -1,4 +1,4 @@
-"""How the mock plays an agent in a rehearsal, as a researcher writes it; real models never see it."""
+"""How the mock plays an agent in a rehearsal; researchers write it, and real models never see it."""
 
 from typing import Annotated, Literal, Self
 
@@ -28,12 +28,12 @@ class _Script(BaseModel):
 
 
 class MockFailure(_Script):
-    """Calls that fail. Of several failures that a call could have, it has the first."""
+    """Calls that fail. When several failures match a call, the first applies."""
 
     status: Failure
-    """What becomes of the call, as in the column `status` of the data."""
+    """How the call fails, as in the column `status` of the data."""
     probability: Probability = 1.0
-    """Which share of the calls below fails; drawn for each call by itself."""
+    """The share of matching calls that fails; drawn for each call."""
     attempts: tuple[Annotated[int, Field(ge=1)], ...] = ()
     """Which attempts at one reply fail: `[1, 2]` are the first two. Empty: any."""
     stages: tuple[StageId, ...] = ()
@@ -45,29 +45,29 @@ class MockFailure(_Script):
 
 
 class MockScript(_Script):
-    """What the mock does for a persona. What is left out, it does as always: plausible replies at once."""
+    """What the mock does for a persona. Without a setting it acts as usual: plausible replies at once."""
 
     lines: tuple[Line, ...] = ()
     """What the agent says in every conversation, one line per message of its own, an opening line included."""
     stage_lines: dict[StageId, tuple[Line, ...]] = {}
-    """The same for one conversation, by the id of its stage; goes before `lines`."""
+    """The same for one conversation, by the id of its stage; overrides `lines`."""
     after_lines: Literal["plausible", "silence", "leave"] = "plausible"
     """What follows the last line: plausible messages, silence, or that the agent is ready to end."""
     silence: Probability | None = None
-    """How likely the agent says nothing when it is asked, lines left or not; left out: no more than usual."""
+    """The probability that the agent stays silent when it is asked, lines left or not; left out: as usual."""
     latency_seconds: Seconds | tuple[Seconds, Seconds] | None = None
-    """How long a call takes: a number, or the least and the most of what is drawn. In pace `fast` it is simulated.
+    """How long a call takes: a number, or the least and the most of a range to draw from. Pace `fast` simulates it.
     Left out: no time in pace `live`, and the usual thinking time in `fast`.
     """
     always_wait: bool = False
-    """True: latencies are waited for in pace `fast` as well, and so is what failures ask for."""
+    """True: latencies, and waits after failures, take real time in pace `fast` as well."""
     failures: tuple[MockFailure, ...] = ()
     """Which calls fail, and how."""
 
     @model_validator(mode="after")
     def _least_before_most(self) -> Self:
         if isinstance(self.latency_seconds, tuple) and self.latency_seconds[0] > self.latency_seconds[1]:
-            raise ValueError("latency_seconds: the least stands before the most")
+            raise ValueError("latency_seconds: the least comes before the most")
         return self
 
     def lines_in(self, stage_id: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""Whose key goes to which address: a key belongs to its vendor and to the addresses that its owner gave it.
+"""Which key goes to which address: a key belongs to its vendor, and to addresses that its owner gave it.
 
-Whoever writes an experiment file names addresses; only the environment gives them keys. Pure.
+The author of an experiment file can name addresses; only the environment gives them keys. Pure.
 """
 
 import json
@@ -11,34 +11,37 @@ from typing import Final
 
 from shared.contracts.addresses import Place, host_of, read_place
 from shared.contracts.endpoints import ENDPOINT_KEYS_VARIABLE, USUAL, own_addresses, read_endpoint_keys
+from shared.contracts.named_providers import named_providers
 from shared.contracts.providers import KEY_VARIABLES
 
 _REDACTED: Final = "[redacted]"
 _SHORTEST_SECRET: Final = 8
 _LONGEST_WORD: Final = 20
-"""Letters alone are a word up to this length, such as the `anything` of a server that asks for no key."""
+"""A key of letters alone counts as a plain word up to this length, such as `anything` for a server without keys."""
 
 
 @dataclass(frozen=True)
 class ModelKeys:
-    """The keys of one process. `named` says which variable holds the key of an address, `own` which addresses of a
-    vendor the environment names beside those that are the vendor's."""
+    """The keys of one process. `named`: the variable that holds the key of an address; `own`: addresses of a vendor
+    that the environment adds."""
 
     named: Mapping[Place, str] = field(default_factory=dict)
     own: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+    variables: Mapping[str, str | None] = field(default_factory=lambda: dict(KEY_VARIABLES))
+    """The variable with the key of each account."""
     values: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the variables hold, without those that hold nothing."""
+    """The values of the variables, without empty ones."""
 
     def variable(self, account: str, base_url: str | None) -> str | None:
         """The variable that holds the key for calls of this account at `base_url` (None: its usual address).
 
-        None where no key goes: no address that only a file names gets a key that the environment did not give it.
+        None where no key goes: an address from a file alone gets a key only from the environment.
         """
         place = self._place(account, base_url)
         named = [one for one in self.named if place is not None and one.holds(place)]
         if named:
             return self.named[max(named, key=_precision)]
-        return KEY_VARIABLES.get(account) if self.is_own(account, base_url) else None
+        return self.variables.get(account) if self.is_own(account, base_url) else None
 
     def key(self, account: str, base_url: str | None) -> str | None:
         return self.values.get(self.variable(account, base_url) or "")
@@ -51,17 +54,17 @@ class ModelKeys:
         return any(one.holds(place) for one in (*self.own.get(account, ()), *_usual(account)))
 
     def host(self, account: str, base_url: str | None) -> str:
-        """The host at which models of this account are called, as it stands in data; empty where nobody says."""
+        """The host of this account's models for the data; empty when it is unknown."""
         place = self._place(account, base_url)
         return host_of(str(place)) if place is not None else host_of(base_url or "")
 
     def missing(self, account: str, base_url: str | None) -> str | None:
-        """The variable that has to be set before this may be called; None when nothing is missing."""
+        """The variable that has to be set before this address may be called; None when it needs none."""
         variable = self.variable(account, base_url)
         return variable if variable is not None and variable not in self.values else None
 
     def how_to_give_one(self, account: str, base_url: str | None) -> str:
-        """What to set so that a key goes to an address to which none goes; names no key."""
+        """Which settings give a key to an address without one; names no key."""
         place = self._place(account, base_url)
         example = json.dumps({str(place or base_url): "NAME_OF_THE_VARIABLE_WITH_ITS_KEY"})
         return (
@@ -69,13 +72,13 @@ class ModelKeys:
         )
 
     def redacted(self, text: str) -> str:
-        """`text` without any of the keys. What nobody would call a secret stays: a short text, a plain word."""
+        """`text` without any of the keys. A short text or a plain word is no secret and stays."""
         for secret in self._secrets():
             text = text.replace(secret, _REDACTED)
         return text
 
     def _secrets(self) -> list[str]:
-        # The longest first: one key may begin as another one does.
+        # The longest first: one key may be the beginning of another.
         return sorted(filter(_is_secret, set(self.values.values())), key=len, reverse=True)
 
     def _place(self, account: str, base_url: str | None) -> Place | None:
@@ -87,16 +90,16 @@ NO_KEYS: Final = ModelKeys()
 
 
 def read_model_keys(environ: Mapping[str, str]) -> ModelKeys:
-    """The keys that this environment has, and the addresses that it gives them to.
+    """The keys in this environment, and the addresses that they belong to.
 
     Raises:
-        SettingsInvalid: naming what cannot be read, and never what stands there in place of a variable's name.
+        SettingsInvalid: an entry cannot be read; the message leaves out the variable's name, which may be a key.
     """
     named = read_endpoint_keys(environ)
-    variables = {*named.values(), *filter(None, KEY_VARIABLES.values())}
-    values = {name: environ.get(name, "").strip() for name in variables}
+    variables = {**KEY_VARIABLES, **{one.name: one.key_variable for one in named_providers(environ)}}
+    values = {name: environ.get(name, "").strip() for name in {*named.values(), *filter(None, variables.values())}}
     own = {vendor: _readable(addresses.values()) for vendor, addresses in own_addresses(environ).items()}
-    return ModelKeys(named, own, {name: value for name, value in values.items() if value})
+    return ModelKeys(named, own, variables, {name: value for name, value in values.items() if value})
 
 
 def _usual(account: str) -> list[Place]:
@@ -104,7 +107,7 @@ def _usual(account: str) -> list[Place]:
 
 
 def _readable(urls: Iterable[str]) -> list[Place]:
-    """No key goes to an address that can be read in two ways; what is wrong with it is told by who calls it."""
+    """An address that cannot be parsed gets no key; its caller reports the fault."""
     places: list[Place] = []
     for url in urls:
         with suppress(ValueError):

@@ -1,4 +1,4 @@
-"""What crosses the seam to a language model: its settings, one request, one reply."""
+"""The interface to language models: settings, one request, one reply."""
 
 from typing import Any, Final, Literal
 
@@ -26,32 +26,32 @@ RETRYABLE_STATUSES: Final[frozenset[str]] = frozenset(
 )
 
 KEY_FAULTS: Final[frozenset[str]] = frozenset({"auth_error", "no_quota", "unreachable"})
-"""What is wrong with the key or its address, and not with the one call that met it."""
+"""The fault is in the key or its address, not in the single call."""
 
 ADDRESS_PATTERN: Final = r"^https?://[^@/?#\s]+(/[^?#\s]*)?$"
-"""No user, password or query: settings stand in the data, and secrets do not."""
+"""No user, password or query: settings are part of the data, secrets must not be."""
 
 DEFAULT_TIMEOUT_SECONDS: Final = 120.0
-"""After how long a call is given up where nobody says otherwise."""
+"""The time-out of a call, unless settings say otherwise."""
 
 Hint = str | int | float | bool | None
 
-# The hints the mock reads; each is optional.
+# The hints for the mock; each is optional.
 HINT_SPEAKER_NAME: Final = "speaker_name"
 HINT_LAST_TEXT: Final = "last_text"
 HINT_MEMBER: Final = "member"
 HINT_PERSONA: Final = "persona"
-"""The persona's id; empty when none is known. With the member's path, it says who answers."""
+"""The persona's id; empty when none is known. With the member's path, it identifies who answers."""
 HINT_IS_MEDIATOR: Final = "is_mediator"
 HINT_MESSAGE_COUNT: Final = "message_count"
 HINT_OWN_MESSAGE_COUNT: Final = "own_message_count"
 HINT_PERSONA_TEXT: Final = "persona_text"
 HINT_MANNER: Final = "manner"
-"""Sentences that the mock says in conversations in place of its own, one on each line."""
+"""Sentences that the mock uses in conversations in place of its own, one on each line."""
 HINT_SUGGESTED: Final = "suggest:"
-"""Followed by the name of a field of the reply: what the mock says there."""
+"""Followed by the name of a field of the reply: the mock's value there, a text, a boolean or a number."""
 HINT_QUESTION: Final = "question:"
-"""Followed by the name of a field: the question that it answers, after the trait that it shares with others, if any:
+"""Followed by the name of a field: the question that it answers, preceded by the group of its trait, if any:
 `attitude/support`. The mock answers it by the persona's traits."""
 
 
@@ -60,7 +60,7 @@ class _Contract(BaseModel):
 
 
 class ModelSettings(_Contract):
-    """How an agent's model is called; what is left out is the provider's default and is not sent."""
+    """How an agent's model is called; a setting that is left out is the provider's default and is not sent."""
 
     provider: str = Field(
         default="openai",
@@ -126,7 +126,7 @@ class ChatMessage(_Contract):
 
 
 class ModelRequest(_Contract):
-    """One attempt at a model; the reply is expected to be an object of `reply_schema`, or to stand for one."""
+    """One attempt at a model; the reply should be an object of `reply_schema`, or a text that can be read as one."""
 
     path: str = Field(min_length=1, description="Unique path of the call in its experiment; seeds the mock.")
     seed: int = Field(description="The experiment's seed.")
@@ -164,7 +164,7 @@ def _retry_by_status(values: dict[str, Any]) -> bool:
 
 
 class ModelReply(_Contract):
-    """What came of one attempt; a failure is a reply too, because it is a row in the data."""
+    """The outcome of one attempt; a failure is a reply, too, because it is a row in the data."""
 
     status: ModelStatus = Field(description="What came of the attempt; only `ok` has something to use.")
     parsed: dict[str, Any] | None = Field(default=None, description="The reply as an object, not yet validated.")
@@ -185,7 +185,7 @@ class ModelReply(_Contract):
     )
     has_list_price: bool = Field(
         default=True,
-        description="Whether the provider's own endpoint answered, and not somebody else's under its name.",
+        description="Whether the provider's own endpoint answered, not another one under its name.",
     )
     can_retry: bool = Field(
         default_factory=_retry_by_status,

@@ -1,4 +1,4 @@
-"""What an experiment file says about who meets whom, for experiments of pairs."""
+"""Pairings in experiment files: which players meet, for experiments of pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ Player = Slug | OpenSeat
 
 
 class Meeting(Document):
-    """Two players who meet."""
+    """Two players who play against each other."""
 
     id: Slug | None = None
     """Names the treatment; left out: the players' ids."""
     seats: tuple[Player, Player]
     """The id of a persona, or `{open: true}` for a person. The same persona on both sides plays against itself."""
     replicates: int | None = Field(default=None, ge=1, le=10_000)
-    """How often they meet; left out: as often as all."""
+    """How often they meet; left out: as often as the other pairs."""
     settings: dict[str, Any] = Field(default_factory=dict)
     """Fields of the stage to replace for this pair."""
 
@@ -40,7 +40,8 @@ class Level:
 
 
 class Pairings(Document):
-    """Who meets whom, how often, and what is varied: a treatment for each pair and cell, a cohort per replicate."""
+    """Which players meet, how often, and which factors vary: a treatment for each pair and cell, a cohort per
+    replicate."""
 
     stage: Slug
     """The stage whose fields `settings` and `factors` replace."""
@@ -49,9 +50,9 @@ class Pairings(Document):
     pairs: tuple[Meeting, ...] = ()
     """The pairs, one by one."""
     round_robin: tuple[Slug, ...] = Field(default=(), max_length=500)
-    """Personas of whom everybody meets everybody else."""
+    """Personas that all meet each other."""
     self_play: bool = False
-    """Whether each persona of the round robin meets itself, too."""
+    """Whether each persona of the round robin also meets itself."""
     factors: dict[str, tuple[JsonValue, ...] | dict[Slug, JsonValue]] = Field(default_factory=dict)
     """Fields of the stage to vary, each with its levels: a list of words and numbers, or names with values. Every pair
     plays in every combination of levels.
@@ -62,13 +63,13 @@ class Pairings(Document):
         return {
             factor: [Level(name, value) for name, value in given.items()]
             if isinstance(given, Mapping)
-            else [Level(_name_of(value), value) for value in given]
+            else [Level(name_of(value), value) for value in given]
             for factor, given in self.factors.items()
         }
 
 
-def _name_of(value: JsonValue) -> str:
-    """How a plain value is called in ids; a text that can be no id for one that cannot be called anything."""
+def name_of(value: JsonValue) -> str:
+    """The name of a plain value in ids; for any other value an empty text, which is no valid id."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value).lower().replace(":", "-").replace(".", "-") if isinstance(value, str | int | float) else ""

@@ -1,6 +1,6 @@
-"""The items that a prompt is put together from, as a researcher writes them.
+"""The items of prompts, as researchers write them.
 
-Nothing here knows how an item reads: prompt-builder renders them, and its default prompts are made of the same items.
+prompt-builder renders the items; its default prompts consist of the same ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ class PersonaContext(_Item):
 
 
 class Character(_Item):
-    """The agent's role and backstory in a sentence, and its goal; its text where it has no backstory."""
+    """The agent's role and backstory in a sentence, and its goal; without a backstory, its text."""
 
     type: Literal["character"] = "character"
 
@@ -52,19 +52,19 @@ class StageContext(_Item):
 
     type: Literal["stage_context"] = "stage_context"
     stage: str = THIS_STAGE
-    """`this`, `all` (all so far, this one included), or the id of a stage; one that is still to come shows nothing."""
+    """`this`, `all` (all so far, this one included), or the id of a stage; a later stage shows nothing."""
     text: bool = True
     """With the stage's description; of an interview also its context, the treatment and the agent's role."""
     info: bool = False
     """With the stage's additional information."""
     display: bool = True
-    """With the content of the stage: its lines, its questions, what was said in it."""
+    """With the content of the stage: its lines, questions and messages."""
     answers: bool = True
-    """Stages that are over are shown with the answers given there, as far as the agent may see them."""
+    """Completed stages include their answers, as far as the agent may see them."""
     heading: bool = True
-    """With a line above it that says where the agent is, and the stage's name."""
+    """With a heading that says where the agent is, and the stage's name."""
     only_turns: bool = False
-    """Of the content only what was said, without who is there and other lines about it."""
+    """Of the content only the messages, without the list of members and other lines."""
 
 
 class Task(_Item):
@@ -72,7 +72,7 @@ class Task(_Item):
 
     type: Literal["task"] = "task"
     heading: bool = True
-    """With a line above it that says that this is the task."""
+    """With a heading for the task."""
 
 
 class Shuffle(BaseModel):
@@ -81,7 +81,7 @@ class Shuffle(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     seed: Literal["experiment", "cohort", "participant", "custom"] = "participant"
-    """Who shares one order: everybody, a cohort, nobody, or all groups with the same `custom_seed`."""
+    """Who shares one order: all, a cohort, none, or all groups with the same `custom_seed`."""
     custom_seed: str = ""
     """For `seed: custom`."""
 
@@ -94,7 +94,7 @@ class Group(_Item):
     """For researchers, and part of the seed of the order; not shown."""
     items: tuple["Item", ...]
     shuffle: Shuffle | None = None
-    """Shows the items in a drawn order; left out: as they stand here."""
+    """Shows the items in a drawn order; left out: in the order of the file."""
 
 
 Item = Annotated[
@@ -103,13 +103,13 @@ Item = Annotated[
 ]
 
 PromptItems = tuple[Item, ...]
-"""A prompt as it is written: its items in their order."""
+"""A prompt as written: its items in order."""
 
 Group.model_rebuild()
 
 
 def walk(items: Iterable[Item], where: str = "") -> Iterator[tuple[str, Item]]:
-    """Every item with its place, those in groups included."""
+    """Every item with its place, items of groups included."""
     for index, item in enumerate(items):
         place = f"{where}[{index}]"
         yield place, item

@@ -1,4 +1,4 @@
-"""What crosses the border to prompt-builder: one question, one answer; a worker's, or that of somebody who looks."""
+"""The interface of prompt-builder: questions of workers and of readers, and the prompt as the answer."""
 
 import re
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from shared.contracts.models import ChatMessage, Hint
 
 
 class PromptQuestion(BaseModel):
-    """Who is to say something, where, why and as of which sequence number: all of it stands on the draft.
+    """Who is to reply, where, why and as of which sequence number; all of it is stored with the draft.
 
-    `token_budget` keeps the prompt to so many tokens, fewer than usual: the usual one was too long for the model.
+    `token_budget` limits the prompt to fewer tokens than usual, after one was too long for the model.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -26,10 +26,10 @@ class PromptQuestion(BaseModel):
 
 
 class Prompt(BaseModel):
-    """What a model is shown for one draft, and the shape that its reply must have.
+    """The messages for one draft, and the schema of its reply.
 
-    `hints` are facts for the mock, never sent to a provider. The same question gives the same prompt for as long as
-    what it is about stands, however much is said afterwards.
+    `hints` are facts for the mock, never sent to a provider. The same question gives the same prompt until its draft is
+    closed, whatever is said meanwhile.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,15 +41,15 @@ class Prompt(BaseModel):
     hints: dict[str, Hint]
     fingerprint: str
     is_text: bool = False
-    """Whether a plain text is asked for; `reply_schema` then says what is read from it."""
+    """Whether to ask for plain text; `reply_schema` then describes what is read from it."""
     left_out: int = 0
-    """How many messages of transcripts are not shown, so that the prompt stays within its budget."""
+    """How many messages of transcripts are left out to keep the prompt within its budget."""
     is_held: bool = False
-    """Nobody may be asked this now: the experiment was paused or had ended when the prompt was made."""
+    """The experiment was paused or had ended when the prompt was made: the model must not be called."""
 
 
 class DraftPreview(BaseModel):
-    """What a draft's author was shown, or will be."""
+    """The prompt of a draft, sent or not."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,7 +57,7 @@ class DraftPreview(BaseModel):
 
 
 class MemberPreview(BaseModel):
-    """What an agent would be shown on a stage now; `stage_id` None: on the one where it is."""
+    """The prompt of an agent on a stage now; `stage_id` None: on its current stage."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -66,7 +66,7 @@ class MemberPreview(BaseModel):
 
 
 class StagePreview(BaseModel):
-    """What a persona of an experiment would be shown on a stage that has just opened, with everybody there."""
+    """The prompt of a persona of an experiment on a stage that has just opened, with all members there."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -74,14 +74,14 @@ class StagePreview(BaseModel):
     persona_id: str
     stage_id: str
     treatment_id: str | None = None
-    """None: the arm of the first cohort in which the persona sits."""
+    """None: the arm of the first seat of the persona."""
 
 
 PreviewQuestion = DraftPreview | MemberPreview | StagePreview
 
 
 class Preview(BaseModel):
-    """A prompt for people to look at; `was_sent` says that a model was shown exactly this."""
+    """A prompt for people to read; `was_sent`: a model received exactly this."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -91,19 +91,19 @@ class Preview(BaseModel):
 
 
 def fingerprint(messages: Iterable[ChatMessage]) -> str:
-    """The SHA-256 of the messages: two prompts with the same one say the same."""
+    """The SHA-256 of the messages, equal for equal prompts."""
     return sha256(orjson.dumps([[message.role, message.content] for message in messages])).hexdigest()
 
 
 CHARACTERS_PER_TOKEN: Final = 4
-"""What English texts have on average with the tokenizers in use."""
+"""The average of English texts with the tokenizers in use."""
 _SHARE: Final = 0.75
-"""Of what a model can read: the rest is for its reply, and for languages with shorter tokens."""
+"""Of the model's context: the rest is for its reply, and for languages with shorter tokens."""
 _UNKNOWN: Final = 32_768
 _LARGE: Final = 128_000
-"""Larger ones count as this: nobody pays for a million tokens a message without having said so."""
+"""Larger contexts count as this: a million tokens a message must be asked for explicitly."""
 
-# The first that is found in the model's name decides.
+# The first entry that is part of the model's name applies.
 _WINDOWS: Final = (
     (re.compile(r"gpt-3\.5"), 16_384),
     (re.compile(r"(^|/)gpt-4(-0\d+.*)?$"), 8_192),
@@ -119,20 +119,20 @@ _LEAST_CUT, _MOST_CUT, _HALF = 0.8, 0.1, 0.5
 
 
 def default_budget(model: str) -> int:
-    """The most tokens (as estimated here) of a prompt for a model of which the persona says nothing."""
+    """The default budget of a prompt, in estimated tokens."""
     window = next((size for name, size in _WINDOWS if name.search(model.lower())), _UNKNOWN)
     return int(_SHARE * window)
 
 
 def tokens_of(messages: Iterable[ChatMessage]) -> int:
-    """An estimate that is the same for every provider: a token for every four characters begun."""
+    """An estimate that is the same for every provider: a token for every four characters, rounded up."""
     return ceil(sum(len(message.content) for message in messages) / CHARACTERS_PER_TOKEN)
 
 
 def shortened(tokens: int, error: str) -> int:
-    """The budget for the next try after a prompt of so many tokens (as estimated here) was too long.
+    """The next budget after a prompt of so many estimated tokens was too long.
 
-    `error` is what the endpoint said; most tell how many tokens it reads and how many came. Else it is the half.
+    `error`: the endpoint's message; most name the limit and the number of tokens. Otherwise the budget is halved.
     """
     allowed = _ALLOWED.search(error)
     came = max(map(_number, _SIZE.findall(error)), default=0)

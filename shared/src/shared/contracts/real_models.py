@@ -1,4 +1,4 @@
-"""The gate before real models: closed unless the environment, the experiment and every model that it uses say yes."""
+"""The check before real models are called: the environment, the experiment and every model must allow it."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -6,26 +6,27 @@ from typing import Final
 
 from shared.contracts.endpoints import Endpoints
 from shared.contracts.model_keys import ModelKeys, read_model_keys
+from shared.contracts.named_providers import PROVIDERS_VARIABLE, read_providers
 from shared.contracts.providers import (
     CREWAI_KEY_VARIABLES,
     CREWAI_PROVIDER,
     MOCK_PROVIDER,
-    PROVIDERS,
     USE_MOCK_VARIABLE,
     ModelMode,
+    Provider,
     account_of,
     effective_model_mode,
     needed_provider,
 )
 
-# Everything else counts as "use the mock": a typing error must not start paid calls.
+# Any other value means "use the mock": a typing error must not start paid calls.
 _NOT_TRUE: Final = frozenset({"", "0", "false", "no", "off"})
 _MOST_NAMED: Final = 5
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ModelUse:
-    """A model that a persona would call, and where; `base_url` None: at its usual address."""
+    """A model of a persona, and its address; `base_url` None: the usual one."""
 
     provider: str
     model: str = "some-model"
@@ -53,22 +54,22 @@ def model_mode_problems(
 ) -> list[str]:
     """Why an experiment may not start, one sentence per reason; empty when it may.
 
-    Mock always may, unless real was requested. Real needs the environment not to insist on the mock, the experiment
-    (its model_mode, or the request while it `is_draft`) to say so, and for every model that is used its key, an address
-    that `endpoints` allow, and somebody who serves it: `served` are the providers that this lab's workers have, None
-    when they are not known here. No value of a variable is ever part of a message.
+    In mode mock it always may, unless real was requested. Mode real needs an environment that does not insist on the
+    mock, the experiment's consent (its model_mode, or the request while it `is_draft`), and for every model a key, an
+    address that `endpoints` allow, and a worker that serves it: `served` are the providers of this lab's workers, None
+    when unknown. No message contains the value of a variable.
     """
     if effective_model_mode(mode, requested_real=requested_real) == "mock":
         return []
     return [
         *_switch_problems(environ),
         *_experiment_problems(mode, is_draft=is_draft),
-        *_use_problems(uses, read_model_keys(environ), endpoints, served),
+        *_use_problems(uses, read_providers(environ), read_model_keys(environ), endpoints, served),
     ]
 
 
 def keyless_addresses(uses: Iterable[ModelUse], environ: Mapping[str, str]) -> list[str]:
-    """What to know of the addresses to which no key goes because only a file names them, one sentence for each."""
+    """A warning for each address that gets no key because only a file names it."""
     keys = read_model_keys(environ)
     by_address: dict[str, set[str]] = {}
     for use in uses:
@@ -80,7 +81,7 @@ def keyless_addresses(uses: Iterable[ModelUse], environ: Mapping[str, str]) -> l
 
 
 def insists_on_mock(environ: Mapping[str, str]) -> bool:
-    """Whether this environment lets no real model be called."""
+    """Whether this environment forbids calls of real models."""
     return environ.get(USE_MOCK_VARIABLE, "").strip().lower() not in _NOT_TRUE
 
 
@@ -103,26 +104,34 @@ def _experiment_problems(mode: ModelMode, *, is_draft: bool) -> list[str]:
 
 
 def _use_problems(
-    uses: Iterable[ModelUse], keys: ModelKeys, endpoints: Endpoints, served: Collection[str] | None
+    uses: Iterable[ModelUse],
+    providers: Mapping[str, Provider],
+    keys: ModelKeys,
+    endpoints: Endpoints,
+    served: Collection[str] | None,
 ) -> list[str]:
     found: dict[str, set[str]] = {}
     for use in sorted(set(uses), key=lambda use: (use.needed, use.persona_id)):
-        for problem in _problems(use, keys, endpoints, served):
+        provider = providers.get(use.needed)
+        problems = (
+            [_unknown_problem(use.needed, providers)]
+            if provider is None
+            else _problems(use, provider, keys, endpoints, served)
+        )
+        for problem in problems:
             found.setdefault(problem, set()).add(use.persona_id)
     return [f"{problem}{_named(ids)}" for problem, ids in found.items()]
 
 
-def _problems(use: ModelUse, keys: ModelKeys, endpoints: Endpoints, served: Collection[str] | None) -> Iterator[str]:
-    provider = PROVIDERS.get(use.needed)
-    if provider is None:
-        yield _unknown_problem(use.needed)
-        return
+def _problems(
+    use: ModelUse, provider: Provider, keys: ModelKeys, endpoints: Endpoints, served: Collection[str] | None
+) -> Iterator[str]:
     if use.provider == MOCK_PROVIDER:
         return
     if provider.needs_base_url and use.base_url is None:
         yield f"The provider {use.provider!r} has no usual address: a persona says it in `model.base_url`."
     if served is not None and use.provider not in served:
-        yield _unserved_problem(use.needed)
+        yield _unserved_problem(use.needed, provider)
     refused = endpoints.problem(use.account, use.base_url)
     variable = keys.missing(use.account, use.base_url)
     if refused is not None:
@@ -135,23 +144,27 @@ def _problems(use: ModelUse, keys: ModelKeys, endpoints: Endpoints, served: Coll
         )
 
 
-def _unknown_problem(name: str) -> str:
-    """What to write in `model.provider` instead or, with `crewai`, in front of the model's name."""
-    provider, _, vendor = name.partition("/")
-    if provider == CREWAI_PROVIDER and vendor:
+def _unknown_problem(name: str, providers: Collection[str]) -> str:
+    """What to write as `model.provider` or, with `crewai`, as the prefix of the model's name."""
+    prefix, _, vendor = name.partition("/")
+    if prefix == CREWAI_PROVIDER and vendor:
         vendors = ", ".join(f"{one}/" for one in sorted(CREWAI_KEY_VARIABLES))
         return f"CrewAI has no vendor {vendor!r} here. The names of its models begin with one of: {vendors}."
-    known = sorted({one.partition("/")[0] for one in PROVIDERS})
-    return f"No provider of models is called {name!r}. Use one of: {', '.join(known)}."
-
-
-def _unserved_problem(name: str) -> str:
-    nobody = f"Nobody in this lab serves the models of provider {name!r}."
-    if not name.startswith(f"{CREWAI_PROVIDER}/"):
-        return f"{nobody} A worker serves it that has its key."
+    known = sorted({one.partition("/")[0] for one in providers})
     return (
-        f"{nobody} They are called through CrewAI: 'make crewai' installs it in .venv-crewai, where "
-        f".venv-crewai/bin/parley has it; workers of your own need the package 'parley-agent-worker[crewai]'."
+        f"No provider of models is called {name!r}. Use one of: {', '.join(known)}, or name it in {PROVIDERS_VARIABLE}."
+    )
+
+
+def _unserved_problem(name: str, provider: Provider) -> str:
+    unserved = f"No worker of this lab serves the models of provider {name!r}."
+    if not name.startswith(f"{CREWAI_PROVIDER}/"):
+        key = f" ({provider.key_variable})" if provider.key_variable else ""
+        return f"{unserved} A worker serves it that has its key{key}."
+    return (
+        f"{unserved} They are called through CrewAI: 'make crewai' installs it in .venv-crewai, where "
+        f".venv-crewai/bin/parley has it; for containers, 'docker build --file deploy/Dockerfile --target crewai "
+        f"--tag parley:crewai .' makes an image that has it."
     )
 
 

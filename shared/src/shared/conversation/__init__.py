@@ -1,8 +1,8 @@
-"""What happens next in a thread, as pure functions of what stands in it.
+"""The next change of a thread, as pure functions of its state.
 
-`next_change` is level-triggered: given the present scene it names the one change that is due, or None. The caller holds
-the thread's lock, writes the change, and asks again. Two agents never answer one trigger because writing a change that
-publishes a draft claims the trigger (`shared.acts.conversation`); nothing here is needed for that.
+`next_change` is level-triggered: it returns the one change of the scene that is due, or None. The caller holds the
+thread's lock, writes the change, and calls again. Two agents never reply to one trigger, because the write of a change
+that publishes a draft claims the trigger (`shared.acts.conversation`); the functions here need not ensure that.
 """
 
 from shared.chat.speaking import TIME_IS_UP
@@ -15,6 +15,7 @@ from shared.conversation.engine import (
     lose,
     next_change,
     say,
+    say_for_staff,
     say_goodbye,
     time_is_up,
     wake_up,
@@ -55,6 +56,7 @@ __all__ = [
     "next_change",
     "page_seconds",
     "say",
+    "say_for_staff",
     "say_goodbye",
     "thinking_seconds",
     "time_is_up",

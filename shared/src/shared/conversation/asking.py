@@ -1,4 +1,4 @@
-"""Who is asked next: the kind's turn-taking, written as drafts, turns, topics and wake-ups."""
+"""Who is asked next: the kind's turn-taking as new drafts, turns, topics and wake-ups."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -8,21 +8,20 @@ from uuid import UUID
 from shared import seeds
 from shared.chat.speaking import EVERYONE_LEFT, TIME_IS_UP
 from shared.conversation.changes import as_drafts, ending, has_more_topics, topic_of, with_closed, with_line
-from shared.conversation.quiet import is_quiet, with_quiet_time, with_window
+from shared.conversation.quiet import is_quiet, lets_others_go_first, with_quiet_time, with_window
 from shared.conversation.scene import CHECK, START, TURN, Change, NewDraft, NewTimer, Scene
 from shared.conversation.view import view_of
-from shared.stage import READY, TALK, WAKE, Member, NextTurn, Wave
-from shared.stages import kind_of
+from shared.stage import READY, TALK, WAKE, LabLine, Member, NextTurn, Wave
 
 WAKE_UP = "idle"
-"""What the trigger keys of wake-ups begin with."""
+"""The prefix of trigger keys of wake-ups."""
 
 _KEEPS_TOPICS = (EVERYONE_LEFT, TIME_IS_UP)
-"""Ends that no further topic can prevent."""
+"""Ends of the conversation that a further topic does not prevent."""
 
 
 def with_next_wave(change: Change) -> Change:
-    """Add what the kind wants next: drafts, a turn, a topic, a wake-up, or the end of a thread that is over."""
+    """Add what the kind decides next: drafts, a turn, a topic, a wake-up, or the end of a thread that is over."""
     if _is_waiting_for_wave(change.after):
         return change
     if _is_done_with_topic(change.after):
@@ -30,6 +29,11 @@ def with_next_wave(change: Change) -> Change:
     if _is_waiting(change.after):
         return change
     wave = _next_wave(change.after)
+    waiting = lets_others_go_first(change.after)
+    if waiting in wave.speakers:
+        change = with_quiet_time(change)
+        wave = replace(wave, speakers=tuple(member_id for member_id in wave.speakers if member_id != waiting))
+        return _with_wave(change, wave) if wave.speakers else change
     if not wave.speakers:
         return change if _any_about(change.after) else _with_wave(change, wave)
     return with_quiet_time(change) if is_quiet(change.after) else with_window(_with_wave(change, wave))
@@ -37,7 +41,7 @@ def with_next_wave(change: Change) -> Change:
 
 def _next_wave(scene: Scene) -> Wave:
     rng = seeds.rng(scene.seed, f"{scene.path}/{scene.trigger_label}/wave:{scene.turn.wave + 1}")
-    return kind_of(scene.stage).next_wave(scene.stage, view_of(scene), rng)
+    return scene.talk.next_wave(view_of(scene), rng)
 
 
 def _with_wave(change: Change, wave: Wave) -> Change:
@@ -63,7 +67,7 @@ def _noticed(change: Change) -> Change:
 
 
 def _with_end(change: Change, reason: str) -> Change:
-    """The end, unless somebody is still on the way here or another topic follows."""
+    """End the thread, unless a member is still expected or another topic follows."""
     scene = change.after
     if any(member.awaited for member in scene.members):
         return change
@@ -73,9 +77,10 @@ def _with_end(change: Change, reason: str) -> Change:
 
 
 def _is_done_with_topic(scene: Scene) -> bool:
-    """Whether all active participants are done with a topic after which another follows.
+    """Whether all active participants are done with a topic that another one follows.
 
-    An agent that may not speak any more counts as done; so does one that may not be called yet, once somebody is.
+    An agent that may not speak any more counts as done; one that may not be called yet counts once another member is
+    done.
     """
     here = [
         member
@@ -94,15 +99,15 @@ def _has_said_all(scene: Scene, member: Member) -> bool:
 
 
 def _is_too_early_for(scene: Scene, member: Member) -> bool:
-    """Whether this agent may not be called yet, not even to be asked whether it is ready."""
+    """Whether this agent may not be called yet, not even about its readiness."""
     return member.player == "agent" and scene.last_seq < member.chat.min_messages_before_responding
 
 
 def _with_next_topic(change: Change) -> Change:
-    """What was being thought about the old topic has another trigger, and is dropped when it comes."""
+    """Open the next topic. Replies in the making about the old one have another trigger, and are dropped."""
     scene = change.after
     number = scene.turn.topic + 1
-    _, name = kind_of(scene.stage).topics(scene.stage)[number]
+    _, name = scene.talk.rules.topics[number]
     turn = replace(
         scene.turn,
         topic=number,
@@ -119,7 +124,7 @@ def _with_next_topic(change: Change) -> Change:
         late={},
     )
     opened = replace(change, after=replace(scene, turn=turn, agent_run=0, failed={}))
-    return with_line(opened, f"The conversation goes on to: {name}")
+    return with_line(opened, LabLine(f"The conversation goes on to: {name}", "goes_on_to", name=name))
 
 
 def _with_turn(change: Change, next_turn: NextTurn, wave: Wave) -> Change:
@@ -142,7 +147,7 @@ def _with_turn(change: Change, next_turn: NextTurn, wave: Wave) -> Change:
 
 
 def _with_wake_up(change: Change, after_seconds: float) -> Change:
-    """A timer or, where time is simulated, the wake-up itself: a silence in it takes no real time."""
+    """Add a timer, or the wake-up itself where time is simulated: silence takes no real time there."""
     scene = change.after
     if scene.pace == "live" or scene.has_people:
         return _with_timer(change, after_seconds)
@@ -173,7 +178,7 @@ def _with_timer(change: Change, after_seconds: float) -> Change:
 
 
 def with_wake_up_round(change: Change) -> Change:
-    """Everybody is asked again, about the silence."""
+    """Ask all agents again, about the silence."""
     scene = change.after
     turn = replace(
         scene.turn,
@@ -209,7 +214,7 @@ def _with_wanted(change: Change, wave: Wave) -> Change:
 
 
 def _without_outdated(change: Change, asked_anew: Iterable[UUID]) -> Change:
-    """Replies on which nobody has begun to work are not made when their authors are asked about all that came since."""
+    """Close drafts that no worker has started, when their authors are asked about all later messages."""
     for draft in change.after.drafts:
         if draft.state == "wanted" and draft.member_id in asked_anew and draft.trigger_key in change.after.turn.late:
             change = with_closed(change, draft, "moved_on")
@@ -217,7 +222,7 @@ def _without_outdated(change: Change, asked_anew: Iterable[UUID]) -> Change:
 
 
 def with_checks(change: Change) -> Change:
-    """Ask the agents who take part and are not done with the topic only whether they are."""
+    """Ask the agents who take part and are not done with the topic only for their readiness."""
     scene = change.after
     idle = [
         member
@@ -235,26 +240,27 @@ def with_checks(change: Change) -> Change:
 
 
 def _is_waiting_for_wave(scene: Scene) -> bool:
-    """In pace `fast` nothing follows before all that was asked together is in."""
-    return scene.pace == "fast" and (_any_about(scene) or any(draft.is_check for draft in scene.drafts))
+    """Whether a wave is incomplete in pace `fast`, where all its replies are awaited."""
+    return scene.pace == "fast" and (_any_about(scene) or any(draft.is_check for draft in scene.moving_drafts))
 
 
 def _is_waiting(scene: Scene) -> bool:
-    """Whether somebody is still at work on the current trigger, or an opening line comes first.
+    """Whether replies to the current trigger are in the making, or an opening line comes first.
 
-    Where late replies are said, agents who were busy when the others were asked join them as soon as they are free.
+    Where late replies are published, agents that were busy when others were asked join them as soon as they are free.
     """
     openings_first = scene.pace == "fast" or scene.trigger_key == START
-    if openings_first and any(draft.is_opening for draft in scene.drafts):
+    if openings_first and any(draft.is_opening for draft in scene.moving_drafts):
         return True
     return scene.lateness is None and _any_about(scene)
 
 
 def _any_about(scene: Scene) -> bool:
-    """Nobody waits for a member who has left; in pace `fast` all the same, for the order's sake."""
+    """Whether an open draft is about the current trigger; members who have left count in pace `fast` only, for the
+    order."""
     return any(
         draft.trigger_key == scene.trigger_key and (scene.pace == "fast" or scene.member(draft.member_id).present)
-        for draft in scene.drafts
+        for draft in scene.moving_drafts
     )
 
 
@@ -264,13 +270,16 @@ def _wanted(scene: Scene, member: Member, purpose: str) -> NewDraft:
 
 
 def _check(scene: Scene, member: Member, done: int = 0) -> NewDraft:
-    """`done` tells the checks of those who follow others apart from those that turn-taking asks for."""
+    """`done` distinguishes the checks after another member was done from those of turn-taking."""
     key = f"{CHECK}:{scene.turn.said}:{scene.turn.topic}{f':{done}' if done else ''}"
     return _draft(scene, member, key, key, READY)
 
 
 def _draft(scene: Scene, member: Member, trigger_key: str, label: str, purpose: str) -> NewDraft:
     path = f"{member.path}/{scene.stage.id}/{label}"
+    if member.kind == "participant" and not member.path.startswith(f"{scene.path.partition('/')[0]}/"):
+        # A member from another cohort may have an ask with the same label there.
+        path = f"{scene.path}/{member.path.replace('/', '-')}/{label}"
     if scene.is_private and member.kind == "mediator":
         path = f"{scene.path}/{member.path.rpartition('/')[2]}/{label}"
     return NewDraft(
@@ -286,7 +295,7 @@ def _draft(scene: Scene, member: Member, trigger_key: str, label: str, purpose: 
 
 
 def opening_lines(scene: Scene, newcomers: Iterable[Member], delays: Iterable[float]) -> tuple[NewDraft, ...]:
-    """Fixed opening lines as drafts that need no model."""
+    """Fixed opening lines as drafts without a model call."""
     return tuple(_opening_line(scene, member, delay) for member, delay in zip(newcomers, delays, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""The parts that changes are put together from: messages, lines of the lab, drafts that close, an end."""
+"""The parts of changes: messages, system messages, closed drafts, an end."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -9,11 +9,12 @@ from shared.chat.speaking import TIME_IS_UP
 from shared.contracts.experiment import StageConfig
 from shared.conversation.scene import Change, Closing, Draft, NewDraft, NewMessage, Scene
 from shared.conversation.view import view_of
-from shared.stage import Member
-from shared.stages import kind_of
+from shared.stage import LabLine, Member
+from shared.stages import parts_of
 
+_TIME_IS_OVER = LabLine("The time for this conversation is over.", "time_is_over")
 _TOPIC = "topic:"
-"""What the trigger keys of topics that have just begun begin with."""
+"""The prefix of trigger keys of new topics."""
 
 
 def new_message(
@@ -43,20 +44,22 @@ def new_message(
 
 
 def topic_of(stage: StageConfig, number: int) -> str | None:
-    """The id of the topic at this place; None in a conversation without topics."""
-    topics = kind_of(stage).topics(stage)
-    return topics[number][0] if topics else None
+    """The id of the topic with this number; None in a conversation without topics."""
+    talk = parts_of(stage).talk
+    return talk.rules.topics[number][0] if talk is not None and talk.rules.topics else None
 
 
 def after_speaking(scene: Scene, message: NewMessage, *, overlooked: int = 0) -> Scene:
-    """The scene once a member's message stands: a new trigger, about which nobody was asked yet.
+    """The scene after a member's message: a new trigger, about which no agent was asked yet.
 
-    `overlooked`: how many messages of members its author had not read. When one of those is a person's, the message is
-    still to what was said before that, and does not count in the run of agents' messages since.
+    `overlooked`: how many messages of members its author had not read. When one of those is a person's, the message
+    belongs to what was said before it, and does not count in the run of agents' messages since.
     """
     author, turn = message.author, scene.turn
-    assert author is not None  # the lab's own lines are no trigger
+    assert author is not None  # system messages are no trigger
     is_person = author.player == "person"
+    # That of an agent is over with the next message.
+    keeps_quiet_time = is_person and not scene.is_of_agent
     spoken = {**turn.spoken, author.id: turn.spoken.get(author.id, 0) + 1}
     return replace(
         scene,
@@ -84,14 +87,15 @@ def after_speaking(scene: Scene, message: NewMessage, *, overlooked: int = 0) ->
             late=_overtaken(scene),
             has_overlooked=overlooked > 0,
             person_spoke_at=turn.said + 1 if is_person else turn.person_spoke_at,
-            quiet_until=turn.quiet_until if is_person else None,
-            quiet_timer=turn.quiet_timer if is_person else None,
+            quiet_until=turn.quiet_until if keeps_quiet_time else None,
+            quiet_timer=turn.quiet_timer if keeps_quiet_time else None,
         ),
     )
 
 
 def _overtaken(scene: Scene) -> dict[str, int]:
-    """The triggers that nothing but messages has overtaken once the next one stands, and that somebody works on."""
+    """The triggers that only messages have overtaken once the next one is published, and that have replies in the
+    making."""
     lateness = scene.lateness
     if lateness is None:
         return {}
@@ -103,32 +107,41 @@ def _overtaken(scene: Scene) -> dict[str, int]:
 
 
 def with_line(change: Change, text: str, *, elapsed_ms: int | None = None) -> Change:
-    """The change with a line of the lab's at its end, said at `elapsed_ms` or now."""
+    """Append a system message to the change, at `elapsed_ms` or now; a `LabLine` keeps its code."""
     scene = change.after
     said_at = max([scene.elapsed_ms(), *(message.elapsed_ms for message in change.messages)])
-    message = new_message(scene, None, text, said_at if elapsed_ms is None else elapsed_ms)
+    message = new_message(scene, None, str(text), said_at if elapsed_ms is None else elapsed_ms)
+    if isinstance(text, LabLine):
+        message = replace(message, line={"code": text.code, "params": dict(text.params)})
     return replace(change, after=replace(scene, last_seq=message.seq), messages=(*change.messages, message))
 
 
 def with_goodbye(change: Change, member: Member) -> Change:
-    """The member leaves the conversation, and the lab says so."""
-    change = with_line(change, f"{member.profile.name or 'A participant'} has left the chat.")
+    """Let the member leave the conversation, with a system message."""
+    change = with_line(change, _goodbye(member.profile.name))
     scene = change.after
     left = {**scene.turn.left, member.id: scene.last_seq}
     turn = replace(scene.turn, ready=scene.turn.ready | {member.id}, left=left)
     return replace(change, after=replace(scene, turn=turn))
 
 
+def _goodbye(name: str | None) -> LabLine:
+    if not name:
+        return LabLine("A participant has left the chat.", "participant_has_left")
+    return LabLine(f"{name} has left the chat.", "has_left", name=name)
+
+
 def with_closed(change: Change, draft: Draft, closing: Closing) -> Change:
-    """The change with this draft closed without a message; its author is heard when they said that they are ready."""
+    """Close this draft without a message; an author that is ready to end is noted as ready."""
     change = replace(change, after=without(change.after, draft), closed=(*change.closed, (draft, closing)))
     return change if closing in ("cancelled", "ended") else heard_as_ready(change, draft)
 
 
 def heard_as_ready(change: Change, draft: Draft) -> Change:
-    """An agent that is ready leaves the conversation or, while more topics follow, is done with this one.
+    """Let an agent that is ready leave the conversation or, while more topics follow, finish this one.
 
-    Before its minimum time a conversation is left by nobody: the wish is forgotten. So is one about an earlier topic.
+    Before the minimum time of a conversation the agent stays and its readiness is forgotten, and so is readiness for an
+    earlier topic.
     """
     scene = change.after
     author = scene.member(draft.member_id)
@@ -142,11 +155,11 @@ def heard_as_ready(change: Change, draft: Draft) -> Change:
 
 
 def has_more_topics(scene: Scene) -> bool:
-    return scene.turn.topic + 1 < len(kind_of(scene.stage).topics(scene.stage))
+    return scene.turn.topic + 1 < len(scene.talk.rules.topics)
 
 
 def _may_leave(scene: Scene) -> bool:
-    return kind_of(scene.stage).too_early(scene.stage, view_of(scene)) is None
+    return scene.talk.too_early(view_of(scene)) is None
 
 
 def without(scene: Scene, *drafts: Draft) -> Scene:
@@ -155,7 +168,7 @@ def without(scene: Scene, *drafts: Draft) -> Scene:
 
 
 def with_begun(scene: Scene, draft_ids: Collection[UUID]) -> Scene:
-    """The scene in which workers have begun to think about these drafts."""
+    """The scene after workers have started on these drafts."""
     drafts = (replace(draft, state="thinking") if draft.id in draft_ids else draft for draft in scene.drafts)
     return replace(scene, drafts=tuple(drafts))
 
@@ -178,22 +191,22 @@ def as_drafts(wanted: tuple[NewDraft, ...]) -> tuple[Draft, ...]:
 
 
 def ending(change: Change, reason: str) -> Change:
-    """The thread is over: nothing more is said in it. A reply that is being thought about is dropped when it comes."""
+    """End the thread: nothing more is said in it. A reply in the making is dropped when it comes."""
     scene = change.after
     if reason == TIME_IS_UP:
-        limit = kind_of(scene.stage).time_limit_seconds(scene.stage) or 0
+        limit = scene.talk.rules.time_limit_seconds or 0
         last = max((message.elapsed_ms for message in change.messages), default=scene.clock_ms)
         said_at = max(int(limit * 1000), last if scene.turn.is_overtime else 0)
-        change = with_line(change, "The time for this conversation is over.", elapsed_ms=said_at)
+        change = with_line(change, _TIME_IS_OVER, elapsed_ms=said_at)
     over = close_leftovers(replace(change.after, ended=True))
     return replace(change, after=over.after, closed=change.closed + over.closed, end_reason=reason)
 
 
 def close_leftovers(scene: Scene) -> Change:
-    """In a thread that is over, every draft is closed.
+    """Close every draft of a thread that is over.
 
-    Except those that are thought about: they belong to the worker that leased them, and are closed when that worker is
-    back or its lease ends.
+    A draft that a worker is thinking about is left to that worker: it is closed when the worker returns or its lease
+    ends.
     """
     left = tuple(draft for draft in scene.drafts if draft.state != "thinking")
     closed: tuple[tuple[Draft, Closing], ...] = tuple((draft, "ended") for draft in left)

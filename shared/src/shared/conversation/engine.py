@@ -1,4 +1,4 @@
-"""The door of the rules: what is due in a thread, and what people and timers do to it."""
+"""The entry points of the rules: what is due in a thread, and the actions of people and timers."""
 
 from dataclasses import replace
 from uuid import UUID
@@ -19,11 +19,11 @@ from shared.conversation.publishing import time_is_up as time_is_up
 from shared.conversation.publishing import why_not as why_not
 from shared.conversation.quiet import without_quiet_time
 from shared.conversation.scene import Change, Draft, Scene
-from shared.stage import Member
+from shared.stage import LabLine, Member
 
 
 def next_change(scene: Scene) -> Change | None:
-    """The change that is due now; None when the thread waits for somebody, or is over and tidied up."""
+    """The change that is due now; None when the thread waits, or is over without open drafts."""
     if scene.ended:
         leftovers = close_leftovers(scene)
         return leftovers if leftovers.closed else None
@@ -33,7 +33,7 @@ def next_change(scene: Scene) -> Change | None:
 
 
 def _say_due_goodbye(scene: Scene) -> Change | None:
-    """The goodbye of somebody who left while the conversation was held."""
+    """The system message about a member who left while the conversation was paused."""
     if not scene.turn.leaving:
         return None
     member = min((scene.member(member_id) for member_id in scene.turn.leaving), key=lambda one: one.path)
@@ -49,15 +49,22 @@ def _ask_next(scene: Scene) -> Change | None:
 def say(
     scene: Scene, author: Member, text: str, *, client_key: str | None = None, reply_to: UUID | None = None
 ) -> Change:
-    """A person's message, and whom it makes think. The thread must be open, and the kind let the person speak."""
+    """A person's message, and the drafts that it triggers. The thread must be open, and the kind must allow it."""
     message = new_message(scene, author, text, scene.elapsed_ms(), client_key=client_key, reply_to=reply_to)
     return with_next_wave(Change(after_speaking(scene, message), messages=(message,)))
 
 
-def say_goodbye(scene: Scene, member: Member) -> Change | None:
-    """The lab's line that `member` has left; None when it was said already or the thread is over.
+def say_for_staff(scene: Scene, text: str, *, client_key: str, said_by: str) -> Change:
+    """What an experimenter says, as a line of the lab: it is no trigger, and no agent is asked about it."""
+    change = with_line(Change(scene), text)
+    (line,) = change.messages
+    return replace(change, messages=(replace(line, client_key=client_key, said_by=said_by),))
 
-    While the thread is held, it is only kept in mind that the line is due.
+
+def say_goodbye(scene: Scene, member: Member) -> Change | None:
+    """The system message that `member` has left; None when it exists already or the thread is over.
+
+    While the thread is paused, only a note is kept that the message is due.
     """
     if scene.ended or member.id in scene.turn.ready:
         return None
@@ -67,9 +74,10 @@ def say_goodbye(scene: Scene, member: Member) -> Change | None:
 
 
 def go_on(scene: Scene, member: Member) -> Change | None:
-    """`member` is done with the current topic; None when they were already, or no further topic follows.
+    """Mark `member` as done with the current topic; None when they already were, or no topic follows.
 
-    The agents who are not done are asked whether they are, too: nobody would ask those who have fallen silent.
+    The agents who are not done are asked for their readiness: agents that have fallen silent would not be asked
+    otherwise.
     """
     if scene.ended or member.id in scene.turn.done or not has_more_topics(scene):
         return None
@@ -78,24 +86,24 @@ def go_on(scene: Scene, member: Member) -> Change | None:
 
 
 def call_off(scene: Scene) -> Change:
-    """Nobody is asked about what was said last any more: what is being thought about it is dropped when it comes."""
+    """Cancel the current trigger: replies to it that are in the making are dropped when they come."""
     everybody = frozenset(member.id for member in scene.members)
     turn = replace(scene.turn, trigger=f"off:{scene.last_seq}", asked=everybody, late={})
-    return with_line(Change(replace(scene, turn=turn)), "The request was called off.")
+    return with_line(Change(replace(scene, turn=turn)), LabLine("The request was called off.", "called_off"))
 
 
 def wake_up(scene: Scene, number: int) -> Change | None:
-    """Everybody is asked again after a silence; None when somebody has spoken, or is about to."""
+    """Ask all again after a silence; None when a member has spoken since, or is about to."""
     turn = scene.turn
     if scene.ended or not turn.is_waking or turn.wake_ups != number:
         return None
-    if any(draft.trigger_key == scene.trigger_key for draft in scene.drafts):
+    if any(draft.trigger_key == scene.trigger_key for draft in scene.moving_drafts):
         return Change(replace(scene, turn=replace(turn, is_waking=False)))
     return with_wake_up_round(Change(scene))
 
 
 def end_quiet_time(scene: Scene, number: int) -> Change | None:
-    """What came in the quiet time is asked about; None when that was done already, or an agent has spoken since."""
+    """Ask about all messages of the quiet time; None when that was done already, or an agent has spoken since."""
     over = without_quiet_time(scene, number)
     if over is None or scene.held:
         return None if over is None else Change(over)
@@ -103,10 +111,10 @@ def end_quiet_time(scene: Scene, number: int) -> Change | None:
 
 
 def end(scene: Scene, reason: str) -> Change:
-    """The thread is over: nothing more is said in it. A reply that is being thought about is dropped when it comes."""
+    """End the thread: nothing more is said in it. A reply in the making is dropped when it comes."""
     return ending(Change(scene), reason)
 
 
 def lose(scene: Scene, draft: Draft) -> Change:
-    """The scene after `draft` lost its claim: its author leaves all the same when it was ready to end."""
+    """The scene after `draft` lost its claim: an author who was ready to end leaves nevertheless."""
     return with_closed(Change(scene), draft, "lost_claim")

@@ -1,4 +1,4 @@
-"""Minutes: what everybody has heard on a stage, written into its thread by the lab. Pure."""
+"""Minutes: what all have heard on a stage, written into its thread as system messages. Pure."""
 
 from collections.abc import Container
 from dataclasses import replace
@@ -11,13 +11,13 @@ from shared.conversation.scene import Change, Scene
 from shared.stage import Minutes, MinutesLine
 
 FINISHED: Final = "finished"
-"""Why a thread ends in which everything was said."""
+"""The reason of the end of a thread whose minutes are complete."""
 
 
 def write_down(scene: Scene, minutes: Minutes, known: Container[str]) -> Change | None:
-    """The lines that do not stand there yet, in their order, and the end; None when there is nothing to write.
+    """Write the missing lines in order, and the end; None when there is nothing to write.
 
-    `known` are the keys of the lines that stand. Lines that are written together were heard at the same moment.
+    `known`: the keys of stored lines. Lines that are written together were heard at the same moment.
     """
     new = [line for line in minutes.lines if line.key not in known]
     if scene.ended or not (new or minutes.are_closed):
@@ -41,7 +41,7 @@ def _with_line(change: Change, line: MinutesLine, heard_at: int) -> Change:
 
 
 def _heard_at_ms(scene: Scene, new: list[MinutesLine]) -> int:
-    """Now; in pace `fast` when the slowest of those who answered at the same time would have been ready."""
+    """Now; in pace `fast` the time at which the slowest of those who answered together would have been ready."""
     if scene.pace == "live":
         return scene.elapsed_ms()
     slowest = max((_taken_ms(scene, line) for line in new), default=0)
@@ -49,7 +49,7 @@ def _heard_at_ms(scene: Scene, new: list[MinutesLine]) -> int:
 
 
 def _taken_ms(scene: Scene, line: MinutesLine) -> int:
-    """How long an agent takes to think and to type its answer; people take the time that they take."""
+    """How long an agent takes to think and type its answer; people take real time."""
     author = None if line.author_id is None else scene.member(line.author_id)
     if author is None or author.player != "agent":
         return 0

@@ -1,4 +1,4 @@
-"""How long agents take: to think, when time is simulated, to type, and to read and fill in pages."""
+"""How long agents take: to think in simulated time, to type, and to read and fill in pages."""
 
 from random import Random
 
@@ -6,7 +6,7 @@ from shared.contracts.experiment import PageSettings
 
 LONGEST_TYPING_SECONDS = 10.0
 SIMULATED_THINKING_SECONDS = (1.0, 4.0)
-"""How long a model is taken to think in pace `fast`, uniformly drawn; order and transcript times follow from it."""
+"""The range of thinking times of models in pace `fast`, drawn uniformly; order and transcript times follow from it."""
 
 
 def typing_seconds(text: str, words_per_minute: float | None, rng: Random) -> float:
@@ -17,7 +17,7 @@ def typing_seconds(text: str, words_per_minute: float | None, rng: Random) -> fl
 
 
 def page_seconds(shown: str, written: str, settings: PageSettings, rng: Random) -> float:
-    """How long a page takes somebody who reads what is `shown` and writes what is `written`, times 0.75 to 1.25."""
+    """How long it takes to read what is `shown` and write what is `written`, times 0.75 to 1.25."""
     reading = _seconds(shown, settings.reading_words_per_minute)
     return (reading + _seconds(written, settings.writing_words_per_minute)) * rng.uniform(0.75, 1.25)
 

@@ -1,4 +1,4 @@
-"""Which ready draft takes effect next, and how: published, or closed with the reason why not."""
+"""Decides about the next ready draft: publishes it, or closes it with the reason."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,14 +16,14 @@ from shared.conversation.changes import (
     without,
 )
 from shared.conversation.pace import typing_seconds
+from shared.conversation.quiet import with_others_first
 from shared.conversation.scene import TURN, Change, Closing, Draft, Scene
 from shared.conversation.view import view_of
 from shared.stage import Member
-from shared.stages import kind_of
 
 
 def greet(scene: Scene) -> Change | None:
-    """Fixed opening lines of agents that are here and have not had theirs."""
+    """Fixed opening lines of agents that are present and have not had theirs."""
     newcomers = [
         member
         for member in scene.members
@@ -45,7 +45,7 @@ def _opening_delay(scene: Scene, member: Member) -> float:
 
 
 def publish_next(scene: Scene) -> Change | None:
-    """The next ready draft that is due: published, or closed with the reason why not."""
+    """Publish the next ready draft that is due, or close it with the reason."""
     draft = next(_due(scene), None)
     if draft is None:
         return None
@@ -56,37 +56,37 @@ def publish_next(scene: Scene) -> Change | None:
 
 
 def _is_past_its_limit(scene: Scene, draft: Draft) -> bool:
-    """Whether a simulated conversation was over before this reply was there."""
-    limit = kind_of(scene.stage).time_limit_seconds(scene.stage)
+    """Whether a simulated conversation was over before this reply was ready."""
+    limit = scene.talk.rules.time_limit_seconds
     is_simulated = scene.pace == "fast" and not scene.has_people and not scene.turn.is_overtime
     return is_simulated and limit is not None and (draft.finish_ms or 0) > limit * 1000
 
 
 def time_is_up(scene: Scene) -> Change:
-    """The time limit takes effect: the end or, where the kind says so, overtime."""
-    if kind_of(scene.stage).outlasts_its_limit(scene.stage, view_of(scene)):
+    """Apply the time limit: the end or, where the kind says so, overtime."""
+    if scene.talk.outlasts_its_limit(view_of(scene)):
         overtime = replace(scene, turn=replace(scene.turn, is_overtime=True))
         return with_next_wave(Change(overtime))
     return ending(Change(scene), TIME_IS_UP)
 
 
 def _due(scene: Scene) -> Iterator[Draft]:
-    """Ready drafts in the order in which they take effect.
+    """Ready drafts in the order in which they are decided.
 
-    In pace `fast` nothing is due before everybody who was asked together is ready, so that the order depends on the
-    drawn finish times alone and not on which call happened to return first.
+    In pace `fast` nothing is due before the whole wave is ready, so that the order depends on the drawn finish times
+    alone, and not on the order in which calls return.
     """
-    ready = [draft for draft in scene.drafts if draft.state == "ready"]
+    ready = [draft for draft in scene.moving_drafts if draft.state == "ready"]
     if scene.pace == "live":
         due = (draft for draft in ready if draft.due_at is not None and draft.due_at <= scene.now)
         yield from sorted(due, key=lambda draft: (_spoken_before(scene, draft), draft.due_at, draft.path))
-    elif not any(draft.state != "ready" and _is_current(scene, draft) for draft in scene.drafts):
-        # Openings come before replies: a reply to one of several opening lines would be drawn by chance of arrival.
+    elif not any(draft.state != "ready" and _is_current(scene, draft) for draft in scene.moving_drafts):
+        # Openings come before replies: otherwise the arrival of opening lines would decide which of them gets a reply.
         yield from sorted(ready, key=lambda draft: (not draft.is_opening, draft.finish_ms or 0, draft.path))
 
 
 def _spoken_before(scene: Scene, draft: Draft) -> int:
-    """Of replies that are ready together, that of who has spoken least goes first."""
+    """The author's number of messages: of replies ready together, that of the author with the fewest goes first."""
     return 0 if scene.lateness is None else scene.turn.spoken.get(draft.member_id, 0)
 
 
@@ -97,9 +97,9 @@ def _is_current(scene: Scene, draft: Draft) -> bool:
 def why_not(scene: Scene, draft: Draft) -> Closing | None:
     """Why this ready draft must not be published; None when it may try to claim its trigger.
 
-    A message that answers the same trigger does not count as the conversation moving on: which of several answers is
-    the one is decided by the claim. Nor do messages that were said since, where late replies are said. A turn that was
-    passed is no one's to speak in.
+    A message that answers the same trigger does not mean that the conversation has moved on: the claim decides between
+    them. Nor do messages said since then, where late replies are published. A reply in a turn that was passed is
+    dropped.
     """
     author = scene.member(draft.member_id)
     if scene.ended:
@@ -125,20 +125,21 @@ def _publish(scene: Scene, draft: Draft) -> Change:
     after = after_speaking(without(scene, draft), message, overlooked=scene.overlooked_by(draft))
     if draft.is_opening and scene.is_in_turn:
         after = _with_turn_kept(scene, after)
-    change = heard_as_ready(Change(after, claims=draft, messages=(message,)), draft)
+    change = with_others_first(heard_as_ready(Change(after, claims=draft, messages=(message,)), draft))
     if scene.pace == "fast":
         change = _close_losers(change, draft)
     return with_next_wave(change)
 
 
 def _with_turn_kept(before: Scene, after: Scene) -> Scene:
-    """An opening line is nobody's turn: whoever holds the turn keeps it, and a reply that is on its way counts."""
+    """An opening line uses no turn: the holder keeps it, and a reply in the making counts."""
     turn = replace(after.turn, trigger=before.turn.trigger, asked=before.turn.asked, wave=before.turn.wave)
     return replace(after, failed=before.failed, turn=turn)
 
 
 def _close_losers(change: Change, winner: Draft) -> Change:
-    """In pace `fast` the wave is decided at once: the others lost the claim, and those who are ready to end leave."""
+    """In pace `fast` close the rest of the wave at once: they lost the claim, and authors who are ready to end
+    leave."""
     losers = [
         draft for draft in change.after.drafts if draft.state == "ready" and draft.trigger_key == winner.trigger_key
     ]

@@ -1,21 +1,24 @@
-"""Quiet time: what people say in quick succession is asked about together."""
+"""Quiet time: agents are asked once about messages that people write in quick succession, and who has just spoken lets
+the others go first."""
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 from shared import seeds
 from shared.conversation.scene import Change, NewTimer, Scene
 
 
 def is_quiet(scene: Scene) -> bool:
-    """Whether what a person said waits for the end of a quiet time that an earlier message began."""
+    """Whether a person's message waits for the end of a quiet time that an earlier message has started."""
     until = scene.turn.quiet_until
     is_new = scene.turn.wave == 0 and scene.is_of_person
     return is_new and until is not None and scene.real_ms() < until
 
 
 def with_window(change: Change) -> Change:
-    """A quiet time begins when a person's message is asked about; an agent's message neither begins nor obeys one."""
+    """Start a quiet time when agents are asked about a person's message; agents' messages neither start nor obey
+    one."""
     scene = change.after
     lateness = scene.lateness
     is_first_wave = scene.turn.wave == 1 and scene.is_of_person
@@ -25,8 +28,34 @@ def with_window(change: Change) -> Change:
     return replace(change, after=replace(scene, turn=turn))
 
 
+def with_others_first(change: Change) -> Change:
+    """Start a quiet time for an agent that has spoken without having read all, while others think about the same
+    message.
+
+    Otherwise it would be asked again before the others, whose replies have lost; with models that are equally fast it
+    would be the first each time, and the others would never get to speak.
+    """
+    scene = change.after
+    if scene.lateness is None or scene.pace != "live" or not scene.turn.has_overlooked or not _has_rivals(scene):
+        return change
+    turn = replace(scene.turn, quiet_until=scene.real_ms() + int(scene.lateness.quiet_seconds * 1000))
+    return replace(change, after=replace(scene, turn=turn))
+
+
+def lets_others_go_first(scene: Scene) -> UUID | None:
+    """The last speaker, while its quiet time goes on and others still think about the message that it has answered."""
+    until = scene.turn.quiet_until
+    is_quiet_time = until is not None and scene.real_ms() < until and scene.is_of_agent
+    return scene.last_author_id if is_quiet_time and _has_rivals(scene) else None
+
+
+def _has_rivals(scene: Scene) -> bool:
+    return any(draft.trigger_key == scene.last_spoken_trigger for draft in scene.moving_drafts)
+
+
 def with_quiet_time(change: Change) -> Change:
-    """Nobody is asked before the quiet time is over: one timer sees to it, however many messages come meanwhile."""
+    """Ask nobody for whom it is before the quiet time is over: one timer ends it, however many messages come
+    meanwhile."""
     scene, turn = change.after, change.after.turn
     if turn.quiet_timer is not None or turn.quiet_until is None:
         return change
@@ -43,7 +72,7 @@ def with_quiet_time(change: Change) -> Change:
 
 
 def without_quiet_time(scene: Scene, number: int) -> Scene | None:
-    """The scene once its timer has fired; None when that timer is out of date."""
+    """The scene after its timer has fired; None when that timer is out of date."""
     if scene.ended or scene.turn.quiet_timer != number:
         return None
     return replace(scene, turn=replace(scene.turn, quiet_until=None, quiet_timer=None))

@@ -1,23 +1,23 @@
-"""What stands in a thread, and what one change does to it."""
+"""The state of a thread, and the effect of one change on it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 from uuid import UUID
 
 from shared.contracts.experiment import StageConfig
-from shared.stage import Lateness, Member
-from shared.stages import kind_of
+from shared.stage import Lateness, Member, Talk
+from shared.stages import parts_of
 
 START = "start"
 """The trigger of an empty room, shared by all agents without a fixed opening line."""
 
 CHECK = "ready"
-"""What the trigger keys of readiness checks begin with: nobody answers them with a message."""
+"""The prefix of trigger keys of readiness checks, which get no message as a reply."""
 
 TURN = "turn"
-"""What the trigger keys of turns begin with."""
+"""The prefix of trigger keys of turns."""
 
 DraftState = Literal["wanted", "thinking", "ready"]
 Closing = Literal["declined", "moved_on", "lost_claim", "cancelled", "ended"]
@@ -25,7 +25,7 @@ Closing = Literal["declined", "moved_on", "lost_claim", "cancelled", "ended"]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A reply that is being made for a trigger of this thread. `text` None in a ready draft: the agent says nothing."""
+    """A reply in the making to a trigger of this thread. `text` None in a ready draft: the agent says nothing."""
 
     id: UUID
     path: str
@@ -41,32 +41,32 @@ class Draft:
 
     @property
     def is_opening(self) -> bool:
-        """Whether this is somebody's fixed opening line."""
+        """Whether this is a fixed opening line."""
         return self.trigger_key.startswith(f"{START}:")
 
     @property
     def is_check(self) -> bool:
-        """Whether this only asks whether the agent is ready to end."""
+        """Whether this only asks if the agent is ready to end."""
         return self.trigger_key.startswith(f"{CHECK}:")
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Turn-taking facts kept with the thread.
+    """The state of turn-taking, stored with the thread.
 
-    `asked` and `wave` are about the current trigger; `trigger` names it when it is not the message that a member said
-    last. `opened` had their opening line wanted; `ready` are ready to end, since line `left`; `done` are done with the
-    current topic, which was opened by line `topic_since_seq`. `heard` says how many messages members had said when an
-    agent was last asked something, `checked` how many when somebody was last asked whether they are ready. `order`,
-    `cycle`, `number` and `holder` are about turns: `number` counts them, `skips` counts those that passed unused since
-    somebody spoke.
-    `wake_ups` were armed in all, `unanswered` of them since somebody spoke; `is_waking` says that one is armed.
-    `leaving` have left while nothing could be said; the lab says so once it can.
+    `asked` and `wave` are about the current trigger; `trigger` names it when it is not the last message of a member.
+    `opened`: agents with an opening line; `ready`: members ready to end, since line `left`; `done`: members done with
+    the current topic, which line `topic_since_seq` opened. `heard`: the number of members' messages when an agent was
+    last asked; `checked`: their number at the last readiness check. `order`, `cycle`, `number` and `holder` are about
+    turns: `number` counts them, `skips` counts unused ones since the last message.
+    `wake_ups`: how many were set in all; `unanswered`: how many since the last message; `is_waking`: one is set.
+    `leaving`: members who left while the thread was paused; system messages about them follow.
 
-    `late` are triggers that nothing but messages has overtaken and that somebody still works on: a reply to one is said
-    while members have said no more messages than it names. `has_overlooked`: whoever spoke last had not read all that
-    came before. `person_spoke_at` says how many messages members had said when a person last spoke. What people say
-    until `quiet_until` (since the opening) is asked about then; `quiet_timer` numbers the timer that waits for it.
+    `late`: triggers that only messages have overtaken, with replies in the making: a reply is published while members
+    have said no more messages than the value. `has_overlooked`: the last speaker had not read all messages before.
+    `person_spoke_at`: the number of members' messages when a person last spoke. Messages of people until `quiet_until`
+    (since the opening) are asked about then, and the agent that spoke last lets others go first until then;
+    `quiet_timer` numbers the timer.
     """
 
     asked: frozenset[UUID] = frozenset()
@@ -102,11 +102,11 @@ class Turn:
 
     @property
     def said(self) -> int:
-        """How many messages members have said."""
+        """The number of members' messages."""
         return sum(self.spoken.values())
 
     def differences(self) -> dict[str, Any]:
-        """The facts that are not as they were at the beginning."""
+        """The fields that differ from their initial values."""
         current = ((each.name, getattr(self, each.name)) for each in fields(self))
         return {name: value for name, value in current if value != getattr(_BEGINNING, name)}
 
@@ -116,10 +116,10 @@ _BEGINNING: Final = Turn()
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A thread, everybody in it, and its open drafts, as read under its lock.
+    """A thread, its members and its open drafts, read under its lock.
 
-    `opened_at` is later than in truth by the pauses since. While it is `held`, nothing is said, asked or timed in it.
-    `failed` are the agents whose draft for the current trigger ended without a usable reply: `failed` when no model
+    `opened_at` is moved forward by past pauses. While the thread is `held`, nothing is said, asked or timed in it.
+    `failed`: the agents whose draft for the current trigger ended without a usable reply: `failed` when no model
     answered, `invalid` when one did.
     """
 
@@ -142,62 +142,82 @@ class Scene:
     agent_run: int
     clock_ms: int
     turn: Turn
-    members: tuple[Member, ...]
+    members: Sequence[Member]
     providers: Mapping[UUID, str]
     drafts: tuple[Draft, ...]
     failed: Mapping[UUID, str] = field(default_factory=dict)
     last_spoken_at: datetime | None = None
     scope: str = "group"
+    statuses: Mapping[UUID, str] = field(default_factory=dict)
+    """The status of every member of the thread in the experiment."""
 
     @property
     def is_private(self) -> bool:
-        """Whether this is one participant's own conversation with the mediators."""
+        """Whether this is a private conversation of one participant with the mediators."""
         return self.scope != "group"
 
     @property
+    def moving_drafts(self) -> tuple[Draft, ...]:
+        """The drafts of members who are not paused; drafts of paused members are kept, and do not hold up others."""
+        return tuple(draft for draft in self.drafts if self.statuses.get(draft.member_id) != "paused")
+
+    @property
     def trigger_key(self) -> str:
-        """What is to be answered now."""
+        """The trigger that agents are asked about now."""
         if self.turn.trigger is not None:
             return self.turn.trigger
         return START if self.last_spoken_id is None else f"message:{self.last_spoken_id}"
 
     @property
     def trigger_label(self) -> str:
-        """The current trigger by its position, which ids do not tell."""
+        """The current trigger by its position, without ids."""
         if self.turn.trigger is not None:
             return self.turn.trigger
         return START if self.last_spoken_id is None else f"after:{self.turn.said}"
 
     @property
     def is_in_turn(self) -> bool:
-        """Whether somebody in particular is to speak now."""
+        """Whether one particular member is to speak now."""
         return self.trigger_key.startswith(f"{TURN}:")
 
     @property
     def is_of_person(self) -> bool:
-        """Whether the current trigger is something that a person said."""
+        """Whether the current trigger is a person's message."""
         author = next((member for member in self.members if member.id == self.last_author_id), None)
         return self.turn.trigger is None and author is not None and author.player == "person"
+
+    @property
+    def is_of_agent(self) -> bool:
+        """Whether an agent has spoken last."""
+        return any(member.id == self.last_author_id and member.player == "agent" for member in self.members)
 
     @property
     def has_people(self) -> bool:
         return any(member.player == "person" and member.present for member in self.members)
 
     @property
+    def talk(self) -> Talk:
+        """The rules of the conversation; only for threads in which members talk."""
+        talk = parts_of(self.stage).talk
+        assert talk is not None
+        return talk
+
+    @property
     def lateness(self) -> Lateness | None:
-        return kind_of(self.stage).lateness(self.stage)
+        talk = parts_of(self.stage).talk
+        return None if talk is None else talk.rules.lateness
 
     def may_still_be_said(self, draft: Draft) -> bool:
         """Whether a reply to the draft's trigger may try to claim it.
 
-        What the last message answers counts: which of several replies is the one is decided by the claim.
+        A trigger that the last message has answered counts: the claim decides between several replies.
         """
         if draft.trigger_key in (self.trigger_key, self.last_spoken_trigger):
             return True
         return self.turn.said <= self.turn.late.get(draft.trigger_key, -1)
 
     def overlooked_by(self, draft: Draft) -> int:
-        """How many messages of members came after what the draft answers."""
+        """How many messages of members came after the draft's trigger."""
         if self.lateness is None or draft.trigger_key not in self.turn.late:
             return 0
         return self.turn.said - (self.turn.late[draft.trigger_key] - self.lateness.max_behind)
@@ -229,7 +249,11 @@ class NewMessage:
     reply_to: UUID | None = None
     quote: Mapping[str, Any] | None = None
     author_name: str | None = None
-    """What the others call the author here; None: as the profile says."""
+    """The author's name for the others; None: as in the profile."""
+    line: Mapping[str, Any] | None = None
+    """What the lab says, as a code with its parameters, for pages that say it in words of their own."""
+    said_by: str | None = None
+    """The experimenter for whom the lab says it; members see a line of the lab."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +274,7 @@ class NewDraft:
 
 @dataclass(frozen=True, slots=True)
 class NewTimer:
-    """Something that happens to the thread at `due_at` unless it is out of date by then."""
+    """A change of the thread at `due_at`, unless it is out of date by then."""
 
     id: UUID
     path: str
@@ -261,9 +285,9 @@ class NewTimer:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write: all of it happens or, when `claims` loses its trigger, nothing but the closing of that draft.
+    """One atomic write; when `claims` loses its trigger, only the closing of that draft is written.
 
-    `after` is the scene once it is written.
+    `after`: the scene after the write.
     """
 
     after: Scene

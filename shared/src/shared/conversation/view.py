@@ -1,64 +1,61 @@
-"""A thread as the turn-taking of its kind sees it."""
+"""The view of a thread for the turn-taking of its kind."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 from shared.conversation.scene import Draft, Scene
-from shared.stage import Speaker, Thread
+from shared.stage import LastWords, Speaker, Thread, ThreadClock, Turns, WakeUps
 
 
 def view_of(scene: Scene) -> Thread:
-    """The thread as the kind's turn-taking sees it."""
+    """The thread for the kind's turn-taking."""
     turn = scene.turn
-    speakers = (
-        Speaker(member, turn.spoken.get(member.id, 0), member.id in turn.ready, member.id in turn.done)
-        for member in scene.members
-    )
     return Thread(
-        path=scene.path,
         pace=scene.pace,
         trigger_key=scene.trigger_key,
-        last_author_id=scene.last_author_id,
         message_count=scene.last_seq,
         agent_run=scene.agent_run,
-        speakers=tuple(speakers),
-        asked=turn.asked,
+        speakers=tuple(_speakers(scene)),
         ended=scene.ended,
-        last_text=scene.last_text,
-        seed_text=f"{scene.seed}/{scene.path.partition('/')[0]}",
-        failed=frozenset(scene.failed),
-        unreachable=frozenset(member_id for member_id, state in scene.failed.items() if state == "failed"),
-        heard=turn.heard,
-        checked=turn.checked,
         topic=turn.topic,
-        order=turn.order,
-        cycle=turn.cycle,
-        holder=turn.holder,
-        skips=turn.skips,
-        wake_ups=turn.unanswered,
-        is_waking=turn.is_waking,
-        is_overtime=turn.is_overtime,
+        checked=turn.checked,
         is_thinking=any(_is_awaited(scene, draft) for draft in scene.drafts),
-        elapsed_ms=scene.elapsed_ms(),
-        started_ms=turn.started_ms,
-        silent_ms=_silent_ms(scene),
-        busy=frozenset(draft.member_id for draft in scene.drafts if _keeps_busy(scene, draft)),
-        at_work=frozenset(
-            draft.member_id
-            for draft in scene.drafts
-            if draft.trigger_key == scene.trigger_key and scene.member(draft.member_id).present
-        ),
-        has_overlooked=turn.has_overlooked,
+        seed_text=f"{scene.seed}/{scene.path.partition('/')[0]}",
+        last=LastWords(scene.last_author_id, scene.last_text, turn.has_overlooked),
+        turns=Turns(turn.order, turn.cycle, turn.holder, turn.skips),
+        clock=ThreadClock(scene.elapsed_ms(), turn.started_ms, _silent_ms(scene), turn.is_overtime),
+        wake_ups=WakeUps(turn.unanswered, turn.is_waking),
     )
+
+
+def _speakers(scene: Scene) -> Iterator[Speaker]:
+    turn = scene.turn
+    at_work = {draft.member_id for draft in scene.drafts if draft.trigger_key == scene.trigger_key}
+    busy = {draft.member_id for draft in scene.drafts if _keeps_busy(scene, draft)}
+    for member in scene.members:
+        failed = scene.failed.get(member.id)
+        yield Speaker(
+            member,
+            spoken=turn.spoken.get(member.id, 0),
+            ready=member.id in turn.ready,
+            done=member.id in turn.done,
+            was_asked=member.id in turn.asked,
+            has_failed=failed is not None,
+            is_unreachable=failed == "failed",
+            heard=turn.heard.get(member.id, 0),
+            is_at_work=member.present and member.id in at_work,
+            is_busy=member.id in busy,
+        )
 
 
 def _is_awaited(scene: Scene, draft: Draft) -> bool:
-    """Whether this reply is on its way, or one to a trigger that nothing but messages has overtaken."""
+    """Whether this reply is in the making, for the current trigger or one that only messages have overtaken."""
     is_current = draft.trigger_key == scene.trigger_key or draft.trigger_key in scene.turn.late
     return is_current and scene.member(draft.member_id).present
 
 
 def _keeps_busy(scene: Scene, draft: Draft) -> bool:
-    """Whether its author is asked again only after this draft; one that nobody works on yet keeps nobody busy."""
+    """Whether its author is asked again only after this draft; a draft that no worker has started does not count."""
     if scene.lateness is None or draft.state == "wanted" or not scene.member(draft.member_id).present:
         return False
     return draft.is_check or draft.trigger_key in scene.turn.late

@@ -1,4 +1,4 @@
-"""Databases: making, copying and dropping them, and connecting a process to one."""
+"""Databases: creates, copies and drops them, and connects a process to one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,14 +22,14 @@ def with_name(url: str, name: str) -> str:
 
 
 def create_database(url: str, name: str) -> str:
-    """Create the database unless it is there, on the server that `url` leads to; returns its URL."""
+    """Create the database if it does not exist, on the server of `url`; returns its URL."""
     with _connected(url) as connection, suppress(psycopg.errors.DuplicateDatabase):
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
     return with_name(url, name)
 
 
 def copy_database(url: str, template: str, name: str) -> str:
-    """Create a database as a copy of `template`, to which nobody may be connected; returns its URL."""
+    """Create a database as a copy of `template`, which may have no connections; returns its URL."""
     statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
     with _connected(url) as connection:
         connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
@@ -37,13 +37,13 @@ def copy_database(url: str, template: str, name: str) -> str:
 
 
 def drop_database(url: str, name: str) -> None:
-    """Drop the database if it is there, and cut off whoever is connected to it."""
+    """Drop the database if it exists, and close its connections."""
     with _connected(url) as connection:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def cut_off_everybody(url: str) -> None:
-    """End all connections of clients to the server.
+    """Close all client connections of the server.
 
     Raises:
         Unavailable: it does not answer.
@@ -81,7 +81,7 @@ def _connected(url: str) -> Iterator[psycopg.Connection]:
         yield connection
 
 
-# Shorter than STATEMENT_SECONDS, so that a lock that somebody holds is told apart from a server that is silent.
+# Shorter than STATEMENT_SECONDS, so that a lock held by another session is distinguished from a silent server.
 _LOCK_TIMEOUT_MS = 8_000
 
 
@@ -90,8 +90,8 @@ def connect(
 ) -> Database:
     """A database for this process; `url` is `postgresql://...`. Connects on first use.
 
-    When all connections are in use, others wait for one: what a participant waits for comes first, and who waits for
-    an answer does so for `patience_seconds` at most.
+    When all connections are in use, transactions wait for one: urgent ones come first, and requests wait at most
+    `patience_seconds`.
     """
     return Database(
         create_async_engine(
@@ -101,7 +101,7 @@ def connect(
             pool_timeout=patience_seconds,
             # The connection that was used last has its statements prepared.
             pool_use_lifo=True,
-            # Whoever borrows a connection ends what was begun on it.
+            # The session that borrows a connection ends its transaction.
             pool_reset_on_return=None,
             connect_args={
                 "options": _OPTIONS,
@@ -109,7 +109,7 @@ def connect(
                 **NOTICES_SILENCE,
             },
             json_deserializer=orjson.loads,
-            # What people and models say must not reach a log with an error message.
+            # Texts of people and models must not reach a log inside an error message.
             hide_parameters=True,
         ),
         Turnstile(pool_size, patience_seconds),
@@ -117,7 +117,7 @@ def connect(
     )
 
 
-# The server ends a statement whose client has hung up, and lets go of the locks of one that has vanished.
+# The server cancels a statement whose client has hung up, and releases the locks of a client that has vanished.
 _OPTIONS = (
     f"-c timezone=UTC -c lock_timeout={_LOCK_TIMEOUT_MS} -c jit=off -c plan_cache_mode=force_generic_plan "
     "-c client_connection_check_interval=5000 -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 "

@@ -1,13 +1,14 @@
-"""Resolved designs: what a treatment makes of an experiment, read once per process and version."""
+"""Resolved designs: the experiment of an arm, read once per process and version."""
 
 from uuid import UUID
 
 from sqlalchemy import text
 
 from shared.contracts.experiment import StageConfig
-from shared.db.session import Session
+from shared.db.session import ReadSession
 from shared.errors import NotFound
 from shared.experiment import Resolved
+from shared.stages import require_kinds
 
 _CACHE_SIZE = 512
 _cache: dict[tuple[UUID, int, str], Resolved] = {}
@@ -20,8 +21,13 @@ _RESOLVED = text(
 )
 
 
-async def design(session: Session, experiment_id: UUID, version: int, treatment_id: str) -> Resolved:
-    """What this arm of the experiment looks like. A version's design never changes, so it is kept in the process."""
+async def design(session: ReadSession, experiment_id: UUID, version: int, treatment_id: str) -> Resolved:
+    """What this arm of the experiment looks like. A version's design never changes, so it is kept in the process.
+
+    Raises:
+        NotFound: it has no such arm.
+        Conflict: it has stages of kinds that this process lacks.
+    """
     key = (experiment_id, version, treatment_id)
     found = _cache.get(key)
     if found is None:
@@ -31,6 +37,7 @@ async def design(session: Session, experiment_id: UUID, version: int, treatment_
         )
         if row is None:
             raise NotFound("This experiment has no such treatment.")
+        require_kinds(row.resolved["stages"])
         found = Resolved.model_validate(row.resolved)
         _make_room(set(row.ended))
         _cache[key] = found
@@ -38,7 +45,7 @@ async def design(session: Session, experiment_id: UUID, version: int, treatment_
 
 
 def _make_room(ended: set[UUID]) -> None:
-    """Forget the experiments that have ended: a design has all its sessions, and a lab runs one after another."""
+    """Drop the cache of experiments that have ended."""
     for key in [key for key in _cache if key[0] in ended]:
         del _cache[key]
     while len(_cache) >= _CACHE_SIZE:
@@ -46,7 +53,7 @@ def _make_room(ended: set[UUID]) -> None:
 
 
 async def stage_of(
-    session: Session, experiment_id: UUID, version: int, treatment_id: str, stage_id: str
+    session: ReadSession, experiment_id: UUID, version: int, treatment_id: str, stage_id: str
 ) -> StageConfig:
     resolved = await design(session, experiment_id, version, treatment_id)
     return resolved.stage(stage_id)

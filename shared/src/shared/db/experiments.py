@@ -1,4 +1,4 @@
-"""Experiments: finding them, listing them, and how far they are."""
+"""Experiments: finds and lists them, and counts their progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.db.places import Place, parameters
-from shared.db.session import Row, Session
+from shared.db.session import ReadSession, Row
 from shared.errors import NotFound
 
 _FIND = text("SELECT * FROM experiments WHERE id = :id")
 
 
-async def find(session: Session, experiment_id: UUID) -> Row:
+async def find(session: ReadSession, experiment_id: UUID) -> Row:
     """The experiment's row.
 
     Raises:
@@ -23,6 +23,14 @@ async def find(session: Session, experiment_id: UUID) -> Row:
     if row is None:
         raise NotFound("There is no such experiment.")
     return row
+
+
+_OF_COHORT = text("SELECT e.* FROM cohorts c JOIN experiments e ON e.id = c.experiment_id WHERE c.id = :cohort_id")
+
+
+async def of_cohort(session: ReadSession, cohort_id: UUID) -> Row:
+    """The row of the cohort's experiment; the cohort must be there."""
+    return await session.one(_OF_COHORT, {"cohort_id": cohort_id})
 
 
 _LIST = text(
@@ -39,7 +47,7 @@ _LIST = text(
 
 
 async def list_of(
-    session: Session,
+    session: ReadSession,
     owner_id: UUID,
     *,
     most: int,
@@ -47,10 +55,10 @@ async def list_of(
     status: str | None = None,
     name: str | None = None,
 ) -> Sequence[Row]:
-    """Experiments of this owner, the newest first, test chats with personas left out.
+    """Experiments of this owner, the newest first, without test chats with personas.
 
-    `after`: only those that come after this place, whether an experiment still stands there or not. `name`: only those
-    with this in their name, in capitals or not.
+    `after`: only those after this place, even if its experiment was deleted. `name`: only those with this text in their
+    name, ignoring case.
     """
     given = {"owner_id": owner_id, "most": most, "status": status, "name": name}
     return await session.all(_LIST, {**given, **parameters(after)})
@@ -58,7 +66,7 @@ async def list_of(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an experiment is."""
+    """The progress of an experiment."""
 
     status: str
     members_by_status: Mapping[str, int]
@@ -86,8 +94,8 @@ _PROGRESS = text(
 )
 
 
-async def progress(session: Session, experiment_id: UUID) -> Progress:
-    """Counts for whoever watches.
+async def progress(session: ReadSession, experiment_id: UUID) -> Progress:
+    """The counts of the experiment's progress.
 
     Raises:
         NotFound: there is no such experiment.

@@ -1,26 +1,26 @@
-"""What a transaction records and announces, and the one statement that writes it, the last before the commit.
+"""The events and hints of a transaction, and the one statement that writes them, the last before the commit.
 
-A cohort's `stream_seq` is thereby gapless and in commit order, and the lock on its counter is held as short as can be.
+This makes a cohort's `stream_seq` gapless and in commit order, and keeps the lock on its counter short.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
 
 FACTS_CHANNEL = "parley_facts"
-"""Where FLUSH has Postgres notify of facts: the payload is the id that a fact is about."""
+"""The channel on which FLUSH notifies listeners of facts; the payload is the id of the fact."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A fact, in the past tense. `subject` is the path of what it is about.
+    """A fact, in the past tense. `subject` is the path of the thing that it is about.
 
-    `payload` is the new value, private parts included; `public` what the audience sees, None when nobody does;
-    `audience` None means everybody in the cohort. `unsettles` asks for the cohort to be settled.
+    `payload` is the new value, private parts included; `public` is what the audience sees, None when it has no readers;
+    `audience` None means all members of the cohort. `unsettles` asks for the cohort to be settled.
     """
 
     experiment_id: UUID
@@ -63,11 +63,14 @@ def ranked(events: Sequence[Event]) -> list[dict[str, Any]]:
     return rows
 
 
-# `condition_or_from` is `FROM`, or `FROM name,` with an expression that has one row when the change went through;
-# `passed` says whether it did.
-FLUSH = """
-    given AS (
-        SELECT e.* {condition_or_from} jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
+# A statement that writes a change together with the pending events ends with the same lines, from `given` on: `passed`
+# has one row when the change was made, and it comes after all locks of the change (a test compares).
+FLUSH = text(
+    """
+    WITH passed AS (
+        SELECT 1
+    ), given AS (
+        SELECT e.* FROM passed, jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
             rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
             subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
             settled bigint)
@@ -93,11 +96,11 @@ FLUSH = """
     ), announced AS (
         INSERT INTO outbox (queue, type, subject_id, correlation, urgent, created_at)
         SELECT h.queue, h.type, h.subject_id, h.correlation, h.urgent, statement_timestamp()
-        {condition_or_from} jsonb_to_recordset(CAST(:hints AS jsonb))
+        FROM passed, jsonb_to_recordset(CAST(:hints AS jsonb))
             AS h(queue text, type text, subject_id text, correlation text, urgent bool)
         RETURNING id, queue, type, subject_id, correlation, urgent
     ), told AS (
-        SELECT pg_notify('parley_facts', f.id) {condition_or_from} unnest(CAST(:facts AS text[])) AS f(id)
+        SELECT pg_notify('parley_facts', f.id) FROM passed, unnest(CAST(:facts AS text[])) AS f(id)
     )
     SELECT CASE WHEN (SELECT count(*) FROM recorded) < (SELECT count(rank) FROM given)
             THEN CAST('an event names a cohort that has no stream, of ' || (SELECT count(rank) FROM given) AS int)
@@ -105,6 +108,8 @@ FLUSH = """
         (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
             AS announced,
         (SELECT count(*) FROM told) AS told,
-        {passed} AS passed
-"""
-FLUSH_ALONE = text("WITH" + FLUSH.format(condition_or_from="FROM", passed="true"))
+        EXISTS (SELECT FROM passed) AS passed
+    """
+)
+NOTHING_PENDING: Final = {"events": "[]", "hints": "[]", "facts": list[str]()}
+"""The parameters of such a statement when the pending events are written later."""

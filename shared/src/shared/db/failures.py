@@ -1,15 +1,16 @@
-"""How a database that is away, silent or too busy is noticed.
+"""Detects a database that is away, silent or too busy, and retries.
 
-The kernel notices a machine that acknowledges nothing, by keepalives. Where something on the way still acknowledges,
-such as a proxy, only an answer that does not come tells.
+With keepalives the kernel detects a machine that acknowledges nothing. When something in between still acknowledges,
+such as a proxy, only the missing answer shows it.
 """
 
 import asyncio
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from time import perf_counter
+from typing import Any, Final, TypeVar
 
 import structlog
 from psycopg import AsyncConnection
@@ -22,8 +23,11 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from shared.db.turnstile import NoPlace
 from shared.errors import Unavailable
+from shared.metrics import STATEMENT_SECONDS
 
 log = structlog.get_logger(__name__)
+
+ResultT = TypeVar("ResultT")
 
 NOTICES_SILENCE: Final[dict[str, Any]] = {
     "connect_timeout": 5,
@@ -32,11 +36,11 @@ NOTICES_SILENCE: Final[dict[str, Any]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-"""Parameters of a connection by which the kernel notices within about ten seconds that the server is gone."""
+"""Connection parameters with which the kernel detects a lost server within about ten seconds."""
 
 
 class Silence:
-    """Shuts the socket of a connection down when `seconds` have passed since it began."""
+    """Shuts the socket of a connection down `seconds` after it began."""
 
     def __init__(self, connection: AsyncConnection[Any], seconds: float) -> None:
         self._connection = connection
@@ -44,7 +48,7 @@ class Silence:
         self._timer = self._begin()
 
     def begin_again(self) -> None:
-        """The server has answered, and the next answer is waited for."""
+        """Restart the time: the server has answered, and the next answer is awaited."""
         self._timer.cancel()
         self._timer = self._begin()
 
@@ -55,7 +59,7 @@ class Silence:
         return asyncio.get_running_loop().call_later(self._seconds, self._hang_up)
 
     def _hang_up(self) -> None:
-        # A cancellation would not do: the driver asks the server to cancel and waits for its answer.
+        # A cancellation would not help: the driver asks the server to cancel, and waits for its answer.
         log.warning("database.silent", seconds=self._seconds)
         if not self._connection.closed:
             with socket.socket(fileno=os.dup(self._connection.fileno())) as line:
@@ -64,17 +68,31 @@ class Silence:
 
 @contextmanager
 def hang_up_after(connection: AsyncConnection[Any], seconds: float) -> Iterator[Silence]:
-    """Whatever the block awaits of this connection fails with OperationalError after so many seconds."""
+    """Fail awaits of this connection in the block with OperationalError after so many seconds, and note its time."""
     silence = Silence(connection, seconds)
+    began = perf_counter()
     try:
         yield silence
     finally:
         silence.end()
+        STATEMENT_SECONDS.observe(perf_counter() - began)
+
+
+async def is_undone(driver: AsyncConnection[Any], statement_seconds: float) -> bool:
+    """Whether the connection could be reset after an error."""
+    try:
+        with hang_up_after(driver, statement_seconds):
+            await driver.rollback()
+        await driver.set_autocommit(False)
+    except DriverError as failure:
+        log.debug("connection.not_rolled_back", reason=str(failure))
+        return False
+    return True
 
 
 @contextmanager
 def told_apart() -> Iterator[None]:
-    """Turns what the driver says of a database that is away, or too busy, into Unavailable."""
+    """Turn the driver's errors about a database that is away, or too busy, into Unavailable."""
     try:
         yield
     except (PoolTimeout, NoPlace) as error:
@@ -83,12 +101,12 @@ def told_apart() -> Iterator[None]:
         if is_connection_problem(error):
             raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
         if _state_of(error) == _LOCK_TIMEOUT:
-            raise Unavailable("Somebody else is at work on this; it took too long. Try again.") from error
+            raise Unavailable("Another request holds a lock on this, and waiting took too long. Try again.") from error
         raise
 
 
 def is_connection_problem(error: BaseException) -> bool:
-    """Whether Postgres is away, as opposed to refusing what was asked."""
+    """Whether Postgres is away, as opposed to refusing the statement."""
     original = error.orig if isinstance(error, DBAPIError) else error
     if isinstance(original, DriverInterfaceError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
@@ -106,5 +124,37 @@ def _state_of(error: BaseException) -> str | None:
 
 
 def is_deadlock(error: BaseException) -> bool:
-    """Whether trying the whole transaction again is the right answer (deadlock, serialization failure)."""
+    """Whether the whole transaction should be tried again (deadlock, serialization failure)."""
     return _state_of(error) in _TRY_AGAIN_STATES
+
+
+async def retry_deadlocks(work: Callable[[], Awaitable[ResultT]], *, tries: int = 2) -> ResultT:
+    """The result of `work`, which is repeated from its beginning after a deadlock, which Postgres has rolled back."""
+    for _ in range(tries - 1):
+        try:
+            return await work()
+        except Exception as error:
+            if not is_deadlock(error):
+                raise
+            log.warning("deadlock.retried")
+    return await work()
+
+
+_FIRST_PAUSE_SECONDS: Final = 0.1
+_LONGEST_PAUSE_SECONDS: Final = 2.0
+
+
+async def retry_until_done(work: Callable[[], Awaitable[ResultT]]) -> ResultT:
+    """The result of `work`, repeated while Postgres is away or in a deadlock: paid replies must be stored."""
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return await work()
+        except Unavailable as error:
+            log.warning("database.waited_for", reason=error.message)
+        except Exception as error:
+            if not is_deadlock(error):
+                raise
+            log.warning("deadlock.retried")
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

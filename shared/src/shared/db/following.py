@@ -1,4 +1,4 @@
-"""What somebody who follows a run wants to be told: events, how stages stand, who failed, open seats."""
+"""What followers of a run read: events, the state of stages, failed members, open seats."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,17 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.attendees import attendee
 from shared.contracts.experiment import StageConfig
 from shared.db.designs import stage_of
-from shared.db.session import Row, Session
+from shared.db.session import ReadSession, Row
 from shared.stage import View
-from shared.views import Facts, People, attendee, public_view
+from shared.views import Facts, People, public_view
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A member whom the lab had to give up, and why; `cohort` is its path and name."""
+    """A member who has failed, and why; `cohort` is its path and name."""
 
     member_path: str
     stage_id: str | None
@@ -31,10 +32,16 @@ _FAILED = text(
     WHERE m.experiment_id = :id AND m.status = 'failed' ORDER BY length(m.path), m.path COLLATE "C"
     """
 )
-_OPEN_SEATS = text("SELECT count(*) AS n FROM members WHERE experiment_id = :id AND status = 'expected'")
+_ON_ARRIVAL = "(SELECT coalesce(sum(people), 0) FROM planned_cohorts WHERE experiment_id = :id)"
+_OPEN_SEATS = text(
+    f"SELECT count(*) + {_ON_ARRIVAL} AS n FROM members WHERE experiment_id = :id AND status = 'expected'"  # noqa: S608
+)
+_SEATS_OF_PEOPLE = text(
+    f"SELECT count(*) + {_ON_ARRIVAL} AS n FROM members WHERE experiment_id = :id AND player = 'person'"  # noqa: S608
+)
 
 
-async def failed_members(session: Session, experiment_id: UUID) -> Sequence[Failed]:
+async def failed_members(session: ReadSession, experiment_id: UUID) -> Sequence[Failed]:
     """The members who failed, mediators included, in the order of their paths."""
     rows = await session.all(_FAILED, {"id": experiment_id})
     return [Failed(row.path, row.stage_id, row.status_reason or "no reason was given", row.cohort) for row in rows]
@@ -49,7 +56,7 @@ _MISSING = text(
 )
 
 
-async def missing_answers(session: Session, experiment_id: UUID) -> Mapping[str, int]:
+async def missing_answers(session: ReadSession, experiment_id: UUID) -> Mapping[str, int]:
     """How many members gave no usable answer, by `<stage>.<question>`."""
     return {row.question: row.members for row in await session.all(_MISSING, {"id": experiment_id})}
 
@@ -66,17 +73,17 @@ _GIVEN_UP = text(
 )
 
 
-async def given_up(session: Session, experiment_id: UUID) -> Mapping[str, int]:
-    """How many replies a model did not give in all its attempts, by stage: moves, messages, last words of interviews.
+async def given_up(session: ReadSession, experiment_id: UUID) -> Mapping[str, int]:
+    """How many replies the model did not give in all its attempts, by stage: moves, messages, last words of interviews.
 
-    Those of members who failed are not among them, nor those that are told as missing answers.
+    Replies of failed members, and those reported as missing answers, are not counted.
     """
     return {row.stage_id: row.replies for row in await session.all(_GIVEN_UP, {"id": experiment_id})}
 
 
 @dataclass(frozen=True, slots=True)
 class CohortProgress:
-    """How far one cohort is: how many asks of its members are over."""
+    """The progress of one cohort: how many asks of its members are closed."""
 
     path: str
     status: str
@@ -92,8 +99,8 @@ _COHORTS = text(
 )
 
 
-async def cohort_progress(session: Session, experiment_id: UUID) -> Sequence[CohortProgress]:
-    """How far each cohort of this experiment is, in their order."""
+async def cohort_progress(session: ReadSession, experiment_id: UUID) -> Sequence[CohortProgress]:
+    """The progress of each cohort of this experiment, in order."""
     return [
         CohortProgress(row.path, row.status, row.replies) for row in await session.all(_COHORTS, {"id": experiment_id})
     ]
@@ -102,8 +109,8 @@ async def cohort_progress(session: Session, experiment_id: UUID) -> Sequence[Coh
 _ENDED = text("SELECT status <> 'running' AS is_over FROM experiments WHERE id = :id")
 
 
-async def has_ended(session: Session, experiment_id: UUID) -> bool:
-    """Whether the experiment is over or gone, without counting how far it is."""
+async def has_ended(session: ReadSession, experiment_id: UUID) -> bool:
+    """Whether the experiment is over or deleted, without counting its progress."""
     row = await session.first(_ENDED, {"id": experiment_id})
     return row is None or bool(row.is_over)
 
@@ -119,8 +126,8 @@ _NEWS = text(
 )
 
 
-async def news(session: Session, spans: Mapping[UUID, tuple[int, int]], *, most: int = 1_000) -> Sequence[Row]:
-    """The events of these cohorts after one number and up to another, one cohort after another; the first of them."""
+async def news(session: ReadSession, spans: Mapping[UUID, tuple[int, int]], *, most: int = 1_000) -> Sequence[Row]:
+    """The events of these cohorts in these ranges of numbers, one cohort after another; at most `most`."""
     after, until = zip(*spans.values(), strict=True)
     given = {"cohort_ids": [*spans], "after": [*after], "until": [*until], "most": most}
     return await session.all(_NEWS, given)
@@ -128,7 +135,7 @@ async def news(session: Session, spans: Mapping[UUID, tuple[int, int]], *, most:
 
 @dataclass(frozen=True, slots=True)
 class OpenedStage:
-    """A stage that a cohort has opened, with the state that it had when the cohort was last settled."""
+    """A stage that a cohort has opened, with its state after the last settle."""
 
     cohort_id: UUID
     cohort_path: str
@@ -149,8 +156,8 @@ _OPENED = text(
 )
 
 
-async def opened_stages(session: Session, cohort_ids: Iterable[UUID]) -> Sequence[OpenedStage]:
-    """The stages that these cohorts have opened, in their order; what anybody answered is not in the views."""
+async def opened_stages(session: ReadSession, cohort_ids: Iterable[UUID]) -> Sequence[OpenedStage]:
+    """The stages that these cohorts have opened, in order; the views hold no answers."""
     found = []
     for row in await session.all(_OPENED, {"cohort_ids": list(cohort_ids)}):
         stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
@@ -163,7 +170,13 @@ async def opened_stages(session: Session, cohort_ids: Iterable[UUID]) -> Sequenc
     return found
 
 
-async def open_seats(session: Session, experiment_id: UUID) -> int:
+async def open_seats(session: ReadSession, experiment_id: UUID) -> int:
     """How many people are still expected to join."""
     count: int = (await session.one(_OPEN_SEATS, {"id": experiment_id})).n
+    return count
+
+
+async def seats_of_people(session: ReadSession, experiment_id: UUID) -> int:
+    """How many seats people have taken or may take, those of people who are out included."""
+    count: int = (await session.one(_SEATS_OF_PEOPLE, {"id": experiment_id})).n
     return count

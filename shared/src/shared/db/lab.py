@@ -1,6 +1,6 @@
-"""A database belongs to one lab: it has one bus, and only one process at a time may be its in-process bus.
+"""A database belongs to one lab with one bus; only one process at a time may be its in-process bus.
 
-With hints on two buses each half of a lab would wait for what the other half was told.
+With hints on two buses, each half of a lab would miss the hints of the other.
 """
 
 import os
@@ -11,15 +11,15 @@ import psycopg
 from sqlalchemy import text
 
 from shared.db.failures import NOTICES_SILENCE, hang_up_after
-from shared.db.session import STATEMENT_SECONDS, Session
+from shared.db.session import STATEMENT_SECONDS, ReadSession
 from shared.errors import SettingsInvalid
 
 Bus = Literal["in-process", "rabbitmq"]
 
 _LOCK = 0x6C6162  # "lab"
-# The lock of a killed process goes when Postgres notices, which is at once on one machine.
+# The lock of a killed process ends when Postgres notices, which is at once on one machine.
 _PATIENCE_SECONDS = 3
-# Lets go of the lock of a machine that has vanished within a minute.
+# Releases the lock of a machine that has vanished within a minute.
 _OPTIONS = (
     f"-c lock_timeout={_PATIENCE_SECONDS}s -c idle_session_timeout=0 "
     "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
@@ -27,7 +27,7 @@ _OPTIONS = (
 
 
 class LabClaim:
-    """The right of this process to be a part of the lab; for the in-process bus a lock, on a connection of its own."""
+    """The right of this process to be part of the lab; for the in-process bus a lock, on a connection of its own."""
 
     def __init__(self, url: str, connection: psycopg.AsyncConnection | None) -> None:
         self._url = url
@@ -50,15 +50,15 @@ class LabClaim:
             self._connection = await _lock(self._url)
 
     async def close(self) -> None:
-        """Let the next one in; repeats safely."""
+        """Release the claim; idempotent."""
         if self._connection is not None:
             await self._connection.close()
 
 
 async def claim_lab(url: str, bus: Bus) -> LabClaim:
-    """Record the bus of this database if it has none, and take the place of the in-process bus if that is `bus`.
+    """Record the bus of this database if it has none; if `bus` is the in-process bus, lock its place.
 
-    Keep what it returns for the life of the process, then close it.
+    Keep the result for the life of the process, then close it.
 
     Raises:
         SettingsInvalid: the database belongs to the other bus, or another process is its in-process bus.
@@ -83,8 +83,8 @@ _IS_RUNNING = text(
 )
 
 
-async def is_running(session: Session) -> bool:
-    """Whether a lab is at work on this database; of a distributed one that is taken for granted."""
+async def is_running(session: ReadSession) -> bool:
+    """Whether a lab is running on this database; a distributed one is taken to be running."""
     row = await session.first(_IS_RUNNING, {"lock": _LOCK})
     return row is not None and bool(row.is_running)
 
@@ -143,5 +143,5 @@ async def _connect(url: str) -> psycopg.AsyncConnection:
 
 
 def _process_name() -> str:
-    """Postgres keeps 63 bytes of it."""
+    """The name, cut to the 63 bytes that Postgres stores."""
     return f"parley, process {os.getpid()} on {socket.gethostname()}"[:63]

@@ -1,4 +1,4 @@
-"""The SQL by which a message is read together with the one that it answers and with its reactions."""
+"""The SQL that reads a message with its reactions and with the message that it answers."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ QUOTED: Final = """
     CASE WHEN q.id IS NOT NULL THEN jsonb_build_object('id', q.id, 'author_id', q.member_id, 'profile', w.profile,
         'text', q.text, 'audience', q.audience) END AS quoted
 """
-"""The column for `shared.audience.quote_of`; null where nothing is answered."""
+"""The column for `shared.audience.quote_of`; null where the message answers none."""
 EXCERPT: Final = (
     f"CASE WHEN length(q.text) > {LONGEST_QUOTE} THEN rtrim(left(q.text, {LONGEST_QUOTE})) || '…' ELSE q.text END"
 )
@@ -16,7 +16,7 @@ EXCERPT: Final = (
 
 
 def joined(reply_to: str, thread_id: str) -> str:
-    """The joins that `QUOTED` is read from; both arguments are columns or parameters of the statement."""
+    """The joins for `QUOTED`; both arguments are columns or parameters of the statement."""
     return f"""
         LEFT JOIN messages q ON q.id = {reply_to} AND q.thread_id = {thread_id}
         LEFT JOIN members w ON w.id = q.member_id
@@ -36,5 +36,5 @@ _REACTIONS: Final = """
 
 
 def reactions(message_id: str) -> str:
-    """The column with the reactions to a message as the API shows them; the argument is a column or parameter."""
+    """The column with the reactions to a message in the form of the API; the argument is a column or parameter."""
     return _REACTIONS.format(message_id=message_id)

@@ -1,86 +1,92 @@
-"""Brings a database to the newest schema, and says whether a database is what `shared.db.tables` says.
+"""Migrates a database to the newest schema, and compares a database with `shared.db.tables`.
 
-A change of `shared.db.tables` needs a migration in the same commit. On a database that stands at the newest revision,
-`python -m shared.db.migrate --new "What it adds"` writes it into `migrations/versions`; read it, tidy it, run
-`ruff format` on it. A test compares the outcome of all migrations with `shared.db.tables`, and so does `--check`.
+A change of `shared.db.tables` needs a migration in the same commit. On a database at the newest revision,
+`python -m shared.db.migrate --new "What it adds"` writes it into `migrations/versions`; read and tidy it, then run
+`ruff format` on it. A test compares the result of all migrations with `shared.db.tables`, and so does `--check`.
 
-As long as nothing is released there is one migration, and it is written anew instead: delete the file in
-`migrations/versions`, point PARLEY_DATABASE_URL at an empty database, run `--new "First tables"`. Databases of
-developers are then dropped and made again.
+A migration that is on the main branch is not written anew: databases have it already. The services of the commit before
+run on what it makes.
 """
 
 import argparse
 import hashlib
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.script import Script
 from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy.exc import OperationalError
 
+from shared.contracts.secret_files import read_secret_files
 from shared.db.databases import as_sqlalchemy_url
-from shared.db.session import Session
+from shared.db.session import ReadSession
 from shared.db.tables import metadata
 from shared.errors import ParleyError, SettingsInvalid
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _FILES = sorted(file.name for file in (_MIGRATIONS / "versions").glob("r[0-9]*.py"))
 
 HEAD = _FILES[-1][1:5] if _FILES else ""
-"""The newest revision, that this code needs. Revisions are numbered, and so are their files."""
+"""The newest revision, which this code needs. Revisions and their files are numbered."""
 
 _ONE_AT_A_TIME = 0x7061726C6579  # "parley"
 _EXPECTED = "parley_expected"
 
 
 _MADE_BY = hashlib.sha256(b"".join((_MIGRATIONS / "versions" / name).read_bytes() for name in _FILES)).hexdigest()
-"""What the migrations say: kept with the tables that they have made, since a migration may be written anew."""
+"""The hash of the migrations, stored with the tables that they made: a migration may have been written anew."""
 
 
 class OtherTables(SettingsInvalid):
-    """The database was made by a version of Parley that has other tables under the same revision."""
+    """The database was made by a version of Parley with other tables under the same revision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """The revision before, None in a database without tables, and the one after."""
+    """The revision before, None for a database without tables, and after."""
 
     before: str | None
     after: str
 
     def __str__(self) -> str:
         if self.before == self.after:
-            return f"The database stands at revision {self.after}, the newest; nothing was to be done."
+            return f"The database is at revision {self.after}, the newest; nothing to do."
         return f"The database went from {self.before or 'no tables'} to revision {self.after}."
 
 
 def upgrade(url: str) -> Migrated:
-    """Apply what is missing. Several processes may call it at once: one works, the others wait and find it done.
+    """Apply the missing migrations. Several processes may call it at once: one works, the others wait.
 
     Raises:
         SettingsInvalid: the database is newer than this code.
-        OtherTables: it has the number of this code's newest revision, and other tables.
+        OtherTables: it has this code's newest revision, and other tables.
     """
     with _connected(url) as connection:
-        # Of the session, not of the transaction, so that a migration may commit on its way.
+        # A lock of the session, not of the transaction, so that a migration may commit in between.
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _ONE_AT_A_TIME})
         before = _revision(connection)
         connection.commit()
         if before is not None and before > HEAD:
             raise SettingsInvalid(
-                f"The database stands at revision {before}, this version of Parley knows revisions up to {HEAD}. "
+                f"The database is at revision {before}, this version of Parley knows revisions up to {HEAD}. "
                 "Start a newer Parley, or point PARLEY_DATABASE_URL at another database."
             )
         if before != HEAD:
+            # Imported here: most starts find nothing to migrate.
+            from alembic import command
+
             command.upgrade(_config(connection), "head")
             connection.commit()
         if connection.scalar(_MAKER) != _MADE_BY:
-            # Looking at every table takes a moment, so it is done only where it is not known who has made them.
+            # A comparison of all tables takes a moment, so it is done only when their origin is unknown.
             if before == HEAD and differences(url):
                 raise OtherTables(
                     "The tables of this database were made by another version of Parley, and this one cannot read "
@@ -98,8 +104,25 @@ def current_revision(url: str) -> str | None:
         return _revision(connection)
 
 
-async def read_revision(session: Session) -> str | None:
-    """The same for a process that is connected already."""
+def wait_until_migrated(url: str, *, look_seconds: float = 2.0) -> str:
+    """Return the revision of the database once this code can work with it; writes nothing.
+
+    Waits without limit for a database that is away or has not been migrated.
+    """
+    while (found := _revision_if_there(url)) is None or found < HEAD:
+        time.sleep(look_seconds)
+    return found
+
+
+def _revision_if_there(url: str) -> str | None:
+    try:
+        return current_revision(url)
+    except OperationalError:
+        return None
+
+
+async def read_revision(session: ReadSession) -> str | None:
+    """The revision, for a process that is connected already."""
     if (await session.one(_HAS_TABLE)).name is None:
         return None
     row = await session.first(_REVISION)
@@ -107,8 +130,8 @@ async def read_revision(session: Session) -> str | None:
 
 
 def differences(url: str) -> list[str]:
-    """What the database has and the tables here do not (`-`), and the other way round (`+`): tables, columns, defaults,
-    constraints and indexes, as Postgres prints them. Empty when they agree. Writes nothing."""
+    """The differences between the database (`-`) and the tables here (`+`): tables, columns, defaults, constraints and
+    indexes, as Postgres prints them. Empty when they agree. Writes nothing."""
     with _connected(url) as connection:
         present = _described(connection, "public")
         connection.execute(text(f"CREATE SCHEMA {_EXPECTED}"))
@@ -123,7 +146,10 @@ def differences(url: str) -> list[str]:
 
 
 def new_revision(url: str, message: str) -> None:
-    """Write the migration that leads from the database, which stands at the newest revision, to `shared.db.tables`."""
+    """Write the migration from the database, which is at the newest revision, to `shared.db.tables`."""
+    from alembic import command
+    from alembic.script import Script
+
     with _connected(url) as connection:
         script = command.revision(_config(connection), message, autogenerate=True, rev_id=f"{int(HEAD or 0) + 1:04}")
     assert isinstance(script, Script)
@@ -136,7 +162,9 @@ def _tidied(source: str) -> str:
     return "".join(lines).replace("JSONB(astext_type=sa.Text())", "JSONB()")
 
 
-def _config(connection: Connection) -> Config:
+def _config(connection: Connection) -> "Config":
+    from alembic.config import Config
+
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     config.set_main_option("file_template", "r%%(rev)s_%%(slug)s")
@@ -206,9 +234,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     mode.add_argument(
         "--check", action="store_true", help="change nothing; say how the database and the tables here differ"
     )
+    mode.add_argument("--wait", action="store_true", help="change nothing; wait until another process has migrated it")
     mode.add_argument("--new", metavar="MESSAGE", help="write a migration for what changed in shared.db.tables")
     options = parser.parse_args(arguments)
     try:
+        read_secret_files(os.environ)
         return _run(_url(), options)
     except ParleyError as error:
         print(error, file=sys.stderr)
@@ -218,6 +248,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(url: str, options: argparse.Namespace) -> int:
     if options.check:
         return _check(url)
+    if options.wait:
+        print(f"The database is at revision {wait_until_migrated(url)}.")
+        return 0
     if options.new:
         new_revision(url, options.new)
         return 0
@@ -228,10 +261,10 @@ def _run(url: str, options: argparse.Namespace) -> int:
 def _check(url: str) -> int:
     found = current_revision(url)
     if found != HEAD:
-        print(f"The database stands at {found or 'no revision'}; the newest is {HEAD}. Migrate it first.")
+        print(f"The database is at {found or 'no revision'}; the newest is {HEAD}. Migrate it first.")
         return 1
     lines = differences(url)
-    print("\n".join(lines) if lines else f"The database stands at revision {HEAD} and is what shared.db.tables says.")
+    print("\n".join(lines) if lines else f"The database is at revision {HEAD} and matches shared.db.tables.")
     return 1 if lines else 0
 
 

@@ -1,14 +1,14 @@
-"""The outbox as the publisher uses it: reading what was left behind, deleting what the bus has confirmed."""
+"""The outbox for the publisher: reads rows that were left behind, deletes confirmed ones."""
 
 from collections.abc import Sequence
 
 from sqlalchemy import text
 
-from shared.checkpoints import reached
 from shared.contracts.hints import Hint
 from shared.db.session import Database
+from shared.failpoints import failpoint
 
-# The database's clock wrote created_at, so the database's clock says how old a row is.
+# The database's clock wrote created_at, so the age of a row is measured by the same clock.
 _LEFTOVER = text(
     """
     SELECT id, queue, type, subject_id, correlation, urgent FROM outbox
@@ -27,13 +27,13 @@ class Outbox:
         self._age_seconds = age_seconds
 
     async def leftover(self, limit: int) -> Sequence[tuple[int, Hint]]:
-        """Rows that nobody has published and deleted by now, urgent ones first; two processes may find the same."""
+        """Rows that are not published and deleted yet, urgent ones first; two processes may find the same."""
         async with self._database.transaction() as session:
             rows = await session.all(_LEFTOVER, {"age_seconds": self._age_seconds, "most": limit})
         return [(row.id, Hint(row.queue, row.type, row.subject_id, row.correlation, row.urgent)) for row in rows]
 
     async def delete(self, ids: Sequence[int]) -> None:
-        """Remove confirmed rows; those that are gone already are no error."""
-        await reached("outbox.confirmed")
+        """Delete confirmed rows; missing ones are no error."""
+        await failpoint("outbox.confirmed")
         async with self._database.transaction() as session:
             await session.run(_DELETE, {"ids": sorted(ids)})

@@ -1,23 +1,30 @@
-"""What the API shows besides where a member stands: who is here, what was said, how far the stream is."""
+"""What the API reads besides a member's standing: the roster, messages, and the position of the stream."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.audience import OUT, may_read, may_read_thread, quote_of
-from shared.contracts.experiment import Profile
+from shared.attendees import attendee
+from shared.audience import may_read, may_read_thread, quote_of
+from shared.contracts.experiment import Profile, StageConfig
+from shared.db.attendance import ATTENDANCE
 from shared.db.messages import QUOTED, joined, reactions
-from shared.db.session import Row, Session
-from shared.errors import InvalidInput, NotFound, NotSignedIn, Problem
-from shared.views import People, attendee
+from shared.db.session import ReadSession, Row, as_uuid
+from shared.db.standing import Standing
+from shared.db.standings import STAGE_IS_OVER, unknown_token
+from shared.errors import InvalidInput, NotFound, Problem
+from shared.lives import OUT
+from shared.stage import PAGE
+from shared.views import Facts, by_tag
 
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """The member who holds a token, and no more than reading and streaming need."""
+    """The member of a token, with the fields that reading and streaming need."""
 
     member_id: UUID
     experiment_id: UUID
@@ -26,75 +33,130 @@ class Bearer:
     status: str
     stage_ids: tuple[str, ...]
     position: int
+    entered_position: int = 0
+    """How far the member was when it came to this cohort: what was said before, in other stages, is not theirs."""
+    entered_seq: int = 0
+    """The last event of this cohort before the member came to it."""
+    entered_at: datetime | None = None
+    """Since when the member is in this cohort, if it was in another one before."""
+    joins: int = 1
+    """How often people have joined on this seat: each time gives a new token and ends the one before."""
 
     @property
     def is_out(self) -> bool:
         return self.status in OUT
 
     def is_on(self, stage_id: str) -> bool:
-        """Whether the member is in progress, and this is the stage where they are."""
+        """Whether the member is in progress and on this stage."""
         return self.status == "in_progress" and self.stage_ids[self.position : self.position + 1] == (stage_id,)
 
+    def was_here(self, at: datetime) -> bool:
+        """Whether the member was in this cohort at that time, or is there from the beginning."""
+        return self.entered_at is None or at >= self.entered_at
+
     def may_read_thread(self, stage_id: str, scope: str) -> bool:
-        reached = self.stage_ids[: self.position + 1]
+        reached = self.stage_ids[self.entered_position : self.position + 1]
         return may_read_thread(path=self.path, status=self.status, reached=reached, stage_id=stage_id, scope=scope)
 
 
-_BEARER = text(
-    "SELECT id, experiment_id, cohort_id, path, status, stage_ids, position FROM members WHERE token_hash = :token_hash"
-)
+_BEARER = """
+    SELECT id, experiment_id, cohort_id, path, status, stage_ids, position, joins, entered_position, entered_seq,
+        entered_at
+    FROM members WHERE
+"""
+_BY_TOKEN = text(f"{_BEARER} token_hash = :reader")
+_BY_ID = text(f"{_BEARER} id = :reader")
 
 
-async def bearer(session: Session, token_hash: str) -> Bearer:
-    """Whose token this is, without locking anything.
+async def bearer(session: ReadSession, reader: UUID | str) -> Bearer:
+    """The member with this id, or the hash of whose token this is, without a lock.
 
     Raises:
-        NotSignedIn: nobody has it.
+        NotSignedIn: the token is unknown.
+        Conflict: another player has taken the place of its holder.
     """
-    row = await session.first(_BEARER, {"token_hash": token_hash})
+    row = await session.first(_BY_ID if isinstance(reader, UUID) else _BY_TOKEN, {"reader": reader})
     if row is None:
-        raise NotSignedIn("This participant token is not valid. Join the experiment to get one.")
-    return Bearer(row.id, row.experiment_id, row.cohort_id, row.path, row.status, tuple(row.stage_ids), row.position)
+        raise await unknown_token(session, str(reader))
+    return Bearer(
+        row.id,
+        row.experiment_id,
+        row.cohort_id,
+        row.path,
+        row.status,
+        tuple(row.stage_ids),
+        row.position,
+        row.entered_position,
+        row.entered_seq,
+        row.entered_at,
+        row.joins,
+    )
 
 
 _COMPANY = text(
-    """
+    f"""
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.status, m.stage_ids, m.position
-    FROM members m WHERE m.cohort_id = :cohort_id AND (m.status <> 'expected' OR m.id = :member_id)
+    FROM {ATTENDANCE} m WHERE m.cohort_id = :cohort_id AND (m.status <> 'expected' OR m.id = :member_id)
     ORDER BY length(m.path), m.path COLLATE "C"
-    """
+    """  # noqa: S608 - put together from constants
 )
 
 
-async def company(session: Session, cohort_id: UUID, member_id: UUID) -> People:
-    """Everybody in the member's cohort but open seats; whom of them the member meets on a stage, its view says."""
-    rows = await session.all(_COMPANY, {"cohort_id": cohort_id, "member_id": member_id})
-    return People(tuple(attendee(row._asdict()) for row in rows))
+async def with_company(session: ReadSession, standing: Standing, stage: StageConfig) -> Standing:
+    """The standing with all members of the cohort except open seats, and with their answers here if others may read
+    them.
+
+    The member's view then decides whom they meet on the stage, and whose answers they may read.
+    """
+    rows = await session.all(_COMPANY, {"cohort_id": standing.cohort_id, "member_id": standing.member.id})
+    facts = replace(standing.facts, people=by_tag(standing.seed, (attendee(row._asdict()) for row in rows)))
+    if stage.audience == "cohort":
+        facts = await _with_told(session, facts, standing.cohort_id, stage.id)
+    return replace(standing, facts=facts)
+
+
+_TOLD = text(
+    f"""
+    SELECT {STAGE_IS_OVER} AS is_over,
+        (SELECT jsonb_agg(jsonb_build_array(a.member_id, a.value)) FROM answers a
+        WHERE a.cohort_id = s.cohort_id AND a.stage_id = s.stage_id AND a.key = '') AS pages
+    FROM cohort_stages s WHERE s.cohort_id = :cohort_id AND s.stage_id = :stage_id
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def _with_told(session: ReadSession, facts: Facts, cohort_id: UUID, stage_id: str) -> Facts:
+    row = await session.first(_TOLD, {"cohort_id": cohort_id, "stage_id": stage_id})
+    if row is None or not row.is_over:
+        return facts
+    pages = {as_uuid(member_id): {PAGE: value} for member_id, value in row.pages or ()}
+    return replace(facts.with_answers(stage_id, {**pages, **facts.answers.get(stage_id, {})}), over=(stage_id,))
 
 
 _CURSOR = text("SELECT last FROM streams WHERE cohort_id = :cohort_id")
-_CURSOR_OF_TOKEN = text(
-    "SELECT s.last FROM streams s JOIN members m ON m.cohort_id = s.cohort_id WHERE m.token_hash = :token_hash"
-)
+_CURSOR_OF = "SELECT s.last FROM streams s JOIN members m ON m.cohort_id = s.cohort_id WHERE"
+_CURSOR_OF_TOKEN = text(f"{_CURSOR_OF} m.token_hash = :reader")
+_CURSOR_OF_MEMBER = text(f"{_CURSOR_OF} m.id = :reader")
 
 
-async def cursor(session: Session, cohort_id: UUID) -> int:
-    """Up to where the cohort's stream has come. Read it before what it stands beside, so that nothing falls between."""
+async def cursor(session: ReadSession, cohort_id: UUID) -> int:
+    """The position of the cohort's stream. Read it before the data that it goes with, so that no event is missed."""
     row = await session.one(_CURSOR, {"cohort_id": cohort_id})
     last: int = row.last
     return last
 
 
-async def cursor_of_token(session: Session, token_hash: str) -> int:
-    """`cursor` for the cohort of whoever holds the token; 0 when nobody does."""
-    row = await session.first(_CURSOR_OF_TOKEN, {"token_hash": token_hash})
+async def cursor_of(session: ReadSession, reader: UUID | str) -> int:
+    """`cursor` for the cohort of this member, by id or the hash of their token; 0 for an unknown token."""
+    statement = _CURSOR_OF_MEMBER if isinstance(reader, UUID) else _CURSOR_OF_TOKEN
+    row = await session.first(statement, {"reader": reader})
     return 0 if row is None else row.last
 
 
 _THREAD = text("SELECT id, stage_id, scope, ended_at FROM threads WHERE id = :thread_id AND cohort_id = :cohort_id")
 _MESSAGE = f"""
-    SELECT g.id, g.thread_id, g.seq, g.member_id, a.profile, g.author_name, g.text, g.topic, g.audience, g.elapsed_ms,
-        g.created_at,
+    SELECT g.id, g.thread_id, g.seq, g.member_id, a.profile, g.author_name, g.text, g.line, g.topic, g.audience,
+        g.elapsed_ms, g.created_at,
         {QUOTED},
         {reactions("g.id")}
     FROM messages g LEFT JOIN members a ON a.id = g.member_id {joined("g.reply_to", "g.thread_id")}
@@ -105,16 +167,16 @@ _ONE_MESSAGE = text(f"{_MESSAGE} WHERE g.id = :message_id")
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """Some messages of a thread, oldest first, as their reader may see them."""
+    """Some messages of a thread, oldest first, that their reader may see."""
 
     stage_id: str
     has_ended: bool
     messages: Sequence[Mapping[str, Any]]
     read_to: int
-    """The number of the last message that was looked at, whether the reader may see it or not."""
+    """The number of the last message that was read, visible to the reader or not."""
 
 
-async def messages(session: Session, thread_id: UUID, reader: Bearer, *, after_seq: int, most: int) -> ThreadPage:
+async def messages(session: ReadSession, thread_id: UUID, reader: Bearer, *, after_seq: int, most: int) -> ThreadPage:
     """The next messages of a thread for one reader.
 
     Raises:
@@ -122,7 +184,11 @@ async def messages(session: Session, thread_id: UUID, reader: Bearer, *, after_s
     """
     thread = await _thread(session, thread_id, reader)
     rows = await session.all(_MESSAGES, {"thread_id": thread_id, "after_seq": after_seq, "most": most})
-    seen = [row for row in rows if may_read(reader.member_id, author=row.member_id, audience=row.audience)]
+    seen = [
+        row
+        for row in rows
+        if may_read(reader.member_id, author=row.member_id, audience=row.audience) and reader.was_here(row.created_at)
+    ]
     return ThreadPage(
         stage_id=thread.stage_id,
         has_ended=thread.ended_at is not None,
@@ -131,19 +197,23 @@ async def messages(session: Session, thread_id: UUID, reader: Bearer, *, after_s
     )
 
 
-async def message(session: Session, message_id: UUID, reader: Bearer) -> Mapping[str, Any]:
+async def message(session: ReadSession, message_id: UUID, reader: Bearer) -> Mapping[str, Any]:
     """One message for one reader.
 
     Raises:
         NotFound: there is no such message, or the reader may not read it.
     """
     row = await session.first(_ONE_MESSAGE, {"message_id": message_id})
-    if row is None or not may_read(reader.member_id, author=row.member_id, audience=row.audience):
+    if (
+        row is None
+        or not may_read(reader.member_id, author=row.member_id, audience=row.audience)
+        or not reader.was_here(row.created_at)
+    ):
         raise NotFound("There is no such message.")
     return _message(row, await _thread(session, row.thread_id, reader))
 
 
-async def _thread(session: Session, thread_id: UUID, reader: Bearer) -> Row:
+async def _thread(session: ReadSession, thread_id: UUID, reader: Bearer) -> Row:
     thread = await session.first(_THREAD, {"thread_id": thread_id, "cohort_id": reader.cohort_id})
     if thread is None or not reader.may_read_thread(thread.stage_id, thread.scope):
         raise NotFound("There is no such conversation.")
@@ -159,6 +229,7 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
         "seq": row.seq,
         "author": None if row.member_id is None else {"id": row.member_id, "profile": _known_profile(row)},
         "text": row.text,
+        "line": row.line,
         "topic": row.topic,
         "reply_to": quote and quote["id"],
         "quote": quote,
@@ -169,28 +240,34 @@ def _message(row: Row, thread: Row) -> dict[str, Any]:
 
 
 def _known_profile(row: Row) -> Mapping[str, Any]:
-    """How the others know the author there."""
+    """The profile under which the others know the author there."""
     return row.profile if row.author_name is None else Profile(name=row.author_name).model_dump()
 
 
-_HAS_MESSAGE = text("SELECT member_id, audience FROM messages WHERE id = :message_id AND thread_id = :thread_id")
+_HAS_MESSAGE = text(
+    "SELECT member_id, audience, created_at FROM messages WHERE id = :message_id AND thread_id = :thread_id"
+)
 
 
-async def has_message(session: Session, thread_id: UUID, reader: Bearer, message_id: UUID) -> bool:
-    """Whether this message stands in this thread, and the reader may read it.
+async def has_message(session: ReadSession, thread_id: UUID, reader: Bearer, message_id: UUID) -> bool:
+    """Whether this message is in this thread, and the reader may read it.
 
     Raises:
         NotFound: there is no such thread, or the reader has no part in it.
     """
     await _thread(session, thread_id, reader)
     row = await session.first(_HAS_MESSAGE, {"message_id": message_id, "thread_id": thread_id})
-    return row is not None and may_read(reader.member_id, author=row.member_id, audience=row.audience)
+    if row is None or not reader.was_here(row.created_at):
+        return False
+    return may_read(reader.member_id, author=row.member_id, audience=row.audience)
 
 
 _ENTRY = """
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.agent_config, m.status, m.status_reason, m.stage_ids,
-        m.position, m.is_test, m.joining, m.created_at, m.joined_at, m.arrived_at, m.ended_at,
-        c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort_name, c.treatment_id
+        m.position, m.is_test, m.joining, m.added_by, m.created_at, m.joined_at, m.arrived_at, m.paused_at,
+        m.ended_at,
+        c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort_name,
+        nullif(coalesce(m.treatment_id, c.treatment_id), '') AS treatment_id, m.allocated
     FROM members m JOIN cohorts c ON c.id = m.cohort_id
 """
 _ROSTER = text(
@@ -204,9 +281,9 @@ _ROSTER = text(
 
 
 async def roster(
-    session: Session, experiment_id: UUID, *, cohort_id: UUID | None, after: UUID, most: int
+    session: ReadSession, experiment_id: UUID, *, cohort_id: UUID | None, after: UUID, most: int
 ) -> Sequence[Row]:
-    """Members with everything that an experimenter may know of them, ordered by id; never tokens."""
+    """Members with all fields for experimenters, ordered by id; never tokens."""
     return await session.all(
         _ROSTER, {"experiment_id": experiment_id, "cohort_id": cohort_id, "after": after, "most": most}
     )
@@ -215,30 +292,34 @@ async def roster(
 _ROSTER_ENTRY = text(f"{_ENTRY} WHERE m.id = :member_id")
 
 
-async def roster_entry(session: Session, member_id: UUID) -> Row:
+async def roster_entry(session: ReadSession, member_id: UUID) -> Row:
     """One member as in `roster`; the member must be there."""
     return await session.one(_ROSTER_ENTRY, {"member_id": member_id})
 
 
-_COHORTS = text(
-    """
-    SELECT id, path, name, treatment_id, status, locked, created_at, ended_at,
+_COHORT = """
+    SELECT id, path, name, nullif(treatment_id, '') AS treatment_id, join_code, status, locked, created_at, ended_at,
         (SELECT count(*) FROM members m WHERE m.cohort_id = cohorts.id AND m.status = 'expected') AS open_seats
-    FROM cohorts WHERE experiment_id = :experiment_id
+    FROM cohorts
+"""
+_ONE_COHORT = text(f"{_COHORT} WHERE id = :cohort_id")
+_COHORTS = text(
+    f"""
+    {_COHORT} WHERE experiment_id = :experiment_id
         AND (CAST(:after AS uuid) IS NULL OR (created_at, length(path), path COLLATE "C") > (
             SELECT a.created_at, length(a.path), a.path COLLATE "C" FROM cohorts a
             WHERE a.id = CAST(:after AS uuid) AND a.experiment_id = :experiment_id))
     ORDER BY created_at, length(path), path COLLATE "C" LIMIT :most
-    """
+    """  # noqa: S608 - put together from constants
 )
 MOST_COHORTS: Final = 10_000
 _HAS_COHORT = text("SELECT 1 FROM cohorts WHERE id = :cohort_id AND experiment_id = :experiment_id")
 
 
 async def cohorts(
-    session: Session, experiment_id: UUID, *, after: UUID | None = None, most: int = MOST_COHORTS
+    session: ReadSession, experiment_id: UUID, *, after: UUID | None = None, most: int = MOST_COHORTS
 ) -> Sequence[Row]:
-    """The cohorts of an experiment in their order, those after one of them if one is named.
+    """The cohorts of an experiment in order, those after `after` if it is given.
 
     Raises:
         InvalidInput: `after` is no cohort of this experiment.
@@ -250,37 +331,21 @@ async def cohorts(
     return await session.all(_COHORTS, {"experiment_id": experiment_id, "after": after, "most": most})
 
 
-_OWNED_MEMBER = text(
+async def cohort(session: ReadSession, cohort_id: UUID) -> Row:
+    """One cohort as in `cohorts`; it must be there."""
+    return await session.one(_ONE_COHORT, {"cohort_id": cohort_id})
+
+
+_THREADS = text(
     """
-    SELECT 1 FROM members m JOIN experiments e ON e.id = m.experiment_id
-    WHERE m.id = :member_id AND e.owner_id = :owner_id
-    """
-)
-
-
-async def check_owned(session: Session, member_id: UUID, owner_id: UUID) -> None:
-    """Refuse a member of somebody else's experiment as one that there is not.
-
-    Raises:
-        NotFound: there is no such member, or not for this owner.
-    """
-    if await session.first(_OWNED_MEMBER, {"member_id": member_id, "owner_id": owner_id}) is None:
-        raise NotFound("There is no such participant.")
-
-
-_OWNED_DRAFT = text(
-    """
-    SELECT 1 FROM drafts d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
-    WHERE d.id = :draft_id AND e.owner_id = :owner_id
+    SELECT t.id, t.stage_id, t.scope, m.id AS member_id, t.last_seq AS messages, t.opened_at, t.ended_at
+    FROM threads t JOIN cohorts c ON c.id = t.cohort_id
+        LEFT JOIN members m ON m.experiment_id = c.experiment_id AND t.scope = 'private:' || m.path
+    WHERE t.cohort_id = :cohort_id ORDER BY t.opened_at, t.path COLLATE "C"
     """
 )
 
 
-async def check_owned_draft(session: Session, draft_id: UUID, owner_id: UUID) -> None:
-    """Refuse a draft of somebody else's experiment as one that there is not.
-
-    Raises:
-        NotFound: there is no such draft, or not for this owner.
-    """
-    if await session.first(_OWNED_DRAFT, {"draft_id": draft_id, "owner_id": owner_id}) is None:
-        raise NotFound("There is no such draft.")
+async def threads(session: ReadSession, cohort_id: UUID) -> Sequence[Row]:
+    """The conversations of a cohort, the oldest first."""
+    return await session.all(_THREADS, {"cohort_id": cohort_id})

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.experiment import Persona
-from shared.db.session import Row, Session, as_json
+from shared.db.session import ReadSession, Row, Session, as_json
 from shared.errors import NotFound
 from shared.experiment.personas import as_written
 
@@ -18,7 +18,7 @@ Outcome = Literal["created", "replaced", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class StoredPersona:
-    """A persona with its place in the library; `version` counts from 1 whenever it is changed."""
+    """A persona of the library; `version` counts its changes, from 1."""
 
     persona: Persona
     version: int
@@ -26,7 +26,7 @@ class StoredPersona:
     updated_at: datetime
 
 
-# In the order of ids, so that two imports at once wait for each other instead of for ever.
+# In the order of ids, so that simultaneous imports cannot deadlock.
 _PUT = text(
     """
     WITH given AS (
@@ -45,7 +45,7 @@ _PUT = text(
 
 
 async def put(session: Session, owner_id: UUID, personas: Sequence[Persona], now: datetime) -> dict[str, Outcome]:
-    """Create these personas or replace those that are there, all or none; twice is once.
+    """Create or replace these personas, all or none. Idempotent.
 
     personas: each id once.
     """
@@ -70,16 +70,18 @@ _SOME = text("SELECT * FROM personas WHERE owner_id = :owner_id AND id = ANY(:id
 _DELETE = text("DELETE FROM personas WHERE owner_id = :owner_id AND id = :id")
 
 
-async def list_of(session: Session, owner_id: UUID, *, after: str = "", most: int | None = None) -> list[StoredPersona]:
-    """The personas of this experimenter by id, those after one id; all of them where nobody says how many."""
+async def list_of(
+    session: ReadSession, owner_id: UUID, *, after: str = "", most: int | None = None
+) -> list[StoredPersona]:
+    """The personas of this experimenter by id, after `after`; all of them without a limit."""
     return [_stored(row) for row in await session.all(_LIST, {"owner_id": owner_id, "after": after, "most": most})]
 
 
-async def find(session: Session, owner_id: UUID, persona_id: str) -> StoredPersona:
+async def find(session: ReadSession, owner_id: UUID, persona_id: str) -> StoredPersona:
     """One persona of this experimenter.
 
     Raises:
-        NotFound: the library has none of this id.
+        NotFound: the library has no persona with this id.
     """
     row = await session.first(_SOME, {"owner_id": owner_id, "ids": [persona_id]})
     if row is None:
@@ -87,8 +89,8 @@ async def find(session: Session, owner_id: UUID, persona_id: str) -> StoredPerso
     return _stored(row)
 
 
-async def find_some(session: Session, owner_id: UUID, ids: Iterable[str]) -> dict[str, Persona]:
-    """Those of the named personas that the library has, by id."""
+async def find_some(session: ReadSession, owner_id: UUID, ids: Iterable[str]) -> dict[str, Persona]:
+    """The named personas that are in the library, by id."""
     wanted = list(ids)
     if not wanted:
         return {}
@@ -97,10 +99,10 @@ async def find_some(session: Session, owner_id: UUID, ids: Iterable[str]) -> dic
 
 
 async def delete(session: Session, owner_id: UUID, persona_id: str) -> None:
-    """Take a persona out of the library; experiments that have used it keep their copies.
+    """Delete a persona of the library; experiments that have used it keep their copies.
 
     Raises:
-        NotFound: the library has none of this id.
+        NotFound: the library has no persona with this id.
     """
     if not await session.run(_DELETE, {"owner_id": owner_id, "id": persona_id}):
         raise NotFound(f"The persona library has no {persona_id!r}.")

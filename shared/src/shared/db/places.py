@@ -1,4 +1,4 @@
-"""Where a row stands in a list that is ordered by time, whether it is still there or not."""
+"""The place of a row in a list ordered by time, which stays valid after the row is deleted."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,12 +7,12 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """When the row was created, and which of those of that moment it is."""
+    """The row's creation time and, to break ties, its id."""
 
     created_at: datetime
     id: UUID
 
 
 def parameters(place: Place | None) -> dict[str, object]:
-    """`at` and `id` of a statement that reads on after this place; None: from the beginning."""
+    """The parameters `at` and `id` of a statement that continues after this place; None: from the beginning."""
     return {"at": None, "id": None} if place is None else {"at": place.created_at, "id": place.id}

@@ -1,4 +1,4 @@
-"""What is kept in a lab: every experiment that was started, how far it is, and what it has cost."""
+"""The experiments that were started in a lab, with their progress and cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.db.session import Row, Session
+from shared.db.session import ReadSession, Row
 from shared.errors import InvalidInput, NotFound
 
 
 @dataclass(frozen=True, slots=True)
 class KnownRun:
-    """An experiment that was started, for people. `cost` is in US dollars, as far as prices are known."""
+    """An experiment that was started. `cost` is in US dollars, as far as prices are known."""
 
     id: UUID
     name: str
@@ -32,7 +32,8 @@ class KnownRun:
 
 _RUNS: Final = """
     SELECT e.id, e.name, e.status, e.pause_reason, e.model_mode, e.started_at, c.cohorts, c.cohorts_ended,
-        (SELECT count(*) FROM members m WHERE m.experiment_id = e.id AND m.status = 'expected') AS open_seats,
+        (SELECT count(*) FROM members m WHERE m.experiment_id = e.id AND m.status = 'expected')
+            + (SELECT coalesce(sum(p.people), 0) FROM planned_cohorts p WHERE p.experiment_id = e.id) AS open_seats,
         k.calls, k.cost
     FROM experiments e
         CROSS JOIN LATERAL (SELECT count(*) AS cohorts, count(*) FILTER (WHERE status = 'ended') AS cohorts_ended
@@ -55,8 +56,8 @@ _BY_PREFIX: Final = text(
 )
 
 
-async def known_runs(session: Session, *, with_ended: bool) -> Sequence[KnownRun]:
-    """The experiments of all owners, test chats left out, the oldest first."""
+async def known_runs(session: ReadSession, *, with_ended: bool) -> Sequence[KnownRun]:
+    """The experiments of all owners, without test chats, the oldest first."""
     statuses = [*_UNFINISHED, *(["ended"] if with_ended else [])]
     return [KnownRun(**row._asdict()) for row in await session.all(_KNOWN, {"statuses": statuses})]
 
@@ -70,18 +71,18 @@ _SPENT: Final = text(
 )
 
 
-async def spent(session: Session, experiment_id: UUID) -> tuple[int, Decimal | None]:
-    """How many calls of models an experiment has made, and what they cost in US dollars, as far as prices are known."""
+async def spent(session: ReadSession, experiment_id: UUID) -> tuple[int, Decimal | None]:
+    """The number of an experiment's model calls, and their cost in US dollars, as far as prices are known."""
     row = await session.one(_SPENT, {"id": experiment_id})
     return row.calls, row.cost
 
 
-async def run_of(session: Session, prefix: str) -> Any:
-    """The experiment whose id begins like this: its id, name and status.
+async def run_of(session: ReadSession, prefix: str) -> Any:
+    """The experiment whose id begins with `prefix`: its id, name and status.
 
     Raises:
         NotFound: there is none.
-        InvalidInput: it is not the beginning of an id, or of more than one.
+        InvalidInput: the prefix is no beginning of an id, or of more than one.
     """
     digits = prefix.replace("-", "").lower()
     if not digits or set(digits) - set("0123456789abcdef"):
@@ -103,8 +104,9 @@ _CONTINUABLE: Final = text(
 )
 
 
-async def left_by_labs(session: Session, modes: Sequence[str]) -> Sequence[UUID]:
-    """What was running in these model modes when its lab was stopped; what somebody has paused is not among it."""
+async def left_by_labs(session: ReadSession, modes: Sequence[str]) -> Sequence[UUID]:
+    """The experiments in these model modes that were running when their lab was stopped, without those paused by
+    users."""
     return [row.id for row in await session.all(_CONTINUABLE, {"modes": list(modes)})]
 
 
@@ -118,15 +120,15 @@ _MOVED: Final = text(
 )
 
 
-async def moved_since(session: Session, since: datetime) -> Sequence[Row]:
-    """The experiments in which something can have happened since then, test chats left out: id, name and status."""
+async def moved_since(session: ReadSession, since: datetime) -> Sequence[Row]:
+    """The experiments that may have changed since then, without test chats: id, name and status."""
     return await session.all(_MOVED, {"since": since})
 
 
 _SEAT: Final = text("SELECT id, status FROM members WHERE experiment_id = :id AND path = :path")
 
 
-async def seat_of(session: Session, experiment_id: UUID, path: str) -> Any:
+async def seat_of(session: ReadSession, experiment_id: UUID, path: str) -> Any:
     """The member at this path: its id and status.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Reading what stands in a thread, under its lock or on the way to it."""
+"""Reads the scene of a thread, under its lock or before it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,11 +7,13 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.attendees import attendee
 from shared.conversation import START, Draft, Scene, Turn
+from shared.db.attendance import ATTENDANCE
 from shared.db.designs import stage_of
-from shared.db.session import Row, Session
+from shared.db.session import ReadSession, Row, Session
 from shared.errors import NotFound
-from shared.views import attendee, member_of
+from shared.views import member_of
 
 _LOCK = text(
     """
@@ -25,20 +27,20 @@ _LOCK = text(
     """
 )
 
-# A second statement, so that its snapshot is taken after the lock was got.
-AROUND = """
+# A second statement, so that its snapshot is taken after the lock was acquired.
+AROUND = f"""
     SELECT
         (SELECT jsonb_agg(jsonb_build_object(
             'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
             'provider', m.provider, 'chat', m.agent_config -> 'chat', 'status', m.status, 'stage_ids', m.stage_ids,
             'position', m.position
         ) ORDER BY m.path)
-        FROM members m WHERE m.id IN (
-            SELECT x.id FROM members x WHERE x.cohort_id = :cohort_id AND :scope = 'group'
+        FROM {ATTENDANCE} m WHERE m.cohort_id = :cohort_id AND m.id IN (
+            SELECT x.id FROM {ATTENDANCE} x WHERE x.cohort_id = :cohort_id AND :scope = 'group'
             UNION SELECT x.id FROM members x WHERE x.cohort_id = :cohort_id AND x.kind = 'mediator'
             UNION SELECT x.id FROM members x
                 WHERE x.experiment_id = :experiment_id AND x.path = substr(:scope, length('private:') + 1)
-        )) AS members,
+        ) AND (m.kind <> 'mediator' OR :stage_id = ANY(m.stage_ids))) AS members,
         (SELECT jsonb_agg(jsonb_build_object(
             'id', d.id, 'path', d.path, 'member_id', d.member_id, 'trigger_key', d.trigger_key, 'state', d.state,
             'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
@@ -48,13 +50,13 @@ AROUND = """
         (SELECT jsonb_object_agg(f.member_id, f.state) FROM drafts f
         WHERE f.thread_id = :thread_id AND f.trigger_key = :trigger_key AND f.state IN ('failed', 'invalid')) AS failed,
         last.text AS last_text, last.created_at AS last_spoken_at
-"""
+"""  # noqa: S608 - put together from constants
 LAST = "FROM (SELECT 1) AS one LEFT JOIN messages last ON last.id = :last_spoken_id"
 _PRESENT = text(AROUND + LAST)
 
 
 async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:
-    """Everything in the thread, under its lock until the transaction ends.
+    """The scene of the thread, locked until the transaction ends.
 
     Raises:
         NotFound: there is no such thread.
@@ -71,6 +73,7 @@ def around_params(row: Row) -> dict[str, Any]:
         "experiment_id": row.experiment_id,
         "cohort_id": row.cohort_id,
         "scope": row.scope,
+        "stage_id": row.stage_id,
         "last_spoken_id": row.last_spoken_id,
         "trigger_key": row.turn_state.get("trigger") or said_last,
     }
@@ -88,7 +91,7 @@ async def locked_thread(session: Session, thread_id: UUID) -> Row:
     return row
 
 
-async def scene_of(session: Session, row: Row, around: Row, now: datetime) -> Scene:
+async def scene_of(session: ReadSession, row: Row, around: Row, now: datetime) -> Scene:
     """The scene of a locked thread; `around` is a row of AROUND."""
     stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
     members = [attendee(member) for member in around.members or ()]
@@ -118,11 +121,12 @@ async def scene_of(session: Session, row: Row, around: Row, now: datetime) -> Sc
         failed={UUID(member_id): state for member_id, state in (around.failed or {}).items()},
         last_spoken_at=_not_before(around.last_spoken_at, row.resumed_at),
         scope=row.scope,
+        statuses={member.id: member.status for member in members},
     )
 
 
 def _not_before(spoken_at: datetime | None, resumed_at: datetime | None) -> datetime | None:
-    """Since when there is silence: a pause is none."""
+    """Since when there is silence; pauses do not count."""
     return spoken_at if spoken_at is None or resumed_at is None else max(spoken_at, resumed_at)
 
 
@@ -161,7 +165,7 @@ def turn_of(stored: Mapping[str, Any]) -> Turn:
 
 
 def turn_row(turn: Turn) -> dict[str, Any]:
-    """What differs from the beginning: most threads have neither turns nor topics."""
+    """The fields that differ from the initial values: most threads have neither turns nor topics."""
     return {name: _stored(value) for name, value in turn.differences().items()}
 
 

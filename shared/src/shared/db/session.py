@@ -1,50 +1,48 @@
-"""One transaction, one decision: what it writes, the events that record it and the hints that announce it."""
+"""Transactions: what one writes, the events that record it and the hints that announce it."""
 
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from functools import cache, lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
 import structlog
 from psycopg import AsyncConnection as AsyncDriverConnection
-from psycopg import AsyncCursor, AsyncServerCursor
-from psycopg import Error as DriverError
+from psycopg import AsyncCursor, AsyncRawCursor, AsyncRawServerCursor, AsyncServerCursor
 from psycopg.rows import namedtuple_row
 from sqlalchemy import Table, TextClause, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from shared.checkpoints import reached
 from shared.contracts.hints import FACTS, Hint
-from shared.db.facts import FLUSH_ALONE, Event, ranked
-from shared.db.failures import Silence, hang_up_after, told_apart
+from shared.db.bulk import CopyLine, copied, insert_into
+from shared.db.facts import FLUSH, Event, ranked
+from shared.db.failures import Silence, hang_up_after, is_undone, retry_deadlocks, told_apart
 from shared.db.turnstile import Turnstile
+from shared.failpoints import failpoint
 from shared.logs import correlation
 from shared.urgency import is_urgent
 
 log = structlog.get_logger(__name__)
 Params = Mapping[str, Any]
+ResultT = TypeVar("ResultT")
 Row = Any
 """A named tuple of the columns."""
 _LINES_AT_ONCE = 2_000
 STATEMENT_SECONDS = 10.0
-"""How long a statement may go without an answer before its connection is given up."""
+"""The time-out of a statement, after which its connection is given up."""
 WHOLE_EXPERIMENT_SECONDS = 300.0
-"""The same for statements that read or write a whole experiment at once."""
-_DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy says nothing of its arguments
-CopyLine = Sequence[str | None]
-"""The values of one row, as text, in the order of the columns that a COPY names."""
+"""The same where a whole experiment is read or written at once."""
+_DIALECT = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]  # it says nothing of them
 Committed = Sequence[tuple[int | None, Hint]]
 """What is to be published now: hints with their outbox rows, and facts, which have none."""
 
 
 @lru_cache(maxsize=4096)
 def as_uuid(text: str) -> UUID:
-    """An id as it stands in JSON; the ids of members come again with each of their answers."""
+    """An id from JSON; cached, because the ids of members repeat with each of their answers."""
     return UUID(text)
 
 
@@ -54,29 +52,28 @@ def as_json(value: Any) -> str:
 
 
 @cache
-def _as_driver_sql(statement: TextClause) -> str:
-    """The statement with the driver's placeholders. Statements are constants, so each is compiled once."""
-    return str(statement.compile(dialect=_DIALECT))
+def _compiled(statement: TextClause) -> tuple[bytes, Sequence[str]]:
+    """The statement with Postgres' own placeholders, and the names of its parameters in their order.
+
+    Compiled once, as statements are constants. With its own placeholders the driver would read long ones every time.
+    """
+    compiled = statement.compile(dialect=_DIALECT)
+    return str(compiled).encode(), tuple(compiled.positiontup or ())
 
 
-@cache
-def _insert_into(table: str, columns: Sequence[str]) -> TextClause:
-    names = ", ".join(columns)
-    rows = f"jsonb_populate_recordset(CAST(NULL AS {table}), CAST(:rows AS jsonb))"
-    return text(f"INSERT INTO {table} ({names}) SELECT {names} FROM {rows}")  # noqa: S608 - names of shared.db.tables
+def _in_order(names: Sequence[str], params: Params | None) -> Sequence[Any] | None:
+    return [(params or {})[name] for name in names] or None
 
 
-class Session:
-    """An open transaction. Functions of `shared.acts` and `shared.db` take one; only `Database` commits it."""
+class ReadSession:
+    """Statements that read. Functions that only read take one; a `Session` is also one.
+
+    mypy refuses functions that record, announce or change something on it (`shared/tests/db/test_session.py`).
+    """
 
     def __init__(self, driver: AsyncDriverConnection[Any], statement_seconds: float) -> None:
         self._driver = driver
         self._statement_seconds = statement_seconds
-        self._events: list[Event] = []
-        self._hints: dict[Hint, None] = {}
-        self._settled: tuple[UUID, int] | None = None
-        self._stream: AsyncServerCursor[Row] | None = None
-        self._committed: list[tuple[int | None, Hint]] = []
 
     async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row]:
         return await (await self._execute(statement, params)).fetchall()
@@ -91,24 +88,72 @@ class Session:
     async def first(self, statement: TextClause, params: Params | None = None) -> Row | None:
         return await (await self._execute(statement, params)).fetchone()
 
+    async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
+        # On the driver's own cursor, which takes half of SQLAlchemy's CPU time; texts need nothing of SQLAlchemy.
+        with self._answered_in_time():
+            return await self._sent(statement, params)
+
+    async def _sent(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
+        query, names = _compiled(statement)
+        return await AsyncRawCursor(self._driver, row_factory=namedtuple_row).execute(query, _in_order(names, params))
+
+    def _answered_in_time(self) -> AbstractContextManager[Silence]:
+        return hang_up_after(self._driver, self._statement_seconds)
+
+
+class Session(ReadSession):
+    """An open transaction. Functions of `shared.acts` and `shared.db` take one; only `Database` commits it."""
+
+    def __init__(self, driver: AsyncDriverConnection[Any], statement_seconds: float) -> None:
+        super().__init__(driver, statement_seconds)
+        self._events: list[Event] = []
+        self._hints: dict[Hint, None] = {}
+        self._settled: tuple[UUID, int] | None = None
+        self._later: list[tuple[TextClause, Params, int | None]] = []
+        self._stream: AsyncServerCursor[Row] | None = None
+        self._committed: list[tuple[int | None, Hint]] = []
+
     async def run(self, statement: TextClause, params: Params | None = None) -> int:
-        """Execute and return the number of rows that were touched."""
+        """Execute it and return the number of affected rows."""
         return (await self._execute(statement, params)).rowcount
 
+    def later(self, statement: TextClause, params: Params, *, rows: int | None = None) -> None:
+        """Send this together with the next statement or the commit, for what needs no answer.
+
+        `rows`: how many it must affect; with any other number the transaction fails.
+        """
+        self._later.append((statement, params, rows))
+
+    async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
+        if not self._later:
+            return await super()._execute(statement, params)
+        with self._answered_in_time():
+            async with self._together():
+                return await self._sent(statement, params)
+
+    @asynccontextmanager
+    async def _together(self) -> AsyncIterator[None]:
+        """Send what is to be done later, and the statements of the block; all have their results after it."""
+        later, self._later = self._later, []
+        async with self._driver.pipeline():
+            done = [(await self._sent(statement, params), rows) for statement, params, rows in later]
+            yield
+        if any(rows not in (None, cursor.rowcount) for cursor, rows in done):
+            raise LookupError("a statement that was to be done later has affected other rows than it must")
+
     async def insert(self, table: Table, rows: Sequence[Params]) -> None:
-        """Insert rows that all name the same columns; values are such as JSON can say, and ids and times."""
+        """Insert rows with the same columns; values are JSON values, ids and times."""
         for first in range(0, len(rows), _LINES_AT_ONCE):
             batch = rows[first : first + _LINES_AT_ONCE]
-            await self.run(_insert_into(table.name, tuple(batch[0])), {"rows": as_json(batch)})
+            await self.run(insert_into(table.name, tuple(batch[0])), {"rows": as_json(batch)})
 
     async def stream(self, statement: TextClause, params: Params, *, at_once: int) -> AsyncGenerator[Row, None]:
-        """The rows of a statement, so many at a time in memory; one after another, not two streams at once.
-
-        It ends with the transaction at the latest, whoever may still hold it.
-        """
-        async with self._driver.cursor("stream", row_factory=namedtuple_row) as self._stream:
+        """The rows of a statement, so many at a time in memory; one stream at a time, ended by the transaction."""
+        await self._catch_up()
+        query, names = _compiled(statement)
+        async with AsyncRawServerCursor(self._driver, "stream", row_factory=namedtuple_row) as self._stream:
             with self._answered_in_time():
-                await self._stream.execute(_as_driver_sql(statement), params)
+                await self._stream.execute(query, _in_order(names, params))
             while rows := await self._next_rows(self._stream, at_once):
                 for row in rows:
                     yield row
@@ -120,7 +165,7 @@ class Session:
     async def close_stream(self) -> None:
         """Close a stream that was not read to its end; `Database.transaction` calls it.
 
-        Later, when the interpreter gets to it, the connection would be somebody else's.
+        Closed later, by the interpreter, it would use a connection that belongs to another session.
         """
         if self._stream is not None:
             with self._answered_in_time():
@@ -128,68 +173,69 @@ class Session:
 
     async def copy(self, statement: str, lines: Iterable[CopyLine]) -> None:
         """Run a `COPY ... FROM STDIN`: the cheapest way to write many rows, all of them or none."""
+        await self._catch_up()
         with self._answered_in_time() as silence:
             async with self._driver.cursor().copy(statement.encode()) as target:
                 remaining = iter(lines)
                 while batch := list(islice(remaining, _LINES_AT_ONCE)):
-                    await target.write("".join(map(_copied, batch)))
+                    await target.write("".join(map(copied, batch)))
                     silence.begin_again()
 
-    async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
-        # On the driver's own cursor: half of the CPU time of SQLAlchemy's, which has nothing to add to text.
-        cursor = self._driver.cursor(row_factory=namedtuple_row)
-        with self._answered_in_time():
-            return await cursor.execute(_as_driver_sql(statement), params)
-
-    def _answered_in_time(self) -> AbstractContextManager[Silence]:
-        return hang_up_after(self._driver, self._statement_seconds)
+    async def _catch_up(self) -> None:
+        """Do now what was to be done later."""
+        if self._later:
+            with self._answered_in_time():
+                async with self._together():
+                    pass
 
     def record(self, event: Event) -> None:
         """Write this event with the commit."""
         self._events.append(event)
 
     def announce(self, hint: Hint) -> None:
-        """Publish this hint after the commit; the same hint twice in a transaction is sent once.
+        """Publish this hint after the commit; equal hints of a transaction are sent once.
 
-        A fact needs no row in the outbox: it wakes readers, who look by themselves every few seconds. Postgres tells
-        those who listen to it (`shared.db.streams`) with the commit, the bus tells the others.
+        A fact needs no row in the outbox: it wakes readers, which also poll every few seconds. Postgres notifies
+        its listeners (`shared.db.streams`) at the commit, the bus notifies the others.
         """
         self._hints[hint] = None
 
     def settle(self, cohort_id: UUID, as_of: int) -> None:
-        """Say with the commit that this cohort is settled up to that number of its events."""
+        """Record with the commit that this cohort is settled up to this number of its events."""
         self._settled = cohort_id, as_of
 
     @property
     def has_pending(self) -> bool:
-        """Whether something was recorded, announced or settled that is not written yet."""
-        return bool(self._events or self._hints or self._settled)
+        """Whether events, hints, settles or changes are not written yet."""
+        return bool(self._events or self._hints or self._settled or self._later)
 
     @property
     def committed(self) -> Committed:
-        """What is to be published once this has been committed."""
+        """What is to be published after the commit."""
         return self._committed
 
     async def commit(self) -> Committed:
-        """Write what was recorded and announced, commit, and tell what is to be published.
+        """Write events and hints, commit, and return what is to be published.
 
         `Database.transaction` calls it. The cohort's counter is locked from the last statement to the commit, so both
-        travel together: what else this process has to do in between would keep everybody in the cohort waiting.
+        are sent together: any other work of this process in between would delay the whole cohort.
         """
+        if any(rows is not None for _, _, rows in self._later):
+            await self._catch_up()  # It may fail the transaction.
         with self._answered_in_time():
             if not self.has_pending:
                 await self._driver.commit()
                 return self._committed
-            async with self._driver.pipeline():
-                flushed = await self._execute(FLUSH_ALONE, self._flush_params())
-                await self._execute(_COMMIT, None)
+            async with self._together():
+                flushed = await self._sent(FLUSH, self._flush_params())
+                await self._sent(_COMMIT, None)
         self._keep(await flushed.fetchone())
         return self._committed
 
     async def flush_with(self, statement: TextClause, params: Params) -> Row:
-        """Write what is pending together with a change, by a statement built from FLUSH; returns its row.
+        """Write the pending events together with a change, by a statement that ends as FLUSH does; returns its row.
 
-        When the statement's condition lets nothing through, what is pending is dropped with the change.
+        When the statement's condition is not met, the pending events are dropped with the change.
         """
         row = await self.one(statement, {**params, **self._flush_params()})
         self._keep(row)
@@ -200,7 +246,7 @@ class Session:
         return {"events": as_json(self._event_rows()), "hints": as_json(self._hint_rows()), "facts": facts}
 
     def _keep(self, row: Row) -> None:
-        """Remember what a statement built from FLUSH has written."""
+        """Keep the rows that a statement ending as FLUSH does has written."""
         if row.passed:
             self._committed += [
                 (row_id, Hint(queue, hint_type, subject_id, correlated, urgent))
@@ -210,7 +256,7 @@ class Session:
         self._events, self._hints, self._settled = [], {}, None
 
     def _event_rows(self) -> list[dict[str, Any]]:
-        """The events; and without a rank, because it is none, up to where a cohort is settled."""
+        """The events; and without a rank, because these are none, the numbers up to which cohorts are settled."""
         rows = ranked(self._events)
         if self._settled is not None:
             cohort_id, as_of = self._settled
@@ -231,29 +277,15 @@ class Session:
         ]
 
 
-def _copied(line: CopyLine) -> str:
-    return "\t".join(map(_field, line)) + "\n"
-
-
-@lru_cache(maxsize=4096)
-def _field(value: str | None) -> str:
-    """A value as COPY reads it; most come again in the next line."""
-    if value is None:
-        return r"\N"
-    return value.translate(_ESCAPED) if _SPECIAL.search(value) else value
-
-
-_SPECIAL = re.compile(r"[\\\t\n\r]")
-_ESCAPED = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 _COMMIT = text("COMMIT")
 
 
 def _nobody(_: Committed) -> None:
-    """Nobody listens: the outbox's sweep finds the rows."""
+    """No listener: the outbox's sweep finds the rows."""
 
 
 class Database:
-    """The way into Postgres for one process: its connections, and whoever wants to hear of committed outbox rows."""
+    """The connections of one process to Postgres, and the callback for committed outbox rows."""
 
     def __init__(
         self, engine: AsyncEngine, turnstile: Turnstile, *, statement_seconds: float = STATEMENT_SECONDS
@@ -265,15 +297,26 @@ class Database:
 
     @property
     def url(self) -> str:
-        """Where the database is, with the password."""
+        """The address of the database, with the password."""
         return self._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    async def transact(
+        self, work: Callable[[Session], Awaitable[ResultT]], *, statement_seconds: float | None = None
+    ) -> ResultT:
+        """The result of `work`, committed; after a deadlock it is repeated once, in a new `transaction`."""
+
+        async def once() -> ResultT:
+            async with self.transaction(statement_seconds=statement_seconds) as session:
+                return await work(session)
+
+        return await retry_deadlocks(once)
 
     @asynccontextmanager
     async def transaction(self, *, statement_seconds: float | None = None) -> AsyncIterator[Session]:
-        """Commit on success, roll back otherwise; hand what must be published to `on_commit`.
+        """Commit on success, roll back otherwise; pass what must be published to `on_commit`.
 
-        A statement that has no answer after `statement_seconds` breaks its connection, and all others of the pool are
-        replaced: the server may be gone without a word. Say WHOLE_EXPERIMENT_SECONDS where statements may take long.
+        A statement without an answer after `statement_seconds` breaks its connection, and all others of the pool are
+        replaced, because the server may be gone silently. Pass WHOLE_EXPERIMENT_SECONDS for slow statements.
 
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
@@ -288,38 +331,44 @@ class Database:
         await self._tell(committed)
 
     @asynccontextmanager
-    async def looking(self) -> AsyncIterator[Session]:
-        """For reading only: every statement sees the state of its own moment, and there is nothing to commit.
+    async def read(self) -> AsyncIterator[ReadSession]:
+        """For reading only: every statement sees the state at its own time, and there is nothing to commit.
 
         Raises:
             Unavailable: Postgres cannot be reached.
         """
-        async with self._driver() as driver:
-            await driver.set_autocommit(True)
-            yield Session(driver, self._statement_seconds)
-            await driver.set_autocommit(False)
+        async with self._autocommitting() as driver:
+            yield ReadSession(driver, self._statement_seconds)
 
     @asynccontextmanager
-    async def deciding(self) -> AsyncIterator[Session]:
-        """A transaction of one statement, which begins and commits by itself; its events and hints go with it.
+    async def autocommit(self) -> AsyncIterator[Session]:
+        """A transaction of one statement, which begins and commits by itself, with its events and hints.
 
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
-        async with self.looking() as session:
+        async with self._autocommitting() as driver:
+            session = Session(driver, self._statement_seconds)
             yield session
             if session.has_pending:
                 raise LookupError("what was recorded or announced must be written with the statement")
         await self._tell(session.committed)
 
+    @asynccontextmanager
+    async def _autocommitting(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
+        async with self._driver() as driver:
+            await driver.set_autocommit(True)
+            yield driver
+            await driver.set_autocommit(False)
+
     async def _tell(self, committed: Committed) -> None:
-        await reached("transaction.committed")
+        await failpoint("transaction.committed")
         if committed:
             self.on_commit(committed)
 
     @asynccontextmanager
     async def _driver(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
-        """A connection of the pool, without what SQLAlchemy puts around it: that takes longer than a statement."""
+        """A connection of the pool without SQLAlchemy's wrapping, which takes longer than a statement."""
         with told_apart():
             async with self._turnstile.passed(), self._borrowed() as driver:
                 yield driver
@@ -334,30 +383,18 @@ class Database:
             yield driver
             is_clean = True
         except Exception:
-            is_clean = await _is_undone(driver, self._statement_seconds)
+            is_clean = await is_undone(driver, self._statement_seconds)
             raise
         finally:
             is_broken = driver.broken
-            # After a cancellation nobody knows what the server has done; and a pool that was given up is not kept.
+            # After a cancellation the state of the connection is unknown; connections of a replaced pool are not kept.
             if not is_clean or self._engine.pool is not pool:
                 await driver.close()
                 borrowed.invalidate(soft=True)
             borrowed.close()
-            # Whatever was connected to a server that is gone is of no use any more.
+            # All connections to a lost server are useless.
             if is_broken and self._engine.pool is pool:
                 await self._engine.dispose()
 
     async def close(self) -> None:
         await self._engine.dispose()
-
-
-async def _is_undone(driver: AsyncDriverConnection[Any], statement_seconds: float) -> bool:
-    """Whether the connection could be made as new after an error."""
-    try:
-        with hang_up_after(driver, statement_seconds):
-            await driver.rollback()
-        await driver.set_autocommit(False)
-    except DriverError as failure:
-        log.debug("connection.not_rolled_back", reason=str(failure))
-        return False
-    return True

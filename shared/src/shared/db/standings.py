@@ -1,150 +1,59 @@
-"""Where a member stands: read with one statement, under the member's lock or not."""
+"""A member's standing, read with one statement, with or without the member's lock."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
+from shared.attendees import Attendee, attendee
 from shared.contracts.experiment import PageSettings, StageConfig
 from shared.db.designs import design
-from shared.db.scenes import turn_of
-from shared.db.session import Row, Session
-from shared.errors import NotFound, NotSignedIn
-from shared.experiment import Resolved
-from shared.stage import PAGE, Json, Member, OwnView, Speaker, Thread
-from shared.stages import kind_of
-from shared.views import Facts, People, attendee, member_of, own_view
+from shared.db.parts import with_parts
+from shared.db.reader_texts import reader_roles, reader_values
+from shared.db.session import ReadSession, Row, Session
+from shared.db.standing import OpenAsk, OpenTimer, Standing
+from shared.db.stays import LEAST, MOST, path_of
+from shared.errors import Conflict, NotFound, NotSignedIn
+from shared.experiment import values_of
+from shared.lives import ARRIVED, COUNTED, TAKING_PART, in_sql
+from shared.stage import Json
+from shared.stages import parts_of
+from shared.views import Facts, People, member_of
 
-
-@dataclass(frozen=True, slots=True)
-class OpenAsk:
-    """What the lab wants from a member now."""
-
-    id: UUID
-    stage_id: str
-    key: str
-    purpose: str
-    opened_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A participant, locked, and everything that decides what they may do now."""
-
-    member: Member
-    experiment_id: UUID
-    cohort_id: UUID
-    seed: int
-    pace: str
-    model_mode: str
-    status: str
-    status_reason: str | None
-    position: int
-    version: int
-    stepped_version: int
-    provider: str | None
-    pages: PageSettings
-    """How long an agent takes for pages."""
-    paused_at: datetime | None
-    """Since when the experiment is paused; None while it goes on."""
-    resumed_at: datetime | None
-    design: Resolved
-    stage_ids: tuple[str, ...]
-    unlocked: frozenset[str]
-    facts: Facts
-    """What was read of the cohort: this member's own answers, and what was drawn and came of everybody's."""
-    threads: Mapping[str, Mapping[str, Any]]
-    """The threads this member may read, by stage."""
-    asks: tuple[OpenAsk, ...]
-    """What is open, the oldest first."""
-    arrived: Mapping[str, tuple[int, int]]
-    """For a person: how many have arrived at the stage they are on, of how many who are counted."""
-
-    @property
-    def stage(self) -> StageConfig | None:
-        """The stage this member is on; None after the last one."""
-        return self.design.stage(self.stage_ids[self.position]) if self.position < len(self.stage_ids) else None
-
-    @property
-    def is_in_progress(self) -> bool:
-        return self.status == "in_progress"
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether nothing may happen now, because the experiment is paused."""
-        return self.paused_at is not None
-
-    @property
-    def is_locked(self) -> bool:
-        return self.stage is not None and self.stage.id not in self.unlocked
-
-    def view(self, stage: StageConfig, now: datetime) -> OwnView:
-        """What the rules of one stage may read on behalf of this member."""
-        return own_view(self.facts, stage, self.member.id, thread=self._thread(stage, now))
-
-    def page(self, stage_id: str) -> Json | None:
-        """The member's page of this stage, as far as it is answered."""
-        return self.facts.own(stage_id, self.member.id).get(PAGE)
-
-    def conversation_id(self, stage: StageConfig) -> UUID | None:
-        """The thread in which this member talks on this stage; None when there is none, or nobody talks in it."""
-        thread = self.threads.get(stage.id) if kind_of(stage).thread == "conversation" else None
-        return None if thread is None else UUID(thread["id"])
-
-    def with_answer(self, stage_id: str, key: str, value: Json) -> "Standing":
-        """The same once this was answered."""
-        answers = {self.member.id: {**self.facts.own(stage_id, self.member.id), key: value}}
-        return replace(
-            self,
-            facts=self.facts.with_answers(stage_id, answers),
-            asks=tuple(ask for ask in self.asks if (ask.stage_id, ask.key) != (stage_id, key)),
-        )
-
-    def _thread(self, stage: StageConfig, now: datetime) -> Thread | None:
-        stored = self.threads.get(stage.id)
-        if stored is None:
-            return None
-        turn = turn_of(stored["turn_state"])
-        me = self.member.id
-        now = self.paused_at or now
-        return Thread(
-            path=stored["path"],
-            pace="fast" if self.pace == "fast" else "live",
-            trigger_key=turn.trigger or "",
-            last_author_id=UUID(stored["last_author_id"]) if stored["last_author_id"] else None,
-            message_count=stored["last_seq"],
-            agent_run=stored["agent_run"],
-            speakers=(Speaker(self.member, turn.spoken.get(me, 0), me in turn.ready, me in turn.done),),
-            ended=stored["ended_at"] is not None,
-            topic=turn.topic,
-            holder=turn.holder,
-            is_overtime=turn.is_overtime,
-            is_thinking=stored["is_thinking"],
-            elapsed_ms=_since(stored["opened_at"], now),
-            started_ms=turn.started_ms,
-            silent_ms=_since(stored["last_spoken_at"], now, not_before=self.resumed_at),
-        )
-
-
-def _since(then: str | None, now: datetime, *, not_before: datetime | None = None) -> int:
-    if then is None:
-        return 0
-    since = datetime.fromisoformat(then)
-    if not_before is not None:
-        since = max(since, not_before)
-    return int((now - since) / timedelta(milliseconds=1))
-
-
-_STANDING = """
+# Of a row `s` of cohort_stages: no participant who is waited for is on it or on the way to it any more.
+STAGE_IS_OVER: Final = f"""
+    NOT EXISTS (SELECT FROM members o WHERE o.cohort_id = s.cohort_id AND o.kind = 'participant'
+        AND o.status IN {in_sql(COUNTED)} AND o.position < array_position(o.stage_ids, s.stage_id))
+"""
+_STANDING = text(
+    f"""
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
-        m.version, m.stepped_version, m.agent_config -> 'chat' AS chat, m.agent_config -> 'pages' AS pages,
-        m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.paused_at, e.resumed_at,
-        e.version AS design_version, c.treatment_id,
-        (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(s.draws, s.state))
+        m.stay, m.version, m.stepped_version, m.agent_config -> 'script' AS script, m.agent_config -> 'chat' AS chat,
+        m.agent_config -> 'pages' AS pages,
+        c.assigned || m.assigned AS assigned,
+        CASE WHEN m.player = 'person' THEN (
+            SELECT jsonb_agg(jsonb_build_array(p.stage_id, p.key, p.ask_id, p.value))
+            FROM partial_answers p WHERE p.member_id = m.id) END AS begun,
+        CASE WHEN m.player = 'person' THEN (
+            SELECT jsonb_agg(jsonb_build_array(i.purpose, i.path, i.stage_id, i.state, i.due_at, i.remaining_ms)
+                ORDER BY i.due_at, i.path)
+            FROM (
+                SELECT r.*, NULL AS stage_id FROM timers r WHERE r.member_id = m.id
+                UNION ALL SELECT r.*, t.stage_id FROM timers r JOIN threads t ON t.id = r.thread_id
+                WHERE t.cohort_id = m.cohort_id AND t.stage_id = m.stage_ids[m.position + 1]
+                    AND t.scope IN ('group', 'private:' || m.path)
+            ) i WHERE i.state IN ('armed', 'held')) END AS timers,
+        m.player = 'person' AND EXISTS (SELECT FROM notices n WHERE n.member_id = m.id AND n.read_at IS NULL)
+            AS has_notices,
+        m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.language, e.paused_at, e.resumed_at,
+        e.version AS design_version, coalesce(m.treatment_id, c.treatment_id) AS treatment_id,
+        (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(
+                CASE WHEN CAST(:drawn_on AS text[]) IS NULL OR s.stage_id = m.stage_ids[m.position + 1]
+                    OR s.stage_id = ANY(CAST(:drawn_on AS text[])) THEN s.draws END, s.state, s.result))
             FROM cohort_stages s WHERE s.cohort_id = m.cohort_id) AS opened,
         (SELECT jsonb_agg(jsonb_build_array(a.stage_id, a.key, a.value))
             FROM answers a WHERE a.member_id = m.id) AS answers,
@@ -156,77 +65,136 @@ _STANDING = """
                 'opened_at', t.opened_at + t.paused_ms * interval '1 millisecond',
                 'last_author_id', t.last_author_id, 'last_spoken_at', s.created_at,
                 'is_thinking', EXISTS (SELECT FROM drafts d JOIN members thinker ON thinker.id = d.member_id
-                    WHERE d.thread_id = t.id AND thinker.status = 'in_progress'
+                    WHERE d.thread_id = t.id AND thinker.status IN {in_sql(TAKING_PART)}
                     AND d.state IN ('wanted', 'thinking', 'ready')
                     AND (t.turn_state -> 'late' ? d.trigger_key
                         OR d.trigger_key
                             = coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start')))))
             FROM threads t LEFT JOIN messages s ON s.id = t.last_spoken_id
-            WHERE t.cohort_id = m.cohort_id AND t.stage_id = ANY(m.stage_ids)
+            WHERE t.cohort_id = m.cohort_id AND t.stage_id = ANY(m.stage_ids[m.entered_position + 1:])
                 AND t.scope IN ('group', 'private:' || m.path)) AS threads,
         (SELECT jsonb_object_agg(w.stage_id, jsonb_build_array(w.arrived, w.expected)) FROM (
             SELECT m.stage_ids[m.position + 1] AS stage_id,
-                count(*) FILTER (WHERE o.status = 'in_progress'
-                    AND array_position(o.stage_ids, m.stage_ids[m.position + 1]) <= o.position + 1
-                    OR o.status = 'completed') AS arrived,
-                count(*) FILTER (WHERE o.status IN ('expected', 'in_progress', 'completed')) AS expected
+                count(*) FILTER (WHERE o.status IN {in_sql(ARRIVED)}
+                    AND array_position(o.stage_ids, m.stage_ids[m.position + 1]) <= o.position + 1) AS arrived,
+                count(*) FILTER (WHERE o.status IN {in_sql(COUNTED)}) AS expected
             FROM members o
             WHERE o.cohort_id = m.cohort_id AND o.kind = 'participant' AND m.player = 'person'
         ) w WHERE w.stage_id IS NOT NULL) AS arrived
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
-    WHERE {condition}
-"""
-_BY_ID = text(_STANDING.format(condition="m.id = :key"))
-_BY_TOKEN = text(_STANDING.format(condition="m.token_hash = :key"))
-# The lock is a statement of its own: what is read after it was waited for has a snapshot taken after it was got.
-# NO KEY: new drafts and answers refer to the member while others hold this lock.
+    WHERE m.id = coalesce(CAST(:member_id AS uuid), (SELECT o.id FROM members o WHERE o.token_hash = :token_hash))
+    """  # noqa: S608 - put together from constants
+)
+# The lock is a statement of its own, so that what is read next has a snapshot taken after the lock was acquired.
+# NO KEY: new drafts and answers refer to the member while this lock is held.
 _LOCK_BY_ID = text("SELECT id FROM members WHERE id = :key FOR NO KEY UPDATE")
 _LOCK_BY_TOKEN = text("SELECT id FROM members WHERE token_hash = :key FOR NO KEY UPDATE")
 
 
-async def lock_standing(session: Session, member_id: UUID) -> Standing:
-    """Where this member stands, under the member's lock until the transaction ends.
+async def lock_standing(session: Session, member_id: UUID, *, drawn_on: Collection[str] | None = None) -> Standing:
+    """This member's standing, locked until the transaction ends; `drawn_on` as in `standing_of`.
 
     Raises:
         NotFound: there is no such member.
     """
-    await session.first(_LOCK_BY_ID, {"key": member_id})
-    return await standing_of(session, member_id)
+    session.later(_LOCK_BY_ID, {"key": member_id})
+    return await standing_of(session, member_id, drawn_on=drawn_on)
 
 
-async def standing_of(session: Session, member_id: UUID) -> Standing:
-    """Where this member stands, without locking; for somebody whose lock is held, or to look only.
+async def standing_of(session: ReadSession, member_id: UUID, *, drawn_on: Collection[str] | None = None) -> Standing:
+    """This member's standing, without a lock; for callers that hold it, or only read.
+
+    drawn_on: the stages whose draws are read beside those of the stage where the member is; None: all. Draws are of a
+    whole cohort, so in a big one they are most of what is read.
 
     Raises:
         NotFound: there is no such member.
     """
-    standing = await _standing(session, _BY_ID, member_id)
+    standing = await _standing(session, member_id=member_id, drawn_on=drawn_on)
+    if standing is not None and drawn_on is not None and (more := read_by_round(standing.stage) - {*drawn_on}):
+        standing = await _standing(session, member_id=member_id, drawn_on={*drawn_on, *more})
     if standing is None:
         raise NotFound("There is no such participant.")
     return standing
 
 
+def read_by_round(stage: StageConfig | None) -> set[str]:
+    """The stages of which this one reads columns round by round, which are made of their draws and states."""
+    reads = () if stage is None else parts_of(stage).reads
+    return {one.stage for one in reads if any(use.needs == "rounds" for use in one.uses)}
+
+
 async def sign_in(session: Session, token: str, *, lock: bool) -> Standing:
-    """The member whose token this is, under the member's lock when `lock`.
+    """The member of this token, locked when `lock` is True.
 
     Raises:
-        NotSignedIn: nobody has this token.
+        NotSignedIn: the token is unknown.
+        Conflict: another player has taken the place of its holder.
     """
-    key = hash_token(token)
+    token_hash = hash_token(token)
     if lock:
-        await session.first(_LOCK_BY_TOKEN, {"key": key})
-    standing = await _standing(session, _BY_TOKEN, key)
+        await session.first(_LOCK_BY_TOKEN, {"key": token_hash})
+    return await seen_by(session, token_hash)
+
+
+async def seen_by(session: ReadSession, reader: UUID | str) -> Standing:
+    """The standing of a member, by their id or the hash of their token, without a lock.
+
+    Raises:
+        NotSignedIn: the token is unknown.
+        Conflict: another player has taken the place of its holder.
+    """
+    if isinstance(reader, UUID):
+        return await standing_of(session, reader)
+    standing = await _standing(session, token_hash=reader)
     if standing is None:
-        raise NotSignedIn("This participant token is not valid. Join the experiment to get one.")
+        raise await unknown_token(session, reader)
     return standing
 
 
-async def _standing(session: Session, statement: TextClause, key: object) -> Standing | None:
-    row = await session.first(statement, {"key": key})
+_WAS_HERE = text("SELECT 1 AS one FROM sittings WHERE token_hash = :token_hash")
+
+
+async def unknown_token(session: ReadSession, token_hash: str) -> NotSignedIn | Conflict:
+    """Why a token opens nothing: its holder was gone so long that the place was taken, or it never was one."""
+    if await session.first(_WAS_HERE, {"token_hash": token_hash}) is not None:
+        return Conflict("Your place was taken while you were gone. Thank you for your time.", reason="place_taken")
+    return NotSignedIn("This participant token is not valid. Join the experiment to get one.")
+
+
+_OPENED = text("SELECT draws, state FROM cohort_stages WHERE cohort_id = :cohort_id AND stage_id = :stage_id")
+
+
+async def looking_ahead(session: ReadSession, standing: Standing, stage_id: str) -> Standing:
+    """The standing with what is drawn and known on this stage now, if it is open."""
+    row = await session.first(_OPENED, {"cohort_id": standing.cohort_id, "stage_id": stage_id})
+    if row is None:
+        return standing
+    facts = replace(standing.facts, draws={**standing.facts.draws, stage_id: row.draws})
+    if row.state is not None:
+        facts = facts.with_state(stage_id, row.state)
+    return replace(standing, facts=facts, unlocked=standing.unlocked | {stage_id})
+
+
+async def looking_at(session: ReadSession, standing: Standing, stage: StageConfig) -> Standing:
+    """The standing with all that this stage reads; without it, a standing has that of the current stage only."""
+    facts = await with_parts(session, standing.facts, standing.cohort_id, [stage], but_own=standing.member.id)
+    return replace(standing, facts=facts)
+
+
+async def _standing(
+    session: ReadSession,
+    *,
+    member_id: UUID | None = None,
+    token_hash: str | None = None,
+    drawn_on: Collection[str] | None = None,
+) -> Standing | None:
+    drawn = None if drawn_on is None else list(drawn_on)
+    row = await session.first(_STANDING, {"member_id": member_id, "token_hash": token_hash, "drawn_on": drawn})
     return None if row is None else await _as_standing(session, row)
 
 
-async def _as_standing(session: Session, row: Row) -> Standing:
+async def _as_standing(session: ReadSession, row: Row) -> Standing:
     opened = row.opened or {}
     resolved = await design(session, row.experiment_id, row.design_version, row.treatment_id)
     me = attendee(row._asdict())
@@ -235,11 +203,21 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         answers.setdefault(stage_id, {me.id: {}})[me.id][key] = value
     facts = Facts(
         people=People((me,)),
-        draws={stage_id: draws for stage_id, (draws, _) in opened.items()},
-        states={stage_id: state for stage_id, (_, state) in opened.items() if state is not None},
+        draws={stage_id: draws for stage_id, (draws, _, _) in opened.items() if draws is not None},
+        states={stage_id: state for stage_id, (_, state, _) in opened.items() if state is not None},
+        results={stage_id: result for stage_id, (_, _, result) in opened.items() if result is not None},
+        stages=resolved.by_id,
         answers=answers,
-        variables=resolved.variables,
+        variables={**resolved.variables, **values_of(row.assigned)},
     )
+    if resolved.unfilled:
+        values = await reader_values(session, resolved, facts, me.id, values_of(row.assigned))
+        resolved = resolved.for_reader(values, reader_roles(resolved, facts, me.id))
+        facts = replace(facts, stages=resolved.by_id)
+    # A locked stage shows nothing, and the stages that it reads are not over.
+    if me.stage_id is not None and me.stage_id in opened:
+        here = [resolved.stage(me.stage_id)]
+        facts = await with_parts(session, facts, row.cohort_id, here, but_own=me.id)
     return Standing(
         member=member_of(me, me.stage_id or ""),
         experiment_id=row.experiment_id,
@@ -247,9 +225,11 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         seed=row.seed,
         pace=row.pace,
         model_mode=row.model_mode,
+        language=row.language,
         status=row.status,
         status_reason=row.status_reason,
         position=row.position,
+        stay=row.stay,
         version=row.version,
         stepped_version=row.stepped_version,
         provider=row.provider,
@@ -262,6 +242,9 @@ async def _as_standing(session: Session, row: Row) -> Standing:
         facts=facts,
         threads=row.threads or {},
         asks=tuple(_open_ask(*fields) for fields in row.asks or ()),
+        timers=tuple(_timers(me, row.timers or ())),
+        begun={(stage_id, key, ask_id and UUID(ask_id)): value for stage_id, key, ask_id, value in row.begun or ()},
+        has_notices=row.has_notices,
         arrived={stage_id: (arrived, expected) for stage_id, (arrived, expected) in (row.arrived or {}).items()},
     )
 
@@ -270,19 +253,32 @@ def _open_ask(ask_id: str, stage_id: str, key: str, purpose: str, opened_at: str
     return OpenAsk(UUID(ask_id), stage_id, key, purpose, datetime.fromisoformat(opened_at))
 
 
+def _timers(me: Attendee, rows: Sequence[Sequence[Any]]) -> Iterator[OpenTimer]:
+    """Those that still matter: the times of a stage go on after its member has left it."""
+    for purpose, path, thread_stage_id, state, due_at, left_ms in rows:
+        stage_id = thread_stage_id
+        if purpose in (LEAST, MOST):
+            stage_id = me.stage_id
+            if stage_id is None or path != path_of(me.path, stage_id, purpose):
+                continue
+        is_held = state == "held"
+        due = None if is_held or due_at is None else datetime.fromisoformat(due_at)
+        yield OpenTimer(purpose, stage_id, due, left_ms if is_held else None)
+
+
 def hash_token(token: str) -> str:
-    """How a token is stored: tokens are long and random, so a plain hash is enough."""
+    """The stored form of a token: tokens are long and random, so a plain hash is enough."""
     return sha256(token.encode()).hexdigest()
 
 
 _PEOPLE = text(
-    """
-    SELECT EXISTS (SELECT FROM members WHERE cohort_id = :cohort_id AND player = 'person' AND status = 'in_progress')
-        AS are_here
-    """
+    f"""
+    SELECT EXISTS (SELECT FROM members
+        WHERE cohort_id = :cohort_id AND player = 'person' AND status IN {in_sql(TAKING_PART)}) AS are_here
+    """  # noqa: S608 - put together from constants
 )
 
 
-async def has_people(session: Session, cohort_id: UUID) -> bool:
-    """Whether people take part in the cohort now."""
+async def has_people(session: ReadSession, cohort_id: UUID) -> bool:
+    """Whether the cohort has people in progress."""
     return bool((await session.one(_PEOPLE, {"cohort_id": cohort_id})).are_here)

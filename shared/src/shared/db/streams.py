@@ -1,4 +1,4 @@
-"""Events as live streams read them: by cohort, in commit order, from a cursor on; and facts as Postgres tells them."""
+"""Events for live streams, by cohort, in commit order, from a cursor on; and Postgres' notifications of facts."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from shared.db.facts import FACTS_CHANNEL
 from shared.db.failures import NOTICES_SILENCE, hang_up_after
-from shared.db.session import STATEMENT_SECONDS, Row, Session
+from shared.db.session import STATEMENT_SECONDS, ReadSession, Row
+from shared.db.typing_hints import TYPING_CHANNEL
 
 _AFTER = text(
     """
@@ -34,23 +35,23 @@ _COHORTS = text(
 
 
 async def events_after(
-    session: Session, cohort_id: UUID, after: int, *, until: int = _NEWEST, most: int = 500
+    session: ReadSession, cohort_id: UUID, after: int, *, until: int = _NEWEST, most: int = 500
 ) -> Sequence[Row]:
-    """The next events of a cohort; `payload` and `public` come as JSON text, ready to be sent.
+    """The next events of a cohort; `payload` and `public` are JSON text, ready to be sent.
 
-    What happens in a thread says so in `public.thread_id`; the thread's stage and scope come with it.
+    An event of a thread has `public.thread_id`; the thread's stage and scope come with it.
     """
     return await session.all(_AFTER, {"cohort_id": cohort_id, "after": after, "until": until, "most": most})
 
 
-async def last_of(session: Session, cohort_ids: Collection[UUID]) -> dict[UUID, int]:
+async def last_of(session: ReadSession, cohort_ids: Collection[UUID]) -> dict[UUID, int]:
     """The number of the newest event of each of these cohorts."""
     rows = await session.all(_LAST, {"cohort_ids": list(cohort_ids)})
     return {row.cohort_id: row.last for row in rows}
 
 
-async def cohorts_of(session: Session, experiment_id: UUID) -> list[UUID]:
-    """The cohorts of an experiment in the order in which they came to be: new ones stand at the end."""
+async def cohorts_of(session: ReadSession, experiment_id: UUID) -> list[UUID]:
+    """The cohorts of an experiment in the order of their creation."""
     return [row.id for row in await session.all(_COHORTS, {"experiment_id": experiment_id})]
 
 
@@ -59,20 +60,25 @@ _AGAIN_SECONDS: Final = 1.0
 _SILENCE_SECONDS: Final = 5.0
 
 
-async def hear_facts(url: str, hear: Callable[[str], None], may_have_missed: Callable[[], None]) -> None:
-    """Call `hear` with the id that a fact is about, for every fact from now on, until cancelled.
+async def hear_facts(
+    url: str,
+    hear: Callable[[str], None],
+    may_have_missed: Callable[[], None],
+    hear_typing: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Call `hear` with the id of every fact from now on, and `hear_typing` with every typing hint, until cancelled.
 
-    `may_have_missed` is called whenever the connection stands anew: what was told meanwhile is not repeated.
+    `may_have_missed` is called after each reconnection, because notifications in between are lost.
     """
     while True:
         try:
             async with await AsyncConnection.connect(url, autocommit=True, **NOTICES_SILENCE) as connection:
-                await connection.execute(f"LISTEN {FACTS_CHANNEL}")
+                await connection.execute(f"LISTEN {FACTS_CHANNEL}; LISTEN {TYPING_CHANNEL}")
                 may_have_missed()
                 while True:
                     async for notification in connection.notifies(timeout=_SILENCE_SECONDS):
-                        hear(notification.payload)
-                    # Nothing was told, or the server is gone without a word.
+                        (hear_typing if notification.channel == TYPING_CHANNEL else hear)(notification.payload)
+                    # No notification came, or the server is gone silently.
                     with hang_up_after(connection, STATEMENT_SECONDS):
                         await connection.execute("SELECT 1")
         except OperationalError as error:

@@ -1,7 +1,7 @@
-"""Who may use one of the database's connections next: what somebody waits for first, the others in their order.
+"""Decides which transaction gets the next database connection: urgent ones first, the others in order.
 
-In front of the pool, because a pool knows no order but that of arrival: behind a few hundred transactions of a big run
-a person's request would wait for seconds.
+It is in front of the pool, because a pool serves in the order of arrival: behind a few hundred transactions of a big
+run a person's request would wait for seconds.
 """
 
 import asyncio
@@ -13,24 +13,24 @@ from contextlib import asynccontextmanager
 from shared.urgency import Urgency, urgency
 
 _LONGEST_WAIT_SECONDS = 120.0
-"""After so long something is wrong: nobody keeps a connection for that long."""
+"""A longer wait is a fault: no transaction keeps a connection that long."""
 
 _BACKGROUND_SHARE = 0.4
-"""Of the places, for as long as a participant waits for something now and then: Postgres gives each statement as much
-time as any other, so behind a place of their own their transactions are slow among many."""
+"""Of the places, while participants are active: Postgres gives each statement an equal share of time, so with all
+places taken by background work their transactions would be slow."""
 _NOW_AND_THEN_SECONDS = 10.0
 
 
 class NoPlace(Exception):
-    """There was no place in time."""
+    """No place became free in time."""
 
 
 class Turnstile:
-    """Lets `places` through at a time.
+    """Admits `places` transactions at a time.
 
-    Somebody who waits longer than `patience_seconds` for an answer is turned away. Work in the background has all the
-    time that there is: turned away, it would only come back and make the line longer. While participants are about it
-    has a share of the places only.
+    A request that waits longer than `patience_seconds` is turned away. Background work waits without limit: turned
+    away, it would only come back and lengthen the queue. While participants are active, background work gets a share of
+    the places only.
     """
 
     def __init__(self, places: int, patience_seconds: float, *, now: Callable[[], float] = time.monotonic) -> None:
@@ -43,10 +43,10 @@ class Turnstile:
 
     @asynccontextmanager
     async def passed(self) -> AsyncIterator[None]:
-        """A place for as long as the block lasts.
+        """A place until the block ends.
 
         Raises:
-            NoPlace: there was none in time.
+            NoPlace: none became free in time.
         """
         how_urgent = urgency.get()
         await self._enter(how_urgent)

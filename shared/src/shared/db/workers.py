@@ -1,4 +1,4 @@
-"""Who calls models: each agent worker says which providers it serves, and for how long that may be believed."""
+"""Registrations of agent workers: which providers each serves, and until when."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.db.session import Session
+from shared.db.session import ReadSession, Session
 
 _FORGOTTEN_AFTER: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class AtWork:
-    """A worker that is there. `name` says which process, in words for operators."""
+    """A registered worker. `name` identifies its process for operators."""
 
     name: str
     providers: tuple[str, ...]
@@ -41,7 +41,7 @@ _AT_WORK = text(
 async def announce(
     session: Session, worker_id: UUID, name: str, providers: Collection[str], now: datetime, until: datetime
 ) -> None:
-    """Say, or say again, that this worker serves these providers; it is believed until `until`."""
+    """Register this worker for these providers, or renew its registration, which expires at `until`."""
     await session.run(
         _ANNOUNCE,
         {
@@ -56,16 +56,16 @@ async def announce(
 
 
 async def retire(session: Session, worker_id: UUID) -> None:
-    """The worker has stopped; twice is once."""
+    """Remove the registration of a stopped worker. Idempotent."""
     await session.run(_RETIRE, {"id": worker_id})
 
 
-async def at_work(session: Session, now: datetime) -> Sequence[AtWork]:
-    """The workers that are believed to be there, the oldest first."""
+async def at_work(session: ReadSession, now: datetime) -> Sequence[AtWork]:
+    """The workers with a valid registration, the oldest first."""
     rows = await session.all(_AT_WORK, {"now": now})
     return [AtWork(row.name, tuple(row.providers), row.started_at, row.seen_at) for row in rows]
 
 
-async def served_providers(session: Session, now: datetime) -> frozenset[str]:
-    """The providers that somebody serves now."""
+async def served_providers(session: ReadSession, now: datetime) -> frozenset[str]:
+    """The providers that some worker serves now."""
     return frozenset(name for worker in await at_work(session, now) for name in worker.providers)

@@ -1,9 +1,11 @@
-"""The door to experiment files: read one, apply a treatment, give every cohort its arm and every seat its player."""
+"""Experiment files: reads one, applies a treatment, and assigns arms to cohorts and players to seats."""
 
+from shared.experiment.allocation import OF_PARTICIPANTS as OF_PARTICIPANTS
 from shared.experiment.allocation import CohortAssignment as CohortAssignment
 from shared.experiment.allocation import MediatorAssignment as MediatorAssignment
 from shared.experiment.allocation import SeatAssignment as SeatAssignment
 from shared.experiment.allocation import allocate as allocate
+from shared.experiment.assigning import values_of as values_of
 from shared.experiment.document import MAX_MEMBERS as MAX_MEMBERS
 from shared.experiment.document import SCHEMA_VERSION as SCHEMA_VERSION
 from shared.experiment.document import Experiment as Experiment

@@ -1,34 +1,33 @@
-"""What is wrong with one arm: names that lead nowhere, and what its replacements make of stages and personas."""
+"""Checks one arm: unknown names, and what its replacements make of stages and personas."""
 
 import json
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 
 from shared import variables as texts
 from shared.contracts.experiment import Persona, StageConfig, Treatment
-from shared.contracts.providers import PROVIDERS
+from shared.contracts.named_providers import read_providers
 from shared.errors import Problem
-from shared.experiment import references
+from shared.experiment import references, sequences, stand_ins
 from shared.experiment import treatments as arm
 from shared.experiment.complaints import one_of, translate
 from shared.experiment.document import json_schema
-from shared.stages import kind_of, read_stage
+from shared.stages import read_stage
 
 Json = Any
 
 _FIXED_FIELDS = ("id", "kind")
-_PROVIDERS: Final = sorted({name.partition("/")[0] for name in PROVIDERS})
 
 
 class Arms:
     """Checks the arms of one experiment.
 
-    stages, personas: those that are right in themselves, by their position. known: the ids of all, by `stages` and
-    `personas`. An arena has thousands of arms that make the same of most personas: what was checked once is not checked
-    again.
+    stages, personas: those that are valid in themselves, by position. known: the ids of all, by `stages` and
+    `personas`. An arena has thousands of arms, most with the same personas: each result is checked once.
     """
 
     def __init__(
@@ -42,13 +41,13 @@ class Arms:
         self._known = known
         self._valid = list(stages.values())
         self._is_whole = len(stages) == len(known["stages"])
-        self._usual_lacks = frozenset(_lacks(self._valid)) if self._is_whole else frozenset()
+        self._usual_lacks = frozenset(self._lacks(self._valid, None)) if self._is_whole else frozenset()
         self._checked_values: set[str] = set()
 
     def problems(self, values: Mapping[str, Json], treatment: Treatment | None, index: int) -> list[Problem]:
-        """The problems of the arm of `treatment`, the one at `index`, or of the experiment as it stands.
+        """The problems of the arm of `treatment`, the one at `index`, or of the experiment without treatments.
 
-        `values` are the variables of the arm.
+        `values`: the variables of the arm.
         """
         where = f"treatments[{index}]"
         bad = [] if treatment is None else [*_bad_names(self._valid, treatment, where, self._known)]
@@ -67,10 +66,31 @@ class Arms:
         ]
         if bad or not self._is_whole:
             return [*bad, *of_stages, *of_personas]
-        return [*of_stages, *of_personas, *_sequence(self._valid, self._usual_lacks, treatment, where)]
+        return [*of_stages, *of_personas, *self._sequence(treatment, where)]
+
+    def _sequence(self, treatment: Treatment | None, where: str) -> Iterator[Problem]:
+        """What a stage lacks after replacements, omissions and moves; what it lacks in any case is not told again."""
+        if treatment is None:
+            return
+        try:
+            present = [read_stage(arm.stage_fields(stage, treatment)) for stage in arm.in_order(self._valid, treatment)]
+        except ValidationError:
+            # Reported at the place of the replacement.
+            return
+        for stage_id, problem in self._lacks(present, treatment):
+            if _first(problem.where) in treatment.stages.get(stage_id, {}):
+                yield Problem(f"{where}.stages.{stage_id}.{problem.where}", problem.found, problem.expected)
+            elif (stage_id, problem) not in self._usual_lacks:
+                yield Problem(where, f"{problem.found} in {problem.where} of the stage {stage_id}", problem.expected)
+
+    def _lacks(self, stages: Sequence[StageConfig], treatment: Treatment | None) -> Iterator[tuple[str, Problem]]:
+        yield from ((stages[index].id, problem) for index, problem in sequences.problems(stages))
+        scripted = stand_ins.scripted_in(self._personas.values(), treatment)
+        for stage in stages:
+            yield from ((stage.id, problem) for problem in stand_ins.problems(stage, self._known["personas"], scripted))
 
     def _unchecked(self, values: Mapping[str, Json], treatment: Treatment | None) -> list[tuple[int, Persona]]:
-        """The personas, by position, of which this arm makes something that no arm before it has made."""
+        """The personas, by position, that no earlier arm has in the same form."""
         numbered = list(self._personas.items())
         if treatment is None or treatment.model:
             return numbered
@@ -82,7 +102,7 @@ class Arms:
 
 
 def _made_other(treatment: Treatment) -> set[str]:
-    """The parts whose id or kind is replaced: nothing can be said of what becomes of them."""
+    """The parts whose id or kind is replaced, and that cannot be checked."""
     replaced = {**treatment.stages, **treatment.personas}
     return {part_id for part_id, fields in replaced.items() if any(name in fields for name in _FIXED_FIELDS)}
 
@@ -132,7 +152,9 @@ def _stage(
 ) -> Iterator[Problem]:
     fields = arm.stage_fields(stage, treatment)
     replaced = treatment.stages.get(stage.id, {}) if treatment else {}
-    filled = texts.fill(fields, values)
+    # What readers have answered may be nothing.
+    nothing = {name: "" for _, name in texts.places(fields) if texts.is_of_reader(name)}
+    filled = texts.fill(fields, {**values, **nothing})
     found = texts.problems(fields, values)
     try:
         read_stage(filled)
@@ -158,7 +180,7 @@ def _persona(
     found = texts.problems({name: part for name, part in fields.items() if name != "model"}, values)
     try:
         valid = Persona.model_validate(filled)
-        found += _unknown("model.provider", [valid.model.provider], _PROVIDERS, "provider")
+        found += _unknown("model.provider", [valid.model.provider], _providers(), "provider")
         found += references.problems(valid, stages)
     except ValidationError as error:
         found += translate(error, filled, _schema(), inside=("personas", 0))
@@ -173,30 +195,6 @@ def _persona(
         yield Problem(f"{place}{problem.where}", problem.found, problem.expected)
 
 
-def _sequence(
-    stages: Sequence[StageConfig], usual: Collection[tuple[str, Problem]], treatment: Treatment | None, where: str
-) -> Iterator[Problem]:
-    """What a stage lacks once others are replaced, left out or moved; what it lacks anyway is `usual`."""
-    if treatment is None:
-        return
-    try:
-        present = [read_stage(arm.stage_fields(stage, treatment)) for stage in arm.in_order(stages, treatment)]
-    except ValidationError:
-        # Said where the replacement stands.
-        return
-    for stage_id, problem in _lacks(present):
-        if _first(problem.where) in treatment.stages.get(stage_id, {}):
-            yield Problem(f"{where}.stages.{stage_id}.{problem.where}", problem.found, problem.expected)
-        elif (stage_id, problem) not in usual:
-            yield Problem(where, f"{problem.found} in {problem.where} of the stage {stage_id}", problem.expected)
-
-
-def _lacks(stages: Sequence[StageConfig]) -> Iterator[tuple[str, Problem]]:
-    for index, stage in enumerate(stages):
-        for problem in kind_of(stage).problems(stage, stages[:index]):
-            yield stage.id, problem
-
-
 def _first(path: str) -> str:
     return path.replace("[", ".").partition(".")[0]
 
@@ -204,3 +202,8 @@ def _first(path: str) -> str:
 @cache
 def _schema() -> dict[str, Any]:
     return json_schema()
+
+
+def _providers() -> list[str]:
+    """Those that a file may name: the operator's are in the environment, as their keys are."""
+    return sorted({name.partition("/")[0] for name in read_providers(os.environ)})

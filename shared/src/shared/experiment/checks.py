@@ -1,7 +1,7 @@
-"""What the types cannot say about an experiment: references, ids, seats, and what every treatment makes of it.
+"""Checks that types cannot express: references, ids, seats, and every treatment.
 
-Works on the values of the file and leaves out the parts that are wrong in themselves, so that one mistake does not hide
-the others.
+Works on the values of the file, without the parts that are invalid in themselves, so that one mistake does not hide
+others.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from shared import variables as texts
-from shared.contracts.experiment import CohortPlan, Persona, StageConfig, Treatment
+from shared.contracts.allocation import Allocation
+from shared.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
 from shared.errors import Problem
+from shared.experiment import assigning, own_arms, sequences, stand_ins
 from shared.experiment.arms import Arms
 from shared.experiment.complaints import one_of, without_unknown
 from shared.experiment.document import MAX_MEMBERS
-from shared.stages import kind_of, read_stage
+from shared.experiment.stand_ins import unknown_persona
+from shared.stages import parts_of, read_stage
 
 Json = Any
 T = TypeVar("T")
@@ -24,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class _Parts:
-    """The parts of a file that are right in themselves, by position; the ids of all that have one."""
+    """The valid parts of a file, by position, and the ids of all parts that have one."""
 
     stages: Mapping[int, StageConfig]
     personas: Mapping[int, Persona]
@@ -32,23 +35,30 @@ class _Parts:
     treatments: Mapping[int, Treatment]
     ids: Mapping[str, Sequence[tuple[int, str]]]
     known: Mapping[str, Collection[str]]
-    """The same ids, to look one up among many."""
+    """The same ids, for quick look-ups."""
     counts: Mapping[str, int]
     unread: Collection[str]
-    """How complaints show the ids of stages that are wrong in themselves."""
+    """How complaints show the ids of invalid stages."""
 
 
 def problems(value: Mapping[str, Json]) -> list[Problem]:
-    """All problems of the file that stand between its parts."""
+    """All problems between the parts of the file."""
     parts = _split(value)
     found = [
         *_unread_table(value),
         *_repeated_ids(parts),
+        *assigning.problems(value),
+        *_reserved_names(value),
+        *_attention(value),
+        *_unknown_weights(parts, value),
+        *_idle_allocation(parts, value),
+        *_unfilled_join_page(value),
         *_cohort_problems(parts),
         *_stage_problems(parts),
         *_arm_problems(parts, value),
+        *_own_arm_problems(parts, value),
     ]
-    # Those parts are there, though nothing is known of them.
+    # Those parts exist, though their content is unknown.
     return [problem for problem in _once(found) if problem.found not in parts.unread]
 
 
@@ -69,7 +79,7 @@ def _split(value: Mapping[str, Json]) -> _Parts:
 
 
 def _read_stage(value: Json) -> StageConfig:
-    """The stage; one with unknown fields as if it had none of them, which is told elsewhere."""
+    """The stage, without its unknown fields, which are reported elsewhere."""
     try:
         return read_stage(value)
     except ValidationError as error:
@@ -104,7 +114,7 @@ def _ids(values: Sequence[Json]) -> Iterator[tuple[int, str]]:
 
 
 def _unread_table(value: Mapping[str, Json]) -> Iterator[Problem]:
-    """What is left of a table that nobody has read; the command line puts its rows in their places first."""
+    """A table that was not read: the command line replaces it with its rows before this check."""
     if value.get("personas_from") is not None:
         yield Problem("personas_from", "a table", "`personas`: only the command line reads tables")
 
@@ -118,11 +128,66 @@ def _repeated_ids(parts: _Parts) -> Iterator[Problem]:
             first.setdefault(part_id, index)
 
 
+def _unknown_weights(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    allocation = value.get("allocation")
+    weights = allocation.get("weights") if isinstance(allocation, Mapping) else None
+    for treatment in weights if isinstance(weights, Mapping) else ():
+        yield from _unknown(f"allocation.weights.{treatment}", treatment, parts.known["treatments"], "treatment")
+
+
+def _reserved_names(value: Mapping[str, Json]) -> Iterator[Problem]:
+    """Variables that texts could not name, since the name is that of something else."""
+    arms = enumerate(_list(value.get("treatments")))
+    layers = [("variables", value.get("variables"))]
+    layers += [
+        (f"treatments[{index}].variables", arm.get("variables")) for index, arm in arms if isinstance(arm, Mapping)
+    ]
+    for where, given in layers:
+        for name in given if isinstance(given, Mapping) else ():
+            if name in texts.OF_READER:
+                yield Problem(f"{where}.{name}", repr(name), f"another name: {name!r} is what is known of each reader")
+
+
+def _attention(value: Mapping[str, Json]) -> Iterator[Problem]:
+    try:
+        checks = AttentionChecks.model_validate(value.get("attention_checks") or {})
+    except ValidationError:
+        return
+    if checks.every_seconds is not None and checks.seconds > checks.every_seconds:
+        expected = f"at most every_seconds, which is {checks.every_seconds:g}: one check at a time"
+        yield Problem("attention_checks.seconds", f"{checks.seconds:g}", expected)
+
+
+def _idle_allocation(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    """What the file says about arms that it does not have, or about blocks that are not drawn."""
+    allocation = value.get("allocation")
+    if not isinstance(allocation, Mapping):
+        return
+    # A file that was read back has the defaults written out.
+    usual = Allocation().model_dump()
+    if not parts.counts["treatments"] and any(part != usual.get(name) for name, part in allocation.items()):
+        yield Problem("allocation", "no arms to allocate", "`treatments` or `factors` beside it; or leave it out")
+    cycles, method = allocation.get("block_cycles", 1), allocation.get("method", "complete")
+    if cycles != 1 and method != "blocked":
+        expected = f"`method: blocked` beside it: {method} draws no blocks of so many cycles"
+        yield Problem("allocation.block_cycles", str(cycles), expected)
+
+
+def _unfilled_join_page(value: Mapping[str, Json]) -> Iterator[Problem]:
+    """Placeholders on the page before people join: it has no reader yet, and nothing is filled in."""
+    page = value.get("join")
+    for where, name in texts.places(page) if isinstance(page, Mapping) else ():
+        yield Problem(
+            f"join.{where}", f"`{{{{{name}}}}}`", "the words themselves: nothing is filled in before people join"
+        )
+
+
 def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
-    scripted = {persona.id for persona in parts.personas.values() if persona.player == "script"}
+    scripted = stand_ins.scripted_in(parts.personas.values())
     for index, plan in parts.cohorts.items():
         where = f"cohorts[{index}]"
         yield from _wrong_size(where, plan, parts)
+        yield from _made_on_arrival(where, plan)
         for number, seat in enumerate(plan.seats):
             place = f"{where}.seats[{number}]"
             if seat.each_row:
@@ -131,29 +196,59 @@ def _cohort_problems(parts: _Parts) -> Iterator[Problem]:
                 found = "a persona and `open: true`" if seat.open else "neither a persona nor `open: true`"
                 yield Problem(place, found, "one of the two: a persona plays the seat, or a person who joins")
             elif seat.persona is not None:
-                yield from _unknown_persona(f"{place}.persona", seat.persona, parts.known["personas"])
+                yield from unknown_persona(f"{place}.persona", seat.persona, parts.known["personas"])
         for number, persona_id in enumerate(plan.mediators):
             if persona_id in scripted:
                 yield Problem(
                     f"{where}.mediators[{number}]", "a persona that acts by script", "one that a model speaks for"
                 )
-            yield from _unknown_persona(f"{where}.mediators[{number}]", persona_id, parts.known["personas"])
+            yield from unknown_persona(f"{where}.mediators[{number}]", persona_id, parts.known["personas"])
         if plan.treatment is not None:
             yield from _unknown(f"{where}.treatment", plan.treatment, parts.known["treatments"], "treatment")
+        yield from _settled_draws(f"{where}.draws", plan, parts)
     members = sum(plan.members for plan in parts.cohorts.values())
     if members > MAX_MEMBERS:
         yield Problem("cohorts", f"{members} participants and mediators", f"at most {MAX_MEMBERS}")
 
 
+def _made_on_arrival(where: str, plan: CohortPlan) -> Iterator[Problem]:
+    if plan.made == "on_arrival":
+        if not any(seat.open for seat in plan.seats):
+            yield Problem(f"{where}.made", "on_arrival", "a seat with `open: true`: people make the cohort by coming")
+        if plan.groups_of is not None:
+            yield Problem(f"{where}.groups_of", str(plan.groups_of), "nothing beside `made: on_arrival`")
+
+
 def _wrong_size(where: str, plan: CohortPlan, parts: _Parts) -> Iterator[Problem]:
-    """A stage that is for so many players, in a cohort that has more or fewer."""
+    """Stages for a number of players that the cohort does not have."""
     if any(seat.each_row for seat in plan.seats):
         return
-    found = sum(seat.count for seat in plan.seats)
+    found = plan.participants
+    if plan.groups_of is not None:
+        if found % plan.groups_of:
+            yield Problem(f"{where}.groups_of", str(plan.groups_of), f"a number that divides the {found} seats")
+            return
+        found = plan.groups_of
     for stage in parts.stages.values():
-        players = kind_of(stage).players
-        if players is not None and players != found:
-            yield Problem(f"{where}.seats", f"{found} participants", f"{players}, for the stage {stage.id!r}")
+        least, most = parts_of(stage).players
+        if found < least or (most is not None and found > most):
+            wanted = str(least) if least == most else f"at least {least}" if most is None else f"{least} to {most}"
+            yield Problem(f"{where}.seats", f"{found} participants", f"{wanted}, for the stage {stage.id!r}")
+
+
+def _settled_draws(where: str, plan: CohortPlan, parts: _Parts) -> Iterator[Problem]:
+    """Values that a cohort sets for a stage that is missing, or that does not draw them."""
+    stages = {stage.id: stage for stage in parts.stages.values()}
+    for stage_id, given in plan.draws.items():
+        yield from _unknown(where, stage_id, parts.known["stages"], "stage")
+        if (stage := stages.get(stage_id)) is None:
+            continue
+        draws = parts_of(stage).draws
+        if draws is None:
+            yield Problem(f"{where}.{stage_id}", "draws", f"nothing: a {stage.kind} draws nothing")
+        else:
+            for problem in draws.problems(given):
+                yield Problem(f"{where}.{stage_id}.{problem.where}", problem.found, problem.expected)
 
 
 def _unknown(where: str, name: str, known: Collection[str], what: str) -> Iterator[Problem]:
@@ -161,27 +256,44 @@ def _unknown(where: str, name: str, known: Collection[str], what: str) -> Iterat
         yield Problem(where, repr(name), one_of(name, known, what))
 
 
-def _unknown_persona(where: str, name: str, known: Collection[str]) -> Iterator[Problem]:
-    """One that the library has stands among the known ones already."""
-    if name not in known:
-        of_file = one_of(name, known, "persona") if known else "a persona that the file defines"
-        yield Problem(where, repr(name), f"{of_file}, or one that the persona library has")
-
-
 def _stage_problems(parts: _Parts) -> Iterator[Problem]:
-    earlier: list[StageConfig] = []
-    for index in range(parts.counts["stages"]):
-        stage = parts.stages.get(index)
-        if stage is None:
-            continue
-        for problem in kind_of(stage).problems(stage, earlier):
-            yield Problem(f"stages[{index}].{problem.where}", problem.found, problem.expected)
-        earlier.append(stage)
+    places = sorted(parts.stages)
+    for number, problem in sequences.problems([parts.stages[place] for place in places]):
+        yield Problem(f"stages[{places[number]}].{problem.where}", problem.found, problem.expected)
+    scripted = stand_ins.scripted_in(parts.personas.values())
+    for place, stage in parts.stages.items():
+        for problem in stand_ins.problems(stage, parts.known["personas"], scripted):
+            yield Problem(f"stages[{place}].{problem.where}", problem.found, problem.expected)
+        changed = [one.stages.get(stage.id, {}).get("when_gone") for one in parts.treatments.values()]
+        if stage.stand_in is not None and "replace" not in (stage.when_gone, *changed):
+            expected = "`when_gone: replace`, which it is for; or leave it out"
+            yield Problem(f"stages[{place}].stand_in", repr(stage.stand_in), expected)
+
+
+def _own_arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    """What is wrong with arms that participants have, or with those of seats in a file where cohorts have them."""
+    allocation = value.get("allocation")
+    if not isinstance(allocation, Mapping) or allocation.get("by") != "participant":
+        yield from own_arms.named_by_cohort(parts.cohorts)
+        return
+    for index, plan in parts.cohorts.items():
+        for number, seat in enumerate(plan.seats):
+            if seat.treatment is not None:
+                place = f"cohorts[{index}].seats[{number}].treatment"
+                yield from _unknown(place, seat.treatment, parts.known["treatments"], "treatment")
+    stages = {place: parts.stages[place] for place in sorted(parts.stages)}
+    whole = own_arms.Allocating(stages, parts.personas, parts.cohorts, parts.treatments, _values(value))
+    yield from own_arms.problems(whole)
+
+
+def _values(value: Mapping[str, Json]) -> dict[str, Json]:
+    """The variables that all arms have; those that are assigned have some text."""
+    variables = value.get("variables")
+    return {**(variables if isinstance(variables, Mapping) else {}), **dict.fromkeys(assigning.names(value), "")}
 
 
 def _arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
-    variables = value.get("variables")
-    values = variables if isinstance(variables, Mapping) else {}
+    values = _values(value)
     arms = Arms(parts.stages, parts.personas, parts.known)
     for index, treatment in parts.treatments.items():
         merged = texts.merged(values, treatment.variables)
@@ -193,7 +305,7 @@ def _arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]
 
 
 def _unfilled(parts: _Parts, value: Mapping[str, Json], values: Mapping[str, Json]) -> Iterator[Problem]:
-    """Texts with unknown variables in stages and personas that are wrong in themselves."""
+    """Unknown variables in the texts of invalid stages and personas."""
     for what, valid in (("stages", parts.stages), ("personas", parts.personas)):
         for index, part in enumerate(_list(value.get(what))):
             if index not in valid and isinstance(part, Mapping):
@@ -202,5 +314,5 @@ def _unfilled(parts: _Parts, value: Mapping[str, Json], values: Mapping[str, Jso
 
 
 def _once(found: Iterable[Problem]) -> list[Problem]:
-    """Every problem at its place once, though several arms have it."""
+    """Each problem once per place, though several arms have it."""
     return list({(problem.where, problem.found): problem for problem in found}.values())

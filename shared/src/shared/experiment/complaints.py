@@ -1,4 +1,4 @@
-"""From pydantic's errors to sentences with a place in the file. Nothing here knows what an experiment is."""
+"""Turns pydantic's errors into sentences with a place in the file. It knows nothing of experiments."""
 
 import difflib
 import json
@@ -18,7 +18,7 @@ Loc = tuple[int | str, ...]
 _LONGEST_FOUND: Final = 60
 _SHORTEST_BEGINNING: Final = 3
 _TAG_FIELDS: Final = ("kind", "type")
-"""The fields that tell the branches of unions apart."""
+"""The discriminator fields of unions."""
 _EXPECTED: Final[Mapping[str, str]] = {
     "missing": "this field",
     "string_type": "text",
@@ -45,14 +45,22 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "too_short": "a list of at least {min_length}",
     "too_long": "a list of at most {max_length}",
     "union_tag_invalid": "one of {expected_tags}",
+    "decimal_type": "an amount, such as 2.50",
+    "decimal_parsing": "an amount, such as 2.50",
+    "decimal_max_places": "an amount with at most {decimal_places} decimals",
     "union_tag_not_found": "an object with a {discriminator}",
 }
+_PATTERNS: Final[Mapping[str, str]] = {
+    "https?://": "an address that begins with http:// or https://, without spaces",
+    "{2,8}(-[": "a language such as en or de-CH",
+}
+"""Texts that follow a pattern, by a part of it."""
 _ADDRESS_EXPECTED: Final = "http:// or https://, a host and a path, without a user, a password or a query"
 _SLUG_EXPECTED: Final = "an id of small letters, digits, `-` and `_`, at most 64, starting with a letter or digit"
 
 
 def translate(error: ValidationError, value: Json, schema: Mapping[str, Any], *, inside: Loc = ()) -> list[Problem]:
-    """All problems in `value`, relative to it; `inside` is where in `schema` a value like it stands."""
+    """All problems in `value`, relative to it; `inside` is the place of such a value in `schema`."""
     problems: dict[str, Problem] = {}
     for detail in error.errors(include_url=False, include_context=True):
         if _counts_valid_parts_only(detail):
@@ -60,14 +68,14 @@ def translate(error: ValidationError, value: Json, schema: Mapping[str, Any], *,
         problem = _problem(detail, value, schema, inside)
         before = problems.get(problem.where)
         if before is not None and before.expected != problem.expected:
-            # The branches of a union complain one by one about the same value.
+            # Every branch of a union complains about the same value.
             problem = Problem(problem.where, before.found, f"{before.expected} or {problem.expected}")
         problems[problem.where] = problem
     return list(problems.values())
 
 
 def without_unknown(value: Json, error: ValidationError) -> Json:
-    """A copy without the fields that it may not have. Whatever else is wrong in it stays."""
+    """A copy without unknown fields; other mistakes in it stay."""
     copy = deepcopy(value)
     for detail in error.errors(include_url=False, include_context=False):
         if detail["type"] != "extra_forbidden":
@@ -83,7 +91,7 @@ def without_unknown(value: Json, error: ValidationError) -> Json:
 
 
 def found(value: Json) -> str:
-    """A value in few words."""
+    """A short description of a value."""
     if isinstance(value, Mapping):
         return "an object with fields"
     if isinstance(value, list | tuple):
@@ -93,7 +101,7 @@ def found(value: Json) -> str:
 
 
 def one_of(name: str, known: Iterable[str], what: str) -> str:
-    """What could have been meant by an unknown `name`."""
+    """The known names, and the likely meaning of an unknown `name`."""
     names = list(known)
     if not names:
         return f"no {what}: there is none"
@@ -122,10 +130,19 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"].startswith("^[a-z0-9]["):
         return Problem(where, found(detail["input"]), _SLUG_EXPECTED)
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"] == ADDRESS_PATTERN:
-        # What was found may hold a password.
+        # The value may hold a password.
         return Problem(where, "an address that cannot be used", _ADDRESS_EXPECTED)
+    if kind == "string_pattern_mismatch" and (expected := _patterned(detail["ctx"]["pattern"])) is not None:
+        return Problem(where, found(detail["input"]), expected)
     template = _EXPECTED.get(kind)
-    return Problem(where, found(detail["input"]), _sentence(detail, template) if template else detail["msg"])
+    return Problem(
+        where, found(detail["input"]), _sentence(detail, template) if template else _in_own_words(detail["msg"])
+    )
+
+
+def _patterned(pattern: str) -> str | None:
+    """What a text of this pattern is, in words; None: they are not known."""
+    return next((words for part, words in _PATTERNS.items() if part in pattern), None)
 
 
 def _discriminator(detail: ErrorDetails) -> str:
@@ -133,8 +150,12 @@ def _discriminator(detail: ErrorDetails) -> str:
 
 
 def _counts_valid_parts_only(detail: ErrorDetails) -> bool:
-    """A list of wrong parts counts as empty for pydantic; the parts have their own complaints."""
+    """pydantic counts a list of invalid parts as empty; the parts have their own complaints."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def _in_own_words(message: str) -> str:
+    return message.removeprefix("Value error, ").removeprefix("Input should be ")
 
 
 def _sentence(detail: ErrorDetails, template: str) -> str:
@@ -146,7 +167,7 @@ def _plain(value: Json) -> Json:
 
 
 def path_of(loc: Sequence[int | str], value: Json, *, is_missing: bool = False) -> str:
-    """`loc` as a path in the file: without the names of union branches, which pydantic puts between."""
+    """`loc` as a path in the file, without the names of union branches that pydantic inserts."""
     path = ""
     may_be_tag = True
     for position, step in enumerate(loc):
@@ -164,7 +185,7 @@ def path_of(loc: Sequence[int | str], value: Json, *, is_missing: bool = False) 
 
 
 def known_fields(schema: Mapping[str, Any], loc: Loc) -> set[str]:
-    """The names of the fields that an object at `loc` may have."""
+    """The names of the fields of an object at `loc`."""
     nodes = list(_alternatives(schema, schema))
     for step in loc:
         nodes = [after for node in nodes for part in _step(node, step) for after in _alternatives(part, schema)]
@@ -178,7 +199,7 @@ def _step(node: Mapping[str, Any], step: int | str) -> Iterator[Mapping[str, Any
     elif step in node.get("properties", {}) and not _is_branch(node, step):
         yield node["properties"][step]
     elif _is_branch(node, step) or step.startswith("<"):
-        # The name of a union's branch leads to the branch itself.
+        # The name of a union's branch leads to the branch.
         yield node
     elif isinstance(node.get("additionalProperties"), Mapping):
         yield node["additionalProperties"]

@@ -1,4 +1,4 @@
-"""An experiment as it is stored before it is started."""
+"""The form in which an experiment is stored before its start."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -8,14 +8,15 @@ import orjson
 from shared import seeds
 from shared.contracts.experiment import ModelMode, Pace
 from shared.experiment.document import Experiment
+from shared.experiment.media import named
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What a row says of an experiment, and what the experiment comes to; nobody has to read the document for it.
+    """The columns of an experiment's row, and totals, so that readers need not parse the document.
 
-    `document` is JSON, with a seed; `document_hash` is that of what the file says. `treatments` are ids.
-    `most_calls` is the limit of paid calls, None where there is none.
+    `document` is JSON, with a seed; `document_hash` is that of the file's content. `treatments` are ids. `most_calls`
+    is the limit of paid calls, None without a limit.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Draft:
     seed: int
     pace: Pace
     model_mode: ModelMode
+    language: str | None
     document: str
     document_hash: str
     stages: tuple[str, ...]
@@ -30,6 +32,8 @@ class Draft:
     most_calls: int | None
     cohorts: int
     members: int
+    files: tuple[tuple[str, str], ...] = ()
+    """The files that its stages show: the place of each name, and the name."""
 
 
 def draft_of(experiment: Experiment) -> Draft:
@@ -41,16 +45,18 @@ def draft_of(experiment: Experiment) -> Draft:
         seed=seed,
         pace=experiment.pace,
         model_mode=experiment.model_mode,
+        language=experiment.language,
         document=orjson.dumps(experiment.model_dump(mode="json") | {"seed": seed}).decode(),
         document_hash=document_hash(experiment),
         stages=tuple(stage.id for stage in experiment.stages),
         treatments=tuple(treatment.id for treatment in experiment.treatments),
         most_calls=experiment.limits.calls,
-        cohorts=sum(plan.count for plan in experiment.cohorts),
+        cohorts=sum(plan.cohorts for plan in experiment.cohorts),
         members=sum(plan.members for plan in experiment.cohorts),
+        files=tuple((f"{where}.file", one["file"]) for where, one in named(experiment.model_dump(mode="json"))),
     )
 
 
 def document_hash(experiment: Experiment) -> str:
-    """The same for two files that say the same, whatever their format and comments."""
+    """The same for two files with the same content, whatever their format and comments."""
     return sha256(orjson.dumps(experiment.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)).hexdigest()

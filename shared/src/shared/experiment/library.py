@@ -1,6 +1,6 @@
-"""Personas that an experiment names without defining them: which those are, and the experiment with them in it. Pure.
+"""Personas that an experiment names without defining them: finds their names, and fills them in. Pure.
 
-What is stored and run has all its personas in it, as they were then: a later change of the library changes nothing.
+A stored experiment contains all its personas: a later change of the library does not affect it.
 """
 
 import re
@@ -18,24 +18,26 @@ from shared.experiment.pairings import players_of
 Json = Any
 _SLUG: TypeAdapter[str] = TypeAdapter(Slug)
 _CLOSE: Final = 0.75
-"""How alike two names are, from 0 to 1, of which one is a slip: `anna` and `ana` are 0.86, `ben` and `bob` 0.33."""
+"""The similarity, from 0 to 1, at which a name counts as misspelt: `anna` and `ana` have 0.86, `ben` and `bob` 0.33."""
 _MOST_COMPARED: Final = 2_000
 _DIGITS: Final = re.compile(r"\d+")
 
 
 def named_personas(value: Json) -> list[str]:
-    """The ids of the personas that seats, mediators and pairs name and the experiment does not define, sorted."""
+    """The ids of the personas that seats, mediators, stages and pairs name without a definition in the file, sorted."""
     if not isinstance(value, Mapping):
         return []
     defined = {persona.get("id") for persona in _list(value.get("personas")) if isinstance(persona, Mapping)}
     named = {name for plan in _list(value.get("cohorts")) for name in _named(plan) if _is_id(name)}
+    stages = [*_list(value.get("stages")), *_changed_stages(value)]
+    named |= {name for stage in stages for name in _standing_in(stage) if _is_id(name)}
     return sorted((named | players_of(value)) - defined)
 
 
 def misspelt_personas(value: Json) -> set[str]:
-    """Those of the named personas that are nearly one which the experiment defines: `anna` where there is an `ana`.
+    """The named personas that are close to a defined one: `anna` where there is an `ana`.
 
-    Names that differ in their numbers only are different on purpose.
+    Names that differ only in their numbers count as different.
     """
     named = named_personas(value)
     if not named:
@@ -51,7 +53,7 @@ def misspelt_personas(value: Json) -> set[str]:
 
 
 def with_library(value: Json, library: Mapping[str, Persona]) -> Json:
-    """The experiment with those of its missing personas that the library has; what a file defines itself wins."""
+    """The experiment with missing personas from the library; the file's own definitions override it."""
     found = [library[name] for name in named_personas(value) if name in library]
     if not found:
         return value
@@ -59,7 +61,7 @@ def with_library(value: Json, library: Mapping[str, Persona]) -> Json:
 
 
 def placed(problems: Sequence[Problem], value: Json, completed: Json) -> list[Problem]:
-    """The problems of the `completed` experiment in words of `value`, which has no place for the library's personas."""
+    """The problems of the `completed` experiment with places in `value`, which lacks the library's personas."""
     own = len(_list(value.get("personas"))) if isinstance(value, Mapping) else 0
     added = _list(completed.get("personas"))[own:] if isinstance(completed, Mapping) else []
     names = {f"personas[{own + index}]": f"persona {one['id']!r} of the library" for index, one in enumerate(added)}
@@ -79,6 +81,27 @@ def _named(plan: Json) -> Iterator[str]:
         if isinstance(seat, Mapping) and isinstance(seat.get("persona"), str):
             yield seat["persona"]
     yield from (one for one in _list(plan.get("mediators")) if isinstance(one, str))
+
+
+def _changed_stages(value: Mapping[str, Json]) -> Iterator[Json]:
+    """The fields of stages that treatments and levels of factors replace."""
+    factors = value.get("factors")
+    levels = factors.values() if isinstance(factors, Mapping) else ()
+    arms = [
+        *_list(value.get("treatments")),
+        *(one for each in levels if isinstance(each, Mapping) for one in each.values()),
+    ]
+    for arm in arms:
+        changed = arm.get("stages") if isinstance(arm, Mapping) else None
+        yield from changed.values() if isinstance(changed, Mapping) else ()
+
+
+def _standing_in(stage: Json) -> Iterator[str]:
+    """Who takes places in this stage."""
+    if isinstance(stage, Mapping):
+        progress = stage.get("progress")
+        named = stage.get("stand_in"), progress.get("fill_with") if isinstance(progress, Mapping) else None
+        yield from (one for one in named if isinstance(one, str))
 
 
 def _is_id(value: str) -> bool:

@@ -1,4 +1,4 @@
-"""How many calls of models an experiment can make at most, as far as its file says it. Pure."""
+"""The maximum number of model calls of an experiment, as far as its file determines it. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from functools import cache
 from shared.contracts.experiment import CohortPlan, StageConfig
 from shared.experiment.document import Experiment
 from shared.experiment.treatments import Resolved, resolve
-from shared.stages import kind_of
+from shared.stages import parts_of
 
 
 @dataclass(frozen=True, slots=True)
 class MostCalls:
-    """`replies` of models are wanted at most, and `calls` made for them when each is asked for as often as it may.
+    """At most `replies` of models, and `calls` when each takes all its attempts.
 
-    `open_ended` are the stages of which nobody knows beforehand how many replies they take; they are not counted.
+    `open_ended`: the stages without a fixed number of replies, which are not counted.
     """
 
     replies: int
@@ -23,22 +23,33 @@ class MostCalls:
 
 
 def most_calls(experiment: Experiment) -> MostCalls:
-    """What the file can ask of models. A cohort whose arm is drawn counts with the arm that asks most."""
+    """The maximum for this file. A cohort or a participant whose arm is drawn counts with the most expensive arm."""
 
     @cache
     def resolved(arm: str | None) -> Resolved:
         return resolve(experiment, arm)
 
-    arms: list[str | None] = [one.id for one in experiment.treatments] or [None]
     open_ended: dict[str, None] = {}
     replies = calls = 0
-    for plan in experiment.cohorts:
-        possible = [resolved(arm) for arm in (arms if plan.treatment is None else [plan.treatment])]
-        of_arms = [_of_cohort(plan, design) for design in possible]
+    for plan, possible in _with_arms(experiment):
+        of_arms = [_of_cohort(plan, resolved(arm)) for arm in possible]
         replies += plan.count * max(one.replies for one in of_arms)
         calls += plan.count * max(one.calls for one in of_arms)
         open_ended |= dict.fromkeys(stage_id for one in of_arms for stage_id in one.open_ended)
     return MostCalls(replies, calls, tuple(open_ended))
+
+
+def _with_arms(experiment: Experiment) -> Iterator[tuple[CohortPlan, Sequence[str | None]]]:
+    """Cohorts with the arms that they may have; parts of cohorts, where participants have arms of their own."""
+    arms: Sequence[str | None] = [one.id for one in experiment.treatments] or [None]
+    for plan in experiment.cohorts:
+        if experiment.allocation.by == "cohort":
+            yield plan, arms if plan.treatment is None else [plan.treatment]
+            continue
+        yield plan.model_copy(update={"seats": ()}), [None]
+        for seat in plan.seats:
+            named = seat.treatment or plan.treatment
+            yield plan.model_copy(update={"seats": (seat,), "mediators": ()}), arms if named is None else [named]
 
 
 def _of_cohort(plan: CohortPlan, design: Resolved) -> MostCalls:
@@ -46,7 +57,7 @@ def _of_cohort(plan: CohortPlan, design: Resolved) -> MostCalls:
     open_ended: dict[str, None] = {}
     for persona_id, stages in _agents(plan, design):
         for stage in stages:
-            most = kind_of(stage).most_replies(stage)
+            most = _most_replies(stage)
             if most is None:
                 open_ended[stage.id] = None
             else:
@@ -55,11 +66,19 @@ def _of_cohort(plan: CohortPlan, design: Resolved) -> MostCalls:
     return MostCalls(replies, calls, tuple(open_ended))
 
 
+def _most_replies(stage: StageConfig) -> int | None:
+    """The most replies of one member on the stage; None when their number is open."""
+    parts = parts_of(stage)
+    if parts.talk is not None:
+        return None
+    return 0 if parts.questions is None else parts.questions.most_replies()
+
+
 def _agents(plan: CohortPlan, design: Resolved) -> Iterator[tuple[str, Sequence[StageConfig]]]:
-    """Everybody whom a model speaks for, with the stages on which it may be asked."""
+    """Every agent with a model, with the stages on which it may be asked."""
     for seat in plan.seats:
         if seat.persona is not None and design.personas[seat.persona].player == "agent":
             for _ in range(seat.count):
                 yield seat.persona, design.stages
     for mediator in plan.mediators:
-        yield mediator, [stage for stage in design.stages if kind_of(stage).thread is not None]
+        yield mediator, [stage for stage in design.stages if parts_of(stage).has_thread]

@@ -1,8 +1,8 @@
-"""Pairs of players instead of cohorts: who meets whom, how often and in which arms, written out as treatments.
+"""Pairings: expands pairs of players into treatments and cohorts.
 
-A pair in a cell of the design is a treatment; its replicates are cohorts. They are named after the players, never
-numbered by position, so that a pair draws the same whatever other pairs stand beside it. What runs and is stored is an
-experiment with all its treatments and cohorts in it. Nothing here knows what is played.
+A pair in a cell of the design is a treatment; its replicates are cohorts. Both are named after the players, not
+numbered by position, so that a pair's draws do not depend on other pairs. The stored experiment contains all its
+treatments and cohorts. This module does not know what is played.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ from shared.experiment.treatments import merged
 
 Json = Any
 LONGEST_ID: Final = 58
-"""What leaves room for the number of a replicate."""
+"""Leaves room for the number of a replicate."""
 PERSON: Final = "person"
 MAX_ARMS: Final = 20_000
-"""More than two hundred players, each against each."""
+"""The arms of more than two hundred players, each against each."""
 _SLUG: Final[TypeAdapter[str]] = TypeAdapter(Slug)
 
 
 def with_pairings(value: Json) -> Json:
-    """The values of an experiment file with the treatments and cohorts of its pairings, if it has any.
+    """The values of an experiment file with its pairings, if any, as treatments and cohorts.
 
     Raises:
         InvalidInput: with all problems of the pairings.
@@ -56,12 +56,12 @@ def has_pairings(value: Json) -> bool:
 
 
 def without_pairings(value: Mapping[str, Json]) -> dict[str, Json]:
-    """What the file says beside them."""
+    """The values of the file without its pairings."""
     return {key: part for key, part in value.items() if key != "pairings"}
 
 
 def players_of(value: Json) -> set[str]:
-    """The personas that the pairings name, as far as they can be read."""
+    """The personas that the pairings name, as far as they are valid."""
     try:
         pairings = _read(value["pairings"]) if has_pairings(value) else None
     except InvalidInput:
@@ -73,7 +73,7 @@ def players_of(value: Json) -> set[str]:
 
 
 def placed_in_pairings(problems: Sequence[Problem], value: Json) -> list[Problem]:
-    """The problems of what was written out in words of `value`; what all arms have in common is said once."""
+    """The problems of the expanded experiment with places in `value`; one that all arms share is reported once."""
     if not has_pairings(value):
         return list(problems)
     names: dict[str, str] = {}
@@ -114,13 +114,13 @@ class _Arm:
     def cohort(self, pairings: Pairings) -> dict[str, Json]:
         seats = [{"persona": seat} if isinstance(seat, str) else {"open": True} for seat in self.meeting.seats]
         count = self.meeting.replicates or pairings.replicates
-        # Named like the first of several, so that further replicates do not change it.
+        # Named like the first of several, so that further replicates do not change its name.
         named = {"id": f"{self.id}-1"} if count == 1 else {"id": self.id, "count": count}
         return {**named, "seats": seats, "treatment": self.id}
 
 
 def _count(pairings: Pairings) -> int:
-    """How many arms there will be, before any is written out."""
+    """The number of arms, before any is made."""
     players = len(pairings.round_robin)
     robins = players * (players + 1) // 2 if pairings.self_play else players * (players - 1) // 2
     return (len(pairings.pairs) + robins) * prod(len(levels) for levels in pairings.levels().values())
@@ -196,7 +196,7 @@ def _repeated(arms: Sequence[_Arm]) -> list[Problem]:
 
 
 def _names(value: Mapping[str, Json]) -> dict[str, str]:
-    """What the file calls its personas in front of others."""
+    """The names of the file's personas."""
     names = {}
     for persona in _list(value.get("personas")):
         profile = persona.get("profile") if isinstance(persona, Mapping) else None
@@ -210,7 +210,7 @@ def _id_of(seat: Player) -> str:
 
 
 def _shortened(name: str) -> str:
-    """A name that is too long, with something in the place of its end that only it has."""
+    """A name that is too long, with its end replaced by a unique text."""
     if len(name) <= LONGEST_ID:
         return name
     return f"{name[: LONGEST_ID - 9]}-{sha256(name.encode()).hexdigest()[:8]}"

@@ -1,4 +1,4 @@
-"""From the text of a file to plain JSON values. Nothing in a file can run code, blow up or be read in two ways."""
+"""Parses a file to plain JSON values. No file can run code, exhaust the memory or be read in two ways."""
 
 import json
 import re
@@ -16,7 +16,7 @@ Json = Any
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_VALUES: Final = 200_000
-"""The most values that a file may stand for once its YAML aliases are written out."""
+"""The limit of values in a file, YAML aliases expanded."""
 MAX_DEPTH: Final = 60
 _TAG: Final = "tag:yaml.org,2002:"
 _TAGS: Final = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge"))
@@ -27,7 +27,7 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
 
     Raises:
         TooLarge: more than `max_bytes`.
-        InvalidInput: no such file, or a key that stands there twice.
+        InvalidInput: it cannot be parsed, or has a key twice.
     """
     text = decoded(content, name, max_bytes)
     try:
@@ -47,7 +47,7 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
 
 
 def check_values(value: Json, name: str) -> None:
-    """Refuses what Postgres cannot store, and values nested so deeply that only an attack would nest them.
+    """Refuse what Postgres cannot store, and values nested too deeply.
 
     Raises:
         InvalidInput: with all such values.
@@ -106,7 +106,7 @@ def _no_constant(constant: str) -> NoReturn:
 
 
 class Loader(yaml.SafeLoader):
-    """YAML with the words of JSON only: `no`, `12:30`, `010` and dates are texts, as everybody expects them to be."""
+    """YAML with JSON's words only: `no`, `12:30`, `010` and dates are texts."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML copies it when resolvers are added
 
@@ -151,7 +151,7 @@ def _check_nodes(root: yaml.Node) -> None:
 
 
 def _size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
-    """How many values `node` stands for; `above` are the nodes it stands in."""
+    """The number of values in `node`, aliases expanded; `above` are the nodes around it."""
     if id(node) in sizes:
         return sizes[id(node)]
     if id(node) in above:
@@ -183,7 +183,7 @@ def _check_keys(node: yaml.MappingNode) -> None:
         if key.value in seen:
             raise _Unreadable(_place(key), f"the key {key.value!r} twice in one object", "every key once")
         seen.add(key.value)
-        # Whatever it looks like, a key is a text.
+        # A key is always a text.
         key.tag = _TAG + "str"
 
 

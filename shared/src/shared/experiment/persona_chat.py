@@ -1,4 +1,4 @@
-"""A test chat with a persona, as the experiment that it is: one person, and a persona that answers every message."""
+"""The experiment of a test chat: one person, and a persona that answers every message."""
 
 from collections.abc import Mapping
 from itertools import takewhile
@@ -13,7 +13,7 @@ Json = Any
 STAGE: Final = "talk"
 _SITUATION: Final = "You are in a test conversation. Respond naturally and in character."
 _SEED: Final = 0
-"""Of every test chat: the same words to the same persona get the same reply of the mock."""
+"""The seed of every test chat: the mock answers the same words of a persona's visitor in the same way."""
 _DESCRIPTION: Final = "A test conversation. Answer every message, in character."
 
 _WHY: Final[Mapping[str, str]] = {
@@ -32,15 +32,15 @@ _OTHERWISE: Final = "No reply came of it; the lab's log says more."
 
 
 def why_no_reply(failure: str) -> str:
-    """Why a message has no reply, in words; `failure` is how its model call or its draft ended."""
+    """Why a message has no reply, in words; `failure`: the state of its model call or its draft."""
     return _WHY.get(failure, _OTHERWISE)
 
 
 def chat_with(persona: Persona, mode: ModelMode) -> Experiment:
     """The experiment of a test chat with this persona.
 
-    The persona is a mediator, so that it cannot leave, and has no chat settings that could keep it silent. Its prompt
-    is its own one for conversations, or one that tells everything that is said of it, and nothing of mediating.
+    The persona is a mediator, so that it cannot leave, and its chat settings, which could keep it silent, are dropped.
+    Its prompt is its own for conversations, or else one that shows all its texts and nothing of mediating.
     """
     return Experiment.model_validate(
         {
@@ -92,7 +92,7 @@ def _prompt(persona: Persona) -> list[Json]:
 
 
 def _system_prompt(persona: Persona) -> list[str]:
-    """The texts that its own prompt begins with, which say who it is in place of role, backstory and goal."""
+    """The texts at the beginning of its own prompt, which replace role, backstory and goal."""
     for items in persona.prompts.values():
         if not any(isinstance(item, Character | PersonaContext | ProfileInfo) for item in items):
             leading = takewhile(lambda item: isinstance(item, TextItem), items)
@@ -110,6 +110,6 @@ def _goal(persona: Persona) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The text with one full stop, whether it came with one or not."""
+    """The text with one full stop at its end."""
     text = text.strip()
     return text if text.endswith((".", "!", "?")) else f"{text}."

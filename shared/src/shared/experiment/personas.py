@@ -1,4 +1,4 @@
-"""Personas on their own: one as it is sent, a file of several, and back to text without loss."""
+"""Personas without an experiment: reads one, reads a file of several, and writes them without loss."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,19 +21,20 @@ _WIDTH: Final = 120
 
 
 class PersonaFile(Document):
-    """Personas without an experiment, as a library gives them away and takes them in."""
+    """Personas without an experiment, the format in which libraries export and import them."""
 
     parley: Literal[1]
     """The version of this file format."""
     personas: tuple[Persona, ...]
-    """Who the agents are, each with an id of its own."""
+    """The agents, each with a unique id."""
 
 
 def read_persona(content: str | bytes, name: str, persona_id: str) -> Persona:
     """The persona with this id: JSON when `name` ends in `.json`, YAML otherwise; the id may be left out.
 
     Raises:
-        TooLarge, and InvalidInput with all problems.
+        TooLarge: the file is too large.
+        InvalidInput: with all problems.
     """
     text = decoded(content, name)
     value = _fields(parse(text, name), name)
@@ -47,7 +48,8 @@ def read_personas(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES
     """The personas of a persona file, each id once.
 
     Raises:
-        TooLarge, and InvalidInput with all problems.
+        TooLarge: the file is too large.
+        InvalidInput: with all problems.
     """
     text = decoded(content, name, max_bytes)
     value = _fields(parse(text, name, max_bytes=max_bytes), name)
@@ -72,12 +74,12 @@ def write_personas(personas: Sequence[Persona], form: Format) -> str:
 
 
 def yaml_of(value: Json) -> str:
-    """YAML that files of this lab are read from as the same values."""
+    """YAML that `Loader` reads as the same values."""
     return yaml.dump(value, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
 
 
 def as_written(persona: Persona) -> dict[str, Json]:
-    """The fields that were written, without those that have their default because nobody said anything."""
+    """The fields that were set, without defaults."""
     return persona.model_dump(mode="json", exclude_unset=True)
 
 
@@ -106,7 +108,7 @@ def _schema(model: type[Document]) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes what `Loader` reads: texts are put in quotes when that one would take them for something else."""
+    """Writes what `Loader` reads: quotes texts that would be read as something else."""
 
     yaml_implicit_resolvers = Loader.yaml_implicit_resolvers
 
@@ -115,7 +117,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    # Some breaks of lines and some invisible characters survive only in double quotes.
+    # Some line breaks and some invisible characters survive only in double quotes.
     is_plain = all(character.isprintable() or character == "\n" for character in text)
     style = '"' if not is_plain else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)

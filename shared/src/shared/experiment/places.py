@@ -1,4 +1,4 @@
-"""Where the places of problems are in a file, as people find them: by line, and by the ids of the parts. Pure."""
+"""Adds line numbers and ids of parts to the places of problems. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +14,13 @@ _STEP: Final = re.compile(r"\.?([^.\[\],: ]+)|\[(\d+)\]")
 
 
 def located(problems: Sequence[Problem], value: Json, text: str | None) -> list[Problem]:
-    """The problems with what helps to find them; text: what stands in the file, None when it is not known."""
+    """The problems with their lines and ids; text: the content of the file, None when it is unknown."""
     root = None if text is None else _nodes(text)
     return [replace(problem, at=_at(problem.where, value, root)) if problem.where else problem for problem in problems]
 
 
 def _nodes(text: str) -> yaml.Node | None:
-    """JSON, too, as far as it is YAML."""
+    """The YAML nodes of the text; also of JSON, as far as that is YAML."""
     try:
         return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError:
@@ -37,7 +37,7 @@ def _at(where: str, value: Json, root: yaml.Node | None) -> str:
 
 
 def _steps(where: str) -> Iterator[tuple[str | int, int]]:
-    """The steps of the path that `where` begins with, each with its end in it."""
+    """The steps of the path at the beginning of `where`, each with its end position."""
     position = 0
     while position < len(where) and (step := _STEP.match(where, position)) is not None:
         position = step.end()
@@ -45,7 +45,7 @@ def _steps(where: str) -> Iterator[tuple[str | int, int]]:
 
 
 def _line(steps: Sequence[tuple[str | int, int]], node: yaml.Node) -> int | None:
-    """The line of the part, or of the innermost one around it that stands in the file; None if none does."""
+    """The line of the part, or of the innermost one around it that is in the file; None if none is."""
     line = None
     for step, _ in steps:
         if isinstance(step, int) and isinstance(node, yaml.SequenceNode) and step < len(node.value):
@@ -61,7 +61,7 @@ def _line(steps: Sequence[tuple[str | int, int]], node: yaml.Node) -> int | None
 
 
 def _named(where: str, steps: Sequence[tuple[str | int, int]], value: Json) -> str:
-    """The path with the id of each part of a list behind its number."""
+    """The path with the id of each part of a list after its number."""
     named, done = "", 0
     for step, end in steps:
         named, done = named + where[done:end], end

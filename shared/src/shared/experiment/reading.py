@@ -1,4 +1,4 @@
-"""Reading an experiment file: an experiment, or every problem in it at once, each with its place in the file."""
+"""Reads an experiment file: an experiment, or all its problems at once, each with its place in the file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.contracts.experiment import Persona
+from shared.contracts.media import StoredFile
 from shared.errors import InvalidInput, Problem
 from shared.experiment import checks
 from shared.experiment.complaints import found, translate
 from shared.experiment.document import Experiment
+from shared.experiment.factors import placed_in_factors, with_factors, without_factors
 from shared.experiment.library import placed, with_library
-from shared.experiment.pairings import has_pairings, placed_in_pairings, with_pairings, without_pairings
+from shared.experiment.media import ReadMedium, with_media
+from shared.experiment.pairings import placed_in_pairings, with_pairings, without_pairings
 from shared.experiment.parsing import MAX_BYTES, check_values, decoded, parse
 from shared.experiment.places import located
 from shared.experiment.table import ReadTable, with_table
@@ -23,14 +26,17 @@ Json = Any
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file says, before anything is known of what it means; its table of personas is in it."""
+    """The parsed content of a file, with its table of personas, before validation."""
 
     name: str
     value: Json
     text: str | None = None
-    """What stands in the file, for the lines of problems."""
+    """The content of the file, for the lines of problems."""
     problems: tuple[Problem, ...] = ()
-    """What is wrong with its table of personas; without one, seats that wait for it are not complained about."""
+    """The problems of its table of personas; without a valid table, seats that need it cause no complaints. Those of
+    files that stages show are among them."""
+    files: tuple[StoredFile, ...] = ()
+    """The files that stages show, which the values name by digest."""
 
     def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:
         """The experiment with the personas that it takes from the `library`.
@@ -62,22 +68,30 @@ def load(
 
 
 def read(
-    content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES, read_table: ReadTable | None = None
+    content: str | bytes,
+    name: str,
+    *,
+    max_bytes: int = MAX_BYTES,
+    read_table: ReadTable | None = None,
+    read_medium: ReadMedium | None = None,
 ) -> Reading:
-    """What a file says.
+    """Parse a file. Without `read_medium`, the files that stages show keep their names.
 
     Raises:
         TooLarge: more than `max_bytes`.
-        InvalidInput: it cannot be read.
+        InvalidInput: it cannot be parsed.
     """
     text = decoded(content, name, max_bytes)
     value = parse(text, name, max_bytes=max_bytes)
     whole, problems = (value, []) if read_table is None else with_table(value, read_table)
-    return Reading(name, whole, text, tuple(problems))
+    if read_medium is None:
+        return Reading(name, whole, text, tuple(problems))
+    whole, files, missing = with_media(whole, read_medium)
+    return Reading(name, whole, text, (*problems, *missing), tuple(files))
 
 
 def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Persona] | None = None) -> Experiment:
-    """The experiment that the JSON value says, with the personas that it takes from the `library`.
+    """The experiment in the JSON value, with personas from the `library`.
 
     Raises:
         InvalidInput: with all problems.
@@ -96,12 +110,12 @@ def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:
     experiment, further = _read(completed)
     further = placed([*further, *checks.problems(completed)], whole, completed)
     if problems:
-        # Without the pairs it is not known who is missing, and what for.
+        # Without the pairs, missing members cannot be found.
         further = _without(further, "cohorts", "treatments")
     if value.get("personas_from") is not None and reading.problems:
-        # Nor is it without the table.
+        # Nor without the table.
         further = _without(further, "cohorts", "personas_from")
-    problems += further if problems else placed_in_pairings(further, value)
+    problems += further if problems else placed_in_pairings(placed_in_factors(further, value), value)
     problems += reading.problems
     if experiment is None or problems:
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
@@ -115,13 +129,16 @@ def _without(problems: Sequence[Problem], *places: str) -> list[Problem]:
 
 
 def _written_out(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[Problem]]:
-    """The values with their pairings as cohorts, or without them and what is wrong with them."""
-    if not has_pairings(value):
-        return value, []
-    try:
-        return with_pairings(value), []
-    except InvalidInput as error:
-        return without_pairings(value), list(error.problems)
+    """The values with their factors and pairings written out, or without them and with their problems."""
+    problems: list[Problem] = []
+    whole = value
+    for write_out, without in ((with_factors, without_factors), (with_pairings, without_pairings)):
+        try:
+            whole = write_out(whole)
+        except InvalidInput as error:
+            whole = without(whole)
+            problems += error.problems
+    return whole, problems
 
 
 def _read(value: Mapping[str, Json]) -> tuple[Experiment | None, list[Problem]]:

@@ -1,18 +1,25 @@
-"""What personas refer to: stages, their kinds, questions of show-if rules; and what stages make of scripts."""
+"""Checks the references of personas: stages, their kinds, questions of show-if rules; and their scripts."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
 
 from shared import rules
 from shared.contracts.experiment import Persona, StageConfig
 from shared.contracts.prompt_items import ALL_STAGES, THIS_STAGE, Item, StageContext, walk
 from shared.errors import Problem
-from shared.experiment.complaints import one_of
-from shared.stages import kind_of, kinds
+from shared.experiment import sequences
+from shared.experiment.complaints import one_of, translate
+from shared.stages import kinds, parts_of
 
 
 def problems(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
-    """Names that lead nowhere, and scripts that their stages cannot read; `where` is relative to the persona."""
+    """Unknown names, and scripts that their stages cannot read; `where` is relative to the persona."""
+    yield from sequences.unknown_names(persona.model_dump(mode="json", exclude={"model"}), stages)
     yield from _in_prompts(persona, stages)
+    yield from _by_stage(persona, stages)
+    yield from _as_mediator(persona, stages)
     yield from _in_mock(persona, stages)
     yield from _in_scripts(persona, stages)
 
@@ -24,6 +31,41 @@ def _in_prompts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
             yield Problem(f"prompts.{key}", repr(key), one_of(key, [*by_id, *kinds()], "stage or kind"))
         for where, item in walk(items, f"prompts.{key}"):
             yield from _item(item, where, by_id, key)
+
+
+def _by_stage(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
+    known = [stage.id for stage in stages]
+    for stage_id, settings in persona.by_stage.items():
+        where = f"by_stage.{stage_id}"
+        if stage_id not in known:
+            yield Problem(where, repr(stage_id), one_of(stage_id, known, "stage"))
+        if "provider" in settings.model:
+            yield Problem(f"{where}.model.provider", repr(settings.model["provider"]), "nothing: the provider stays")
+        yield from _replaced(persona.chat, settings.chat, f"{where}.chat")
+        yield from _replaced(persona.model, settings.model, f"{where}.model")
+
+
+def _replaced(settings: BaseModel, fields: Mapping[str, Any], where: str) -> Iterator[Problem]:
+    """What is wrong with settings once these fields are replaced."""
+    value = {**settings.model_dump(mode="json"), **fields}
+    try:
+        type(settings).model_validate(value)
+    except ValidationError as error:
+        for problem in translate(error, value, type(settings).model_json_schema()):
+            yield Problem(f"{where}.{problem.where}", problem.found, problem.expected)
+
+
+def _as_mediator(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
+    talks = [stage.id for stage in stages if parts_of(stage).has_thread]
+    known = [stage.id for stage in stages]
+    for index, stage_id in enumerate(persona.mediates_in or ()):
+        if stage_id not in talks:
+            found = (
+                f"{stage_id!r}, where members do not talk" if stage_id in known else f"{stage_id!r}, which is no stage"
+            )
+            expected = one_of(stage_id, talks, "stage with a conversation")
+            nothing = "nothing: no stage of the experiment has a conversation, so a mediator has no place"
+            yield Problem(f"mediates_in[{index}]", found, expected if talks else nothing)
 
 
 def _item(item: Item, where: str, by_id: Mapping[str, StageConfig], here: str) -> Iterator[Problem]:
@@ -41,8 +83,8 @@ def _item(item: Item, where: str, by_id: Mapping[str, StageConfig], here: str) -
 
 
 def _question(question: str, where: str, stage: StageConfig) -> Iterator[Problem]:
-    """A question is known by its columns: one of its name, or several that begin with it."""
-    columns = [column.name for column in kind_of(stage).columns(stage) if not column.derived]
+    """A question exists if it has columns: one with its name, or several with its name as a prefix."""
+    columns = [column.name for column in parts_of(stage).data.columns() if not column.derived]
     if not any(name == question or name.startswith(f"{question}.") for name in columns):
         yield Problem(where, repr(question), f"a question of the stage {stage.id!r}")
 
@@ -57,14 +99,15 @@ def _in_scripts(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Pro
         if name is None and persona.player == "agent":
             continue
         place = f"script.{name or stage.id}"
-        for problem in kind_of(stage).script_problems(stage, None if name is None else persona.script[name]):
+        scripts = parts_of(stage).scripts
+        for problem in () if scripts is None else scripts.problems(None if name is None else persona.script[name]):
             yield Problem(f"{place}.{problem.where}" if problem.where else place, problem.found, problem.expected)
 
 
 def _in_mock(persona: Persona, stages: Sequence[StageConfig]) -> Iterator[Problem]:
     if persona.mock is None:
         return
-    talks = [stage.id for stage in stages if kind_of(stage).thread == "conversation"]
+    talks = [stage.id for stage in stages if parts_of(stage).talk is not None]
     for stage_id in persona.mock.stage_lines:
         if stage_id not in talks:
             place = f"mock.stage_lines.{stage_id}"

@@ -1,4 +1,4 @@
-"""What is wrong with a text that is not YAML, in words: where it began, and what to type instead. Pure."""
+"""Explains a text that is not valid YAML: where the mistake began, and what to type. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from shared.errors import Problem
 _ENTRY: Final = re.compile(r"^(?P<before>\s*(?:- +)*)(?P<key>[\w.-]+):\s+(?P<text>.*\S)\s*$")
 """A line with a key and a value."""
 _LAST_ENTRY: Final = re.compile(r"(?P<key>[\w.-]+):\s*(?P<text>[^,:{}\[\]\"']*)$")
-"""The last key, with what stands after it, of a line that ends where YAML gave up."""
+"""The last key, with the text after it, of a line where YAML stopped."""
 _PLACE_FIRST: Final = re.compile(r"[\w.-]+: +\{\{[^,\]}]*\}\}[^,\]}]*")
 _NEVER_FIRST: Final = "@`%|>&*!"
 
 
 def slip(text: str, error: yaml.MarkedYAMLError, name: str) -> Problem:
-    """The slip that stopped the reading of `text`."""
+    """The mistake that stopped the parser."""
     mark = error.problem_mark or error.context_mark
     if mark is None:
         return Problem(name, error.problem or "something that is not YAML", "valid YAML")
@@ -50,7 +50,7 @@ def slip(text: str, error: yaml.MarkedYAMLError, name: str) -> Problem:
 
 
 def commas_in_braces(root: yaml.Node, text: str) -> Iterator[Problem]:
-    """Texts in braces that have a comma and no quotes: YAML takes what follows for a name without a value."""
+    """Texts in braces with a comma but without quotes: YAML reads the rest as a key without a value."""
     pending, seen = [root], set()
     while pending:
         node = pending.pop()
@@ -79,7 +79,7 @@ def _loose_words(node: yaml.MappingNode, text: str) -> Iterator[Problem]:
 
 
 def _is_loose(key: yaml.Node, value: yaml.Node, text: str) -> bool:
-    """A name after which no colon stands."""
+    """Whether no colon follows the key."""
     is_empty = isinstance(value, yaml.ScalarNode) and value.value == "" and value.style is None
     between = text[key.end_mark.index : value.start_mark.index]
     return is_empty and isinstance(key, yaml.ScalarNode) and ":" not in between
@@ -95,7 +95,7 @@ def _comma(node: yaml.MappingNode, owner: tuple[yaml.ScalarNode, yaml.ScalarNode
 
 
 def _late_quote(text: str, mark: yaml.Mark) -> Problem | None:
-    """A text in quotes that goes over several lines and ends where the reading stopped: its quote was forgotten."""
+    """A quoted text over several lines that ends where the parser stopped: its closing quote was forgotten."""
     last: yaml.ScalarToken | None = None
     try:
         for token in yaml.scan(text):
@@ -168,5 +168,5 @@ def _in_quotes(line: str) -> str:
 
 
 def _at(mark: yaml.Mark, column: int | None = None) -> str:
-    """A place as people read it; `column` 0: the line as a whole."""
+    """A place in words; `column` 0: the whole line."""
     return f"line {mark.line + 1}" if column == 0 else f"line {mark.line + 1}, column {mark.column + 1}"

@@ -1,6 +1,6 @@
-"""Personas from a table: one for each row, put into the experiment before it is checked.
+"""Adds personas from a table to the experiment, one for each row, before it is checked.
 
-What runs and is stored is an experiment with all its personas in it; the table is read once and not needed again.
+A stored experiment contains all its personas; the table is read once.
 """
 
 import csv
@@ -20,23 +20,23 @@ from shared.experiment.treatments import merged
 Json = Any
 Row = Mapping[str, str]
 ReadTable = Callable[[str], bytes]
-"""The content of the table of this name, as the experiment file says it."""
+"""Reads the content of the table with the name that the experiment file gives."""
 
 MAX_TABLE_BYTES: Final = 64 * 1024 * 1024
 MAX_ROWS: Final = 100_000
 _MOST_TOLD: Final = 20
-"""Of the rows that have something wrong; what is wrong in all of them need not be told a hundred thousand times."""
+"""The limit of rows whose problems are reported."""
 _PROFILE: Final = ("name", "avatar", "pronouns")
 _SEPARATORS: Final = (",", ";", "\t")
 _SLUG: Final[TypeAdapter[str]] = TypeAdapter(Slug)
 
 
 def with_table(value: Json, read_table: ReadTable) -> tuple[Json, list[Problem]]:
-    """The values of an experiment file with the personas and seats of its table, if it names one, and what is wrong
-    with the table. One that cannot be used is left out.
+    """The values of an experiment file with the personas and seats of its table, if it names one, and the problems of
+    the table. An unusable table is left out.
 
     Raises:
-        TooLarge: more rows or bytes than a table may have.
+        TooLarge: the table has too many rows or bytes.
     """
     if not isinstance(value, Mapping) or value.get("personas_from") is None:
         return value, []
@@ -46,7 +46,7 @@ def with_table(value: Json, read_table: ReadTable) -> tuple[Json, list[Problem]]
     except InvalidInput as error:
         return value, list(error.problems) or [Problem("personas_from.file", error.message, "a table that can be read")]
     problems = [*_bad_each(source.each, rows[0]), *_unknown_columns(source.each, rows[0], value)]
-    # What is wrong for all rows is not told for each of them.
+    # A problem of all rows is reported once.
     wrong = {problem.where.partition(".each.")[2].partition(".")[0].partition("[")[0] for problem in problems}
     each = {field: part for field, part in source.each.items() if field not in wrong}
     personas = [*_list(value.get("personas")), *(_persona(row, each) for row in rows)]
@@ -65,7 +65,7 @@ def _source(value: Json) -> PersonasFrom:
 
 
 def _bad_each(each: Mapping[str, Json], row: Row) -> Iterator[Problem]:
-    """Fields that no row can have: told once, where they stand."""
+    """Fields that no row can have, reported once at their place."""
     fields = {"id": row["id"], **each}
     try:
         Persona.model_validate(fields)
@@ -75,7 +75,7 @@ def _bad_each(each: Mapping[str, Json], row: Row) -> Iterator[Problem]:
 
 
 def _unknown_columns(each: Mapping[str, Json], row: Row, value: Mapping[str, Json]) -> Iterator[Problem]:
-    """Places in texts that neither a column nor a variable fills."""
+    """Placeholders that neither a column nor a variable fills."""
     arms = [arm.get("variables") for arm in _list(value.get("treatments")) if isinstance(arm, Mapping)]
     layers = [one for one in (value.get("variables"), *arms) if isinstance(one, Mapping)]
     for problem in texts.problems(each, {**texts.merged(*layers), **row}, "personas_from.each"):
@@ -104,11 +104,11 @@ def _not_utf_8(where: str, found: str, name: str, encoding: str) -> InvalidInput
 
 def _rows(text: str, name: str) -> list[Row]:
     reader = csv.reader(StringIO(text, newline=""), delimiter=_separator(text), strict=True)
-    # A cell may hold a whole interview. The limit is that of the process, and a text of this size is in memory anyway.
+    # A cell may hold a whole interview. csv's limit is one of the process; the text is in memory anyway.
     csv.field_size_limit(MAX_TABLE_BYTES)
     try:
         header = next(reader, [])
-        # A row may go over several lines; the reader knows the last one.
+        # A row may span several lines; the reader knows the last one.
         lines = [(reader.line_num, cells) for cells in reader if any(cells)]
     except csv.Error as error:
         problem = Problem(f"{name} line {reader.line_num}", str(error), "comma-separated values")
@@ -125,7 +125,7 @@ def _rows(text: str, name: str) -> list[Row]:
 
 
 def _separator(text: str) -> str:
-    """What stands between the columns: that by which the first line has most of them, with `id` among them."""
+    """The delimiter: the one by which the header has the most columns, `id` among them."""
     first = text.partition("\n")[0].rstrip("\r")
     headers = {separator: next(csv.reader([first], delimiter=separator), []) for separator in _SEPARATORS}
     return max(_SEPARATORS, key=lambda separator: ("id" in headers[separator], len(headers[separator])))
@@ -164,7 +164,7 @@ def _is_id(value: str) -> bool:
 
 
 def _persona(row: Row, each: Mapping[str, Json]) -> dict[str, Json]:
-    """What the row says, and on top of it what is said of all, with the row's values in its texts."""
+    """The fields of the row, overridden by the fields of all rows with the row's values filled in."""
     known = {"id", "text", *_PROFILE}
     from_row = {
         "id": row["id"],
@@ -176,7 +176,7 @@ def _persona(row: Row, each: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _seated(plan: Json, ids: Sequence[str]) -> Json:
-    """The plan with a seat for every row in the place of a seat that wants them."""
+    """The plan with a seat for every row in place of a seat with `each_row`."""
     if not isinstance(plan, Mapping) or not isinstance(plan.get("seats"), list):
         return plan
     seats: list[Json] = []

@@ -1,13 +1,33 @@
-"""The door to the stage kinds: what every kind promises, and what its rules may see.
+"""The interface of stage kinds: what every kind implements, and what its rules may read.
 
-All rules are pure: they get the resolved stage and a view of the facts, and return values. Time and randomness come as
-arguments. Nobody outside `stages/` asks which kind a stage is.
+All rules are pure: they get the resolved stage and a view of the facts, and return values. Time and randomness are
+arguments. No code outside `stages/` depends on a particular kind.
 """
 
-from shared.stage.kind import StageKind, Unanswered, heading
+from shared.stage.data import Answered, Column, Data, Report, Reporter, ReportTable, Table
+from shared.stage.effects import Effect, End, Pay, SetProfile
+from shared.stage.form import Field, Form
+from shared.stage.kind import Blocked, Completion, Done, PageContent, StageKind, heading, page_model, to_read
 from shared.stage.names import as_shown
-from shared.stage.salvage import Salvaged, UnusableReply
-from shared.stage.tables import Answered, Column, Report, Reporter, ReportTable, Table
+from shared.stage.parts import (
+    Draws,
+    Narration,
+    Parts,
+    Question,
+    Questions,
+    Scripts,
+    Substitute,
+    Talk,
+    TalkRules,
+    UnusableReply,
+    WithoutAnswer,
+    lets_scripts_pass,
+    plays_together,
+    shows_members,
+)
+from shared.stage.reads import Part, Read, StageRead, Use, of_everybody
+from shared.stage.scripted import PageScript, PageScripts, filled, fixed_answers, suggested
+from shared.stage.sentences import Label, LabLine, Reason, Sentence
 from shared.stage.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, Utterance, Wave
 from shared.stage.view import (
     MEDIATE,
@@ -15,16 +35,21 @@ from shared.stage.view import (
     READY,
     SPEAK,
     TALK,
+    TALKING,
     WAKE,
     Ask,
     Json,
     LabView,
+    LastWords,
     Member,
     Message,
     OwnView,
     Speaker,
     Thread,
+    ThreadClock,
+    Turns,
     View,
+    WakeUps,
 )
 
 __all__ = [
@@ -33,33 +58,76 @@ __all__ = [
     "READY",
     "SPEAK",
     "TALK",
+    "TALKING",
     "WAKE",
     "Answered",
     "Ask",
     "Block",
+    "Blocked",
     "Column",
+    "Completion",
+    "Data",
+    "Done",
+    "Draws",
+    "Effect",
+    "End",
+    "Field",
+    "Form",
     "Json",
+    "LabLine",
     "LabView",
+    "Label",
+    "LastWords",
     "Lateness",
     "Member",
     "Message",
     "Minutes",
     "MinutesLine",
+    "Narration",
     "NextTurn",
     "OwnView",
+    "PageContent",
+    "PageScript",
+    "PageScripts",
+    "Part",
+    "Parts",
+    "Pay",
+    "Question",
+    "Questions",
+    "Read",
+    "Reason",
     "Report",
     "ReportTable",
     "Reporter",
-    "Salvaged",
+    "Scripts",
+    "Sentence",
+    "SetProfile",
     "Speaker",
     "StageKind",
+    "StageRead",
+    "Substitute",
     "Table",
+    "Talk",
+    "TalkRules",
     "Thread",
-    "Unanswered",
+    "ThreadClock",
+    "Turns",
     "UnusableReply",
+    "Use",
     "Utterance",
     "View",
+    "WakeUps",
     "Wave",
+    "WithoutAnswer",
     "as_shown",
+    "filled",
+    "fixed_answers",
     "heading",
+    "lets_scripts_pass",
+    "of_everybody",
+    "page_model",
+    "plays_together",
+    "shows_members",
+    "suggested",
+    "to_read",
 ]

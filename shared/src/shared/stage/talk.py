@@ -1,4 +1,4 @@
-"""What the rules of a stage say of talking: who is asked to speak next, what an agent says, what is written down."""
+"""The types of turn-taking: who is asked to speak next, what an agent says, what is written down."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,7 +8,7 @@ from shared.stage.view import TALK
 
 @dataclass(frozen=True, slots=True)
 class NextTurn:
-    """Whose turn it is from now on; `order` and `cycle` are kept for the turns after it. `is_skip`: the last passed."""
+    """Whose turn it is now; `order` and `cycle` are stored for later turns. `is_skip`: the last turn was passed."""
 
     order: tuple[UUID, ...]
     cycle: int
@@ -18,13 +18,13 @@ class NextTurn:
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Who is asked to speak next: some members at once, nobody for now, or nobody ever again (`over` says why).
+    """Who is asked to speak next: some members at once, none for now, or none ever again (`over` says why).
 
-    `purpose` is what they are asked for: to talk if they like (TALK), to speak now (SPEAK). `others` are asked at the
-    same time, and only whether they are ready to end. `turn` opens the next turn. `notice` is a line of the lab's,
-    said once. `wake_after_seconds` asks everybody again when nobody has spoken for so long; `retry_after_seconds` does
-    so when no model could be reached, in real time whatever the pace. `rests` says why nobody is asked
-    although somebody could be.
+    `purpose`: to talk if they like (TALK) or to speak now (SPEAK). `others` are asked at the same time, only for their
+    readiness to end. `turn` opens the next turn. `notice` is a system message, published once; those of
+    our kinds are a `LabLine`. `wake_after_seconds`:
+    ask all again after so much silence; `retry_after_seconds`: the same when no model could be reached, in real time in
+    any pace. `rests`: why no member is asked although some could be.
     """
 
     speakers: tuple[UUID, ...] = ()
@@ -40,10 +40,11 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How a conversation goes on while agents think: their replies are said though others have spoken since.
+    """How a conversation goes on while agents think: replies are published although others have spoken since.
 
-    At most `max_behind` messages of members may have come after the one that a reply answers. What people say within
-    `quiet_seconds` of a message that was asked about is asked about together at their end.
+    At most `max_behind` messages of members may come after the message that a reply answers. After a message about
+    which agents were asked, further messages of people within `quiet_seconds` are asked about together at the end of
+    that time.
     """
 
     max_behind: int
@@ -52,7 +53,7 @@ class Lateness:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of a stage as a prompt shows it: running text, or a turn of a conversation when `speaker` is set."""
+    """A piece of a stage in a prompt: running text, or a turn of a conversation when `speaker` is set."""
 
     text: str
     speaker: UUID | None = None
@@ -61,7 +62,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What an agent does in a thread with one reply: says `text`, or nothing when it is None."""
+    """An agent's reply in a thread: it says `text`, or nothing when it is None."""
 
     text: str | None
     ready_to_end: bool
@@ -70,10 +71,10 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class MinutesLine:
-    """Something that everybody who is there has heard. `key` tells it from the other lines of the stage.
+    """Something that all members who are there have heard. `key` is unique among the lines of the stage.
 
-    `author_id` None: the lab read it out. `author_name` is what the others call the author here. `topic` names what it
-    is about.
+    `author_id` None: the lab read it out. `author_name`: the author's name for the others. `topic`: the id of its
+    subject.
     """
 
     key: str
@@ -85,7 +86,7 @@ class MinutesLine:
 
 @dataclass(frozen=True, slots=True)
 class Minutes:
-    """What everybody has heard on a stage until now, in its order; `are_closed`: nothing more will be said."""
+    """What all members have heard on a stage so far, in order; `are_closed`: no lines will be added."""
 
     lines: tuple[MinutesLine, ...]
     are_closed: bool

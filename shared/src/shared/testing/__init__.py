@@ -1,1 +1,1 @@
-"""Fixtures, builders, fakes and faults for tests; imported by tests only."""
+"""Fixtures, builders, fakes and faults for tests; only tests import it."""

@@ -1,4 +1,4 @@
-"""One broker of either kind with as many processes on it as a test wants, and handlers that a test can steer."""
+"""One broker of either kind with as many processes on it as a test wants, and handlers that a test controls."""
 
 import asyncio
 import uuid
@@ -12,7 +12,7 @@ from shared.contracts.hints import Hint
 
 
 class Broker(ABC):
-    """`bus()` is a bus as one more process would have it; all are closed by `close`."""
+    """`bus()` is the bus of one more process; `close` closes all of them."""
 
     @abstractmethod
     def bus(self, *, pause: Pause = back_off) -> Bus: ...
@@ -22,7 +22,7 @@ class Broker(ABC):
 
 
 class InProcessBroker(Broker):
-    """There is one process, so every call gives the same bus; the first decides its pause."""
+    """There is one process, so every call returns the same bus; the first call sets its pause."""
 
     def __init__(self, *, delivery_limit: int = DELIVERY_LIMIT) -> None:
         self._delivery_limit = delivery_limit
@@ -39,7 +39,7 @@ class InProcessBroker(Broker):
 
 
 class RabbitBroker(Broker):
-    """A corner of a real broker under a prefix of its own; `queues` are deleted at the end."""
+    """A real broker with a prefix for the test; `queues` are deleted at the end."""
 
     def __init__(self, url: str, *, queues: Sequence[str], delivery_limit: int = DELIVERY_LIMIT) -> None:
         self.url = url
@@ -59,7 +59,7 @@ class RabbitBroker(Broker):
         answer_seconds: float = 5.0,
         delivery_limit: int | None = None,
     ) -> RabbitBus:
-        """A bus that reaches the broker another way, such as through a proxy."""
+        """A bus that reaches the broker through another address, such as a proxy."""
         limit = self._delivery_limit if delivery_limit is None else delivery_limit
         bus = RabbitBus(url, prefix=self.prefix, delivery_limit=limit, pause=pause, answer_seconds=answer_seconds)
         self._buses.append(bus)
@@ -93,7 +93,7 @@ class ManualPause:
 
 
 class Inbox:
-    """A handler and listener that keeps what it is given."""
+    """A handler and listener that stores what it receives."""
 
     def __init__(self) -> None:
         self._hints: asyncio.Queue[Hint] = asyncio.Queue()
@@ -108,7 +108,7 @@ class Inbox:
         return await self._hints.get()
 
     async def until(self, hint: Hint) -> None:
-        """Wait for this hint and forget those before it: an acknowledgement lost in a cut brings old ones back."""
+        """Wait for this hint and drop those before it: hints whose acknowledgement was lost in a cut come again."""
         while await self._hints.get() != hint:
             pass
 

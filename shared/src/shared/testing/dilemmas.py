@@ -1,4 +1,4 @@
-"""Games of two as textbooks name them."""
+"""Textbook games of two players."""
 
 from shared.stages.matrix_game.payoffs import Payoffs
 

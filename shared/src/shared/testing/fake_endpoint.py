@@ -1,7 +1,7 @@
 """A fake OpenAI-compatible endpoint: deterministic, fills any reply schema, and misbehaves on demand.
 
 In a test it runs on a free port of the same loop; `python -m shared.testing.fake_endpoint` serves it for rehearsals
-without paying. It speaks just enough HTTP/1.1 itself, so that a benchmark measures its client and not this server.
+without cost. It implements a minimum of HTTP/1.1 itself, so that benchmarks measure their client, not this server.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from typing import Any, Final, Self
 import orjson
 
 from shared.schema_filler import UnfillableSchemaError, fill
+from shared.testing.fake_choices import offered
 from shared.testing.fake_http import Connection, answer, failure
 
 CALL_KEY_HEADER: Final = "x-call-key"
@@ -27,7 +28,7 @@ _CREATED_AT: Final = 1_700_000_000
 _GARBAGE: Final = 'Sure! Here is my answer: {"response": "I was about to say'
 _REFUSAL: Final = "I'm sorry, but I can't help with that."
 
-# What a provider says when a key does not work, or has to wait: the status, the message and the code.
+# A provider's reply to a key that does not work or has to wait: the status, the message and the code.
 _FAULTS: Final = {
     "key": (401, "Incorrect API key provided.", "invalid_api_key"),
     "forbidden": (403, "You are not allowed to use this model.", "model_not_allowed"),
@@ -39,7 +40,7 @@ _FAULTS: Final = {
 
 @dataclass(frozen=True)
 class FakeReply:
-    """A whole HTTP answer, for tests; `drop` closes the connection instead."""
+    """A whole HTTP answer, for tests; `drop` closes the connection without one."""
 
     status: int = 200
     body: bytes | str | Mapping[str, Any] = b""
@@ -47,46 +48,45 @@ class FakeReply:
     drop: bool = False
 
 
-# Given the request's body: the text of the reply, an object to be its text, a whole answer, or None for the usual one.
+# From the request's body: the text of the reply, an object as its text, a whole answer, or None for the usual one.
 Scripted = str | dict[str, Any] | FakeReply | None
 Replies = Callable[[dict[str, Any]], Scripted | Awaitable[Scripted]]
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How the endpoint answers; rates are probabilities drawn from the seed and the request, not from the clock."""
+    """How the endpoint answers; rates are probabilities, drawn from the seed and the request, not from the clock."""
 
     seed: int = 0
     latency_seconds: float = 0.0
     latency_spread: float = 0.0
-    """Share of the latency that is drawn: 0.25 means between 0.75 and 1.25 of it."""
+    """The share of the latency that is drawn: 0.25 means between 0.75 and 1.25 of it."""
     error_rate: float = 0.0
     rate_limit_rate: float = 0.0
     retry_after_seconds: float = 1.0
     max_in_flight: int | None = None
-    """More calls than this at a time are answered 429."""
+    """More parallel calls than this are answered with 429."""
     garbage_rate: float = 0.0
     refusal_rate: float = 0.0
     silence_rate: float = 0.0
-    """Share of replies with a `shouldRespond` that say no."""
+    """The share of replies with a `shouldRespond` that say no."""
     ready_rate: float = 0.1
-    """Share of replies with a `readyToEndChat` that say yes."""
+    """The share of replies with a `readyToEndChat` that say yes."""
     fault: str | None = None
-    """What is wrong with calls: `key`, `forbidden`, `quota`, `rate` or `away`."""
+    """The fault of calls: `key`, `forbidden`, `quota`, `rate` or `away`."""
     fault_after: int = 0
-    """How many calls nothing is wrong with at first."""
+    """How many calls succeed before the fault."""
     fault_calls: int | None = None
-    """How many calls it is wrong with then; None: all."""
+    """How many calls have the fault; None: all further ones."""
     api_key: str | None = None
-    """The only key that is accepted; None accepts every call, with a key or without."""
+    """The only accepted key; None accepts every call, with a key or without."""
 
 
 class FakeEndpoint:
     """`async with FakeEndpoint() as endpoint:` serves `endpoint.base_url` until the block ends.
 
-    `calls` holds the body of every call in the order of arrival when `keep_calls`, `headers` what came with it and with
-    every other request; `replies` scripts the answers and
-    may be replaced at any time; it may be async, which lets a test hold a call.
+    With `keep_calls`, `calls` holds the body of every call in the order of arrival, and `headers` those of every
+    request. `replies` scripts the answers and may be replaced at any time; async scripts can hold a call.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class FakeEndpoint:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """What GET /stats answers."""
+        """The answer to GET /stats."""
         return {
             "calls": self._calls,
             "in_flight": self._in_flight,
@@ -156,7 +156,7 @@ class FakeEndpoint:
         self._clear_statistics()
 
     def respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes | Awaitable[bytes]:
-        """The bytes of the answer, at once when nothing has to be waited for."""
+        """The bytes of the answer, at once when no wait is needed."""
         if self._keep_calls:
             self.headers.append(headers)
         match method, path.partition("?")[0].rstrip("/"):
@@ -274,7 +274,7 @@ class FakeEndpoint:
         if wanted.get("type") == "json_schema":
             schema = wanted.get("json_schema", {}).get("schema", {})
             return orjson.dumps(fill(schema, rng, suggest=self._suggest)).decode()
-        text = fill({"type": "string"}, rng)
+        text = offered(request, rng) or fill({"type": "string"}, rng)
         return orjson.dumps({"response": text}).decode() if wanted.get("type") == "json_object" else str(text)
 
     def _suggest(self, name: str, rng: Random) -> str | bool | None:

@@ -1,4 +1,4 @@
-"""Just enough HTTP/1.1 for a fake endpoint, so that a benchmark measures its client and not the server."""
+"""A minimum of HTTP/1.1 for a fake endpoint, so that benchmarks measure their client, not the server."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping
@@ -20,7 +20,7 @@ _REASONS: Final = {
 
 
 class Responder(Protocol):
-    """What answers the requests, and is told of each connection."""
+    """Answers the requests, and is told of each connection."""
 
     def respond(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> bytes | Awaitable[bytes]: ...
 
@@ -39,7 +39,7 @@ class Connection(asyncio.Protocol):
         self._answering: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # A stream's transport can be written to; uvloop's is one without being of asyncio's class.
+        # A stream's transport can be written to; uvloop's is one, but not of asyncio's class.
         self._transport = cast(asyncio.Transport, transport)
         self._endpoint.connected(self)
 

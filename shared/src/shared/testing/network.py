@@ -1,6 +1,6 @@
-"""A guard on sockets: a test talks to this machine and to the servers it was given, to nothing else.
+"""A guard on sockets: a test may reach this machine and the servers given to it, and nothing else.
 
-It sees what goes through Python's sockets: every HTTP and AMQP client. libpq has its own and talks to PostgreSQL only.
+It sees Python's sockets, which every HTTP and AMQP client uses. libpq has its own and talks to PostgreSQL only.
 """
 
 import ipaddress
@@ -14,7 +14,7 @@ class NetworkForbidden(Exception):
 
 
 class NetworkGuard:
-    """Forbids connections and name look-ups of other machines from `install` to `remove`, and keeps who was tried."""
+    """Forbids connections to and name look-ups of other machines from `install` to `remove`, and records attempts."""
 
     def __init__(self) -> None:
         self.attempts: list[str] = []

@@ -10,7 +10,7 @@ FORBID_SKIPS_VARIABLE = "PARLEY_FORBID_SKIPS"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Watches the run when the environment asks for it."""
+    """Watch the run when the environment asks for it."""
     if os.environ.get(FORBID_SKIPS_VARIABLE) == "1":
         config.pluginmanager.register(SkipWatch(), "parley-no-skips")
 
@@ -18,7 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
 # By identity, since pytest keeps its plugins in sets.
 @dataclass(eq=False)
 class SkipWatch:
-    """Collects what was left out, whole modules included, and fails the run at its end."""
+    """Collects skipped tests, whole modules included, and fails the run at its end."""
 
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -30,7 +30,7 @@ class SkipWatch:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        # Under xdist only the controller hears of every test, and its exit status is the one that counts.
+        # Under xdist only the controller sees every test, and its exit status counts.
         if self.left_out and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

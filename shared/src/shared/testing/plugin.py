@@ -1,7 +1,7 @@
-"""A pytest plugin: fixtures that every member uses, and the rule that no test reaches the network.
+"""A pytest plugin: fixtures for all rooms, and the rule that no test reaches the network.
 
-Everything heavy is imported by the fixture that needs it: tests that need no server start at once, and the plugin also
-loads in the environment of CrewAI.
+Each fixture imports the heavy modules that it needs: tests without a server start at once, and the plugin also loads in
+the environment of CrewAI.
 """
 
 import uuid
@@ -16,8 +16,16 @@ from shared.testing.network import NetworkGuard
 
 if TYPE_CHECKING:
     from shared.db.session import Database
+    from shared.testing.fresh_databases import FreshDatabases
 
-_POSTGRES_FIXTURES = ("postgres_server", "template_database", "database_url", "database", "shared_database")
+_POSTGRES_FIXTURES = (
+    "postgres_server",
+    "template_database",
+    "fresh_databases",
+    "database_url",
+    "database",
+    "shared_database",
+)
 _NEEDS = {"postgres": frozenset(_POSTGRES_FIXTURES), "rabbitmq": frozenset(["rabbitmq_server", "amqp_url"])}
 
 _sources = pytest.StashKey[dict[str, str]]()
@@ -25,7 +33,7 @@ _guard = pytest.StashKey[NetworkGuard]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # The Docker client does not close its sockets, and some later test would be blamed for it.
+    # The Docker client leaves its sockets open, and some later test would be blamed for it.
     config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket\.socket fd=\d+, family=1,:ResourceWarning")
     config.stash[_sources] = {}
     config.stash[_guard] = NetworkGuard()
@@ -39,7 +47,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 # First, so that `-m "not postgres"` sees the markers.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that use a server by the fixtures they ask for."""
+    """Mark the tests that use a server, by their fixtures."""
     for item in items:
         for marker, fixtures in _NEEDS.items():
             if fixtures.intersection(getattr(item, "fixturenames", ())):
@@ -48,7 +56,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fails a test that tried to reach the network, even if it swallowed the error."""
+    """Fail a test that tried to reach the network, even if it swallowed the error."""
     guard = item.config.stash[_guard]
     guard.attempts.clear()
     yield
@@ -63,7 +71,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object) -> None:
-    """What a process of xdist used is said by the one that prints."""
+    """The printing process reports which servers a process of xdist used."""
     told = getattr(node, "workeroutput", {}).get("parley_sources", {})
     config: pytest.Config = node.config  # type: ignore[attr-defined]  # xdist need not be installed
     config.stash[_sources].update(told)
@@ -91,7 +99,7 @@ def postgres_server(pytestconfig: pytest.Config) -> Iterator[services.Server]:
 
 @pytest.fixture(scope="session")
 def template_database(postgres_server: services.Server) -> Iterator[str]:
-    """The name of a database with all tables and no rows; nobody connects to it. Each process of xdist has its own."""
+    """The name of a database with all tables and no rows, without connections; one for each process of xdist."""
     from shared.db import databases, migrate
 
     name = _database_name("template")
@@ -100,14 +108,20 @@ def template_database(postgres_server: services.Server) -> Iterator[str]:
     databases.drop_database(postgres_server.url, name)
 
 
-@pytest.fixture
-def database_url(postgres_server: services.Server, template_database: str) -> Iterator[str]:
-    """A database of the test's own, migrated and empty. For tests that commit and count what is there."""
-    from shared.db import databases
+@pytest.fixture(scope="session")
+def fresh_databases(postgres_server: services.Server, template_database: str) -> "Iterator[FreshDatabases]":
+    from shared.testing.fresh_databases import FreshDatabases
 
-    name = _database_name("test")
-    yield databases.copy_database(postgres_server.url, template_database, name)
-    databases.drop_database(postgres_server.url, name)
+    found = FreshDatabases(postgres_server.url, template_database)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def database_url(fresh_databases: "FreshDatabases") -> Iterator[str]:
+    """An empty, migrated database for this test. For tests that commit and count rows."""
+    with fresh_databases.one() as url:
+        yield url
 
 
 @pytest.fixture
@@ -131,7 +145,7 @@ def _shared_database_url(postgres_server: services.Server, template_database: st
 
 @pytest.fixture
 async def shared_database(_shared_database_url: str) -> "AsyncIterator[Database]":
-    """A database with what other tests left in it, without the 50 ms for one of the test's own."""
+    """A database with the rows of other tests, which saves the 50 ms for a new one."""
     from shared.db import databases
 
     database = databases.connect(_shared_database_url)

@@ -1,4 +1,4 @@
-"""Where tests find PostgreSQL and RabbitMQ: where the environment says, else in Docker, else embedded."""
+"""PostgreSQL and RabbitMQ for tests: from the environment, else in Docker, else embedded."""
 
 import os
 from collections.abc import Iterator
@@ -23,19 +23,19 @@ RABBITMQ_IMAGE = "rabbitmq:3.13"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that tests may use; `source` says where it came from, for people."""
+    """A server that tests may use; `source` says where it came from."""
 
     url: str
     source: str
 
 
 class NoServer(Exception):
-    """There is no way to such a server here; says what was tried."""
+    """No such server is available here; the message says what was tried."""
 
 
 @contextmanager
 def postgres() -> Iterator[Server]:
-    """A PostgreSQL. With PARLEY_TEST_DATABASE_URL=embedded the embedded one is taken though Docker answers."""
+    """A PostgreSQL. PARLEY_TEST_DATABASE_URL=embedded takes the embedded one even if Docker answers."""
     given = os.environ.get(DATABASE_VARIABLE, "")
     if given and given != EMBEDDED:
         yield Server(given, f"{DATABASE_VARIABLE} ({urlsplit(given).hostname})")
@@ -71,7 +71,7 @@ def rabbitmq() -> Iterator[Server]:
     """A RabbitMQ.
 
     Raises:
-        NoServer: neither does the environment name one nor can Docker start one.
+        NoServer: the environment names none, and Docker cannot start one.
     """
     given = os.environ.get(AMQP_VARIABLE, "")
     if given:
@@ -95,12 +95,12 @@ def _postgres_in_docker() -> Iterator[Server]:
         DockerContainer(image)
         .with_env("POSTGRES_PASSWORD", password)
         .with_exposed_ports(5432)
-        # Nothing in it has to survive, so it need not wait for the disk.
+        # Its data need not survive, so it does not wait for the disk.
         .with_command("postgres -c fsync=off -c max_connections=300")
     )
     with _started(container, image, 5432) as address:
         url = f"postgresql://postgres:{password}@{address}/postgres"
-        # Not by a command in the container, for which the Docker client leaves a socket open.
+        # Not with a command in the container, for which the Docker client leaves a socket open.
         databases.wait_until_ready(url, seconds=60)
         yield Server(url, f"Docker ({image})")
 
@@ -118,7 +118,7 @@ def _rabbitmq_in_docker() -> Iterator[Server]:
         .with_env("RABBITMQ_DEFAULT_USER", "test")
         .with_env("RABBITMQ_DEFAULT_PASS", password)
         .with_exposed_ports(5672)
-        # Not `rabbitmq-diagnostics`, which as root reads another cookie than the server's.
+        # Not `rabbitmq-diagnostics`, which as root reads another cookie than the server.
         .waiting_for(LogMessageWaitStrategy("Server startup complete"))
     )
     with _started(container, image, 5672) as address:
@@ -127,7 +127,7 @@ def _rabbitmq_in_docker() -> Iterator[Server]:
 
 @contextmanager
 def _started(container: "DockerContainer", image: str, port: int) -> Iterator[str]:
-    """Runs the container and yields the host and port at which its port is reached."""
+    """Run the container; yields the host and port at which its port is reached."""
     from docker.errors import DockerException  # type: ignore[import-untyped]
 
     try:
@@ -145,8 +145,10 @@ def _started(container: "DockerContainer", image: str, port: int) -> Iterator[st
 
 
 def require_docker() -> None:
-    """Raises:
-    NoServer: no Docker engine answers.
+    """Check that a Docker engine answers.
+
+    Raises:
+        NoServer: none does.
     """
     try:
         import docker  # type: ignore[import-untyped]

@@ -1,4 +1,4 @@
-"""Counts the statements that a test sends to Postgres, where they leave the process: at the driver's cursor."""
+"""Counts the statements that a test sends to Postgres, at the driver's cursor."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from psycopg import AsyncCursor
 
 @contextmanager
 def counted() -> Iterator[list[str]]:
-    """The statements of this block; BEGIN and COMMIT are not among them."""
+    """The statements of this block, without BEGIN and COMMIT."""
     sent: list[str] = []
     execute = AsyncCursor.execute
 

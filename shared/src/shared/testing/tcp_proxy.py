@@ -1,4 +1,4 @@
-"""A TCP proxy that stands before a server in tests: it cuts, freezes, swallows, delays and mends the way to it."""
+"""A TCP proxy in front of a server, for tests: it cuts, freezes, swallows, delays and restores connections."""
 
 import asyncio
 import contextlib
@@ -42,11 +42,11 @@ class TcpProxy:
         await self._end_pipes()
 
     def freeze(self) -> None:
-        """Keep connections, take new ones, pass nothing on: a network that swallows packets."""
+        """Keep connections, accept new ones, pass nothing on: a network that drops packets."""
         self._flowing.clear()
 
     def swallow(self) -> None:
-        """A silent failover: the server loses its connections, their clients hear nothing of it; new ones pass."""
+        """A silent failover: the server loses its connections, their clients are not told; new ones pass."""
         for writer in tuple(self._server_writers):
             writer.transport.abort()
         self._flowing.clear()
@@ -54,7 +54,7 @@ class TcpProxy:
         self._flowing.set()
 
     async def restore(self) -> None:
-        """End a cut or a freeze; what a freeze held back arrives now. What was swallowed is lost."""
+        """End a cut or a freeze; frozen data arrive now, swallowed data are lost."""
         self._flowing.set()
         if self._server is None:
             await self.start()
@@ -97,7 +97,7 @@ class TcpProxy:
         return await asyncio.open_connection(host, port)
 
     async def _pipe(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flowing: asyncio.Event) -> None:
-        """Pass on until one side closes, keeping order; the latency delays pieces and not the throughput."""
+        """Pass on until one side closes, in order; the latency delays pieces but not the throughput."""
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(maxsize=1_000)
         delivering = asyncio.create_task(self._deliver(pieces, writer, flowing))
@@ -139,7 +139,7 @@ class TcpProxy:
 
 
 def before_postgres(url: str) -> TcpProxy:
-    """A proxy before the PostgreSQL server of this address, which may be a Unix socket."""
+    """A proxy in front of the PostgreSQL server of this address, which may be a Unix socket."""
     parts = urlsplit(url)
     options = parse_qs(parts.query)
     port = options["port"][0] if "port" in options else parts.port or 5432
@@ -147,7 +147,7 @@ def before_postgres(url: str) -> TcpProxy:
 
 
 def through(proxy: TcpProxy, url: str) -> str:
-    """The address of the same database by way of the proxy."""
+    """The address of the same database through the proxy."""
     parts = urlsplit(url)
     user = parts.netloc.rpartition("@")[0]
     return parts._replace(netloc=f"{user}@{proxy.host}:{proxy.port}", query="").geturl()

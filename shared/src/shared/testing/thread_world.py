@@ -1,4 +1,4 @@
-"""Ten lines of database for the rules of conversations: a trigger log, a transcript, whole changes or none."""
+"""A database in memory for the rules of conversations: a trigger log, a transcript, atomic changes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,7 +9,7 @@ from shared import conversation
 from shared.contracts.experiment import ChatSettings, Profile, StageConfig
 from shared.conversation import Change, Draft, NewMessage, NewTimer, Scene, Turn, next_change
 from shared.stage import Member
-from shared.stages import kind_of
+from shared.stages import parts_of
 from shared.stages.group_chat.config import GroupChatStage
 
 NAMESPACE = UUID(int=7)
@@ -28,14 +28,14 @@ def a_member(name: str, *, kind: str = "participant", player: str = "agent", **c
 
 
 def a_scene(*members: Member, pace: str = "live", of: StageConfig | None = None, **stage: Any) -> Scene:
-    """An empty room; in a conversation of one with the mediators when the stage `of` has those."""
+    """An empty room; a private conversation with the mediators when the stage `of` has those."""
     return Scene(
         experiment_id=NAMESPACE,
         cohort_id=uuid5(NAMESPACE, "c1"),
         thread_id=uuid5(NAMESPACE, "thread"),
         path="c1/talk/group",
         stage=of or GroupChatStage.model_validate({"id": "talk", "kind": "group_chat", **stage}),
-        scope=f"private:{members[0].path}" if of and kind_of(of).has_private_threads else "group",
+        scope=f"private:{members[0].path}" if of and parts_of(of).is_private else "group",
         seed=1,
         pace="fast" if pace == "fast" else "live",
         now=START_OF_TIME,
@@ -57,7 +57,7 @@ def a_scene(*members: Member, pace: str = "live", of: StageConfig | None = None,
 
 
 class World:
-    """Ten lines of database: a trigger log, a transcript, and the promise to write a change whole or not at all."""
+    """A database in memory: a trigger log, a transcript, and atomic writes of changes."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -90,14 +90,14 @@ class World:
         raise AssertionError("the thread never comes to rest")
 
     def begin(self, draft: Draft) -> Draft:
-        """A worker has begun to think about it."""
+        """Let a worker start on the draft."""
         thinking = replace(draft, state="thinking")
         drafts = tuple(thinking if other.id == draft.id else other for other in self.scene.drafts)
         self.scene = replace(self.scene, drafts=drafts)
         return thinking
 
     def begin_all(self) -> None:
-        """Workers have begun to think about all that is wanted."""
+        """Let workers start on all wanted drafts."""
         for draft in self.scene.drafts:
             if draft.state == "wanted":
                 self.begin(draft)
@@ -112,7 +112,7 @@ class World:
             self.write(change)
 
     def fail(self, draft: Draft, how: str = "failed") -> None:
-        """The model gave no usable reply."""
+        """Let the model give no usable reply."""
         self.outcomes[draft.id] = how
         failed = {**self.scene.failed, draft.member_id: how} if self.is_current(draft) else self.scene.failed
         others = tuple(other for other in self.scene.drafts if other.id != draft.id)
@@ -123,15 +123,14 @@ class World:
 
     def may_speak(self, member: Member) -> bool:
         thread = conversation.view_of(self.scene)
-        stage = self.scene.stage
-        return not self.scene.ended and kind_of(stage).may_not_speak(stage, thread, member.id) is None
+        return not self.scene.ended and self.scene.talk.may_not_speak(thread, member.id) is None
 
     def scene_at(self, seconds: float) -> Scene:
         """The scene, so many seconds later."""
         return replace(self.scene, now=self.scene.now + timedelta(seconds=seconds))
 
     def later(self, seconds: float) -> None:
-        """So many seconds pass, and every quiet time that is over by then ends."""
+        """Let so many seconds pass; every quiet time that is over by then ends."""
         self.scene = self.scene_at(seconds)
         for timer in self.timers:
             if timer.purpose == "quiet" and timer.due_at <= self.scene.now:

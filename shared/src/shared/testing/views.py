@@ -1,29 +1,30 @@
-"""Views that a test hands to the rules of a stage, without rows to make them of."""
+"""Views for tests of the rules of stages, made without rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
+from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
 from shared.stage import PAGE, LabView, Member, Message, OwnView
-from shared.views import Attendee, Facts, People
+from shared.views import Facts, People
 
 Given = Mapping[tuple[UUID, str], Any]
 """Answers by member and key."""
 
 
 def own(me: Member, *others: Member, **fields: Any) -> OwnView:
-    """The stage with the eyes of the first of those who are there."""
+    """The view of the first of these members."""
     return OwnView(me=me, members=(me, *others), **fields)
 
 
 def lab(*members: Member, given: Given | None = None, **fields: Any) -> LabView:
-    """The stage with nobody's eyes, of which everybody has answered what is `given`."""
+    """The lab's view, with the answers in `given`."""
     return LabView(members=members, answers=by_member(given or {}), **fields)
 
 
 def as_seen_by(member_id: UUID, view: LabView, **fields: Any) -> OwnView:
-    """What one member has of the lab's view."""
+    """One member's part of the lab's view."""
     shared = {"members": view.members, "draws": view.draws, "state": view.state, "variables": view.variables}
     me = next(one for one in view.members if one.id == member_id)
     return OwnView(**{"me": me, "own": view.answers.get(member_id, {}), **shared, **fields})
@@ -60,7 +61,7 @@ def facts_of_a_prompt(
     pages: Mapping[tuple[UUID, str], Any],
     messages: Mapping[str, tuple[Message, ...]],
 ) -> Facts:
-    """What is known to a reader on the last stage who may read all pages, by member and stage."""
+    """The facts of a reader on the last stage, with all stages before it over."""
     ids = [stage.id for stage in stages]
     answers: dict[str, dict[UUID, dict[str, Any]]] = {}
     for (owner, stage_id), page in pages.items():
@@ -69,6 +70,6 @@ def facts_of_a_prompt(
         people=People(tuple(row_of(one, ids, ids[-1]) for one in members)),
         answers=answers,
         messages=messages,
-        told={stage_id: {owner: [str(reader.id)] for owner in given} for stage_id, given in answers.items()},
+        over=ids[:-1],
         at=ids[-1],
     )

@@ -1,10 +1,10 @@
-"""The nested form of a session: who was in it, and everything that was said, in one object."""
+"""The nested form of a session: its agents and all that was said, in one object."""
 
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from formats.workbook.data.sessions import Agent, Reply, Session, last
+from formats.workbook.data.sessions import Agent, ReplyData, SessionData, last
 from formats.workbook.data.study import Study
 from formats.workbook.design import ID
 
@@ -12,7 +12,7 @@ Json = Any
 
 
 def head(study: Study) -> dict[str, Json]:
-    """What stands before the sessions."""
+    """The fields before the sessions."""
     return {
         "experiment_id": study.name,
         "model_mode": study.experiment["model_mode"],
@@ -22,8 +22,8 @@ def head(study: Study) -> dict[str, Json]:
     }
 
 
-def session_object(session: Session) -> dict[str, Json]:
-    """One session, as `sessions` holds it under its id."""
+def session_object(session: SessionData) -> dict[str, Json]:
+    """One session, as the value of its id in `sessions`."""
     study = session.study
     return {
         "session_id": session.id,
@@ -41,15 +41,15 @@ def session_object(session: Session) -> dict[str, Json]:
     }
 
 
-def _opening(session: Session) -> str:
+def _opening(session: SessionData) -> str:
     parts = (session.stage.context, session.stage.treatment)
     return "\n\n".join(part.strip() for part in parts if part.strip())
 
 
-def _profile(session: Session, agent: Agent) -> dict[str, Json]:
-    """The answers by their questions, in the order of the sheet; null where the cell was blank.
+def _profile(session: SessionData, agent: Agent) -> dict[str, Json]:
+    """The answers by question, in the order of the sheet; null for a blank cell.
 
-    Questions that several columns share, such as "Why?", have the short name behind them.
+    A question that several columns share, such as "Why?", is followed by the short name.
     """
     columns = [column for column in session.study.facts.columns if not column.is_id]
     asked = Counter(column.question for column in columns)
@@ -60,7 +60,7 @@ def _profile(session: Session, agent: Agent) -> dict[str, Json]:
     return {ID: agent.id, **dict(zip(names, answers, strict=True))}
 
 
-def _agent(session: Session, agent: Agent) -> dict[str, Json]:
+def _agent(session: SessionData, agent: Agent) -> dict[str, Json]:
     return {
         "experiment_id": session.study.experiment_id,
         "experiment_context": session.stage.context,
@@ -81,14 +81,14 @@ def _agent(session: Session, agent: Agent) -> dict[str, Json]:
     }
 
 
-def _last_prompt(session: Session, agent: Agent) -> Json:
-    """What the agent's model was sent in its last call."""
+def _last_prompt(session: SessionData, agent: Agent) -> Json:
+    """The messages of the last call of the agent's model."""
     calls = [call for reply in session.replies_of(agent) for call in reply.calls]
     return last(calls).get("prompt") or []
 
 
-def _messages(session: Session) -> Iterator[dict[str, Json]]:
-    """What was said in its order: the speaker's role is the key of the text, and stands in `speaker`, too."""
+def _messages(session: SessionData) -> Iterator[dict[str, Json]]:
+    """All that was said, in order: the speaker's role is the key of the text, and the value of `speaker`."""
     replies = {(reply.task.id, reply.agent.role): reply for reply in session.replies}
     tasks = {task.id: task for task in session.tasks}
     yield {"speaker": "system", "system": _opening(session)}
@@ -104,6 +104,6 @@ def _messages(session: Session) -> Iterator[dict[str, Json]]:
         yield {"speaker": "system", "system": "End"}
 
 
-def _parts(reply: Reply) -> dict[str, Json]:
+def _parts(reply: ReplyData) -> dict[str, Json]:
     names = ("value", "valid", "reasoning", "speculation_score")
     return {**{name: reply.part(name) for name in names}, "attempts": len(reply.calls)}

@@ -1,4 +1,4 @@
-"""One session: who was there in which role, what each of them replied, and what each reply took."""
+"""One session: its agents with their roles, and the replies and calls of each agent."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,10 +12,13 @@ from formats.workbook.compiling import STAGE
 from formats.workbook.data.study import Study
 from formats.workbook.design import ID
 from formats.workbook.settings import HUGGING_FACE
+from shared.attendees import Attendee
+from shared.lives import ARRIVED
+from shared.playing import play_on
 from shared.stage import Member
 from shared.stages.group_interview import flow, transcript
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
-from shared.views import Attendee, Facts, People, lab_view, stated
+from shared.views import Facts, People
 
 Json = Any
 
@@ -26,7 +29,7 @@ NOT_ASKED: Final = "not_asked"
 
 @dataclass(frozen=True)
 class Agent:
-    """Somebody with a role; `id` is that of the profile, or made of role and session where there is none."""
+    """An agent or person with a role; `id` is that of the profile, or made of role and session."""
 
     row: Row
     id: str
@@ -50,7 +53,7 @@ class Agent:
 
     @property
     def model_info(self) -> str | None:
-        """The model as the sheets name it: inference endpoints are called by that name, and theirs says nothing."""
+        """The model as the sheets name it: an inference endpoint has the endpoint's name."""
         is_at_endpoint = self.model.get("provider") == HUGGING_FACE
         return HUGGING_FACE if is_at_endpoint else self.model.get("model")
 
@@ -73,8 +76,8 @@ class Agent:
 
 
 @dataclass(frozen=True)
-class Reply:
-    """What came of asking an agent for a reply to a task. `entry` is None when nothing did; `calls` are in order."""
+class ReplyData:
+    """The outcome of one task for one agent. `entry` is None without an answer; `calls` are in order."""
 
     agent: Agent
     task: InterviewTask
@@ -85,32 +88,32 @@ class Reply:
     calls: Sequence[Row]
 
     def part(self, name: str) -> Json:
-        """The value, response, reasoning or score of the reply, or whether it is valid."""
+        """One part of the reply: value, response, reasoning, score or validity."""
         return self.entry.get(name) if self.entry is not None else None
 
     @property
     def shown_value(self) -> Json:
-        """The value, and what was said instead when it has none; where the task wants numbers, nothing but a number."""
+        """The value, or the raw reply when it has none; None instead of text where the task wants numbers."""
         value = self.part("value")
         if self.task.variable_type in ("integer", "float"):
             return value if isinstance(value, int | float) else None
         return self.part("response") if value is None else value
 
     def total(self, name: str) -> Json:
-        """The sum over all calls of what is known of them; None when nothing is."""
+        """The sum over all calls with a known value; None when there is none."""
         known = [call[name] for call in self.calls if call[name] is not None]
         return sum(known) if known else None
 
     @property
     def latency_ms(self) -> int | None:
-        """How long the calls took together."""
+        """The sum over all calls."""
         took = [_ms_between(call["started_at"], call["finished_at"]) for call in self.calls if call["finished_at"]]
         return sum(took) if took else None
 
 
 @dataclass(frozen=True)
-class Session:
-    """`agents` are the facilitator, then whoever has a seat, then other special roles."""
+class SessionData:
+    """`agents` are the facilitator, then the seats, then other special roles."""
 
     study: Study
     cohort: Row
@@ -118,7 +121,7 @@ class Session:
     id: str
     agents: Sequence[Agent]
     tasks: Sequence[InterviewTask]
-    replies: Sequence[Reply]
+    replies: Sequence[ReplyData]
     lines: Sequence[transcript.Line]
     draws: Mapping[str, Json]
     unlocked_at: str | None
@@ -129,16 +132,16 @@ class Session:
         return self.study.treatment_label(self.cohort["treatment"])
 
     def system_message(self, agent: Agent) -> str:
-        """Who the agent is told to be: context, treatment, profile and role, in this order."""
+        """The agent's context, treatment, profile and role, in this order."""
         parts = [self.stage.context, self.stage.treatment, agent.profile_text, agent.description]
         return "\n\n".join(part.strip() for part in parts if part.strip())
 
-    def replies_of(self, agent: Agent) -> list[Reply]:
+    def replies_of(self, agent: Agent) -> list[ReplyData]:
         return [reply for reply in self.replies if reply.agent is agent]
 
 
-def sessions(exported: Exported, study: Study) -> Iterator[Session]:
-    """The sessions in the order of cohorts, each read when it is asked for.
+def sessions(exported: Exported, study: Study) -> Iterator[SessionData]:
+    """The sessions in the order of cohorts, read one by one.
 
     Raises:
         InvalidInput: the file is damaged.
@@ -147,23 +150,24 @@ def sessions(exported: Exported, study: Study) -> Iterator[Session]:
         yield _session(study, cohort, rows)
 
 
-def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Session:
+def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> SessionData:
     stage = study.stage(cohort["treatment"])
     people = People(tuple(map(_attendee, rows["members"])))
     members = people.on(STAGE)
     opened = next((row for row in rows["stages"] if row["stage"] == STAGE), None)
-    draws = opened["draws"] if opened is not None else _before_opening(stage, members)
-    stored = {(row["member_path"], row["key"]): row for row in rows["answers"] if row["stage"] == STAGE}
+    draws = opened["draws"] if opened is not None else _before_opening(study, cohort, members)
+    given = [row for row in rows["answers"] if row["stage"] == STAGE]
+    stored = {(row["member_path"], row["key"]): row for row in given if not flow.is_passed(row["value"])}
     answers: dict[UUID, dict[str, Json]] = {}
-    for row in stored.values():
+    for row in given:
         answers.setdefault(UUID(row["member_id"]), {})[row["key"]] = row["value"]
     facts = Facts(people=people, draws={STAGE: draws}, answers={STAGE: answers}, whole=(STAGE,))
-    state = stated(stage, lab_view(facts, stage)).state
+    state = play_on(facts, stage).view.state
     tasks = flow.tasks_in_order(stage, draws)
-    session_id = _session_id(stage, cohort)
+    session_id = study.facts.sessions.get(cohort["cohort"]) or str(cohort["cohort"])
     agents = _agents(stage, study.facts.facilitator, session_id, members, rows["members"], draws)
     reached = _reached(stage, tasks, rows["members"], state) if opened is not None else -1
-    return Session(
+    return SessionData(
         study=study,
         cohort=cohort,
         stage=stage,
@@ -181,21 +185,21 @@ def _session(study: Study, cohort: Row, rows: Mapping[str, list[Row]]) -> Sessio
 def _reached(
     stage: GroupInterviewStage, tasks: Sequence[InterviewTask], members: Sequence[Row], state: Mapping[str, Json]
 ) -> int:
-    """The position of the task that is or was the last one; past the end when the session went through all of them.
+    """The position of the task that is or was the last one; past the end when the session has completed all tasks.
 
-    Whoever has left is asked nothing more, and so a session that all have left would look as if it were through.
+    Members who have left are asked nothing: without this, a session that all have left would look complete.
     """
     given: Mapping[str, Mapping[str, Json]] = state["replies"]
     is_cut = stage.max_replies is not None and sum(map(len, given.values())) >= stage.max_replies
-    went_on = any(row["status"] in ("in_progress", "completed") for row in members if row["kind"] == "participant")
+    went_on = any(row["status"] in ARRIVED for row in members if row["kind"] == "participant")
     replied = max((number for number, task in enumerate(tasks) if given.get(task.id)), default=-1)
     return max(replied, int(state["position"])) if went_on and not is_cut else replied
 
 
-def _before_opening(stage: GroupInterviewStage, members: Sequence[Member]) -> dict[str, Json]:
-    """Roles and tasks stand in the file; the orders of options are not drawn yet."""
-    seated = flow.drawn(stage, members, {}, Random(0))
-    return {**seated, "orders": {}}
+def _before_opening(study: Study, cohort: Row, members: Sequence[Member]) -> dict[str, Json]:
+    """Roles and tasks from the file; the orders of options are not drawn yet."""
+    given = {**study.settled(cohort["cohort"]), "orders": {}}
+    return flow.drawn(study.stage(cohort["treatment"]), members, given, Random(0))
 
 
 def _attendee(row: Row) -> Attendee:
@@ -209,12 +213,6 @@ def _attendee(row: Row) -> Attendee:
         position=row["position"],
         profile=row["profile"],
     )
-
-
-def _session_id(stage: GroupInterviewStage, cohort: Row) -> str:
-    number = int(cohort["cohort_path"].removeprefix("c"))
-    named = stage.sessions[number - 1].name if number <= len(stage.sessions) else ""
-    return named or str(cohort["cohort"])
 
 
 def _agents(
@@ -253,8 +251,8 @@ def _replies(
     draws: Mapping[str, Json],
     stored: Mapping[tuple[str, str], Row],
     rows: Mapping[str, list[Row]],
-) -> Iterator[Reply]:
-    """One for everybody whom a task asks, replied or not."""
+) -> Iterator[ReplyData]:
+    """One for every agent and every task that asks it, with or without a reply."""
     by_role = {agent.role: agent for agent in agents}
     asks = {(row["member_path"], row["key"]): row for row in rows["asks"] if row["stage"] == STAGE}
     calls = _calls_by_ask(rows)
@@ -276,9 +274,9 @@ def _calls_by_ask(rows: Mapping[str, list[Row]]) -> dict[tuple[str, str], list[R
     return found
 
 
-def _reply(agent: Agent, task: InterviewTask, stored: Row | None, ask: Row | None, calls: Sequence[Row]) -> Reply:
+def _reply(agent: Agent, task: InterviewTask, stored: Row | None, ask: Row | None, calls: Sequence[Row]) -> ReplyData:
     status = ANSWERED if stored is not None else ask["state"] if ask is not None else NOT_ASKED
-    return Reply(
+    return ReplyData(
         agent=agent,
         task=task,
         status=status,

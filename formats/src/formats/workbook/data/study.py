@@ -1,4 +1,4 @@
-"""What is the same for all sessions of a workbook's experiment."""
+"""What all sessions of a workbook's experiment have in common."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ from shared.stages.group_interview.config import GroupInterviewStage, InterviewT
 Json = Any
 
 CALLED: Final = ("endpoint", "model")
-"""What every file says of the models behind it."""
+"""Columns about the models in every file."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """`arms` are the experiment's treatments as they were run, by id; `experiment` is the first line of data.json."""
+    """`arms`: the treatments that were run, by id; `experiment`: the first line of data.json."""
 
     experiment: Mapping[str, Json]
     facts: WorkbookFacts
@@ -30,12 +30,12 @@ class Study:
 
     @property
     def name(self) -> str:
-        """What the files are called."""
+        """The name of the files."""
         return str(self.experiment["name"])
 
     @property
     def experiment_id(self) -> str:
-        """What the workbook is called, whatever the permutation."""
+        """The name of the workbook, the same for all permutations."""
         return str(self.experiment["study"] or self.name)
 
     @property
@@ -44,7 +44,7 @@ class Study:
 
     @property
     def called(self) -> dict[str, str]:
-        """The hosts that were called and the models that answered there, of the whole run."""
+        """The hosts and models of all calls of the run."""
         return called_in(self.experiment.get("models_called") or [])
 
     @property
@@ -52,7 +52,7 @@ class Study:
         return {constant.name: constant.value for constant in self.facts.constants}
 
     def stage(self, treatment: str | None) -> GroupInterviewStage:
-        """The interview under a treatment."""
+        """The interview in the arm of a treatment."""
         return _interview(self.arms[treatment])
 
     def treatment_label(self, treatment: str | None) -> str:
@@ -63,25 +63,32 @@ class Study:
         """The tasks in the order of the first session."""
         stage = self.stage(next(iter(self.arms)))
         by_id = {task.id: task for task in stage.tasks}
-        return [by_id[task_id] for task_id in (stage.sessions[0].order if stage.sessions else by_id)]
+        cohorts = self.experiment["document"]["cohorts"]
+        return [by_id[task_id] for task_id in self.settled(cohorts[0]["id"]).get("tasks", by_id)]
+
+    def settled(self, cohort_id: str | None) -> Mapping[str, Json]:
+        """The roles and the order of tasks that the file settles for this cohort."""
+        cohorts = self.experiment["document"]["cohorts"]
+        found = (one.get("draws", {}).get(STAGE, {}) for one in cohorts if one["id"] == cohort_id)
+        return next(found, {})
 
     def task_id(self, task: InterviewTask) -> str:
-        """What the workbook calls the task."""
+        """The id of the task in the workbook."""
         facts = self.facts.task(task.id)
         return facts.task_id if facts is not None else task.id
 
 
 def called_in(calls: Iterable[Mapping[str, Json]]) -> dict[str, str]:
-    """Where these calls went, and which models answered."""
+    """The hosts and models of these calls."""
     called = [call for call in calls if call.get("endpoint") or call.get("model")]
     return {name: "; ".join(dict.fromkeys(call[name] for call in called if call[name])) for name in CALLED}
 
 
 def read_study(exported: Exported) -> Study:
-    """What the file says of the experiment as a whole.
+    """Read what the file says of the experiment as a whole.
 
     Raises:
-        InvalidInput: it was not made from a workbook, or was changed since so that it is no interview any more.
+        InvalidInput: it was not made from a workbook, or was changed and is no interview any more.
     """
     source = exported.experiment["document"].get("source") or {}
     try:
@@ -97,8 +104,10 @@ def read_study(exported: Exported) -> Study:
 
 
 def _interview(arm: Resolved) -> GroupInterviewStage:
-    """Raises:
-    InvalidInput: there is none.
+    """The interview of the arm.
+
+    Raises:
+        InvalidInput: the arm has none.
     """
     try:
         stage = arm.stage(STAGE)

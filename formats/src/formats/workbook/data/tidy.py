@@ -1,9 +1,9 @@
-"""Tables with one thing on each row: answers, sessions, assignments, profiles, and the codebook."""
+"""Tables with one observation a row: answers, sessions, assignments, profiles, and the codebook."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from formats.workbook.data.sessions import Agent, Reply, Session, last
+from formats.workbook.data.sessions import Agent, ReplyData, SessionData, last
 from formats.workbook.data.study import CALLED, Study, called_in
 from formats.workbook.facts import TaskFacts
 from shared.stages.group_interview.config import InterviewQuestion, InterviewTask
@@ -95,7 +95,7 @@ def profile_columns(study: Study) -> list[str]:
     return [*_WHERE, *_WHO, *(f"profile.{column.name}" for column in study.facts.columns if not column.is_id)]
 
 
-def answers(session: Session) -> Iterator[dict[str, Json]]:
+def answers(session: SessionData) -> Iterator[dict[str, Json]]:
     """One for each agent and each task that asks it."""
     positions = {task.id: number for number, task in enumerate(session.tasks, start=1)}
     for reply in session.replies:
@@ -111,7 +111,7 @@ def answers(session: Session) -> Iterator[dict[str, Json]]:
         }
 
 
-def _reply(reply: Reply) -> dict[str, Json]:
+def _reply(reply: ReplyData) -> dict[str, Json]:
     final = last(reply.calls)
     return {
         "status": reply.status,
@@ -130,8 +130,8 @@ def _reply(reply: Reply) -> dict[str, Json]:
     }
 
 
-def session_row(session: Session) -> dict[str, Json]:
-    """What became of the session, and what it took."""
+def session_row(session: SessionData) -> dict[str, Json]:
+    """The state of the session, with its totals."""
     seated = [agent for agent in session.agents if agent.row["kind"] == "participant"]
     given = [reply for reply in session.replies if reply.entry is not None]
     return {
@@ -157,13 +157,13 @@ def _why(agent: Agent) -> str:
     return str(agent.row["status_reason"] or agent.row["status"])
 
 
-def _sum(session: Session, name: str) -> Json:
+def _sum(session: SessionData, name: str) -> Json:
     known = [total for reply in session.replies if (total := reply.total(name)) is not None]
     return sum(known) if known else None
 
 
-def assignments(session: Session) -> Iterator[dict[str, Json]]:
-    """One for each seat: how it came to its agent, and the session to its treatment and the order of its tasks."""
+def assignments(session: SessionData) -> Iterator[dict[str, Json]]:
+    """One for each seat: the assignment of its agent, of the treatment and of the order of tasks."""
     draws = {one.what: one for one in session.study.facts.assignments if one.session == session.id}
     how = {
         f"{what}_{part}": value
@@ -183,8 +183,8 @@ def assignments(session: Session) -> Iterator[dict[str, Json]]:
             }
 
 
-def profiles(session: Session) -> Iterator[dict[str, Json]]:
-    """One for each agent that has a profile; what was left blank stays so."""
+def profiles(session: SessionData) -> Iterator[dict[str, Json]]:
+    """One for each agent with a profile; blank cells stay blank."""
     for agent in session.agents:
         if agent.has_profile:
             named = {f"profile.{name}": value for name, value in agent.attributes.items()}
@@ -192,7 +192,7 @@ def profiles(session: Session) -> Iterator[dict[str, Json]]:
 
 
 def codebook(study: Study) -> Iterator[dict[str, Json]]:
-    """One for each variable and role that is asked, in the order of the sheets; then one for each profile column."""
+    """One for each variable and role that it asks, in the order of the sheets; then one for each profile column."""
     stage = study.stage(next(iter(study.arms)))
     tasks = {task.id: task for task in stage.tasks}
     for facts in study.facts.tasks:
@@ -253,7 +253,7 @@ def _options(question: InterviewQuestion) -> Json:
             return None
 
 
-def _where(session: Session) -> Mapping[str, Json]:
+def _where(session: SessionData) -> Mapping[str, Json]:
     study = session.study
     return {
         "experiment_id": study.name,

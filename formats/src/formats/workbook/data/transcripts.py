@@ -1,22 +1,22 @@
-"""A session as people read it, in Markdown."""
+"""A readable transcript of a session, in Markdown."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final
 
-from formats.workbook.data.sessions import ANSWERED, Agent, Reply, Session
+from formats.workbook.data.sessions import ANSWERED, Agent, ReplyData, SessionData
 from formats.workbook.data.study import Study
 from shared.stages.group_interview.transcript import Line
 
 _MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_[]<>#|"})
 
 
-def transcript(session: Session) -> str:
-    """Who was there, then what was said in each task, with what the others did not get to read."""
+def transcript(session: SessionData) -> str:
+    """The agents, then all that was said in each task, with the reasoning that others did not read."""
     return "\n".join([*_heading(session), *_tasks(session), *_missing(session)]) + "\n"
 
 
-def _heading(session: Session) -> Iterator[str]:
+def _heading(session: SessionData) -> Iterator[str]:
     study = session.study
     yield f"# {_plain(study.name)}, session {_plain(session.id)}"
     yield ""
@@ -39,14 +39,14 @@ def _called(study: Study) -> str:
     return f": {called['model']}{where}" if called["model"] else where
 
 
-def _who(session: Session, agent: Agent) -> str:
+def _who(session: SessionData, agent: Agent) -> str:
     if agent.role == session.stage.facilitator and not session.replies_of(agent):
         return f"{agent.role}: {agent.id}, reads out the sheets"
     player = "a person" if agent.played_by == "person" else agent.model_info or agent.played_by
     return f"{agent.role}: {agent.id}, played by {player}"
 
 
-def _tasks(session: Session) -> Iterator[str]:
+def _tasks(session: SessionData) -> Iterator[str]:
     replies = {(reply.task.id, reply.agent.role): reply for reply in session.replies}
     tasks = {task.id: task for task in session.tasks}
     for task_id, lines in groupby(session.lines, key=lambda line: line.task_id):
@@ -60,7 +60,7 @@ def _tasks(session: Session) -> Iterator[str]:
             yield from _reasoning(line, replies.get((task_id, line.role)))
 
 
-def _besides(line: Line, reply: Reply | None) -> str:
+def _besides(line: Line, reply: ReplyData | None) -> str:
     if line.is_read_out:
         return f" to {_plain(line.to)}" if line.to else ""
     if reply is None:
@@ -74,13 +74,13 @@ def _besides(line: Line, reply: Reply | None) -> str:
     return f" ({', '.join(notes)})" if notes else ""
 
 
-def _reasoning(line: Line, reply: Reply | None) -> Sequence[str]:
+def _reasoning(line: Line, reply: ReplyData | None) -> Sequence[str]:
     reasoning = reply.part("reasoning") if reply is not None and not line.is_read_out else None
     return ["Reasoning:", "", *_quoted(str(reasoning))] if reasoning else []
 
 
-def _missing(session: Session) -> Iterator[str]:
-    """Replies that never came."""
+def _missing(session: SessionData) -> Iterator[str]:
+    """The replies that are missing."""
     missing = [reply for reply in session.replies if reply.status != ANSWERED]
     if missing:
         yield "## Without a reply"
@@ -92,9 +92,9 @@ def _missing(session: Session) -> Iterator[str]:
 
 
 def _quoted(text: str) -> Iterator[str]:
-    """The text as a block of its own, in which nothing is markup."""
+    """The text as a quoted block, with its markup escaped."""
     if text.strip():
-        # Two spaces keep the line end.
+        # Two spaces at the end of a line keep the line break.
         yield from (f"> {_plain(line)}  " if line.strip() else ">" for line in text.splitlines())
         yield ""
 

@@ -1,9 +1,9 @@
-"""The table that analyses begin with: a row for each agent, a column for each variable."""
+"""The wide table: a row for each agent, a column for each variable."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from formats.workbook.data.sessions import Agent, Session
+from formats.workbook.data.sessions import Agent, SessionData
 from formats.workbook.data.study import Study, called_in
 from formats.workbook.prompts import CONSTANT_PREFIX, RESERVED_COLUMNS
 from shared.stages.group_interview.config import InterviewTask
@@ -12,7 +12,7 @@ Json = Any
 
 
 def columns(study: Study) -> list[str]:
-    """Who it is, the constants, then the variables in the order in which the first session is asked for them."""
+    """Ids and roles, the constants, then the variables in the order of the first session."""
     return [
         *RESERVED_COLUMNS,
         *(f"{CONSTANT_PREFIX}{name}" for name in study.constants),
@@ -20,8 +20,8 @@ def columns(study: Study) -> list[str]:
     ]
 
 
-def rows(session: Session) -> Iterator[dict[str, Json]]:
-    """One for everybody but the facilitator, whether or not they answered."""
+def rows(session: SessionData) -> Iterator[dict[str, Json]]:
+    """One for every agent but the facilitator, with or without answers."""
     for agent in session.agents:
         if agent.role != session.stage.facilitator:
             yield {**_who(session, agent), **_what(session, agent)}
@@ -37,7 +37,7 @@ def _columns(task: InterviewTask) -> Iterator[str]:
         yield f"{task.variable}.speculation_score"
 
 
-def _who(session: Session, agent: Agent) -> dict[str, Json]:
+def _who(session: SessionData, agent: Agent) -> dict[str, Json]:
     study = session.study
     return {
         "ID": agent.id,
@@ -57,7 +57,7 @@ def _who(session: Session, agent: Agent) -> dict[str, Json]:
     }
 
 
-def _what(session: Session, agent: Agent) -> dict[str, Json]:
+def _what(session: SessionData, agent: Agent) -> dict[str, Json]:
     cells: dict[str, Json] = {}
     for reply in session.replies_of(agent):
         name = reply.task.variable

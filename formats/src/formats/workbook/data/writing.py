@@ -1,4 +1,4 @@
-"""Writes the files session by session: in memory is one session, however many there are."""
+"""Writes the files session by session; the memory holds one session at a time."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -11,16 +11,16 @@ from typing import IO, Any, Final
 from formats.data_files import as_indented_json, as_json, csv_file, whole_file
 from formats.exported import Exported
 from formats.workbook.data import nested, tidy, wide
-from formats.workbook.data.sessions import SECTIONS, Session, sessions
+from formats.workbook.data.sessions import SECTIONS, SessionData, sessions
 from formats.workbook.data.study import Study, read_study
 from formats.workbook.data.transcripts import transcript
 
 Json = Any
-_Put = Callable[[Session], int]
-"""Writes what a file says of a session; returns the number of its rows."""
+_Put = Callable[[SessionData], int]
+"""Writes a session into a file; returns the number of its rows."""
 
 VERSION: Final = 1
-"""Counts up when a file changes in a way that would break somebody's script."""
+"""Increases when a change of a file would break scripts that read it."""
 TIDY: Final = "tidy"
 TRANSCRIPTS: Final = "transcripts"
 _UNSAFE: Final = re.compile(r"[^\w.()+-]+")
@@ -28,12 +28,12 @@ _LONGEST_NAME: Final = 100
 
 
 def write_data(data: Path, folder: Path, formats: Collection[str]) -> dict[str, int]:
-    """Write the files of a workbook's experiment into `folder`; returns their rows by their names in it.
+    """Write the files of a workbook's experiment into `folder`; returns the number of rows by file name.
 
     data: data.json. formats: `json` is the nested form, the manifest and the transcripts, `csv` the tables.
 
     Raises:
-        InvalidInput: `data` is damaged, or of an experiment that no workbook could be.
+        InvalidInput: `data` is damaged, or its experiment was not made from a workbook.
     """
     exported = Exported(data)
     exported.require(("treatments", "cohorts", *SECTIONS))
@@ -63,7 +63,7 @@ def _writers(study: Study, folder: Path, formats: Collection[str], files: ExitSt
         writers[TRANSCRIPTS] = _Transcripts(folder / TRANSCRIPTS)
     if "csv" in formats:
         constants = tidy.constant_columns(study)
-        tables: Mapping[str, tuple[list[str], Callable[[Session], Iterator[Mapping[str, Json]]]]] = {
+        tables: Mapping[str, tuple[list[str], Callable[[SessionData], Iterator[Mapping[str, Json]]]]] = {
             f"{name}.csv": (wide.columns(study), wide.rows),
             f"{TIDY}/answers.csv": ([*tidy.ANSWER_COLUMNS, *constants], tidy.answers),
             f"{TIDY}/sessions.csv": ([*tidy.SESSION_COLUMNS, *constants], lambda one: iter([tidy.session_row(one)])),
@@ -77,7 +77,7 @@ def _writers(study: Study, folder: Path, formats: Collection[str], files: ExitSt
 
 
 def _put_rows(
-    write: Callable[[Mapping[str, Json]], None], rows: Callable[[Session], Iterator[Mapping[str, Json]]]
+    write: Callable[[Mapping[str, Json]], None], rows: Callable[[SessionData], Iterator[Mapping[str, Json]]]
 ) -> _Put:
     return lambda session: _write_all(write, rows(session))
 
@@ -92,9 +92,9 @@ def _write_all(write: Callable[[Mapping[str, Json]], None], rows: Iterable[Mappi
 
 @contextmanager
 def _nested_file(path: Path, study: Study) -> Iterator[_Put]:
-    """One object whose sessions follow one by one, each on a line."""
+    """One object with a line for each session."""
     with whole_file(path) as target:
-        # The object stays open for its sessions.
+        # The object stays open, because its sessions follow one by one.
         target.write(as_json(nested.head(study))[:-1] + b',\n"sessions": {')
         yield _NestedSessions(target)
         target.write(b"\n}\n}\n")
@@ -105,7 +105,7 @@ class _NestedSessions:
         self._target = target
         self._separator = b"\n"
 
-    def __call__(self, session: Session) -> int:
+    def __call__(self, session: SessionData) -> int:
         written = as_json({session.id: nested.session_object(session)})
         self._target.write(self._separator + written[1:-1])
         self._separator = b",\n"
@@ -113,13 +113,13 @@ class _NestedSessions:
 
 
 class _Transcripts:
-    """A file for each session, named after it; names that files cannot have, or have already, are changed."""
+    """A file for each session, named after it; names that are invalid or taken are changed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._taken: set[str] = set()
 
-    def __call__(self, session: Session) -> int:
+    def __call__(self, session: SessionData) -> int:
         name = file_name(f"session_{session.id}")
         if name.casefold() in self._taken:
             name = f"{name}_{session.cohort['cohort_path']}"
@@ -130,14 +130,14 @@ class _Transcripts:
 
 
 class _Seen:
-    """What the manifest says of all sessions: which models answered, and one hash over all prompts."""
+    """Entries of the manifest that sum up all sessions: the models that answered, and one hash over all prompts."""
 
     def __init__(self) -> None:
         self.models: dict[str, int] = {}
         self.sessions = 0
         self.prompts = sha256()
 
-    def look(self, session: Session) -> None:
+    def look(self, session: SessionData) -> None:
         self.sessions += 1
         for reply in session.replies:
             for call in reply.calls:
@@ -178,7 +178,7 @@ def _write_manifest(study: Study, seen: _Seen, folder: Path) -> None:
 
 
 def _question_hashes(study: Study) -> dict[str, str]:
-    """A hash of each task's texts, by which a changed wording is found between two runs."""
+    """A hash of each task's texts, which shows whether the wording changed between two runs."""
     return {
         study.task_id(task): sha256(as_json([task.text, [[one.role, one.text] for one in task.questions]])).hexdigest()
         for task in study.tasks
@@ -186,6 +186,6 @@ def _question_hashes(study: Study) -> dict[str, str]:
 
 
 def file_name(name: str) -> str:
-    """The name as a file may have it on every system."""
+    """The name, changed to be valid on every operating system."""
     safe = _UNSAFE.sub("_", name)[:_LONGEST_NAME].strip(". ")
     return safe or "experiment"

@@ -1,4 +1,4 @@
-"""What comes back from an endpoint that speaks OpenAI's chat completions: as a status, a text, an object. Pure."""
+"""Reads chat completions (OpenAI's format): the status, the text and the object in it. Pure."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -17,7 +17,7 @@ _KEY_LIKE: Final = re.compile(r"\b(sk|pk|key|rk)-[\w*.\-]{4,}|\bhf_\w{4,}|Bearer
 _REDACTED: Final = "[redacted]"
 _NO_QUOTA_CODES: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _TOO_LONG_CODES: Final = frozenset({"context_length_exceeded", "string_above_max_length"})
-# What servers say whose codes say nothing: vLLM, llama.cpp, Anthropic, Gemini and others, in their own words.
+# Phrases by which servers without telling error codes are recognised: vLLM, llama.cpp, Anthropic, Gemini and others.
 _TOO_LONG: Final = re.compile(
     r"context[ _](length|size|window)|maximum number of tokens|(prompt|input) is too long|reduce the length of",
     re.IGNORECASE,
@@ -26,7 +26,7 @@ _REFUSAL_CODES: Final = frozenset({"content_filter", "content_policy_violation"}
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | None:
-    """What the provider asks us to wait: seconds, milliseconds or an HTTP date; None when it says nothing readable."""
+    """How long the provider asks us to wait, from seconds, milliseconds or an HTTP date; None when it does not say."""
     for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers.get(name, "")) / divisor
@@ -42,12 +42,12 @@ def retry_after_seconds(headers: Mapping[str, str], now: datetime) -> float | No
 
 
 def redact(text: str, keys: ModelKeys) -> str:
-    """`text` without the lab's keys and whatever looks like one, in one bounded piece."""
+    """`text` without the lab's keys and anything that looks like a key, on one line of bounded length."""
     return _KEY_LIKE.sub(_REDACTED, keys.redacted(text)).strip()[:_LONGEST_ERROR]
 
 
 def status_of_http(http_status: int, code: str | None, message: str) -> ModelStatus:
-    """What an HTTP status, the provider's own code and its words mean for us."""
+    """The status that an HTTP status with the provider's own code and message means."""
     says_too_long = http_status in (400, 422, 500) and _TOO_LONG.search(message) is not None
     if code in _TOO_LONG_CODES or http_status == 413 or says_too_long:
         return "too_long"
@@ -65,7 +65,7 @@ def status_of_http(http_status: int, code: str | None, message: str) -> ModelSta
 
 
 def read_completion(content: bytes, fields: Collection[str]) -> ModelReply | None:
-    """None when this is no completion."""
+    """The reply in this body; None when it is no completion."""
     try:
         body = orjson.loads(content)
         choice = body["choices"][0]
@@ -90,7 +90,7 @@ def read_completion(content: bytes, fields: Collection[str]) -> ModelReply | Non
 
 
 def with_full_context(reply: ModelReply, request: ModelRequest) -> ModelReply:
-    """A reply that was cut off before it had all its tokens: what the model can read was full."""
+    """Mark a reply that was cut off before its limit of tokens: the context of the model was full."""
     most = request.settings.max_tokens or request.most_reply_tokens
     if reply.finish_reason != "length" or most is None or reply.tokens_out is None or reply.tokens_out >= most:
         return reply
@@ -101,7 +101,7 @@ def with_full_context(reply: ModelReply, request: ModelRequest) -> ModelReply:
 def judge(
     text: str, refusal: str, finish_reason: str | None, fields: Collection[str]
 ) -> tuple[ModelStatus, dict[str, Any] | None, str | None]:
-    """What a text that came is: its status, the object in it, and what is wrong."""
+    """The status of a text, the object in it, and what is wrong with it."""
     if refusal or finish_reason == "content_filter":
         return "refused", None, "the model refused to answer"
     if finish_reason == "length":

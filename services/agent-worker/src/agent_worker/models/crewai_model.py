@@ -1,7 +1,7 @@
 """Models through CrewAI: an Agent with role, goal and backstory, and a Task; the only module that imports crewai.
 
-CrewAI is loaded with the first call, because that takes seconds. Its agents block, so each call has a thread. What the
-agent makes of a reply is left aside: the reply is what the model wrote, and one attempt is one call.
+CrewAI is loaded with the first call, because that takes seconds. Its agents block, so each call has a thread. The reply
+is what the model wrote, not what the agent makes of it, and one attempt is one call.
 """
 
 import asyncio
@@ -37,10 +37,10 @@ _QUIET: Final = {
     "OTEL_SDK_DISABLED": "true",
 }
 _NO_KEY: Final = "not-needed"
-"""Without a text the vendors' libraries look for a key themselves."""
+"""Without a key in the call, the vendors' libraries look for one themselves."""
 _HOMEBOUND: Final = frozenset({"gemini"})
 _ADDED: Final = ("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS")
-"""What the vendors' libraries take from the environment and add to every call, wherever it goes."""
+"""Variables from which the vendors' libraries add headers to every call, whatever its address."""
 _loading = Lock()
 
 
@@ -50,10 +50,10 @@ def is_installed() -> bool:
 
 
 class CrewAIModel:
-    """Calls the vendor that a model's name begins with (`anthropic/...`), with the key that `keys` have for it there.
+    """Calls the vendor that a model's name begins with (`anthropic/...`), with the key that `keys` have for it.
 
-    `elsewhere` are the vendors whose libraries are sent to another endpoint by the environment. The vendors' libraries
-    connect by themselves: where `endpoints` are not open, a host is looked at before the call, and again by them.
+    `elsewhere`: the vendors that the environment sends to another endpoint. The vendors' libraries open their own
+    connections: where `endpoints` are restricted, a host is checked before the call, and the library resolves it again.
     """
 
     def __init__(self, keys: ModelKeys, *, elsewhere: Collection[str] = (), endpoints: Endpoints = OPEN) -> None:
@@ -98,7 +98,7 @@ class CrewAIModel:
 
 
 def _unsafe_elsewhere(vendor: str) -> str | None:
-    """Why the vendor's library cannot be trusted with an address that is not the vendor's; None when it can."""
+    """Why the vendor's library may not be given an address that is not the vendor's; None when it may."""
     if vendor in _HOMEBOUND:
         return f"CrewAI calls the models of {vendor!r} at its vendor's address, whatever a persona says"
     added = [name for name in _ADDED if os.environ.get(name)]
@@ -106,7 +106,7 @@ def _unsafe_elsewhere(vendor: str) -> str | None:
 
 
 def _ask(request: ModelRequest, keys: ModelKeys) -> ModelReply:
-    """One call of the model, by an agent of its own. Blocks."""
+    """Make one call of the model, by an agent of its own. Blocks."""
     library = _library()
     api_key = keys.key(vendor_of(request.settings.model), request.settings.base_url) or _NO_KEY
     library.silence(True)
@@ -131,13 +131,13 @@ def _answer_of(library: SimpleNamespace, model: Any, request: ModelRequest, keys
 
 
 def _host_called(model: Any) -> str:
-    """Where the vendor's library went, by its own client; empty where that does not say."""
+    """The host that the vendor's client called; empty when the client does not say."""
     address = getattr(getattr(model.inner, "_client", None), "base_url", None) or getattr(model.inner, "base_url", None)
     return host_of(str(address or ""))
 
 
 def llm_arguments(request: ModelRequest, api_key: str) -> dict[str, Any]:
-    """What CrewAI's LLM is made with; settings that are not set are left to the provider."""
+    """The arguments of CrewAI's LLM; settings that are not set are left to the provider."""
     settings = request.settings
     vendor = vendor_of(settings.model)
     optional = {
@@ -159,7 +159,7 @@ def llm_arguments(request: ModelRequest, api_key: str) -> dict[str, Any]:
 
 
 def agent_arguments(request: ModelRequest) -> dict[str, Any]:
-    """Who speaks: the persona's role, goal and backstory; without a backstory, what the prompt says of the agent."""
+    """The persona's role, goal and backstory; without a backstory, the prompt's description of the agent."""
     return {
         "role": request.role or str(request.hints.get(HINT_SPEAKER_NAME) or "a participant"),
         "goal": request.goal or _GOAL,
@@ -174,7 +174,7 @@ def agent_arguments(request: ModelRequest) -> dict[str, Any]:
 
 
 def task_text(request: ModelRequest) -> str:
-    """The prompt as the description of a task, without what the backstory says already."""
+    """The prompt as the description of a task, without the text of the backstory."""
     told = [_texts(request, "system")] if request.backstory else []
     return "\n\n".join([*told, *(message.content for message in request.messages if message.role != "system")])
 
@@ -200,7 +200,7 @@ def _read(model: Any, request: ModelRequest) -> ModelReply:
 def _failed(error: Exception, keys: ModelKeys) -> ModelReply:
     causes = list(_causes(error))
     known = [status for status in map(_status_of, causes) if status is not None]
-    # Vendors' libraries wrap an address that nobody is at into errors that say less.
+    # Vendors' libraries wrap a failed connection into errors that say less.
     status: ModelStatus = "unreachable" if "unreachable" in known else next(iter(known), "error")
     wait = None
     if status in ("rate_limited", "unavailable"):
@@ -219,7 +219,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status_of(error: BaseException) -> ModelStatus | None:
-    """What an error of a vendor's library means; None when it says nothing, and its cause may."""
+    """The status that an error of a vendor's library means; None when only its cause may tell."""
     http_status = getattr(error, "status_code", None) or getattr(error, "code", None)
     if isinstance(http_status, int):
         code = getattr(error, "code", None)
@@ -241,7 +241,7 @@ def _library() -> SimpleNamespace:
 
 @cache
 def _load() -> SimpleNamespace:
-    """CrewAI, silent: it sends nothing home, prints nothing, and logs no errors that are rows in the data."""
+    """Import CrewAI with telemetry, printing and logging off; its errors are rows in the data."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
     from crewai import LLM, Agent, Task
@@ -250,11 +250,11 @@ def _load() -> SimpleNamespace:
     from pydantic import PrivateAttr
 
     logging.getLogger("crewai").setLevel(logging.CRITICAL)
-    # It logs errors of providers, with what they say, on the root logger.
+    # CrewAI logs errors of providers, with their texts, on the root logger.
     logging.getLogger().addFilter(_is_not_of_crewai)
 
     class OneCall(BaseLLM):  # type: ignore[misc]
-        """A model that is called once, and keeps what came of it."""
+        """A model that is called once and keeps the outcome."""
 
         inner: Any
         _outcome: Any = PrivateAttr(default=None)
@@ -264,7 +264,7 @@ def _load() -> SimpleNamespace:
 
         @property
         def outcome(self) -> Any:
-            """The text, the exception, or None while nothing was asked."""
+            """The text or the exception; None before the call."""
             return self._outcome
 
         def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
@@ -273,7 +273,7 @@ def _load() -> SimpleNamespace:
                     self._outcome = self.inner.call(messages)
                 except Exception as error:  # noqa: BLE001 - kept, and read by the caller
                     self._outcome = error
-            # An answer in the agent's own words ends its work, whatever the model wrote.
+            # In this format the agent takes any reply as its final answer.
             return "Thought: I am done.\nFinal Answer: done"
 
         async def acall(self, messages: Any, *args: Any, **kwargs: Any) -> str:

@@ -1,6 +1,6 @@
-"""What every provider of models can do, and what keeps the lab's keys out of what an endpoint sends back.
+"""The interface of every provider of models, and a wrapper that removes the lab's keys from replies.
 
-Whoever was called knows a key, and may show it.
+An endpoint that is called with a key may send the key back.
 """
 
 import json
@@ -13,7 +13,7 @@ from shared.contracts.models import ModelReply, ModelRequest
 
 class Model(Protocol):
     async def reply(self, request: ModelRequest) -> ModelReply:
-        """Make one attempt. Whatever fails at the provider is a reply with another status than `ok`, not an error."""
+        """Make one attempt. A failure at the provider is a reply with a status other than `ok`, not an error."""
         ...
 
     async def aclose(self) -> None:
@@ -22,7 +22,8 @@ class Model(Protocol):
 
 
 class Discreet:
-    """A model whose replies, good ones too, hold none of these keys. Whatever is stored or logged was here before."""
+    """A model whose replies, successful ones too, hold none of these keys. Replies pass here before they are stored or
+    logged."""
 
     def __init__(self, inner: Model, keys: ModelKeys) -> None:
         self._inner = inner
@@ -37,14 +38,14 @@ class Discreet:
 
 
 def without_keys(reply: ModelReply, keys: ModelKeys) -> ModelReply:
-    """The reply with each key in it replaced, in the object as in the text that it was read from."""
+    """The reply with each key in its text and in its object replaced."""
     update: dict[str, Any] = {
         name: keys.redacted(value)
         for name in ("raw", "model_returned", "finish_reason", "error")
         if (value := getattr(reply, name))
     }
     if reply.parsed is not None:
-        # What is nested too deeply to be walked through is nothing that can be stored, and is refused as such.
+        # An object that is nested too deeply to be searched cannot be stored either, and is refused.
         with suppress(RecursionError):
             update["parsed"] = _redacted(reply.parsed, keys)
     changed = {name: value for name, value in update.items() if value != getattr(reply, name)}

@@ -1,4 +1,5 @@
-"""Connects only to addresses that the lab allows: a host is resolved once, and what was looked at is what is called."""
+"""Connects only to addresses that the lab allows: a host is resolved once, and the checked address is the one
+called."""
 
 import asyncio
 import socket
@@ -13,11 +14,11 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 class AddressRefused(Exception):
-    """The host leads to an address that the lab does not allow."""
+    """The host resolves to an address that the lab does not allow."""
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """What the operating system says; an address in any notation is resolved to its usual form."""
+    """Ask the operating system; any notation of an address is brought to its usual form."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
@@ -28,8 +29,8 @@ async def allowed_addresses(
     """The addresses of `host`.
 
     Raises:
-        AddressRefused: one of them is not allowed; a host that has such an address is not trusted with the others.
-        OSError: there are none.
+        AddressRefused: one of them is not allowed; then the host's other addresses are not trusted either.
+        OSError: the host has no address.
     """
     addresses = [address.partition("%")[0] for address in await resolver(host, port)]
     if not all(endpoints.permits(vendor, base_url, address) for address in addresses):
@@ -38,7 +39,7 @@ async def allowed_addresses(
 
 
 class GuardedTransport:
-    """A transport of httpx around another one, for the calls that go to `base_url`."""
+    """Wraps a transport of httpx, for the calls that go to `base_url`."""
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class GuardedTransport:
 
 
 def _at(request: Any, address: str) -> Any:
-    """The same request to this address; its certificate still has to be that of the host."""
+    """The same request to this address; the certificate must still be that of the host."""
     extensions = dict(request.extensions)
     if literal_address(request.url.host) is None:
         extensions["sni_hostname"] = request.url.host

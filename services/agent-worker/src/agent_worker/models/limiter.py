@@ -1,4 +1,4 @@
-"""The share that this process has of the limits of providers' keys: leased in blocks, given out call by call."""
+"""This process's share of the limits of providers' keys: leased in blocks, spent call by call."""
 
 import asyncio
 from collections import deque
@@ -21,9 +21,9 @@ from shared.limits import (
     PERMIT_SECONDS,
     RECHECK_SECONDS,
     WINDOW_SECONDS,
+    Demand,
     Grant,
     Limit,
-    Wish,
     names_of,
 )
 from shared.urgency import Urgency, is_urgent, urgency
@@ -34,13 +34,13 @@ _CHARACTERS_PER_TOKEN: Final = 4
 _FIRST_REPLY_TOKENS: Final = 300
 _LEARNING_RATE: Final = 0.1
 _MOST_AHEAD: Final = 0.05
-"""The share of a rate that one process takes before it is asked for: what it may keep from others for two seconds."""
+"""The share of a rate that one process takes in advance; it may withhold that from other processes for two seconds."""
 _LEAST_AHEAD: Final = 8
 _AWAY_SECONDS: Final = 1.0
 _LEAST_PAUSE_SECONDS: Final = 0.05
 _PAUSE_AT_STOP_SECONDS: Final = 5.0
 
-Take = Callable[[str, Limit, Wish, float], Awaitable[Grant]]
+Take = Callable[[str, Limit, Demand, float], Awaitable[Grant]]
 
 
 class Closed(Exception):
@@ -53,7 +53,7 @@ class Closed(Exception):
 
 
 class Permit:
-    """The right to make one call. Give it back when the call is over, with what it used."""
+    """The right to make one call. Give it back when the call is over, with the tokens it used."""
 
     def __init__(self, meters: Sequence["_Meter"], tokens: int, admitted_at: float) -> None:
         self._meters = list(meters)
@@ -61,7 +61,7 @@ class Permit:
         self._admitted_at = admitted_at
 
     def give_back(self, reply: ModelReply | None) -> None:
-        """Safe to repeat. `reply` None: the call was broken off, and may have used what was estimated."""
+        """Idempotent. `reply` None: the call was cancelled, and may have used what was estimated."""
         used = self._tokens
         if reply is not None and reply.tokens_in is not None and reply.tokens_out is not None:
             used = reply.tokens_in + reply.tokens_out
@@ -71,12 +71,12 @@ class Permit:
 
 
 class Limiter:
-    """Lets calls through as the limits allow; without a limit at once."""
+    """Admits calls as the limits allow; at once where there is no limit."""
 
     def __init__(self, database: Database, clock: Clock, limits: Mapping[str, Limit]) -> None:
-        async def take(name: str, limit: Limit, wish: Wish, now: float) -> Grant:
+        async def take(name: str, limit: Limit, demand: Demand, now: float) -> Grant:
             async with database.transaction() as session:
-                return await rows.take(session, name, limit, wish, now)
+                return await rows.take(session, name, limit, demand, now)
 
         self._clock = clock
         worker = uuid4().hex
@@ -84,22 +84,22 @@ class Limiter:
 
     @property
     def exchanges(self) -> int:
-        """How often this process has asked the database."""
+        """How often this process has talked to the database."""
         return sum(meter.exchanges for meter in self._meters.values())
 
     def closed_seconds(self, account: str, model: str) -> float:
-        """For how long it is of no use to ask, as far as is known here."""
+        """For how long this process knows that there is no room."""
         return max((meter.closed_seconds() for meter in self._of(account, model)), default=0.0)
 
     async def admit(
         self, account: str, request: ModelRequest, *, patience_seconds: float, longest_seconds: float = 0.0
     ) -> Permit:
-        """Wait for room under all limits of this call, but not for longer than `patience_seconds`.
+        """Wait for room under all limits of this call, at most `patience_seconds`.
 
-        While calls of this process go through, the line moves: then the wait may take `longest_seconds`.
+        While calls of this process complete, the wait may take `longest_seconds`.
 
         Raises:
-            Closed: there will be none so soon, or the process stops.
+            Closed: there is no room within that time, or the process stops.
         """
         meters = self._of(account, request.settings.model)
         prompt = sum(len(message.content) for message in request.messages) // _CHARACTERS_PER_TOKEN
@@ -116,12 +116,12 @@ class Limiter:
         return Permit(admitted, tokens, self._clock.now().timestamp())
 
     def let_nobody_wait(self) -> None:
-        """Before the process stops: send away those who wait. Calls in flight go on."""
+        """Before the process stops: send waiting calls away. Calls in flight go on."""
         for meter in self._meters.values():
             meter.send_away()
 
     async def aclose(self) -> None:
-        """Give back everything."""
+        """Give back all leases."""
         for meter in self._meters.values():
             await meter.aclose()
 
@@ -134,15 +134,15 @@ class _Waiting:
     tokens: int
     until: float
     until_at_last: float
-    """For as long as others of this process are let in."""
+    """The longest wait, as long as calls of this process are admitted."""
     is_urgent: bool = field(default_factory=is_urgent)
-    """Whether a participant waits for the call: it stands before those for which nobody does."""
+    """Whether a participant waits for the call; urgent calls go first."""
     room: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 @dataclass
 class _Lot:
-    """Requests and tokens that were taken together."""
+    """Requests and tokens that were leased together."""
 
     second: int
     until: float
@@ -151,7 +151,7 @@ class _Lot:
 
 
 class _Meter:
-    """One limit, as this process sees it. One exchange with the database is under way at a time."""
+    """One limit, as this process sees it. At most one exchange with the database is under way at a time."""
 
     def __init__(self, name: str, limit: Limit, worker: str, clock: Clock, take: Take) -> None:
         self.exchanges = 0
@@ -177,7 +177,7 @@ class _Meter:
         self._task: asyncio.Task[None] | None = None
 
     def reply_tokens(self, request: ModelRequest) -> int:
-        """What a reply may cost: the most that it may have, else what replies have cost so far."""
+        """The estimated tokens of a reply: its limit if it has one, else the average so far."""
         return request.settings.max_tokens or int(self._average_reply)
 
     def closed_seconds(self) -> float:
@@ -210,18 +210,18 @@ class _Meter:
             raise
 
     def release(self, estimated: int, used: int, admitted_at: float, reply_tokens: int | None = None) -> None:
-        """A call is over; `used` corrects what was taken for it."""
+        """End a call; `used` corrects the estimate that was taken for it."""
         now = self._now()
         if self._limit.tokens_per_minute is not None:
             correction = used - self._charge(estimated)
-            # What was taken a minute ago counts no more: there is nothing to give back.
+            # Tokens of more than a minute ago no longer count: there is nothing to give back.
             self._owed_tokens += max(0, correction) if now - admitted_at >= WINDOW_SECONDS else correction
         if reply_tokens is not None:
             self._average_reply += _LEARNING_RATE * (reply_tokens - self._average_reply)
         self._in_flight -= 1
         self._busy_at = now
         if self._calls > self._most_calls:
-            # Somebody else waits for it.
+            # Another call waits for the room.
             self._calls = max(self._most_calls, self._in_flight)
             self._wake.set()
         self._let_in()
@@ -231,7 +231,7 @@ class _Meter:
         self._refuse(list(self._waiting), _PAUSE_AT_STOP_SECONDS)
 
     async def aclose(self) -> None:
-        """Give back what is left."""
+        """Give back the unused rest of the lease."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
@@ -245,17 +245,17 @@ class _Meter:
         return self._clock.now().timestamp()
 
     def _charge(self, tokens: int) -> int:
-        """What a call of so many tokens is charged; one larger than a minute's allowance takes all of it."""
+        """The charge for a call of so many tokens; a call larger than a minute's allowance takes all of it."""
         return min(tokens, self._limit.tokens_per_minute or 0)
 
     def _let_in(self) -> None:
-        """Admit those at the head of the line for whom there is room."""
+        """Admit the calls at the head of the queue for which there is room."""
         now = self._now()
         self._retire_lots(now)
         while self._waiting and self._has_room(self._waiting[0], now):
             waiting = self._waiting.popleft()
             if waiting.room.done():
-                # It was broken off, and has not heard of it yet.
+                # It was cancelled, and its task has not run since.
                 continue
             self._in_flight += 1
             self._busy_at = now
@@ -283,8 +283,8 @@ class _Meter:
         self._lots = [lot for lot in self._lots if lot.until > now]
 
     async def _keep(self) -> None:
-        """Ask for what is missing, return what is not used and renew the lease, for as long as there is reason to."""
-        # Everybody who calls waits for these, and what was leased runs out meanwhile.
+        """Lease what is missing, return what is unused and renew the lease, until there is nothing to do."""
+        # All waiting calls depend on these statements, and the lease expires meanwhile.
         urgency.set(Urgency.PERSON)
         while True:
             self._wake.clear()
@@ -296,17 +296,17 @@ class _Meter:
                 return
             if not self._waiting:
                 wait = PERMIT_SECONDS
-            # Calls that end meanwhile are told together.
+            # Calls that end meanwhile are reported together.
             await asyncio.sleep(_LEAST_PAUSE_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, wait - _LEAST_PAUSE_SECONDS)):
                     await self._wake.wait()
 
     def _turn_away(self, wait_seconds: float) -> None:
-        """Tell those who would wait for too long.
+        """Turn away the calls whose patience is too short for the wait.
 
-        Where only parallel calls are limited there is room whenever a call ends: sending everybody back in between
-        costs more than all calls.
+        Under a limit of parallel calls alone there is room whenever a call ends: turning everything away in between
+        would cost more than the calls.
         """
         at = self._now() + wait_seconds
         moves = self._in_flight > 0 and wait_seconds <= RECHECK_SECONDS
@@ -324,19 +324,19 @@ class _Meter:
         except Unavailable as error:
             log.warning("limit.waits_for_database", limit=self._name, reason=error.message)
         except Exception:
-            # Those who wait are not left alone: the next look may find things mended, or they are turned away.
+            # Keep the queue served after an error: the next exchange succeeds, or turns the waiting calls away.
             log.exception("limit.failed", limit=self._name)
         return _AWAY_SECONDS
 
     async def _exchange(self) -> float:
-        """Returns after how many seconds to ask again, when somebody still waits."""
+        """Exchange with the database; returns after how many seconds to ask again while calls wait."""
         now = self._now()
         self._retire_lots(now)
         unused, owed = self._unused, self._owed_tokens
         self._unused, self._owed_tokens = [], 0
         self.exchanges += 1
         try:
-            grant = await self._take(self._name, self._limit, self._wish(now, unused, owed), now)
+            grant = await self._take(self._name, self._limit, self._demand(now, unused, owed), now)
         except BaseException:
             self._unused, self._owed_tokens = [*unused, *self._unused], self._owed_tokens + owed
             raise
@@ -347,16 +347,17 @@ class _Meter:
         self._closed_until = now + grant.wait_seconds if grant.wait_seconds > RECHECK_SECONDS else 0.0
         return grant.wait_seconds
 
-    def _wish(self, now: float, unused: Sequence[_Lot], owed: int) -> Wish:
+    def _demand(self, now: float, unused: Sequence[_Lot], owed: int) -> Demand:
         is_idle = now - self._busy_at >= PERMIT_SECONDS
         self._calls = self._in_flight if is_idle else max(self._in_flight, min(self._calls, self._most_calls))
-        # Not the whole line: what is taken for those who cannot start soon is kept from others for nothing.
+        # Not for the whole queue: room that is leased for calls that cannot start soon is withheld from other
+        # processes.
         soon = list(islice(self._waiting, max(_LEAST_AHEAD, 2 * self._started_lately(now))))
         ahead = self._ahead(now) if soon else 0
         tokens, mean_tokens = sum(one.tokens for one in soon), sum(one.tokens for one in soon) // max(1, len(soon))
         tokens_here = sum(lot.tokens for lot in self._lots)
         requests = len(soon) + ahead - sum(lot.requests for lot in self._lots)
-        return Wish(
+        return Demand(
             worker=self._worker,
             held=self._calls,
             wanted=max(0, len(self._waiting) + self._in_flight - self._calls),
@@ -368,7 +369,7 @@ class _Meter:
         )
 
     def _ahead(self, now: float) -> int:
-        """For how many calls to take before anybody wants them: as many as there were lately, no large share of all."""
+        """For how many calls to lease in advance: as many as there were lately, up to a small share of the limit."""
         if self._limit.requests_per_minute is None:
             return self._started_lately(now)
         share = int(self._limit.requests_per_minute * _MOST_AHEAD)

@@ -1,6 +1,7 @@
-"""The model that costs nothing: valid, plausible replies to any schema, drawn from the seed, the path and the persona.
+"""The model without cost: plausible, valid replies to any schema, drawn from the seed, the path and the persona.
 
-The request's schema and hints shape the reply; nothing remembered and no clock does, so a repeated call is the same.
+A reply depends on the request's schema and hints only, not on memory or the clock: a repeated call gives the same
+reply.
 """
 
 import asyncio
@@ -41,7 +42,7 @@ _SILENT_WHEN_TALKATIVE: Final = 0.3
 
 
 class MockModel:
-    """`latency_seconds` is the mean of a seeded waiting time, between half and one and a half of it."""
+    """`latency_seconds` is the mean of a seeded waiting time, uniform between half and one and a half of it."""
 
     def __init__(self, *, latency_seconds: float = 0.0) -> None:
         self._latency_seconds = latency_seconds
@@ -63,7 +64,7 @@ class MockModel:
 
 
 def _in_simulated_time(reply: ModelReply, latency_seconds: float | None) -> ModelReply:
-    # A failure has a time in any case, so that nobody sleeps before the next attempt.
+    # A failure takes some time in any case, so the next attempt needs no extra wait.
     usual = None if reply.status == "ok" else 0.0
     return reply.model_copy(update={"simulated_seconds": usual if latency_seconds is None else latency_seconds})
 
@@ -76,7 +77,7 @@ def mock_reply(request: ModelRequest) -> ModelReply:
     """
     rng = seeded(request.seed, f"{request.path}/mock")
     suggestions = _Suggestions(request, rng)
-    parsed = fill(request.reply_schema, rng, suggest=suggestions.suggest)
+    parsed = {**fill(request.reply_schema, rng, suggest=suggestions.suggest), **suggestions.numbers}
     raw = json.dumps(parsed, ensure_ascii=False)
     return ModelReply(
         status="ok",
@@ -90,19 +91,19 @@ def mock_reply(request: ModelRequest) -> ModelReply:
 
 
 def ready_probability(message_count: int) -> float:
-    """How likely a speaker is done after so many messages: never at first, then more with each."""
+    """The probability that a speaker is done after so many messages: 0 at first, growing with each message."""
     return min(_MOST_READY, max(0, message_count - _NOBODY_READY_BEFORE) * _READY_PER_MESSAGE)
 
 
 def silence_probability(message_count: int, own_message_count: int) -> float:
-    """How likely a speaker says nothing: never at first, more when it has said half of everything."""
+    """The probability that a speaker stays silent: 0 at first, larger when it wrote half of all messages."""
     if message_count < _NOBODY_SILENT_BEFORE:
         return 0.0
     return _SILENT_WHEN_TALKATIVE if own_message_count * 2 > message_count + 1 else _SILENT
 
 
 class _Suggestions:
-    """One reply's decisions, made before any property is filled, so that its parts agree with each other."""
+    """The decisions of one reply, made before any property is filled, so that its fields agree with each other."""
 
     def __init__(self, request: ModelRequest, rng: Random) -> None:
         self._is_chat = _READY in request.reply_schema.get("properties", {})
@@ -117,13 +118,23 @@ class _Suggestions:
         self._message_count = _count(request.hints.get(HINT_MESSAGE_COUNT))
         self._own_count = _count(request.hints.get(HINT_OWN_MESSAGE_COUNT))
         part = rehearsal.part_of(request)
-        # Both are drawn in any case, so that a script changes nothing that it does not speak of.
+        # Both are drawn in any case, so that a script leaves other draws unchanged.
         is_ready = rng.random() < ready_probability(self._message_count)
         speaks = rng.random() >= silence_probability(self._message_count, self._own_count)
         self._ready = is_ready if part.is_ready is None else part.is_ready
         self._speaks = speaks if part.speaks is None else part.speaks
         self._line = part.line
         self._hints = request.hints
+
+    @property
+    def numbers(self) -> dict[str, int | float]:
+        """Numbers to reply as they are; a number suggested to the filler is a position within the bounds."""
+        suggested = ((name, value) for name, value in self._hints.items() if name.startswith(HINT_SUGGESTED))
+        return {
+            name.removeprefix(HINT_SUGGESTED): value
+            for name, value in suggested
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        }
 
     def suggest(self, name: str, rng: Random) -> str | bool | float | None:
         if isinstance(given := self._hints.get(f"{HINT_SUGGESTED}{name}"), str | bool):

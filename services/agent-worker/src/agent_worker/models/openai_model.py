@@ -1,4 +1,4 @@
-"""OpenAI and every endpoint that speaks its chat completions; the only module that imports openai.
+"""OpenAI and every endpoint with its chat completions API; the only module that imports openai.
 
 One attempt per call: the library's own retries are off, because every attempt is a row in the data.
 """
@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -33,8 +33,7 @@ from shared.contracts.models import (
     ModelSettings,
     ModelStatus,
 )
-
-OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
+from shared.contracts.providers import PROVIDERS
 
 _VENDOR: Final = "openai"
 _COMPLETIONS: Final = "/chat/completions"
@@ -42,22 +41,22 @@ _COMPLETIONS: Final = "/chat/completions"
 _HTTP: Final[Any] = import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 _MOVED: Final = "HTTP {}: the endpoint sends calls on to another address; name that one in base_url"
 _OFFICIAL_HOST: Final = "api.openai.com"
-# The library's connection pool looks at all of its connections for every call: 500 calls in flight cost 2.5 ms of
+# The library's connection pool scans all of its connections for every call: 500 calls in flight cost 2.5 ms of
 # CPU each in one pool, 1.3 ms in pools of 64.
 _CALLS_PER_CLIENT: Final = 8
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 _NO_KEY: Final = "none"
-"""The library wants a text; it is not sent."""
+"""The library requires a text; it is not sent."""
 _PLAIN_HEADERS: Final = frozenset(
     {"host", "connection", "accept", "accept-encoding", "content-type", "content-length", "user-agent"}
 )
 
 
 class OpenAIModel:
-    """Calls at the request's base_url, else at `base_url`, else at OpenAI when that is the vendor.
+    """Calls the request's base_url, else `base_url`, else OpenAI when that is the vendor.
 
-    With the key that `keys` have for the vendor there, or without one. Nothing is called where `endpoints` do not
-    allow it; `resolver` finds the addresses of a host.
+    It sends the key that `keys` have for the vendor at that address, or none. An address that `endpoints` do not allow
+    is not called; `resolver` finds the addresses of a host.
     """
 
     def __init__(
@@ -71,15 +70,16 @@ class OpenAIModel:
     ) -> None:
         self._keys = keys
         self._vendor = vendor
-        self._base_url = base_url or (OPENAI_BASE_URL if vendor == _VENDOR else None)
+        usual = PROVIDERS[vendor].base_url if vendor in PROVIDERS else None
+        self._base_url = base_url or usual
+        self._usual_host = urlsplit(usual or "").hostname
         self._endpoints = endpoints
         self._resolver = resolver
         self._clients: dict[str, list[_Client]] = {}
         self._refusals: dict[str, ModelReply | None] = {}
-        # One for all clients, since reading the certificates takes 30 ms; and the first client at once, because a good
-        # deal is imported for it, better before than while somebody waits for a reply.
-        self._tls = _HTTP.create_ssl_context()
-        if self._base_url is not None:
+        self._tls = _tls()
+        # The first client is made at once: its imports take long, and a reply would wait for them later.
+        if self._base_url is not None and vendor == _VENDOR:
             self._free_client(self._base_url)
 
     async def reply(self, request: ModelRequest) -> ModelReply:
@@ -95,11 +95,11 @@ class OpenAIModel:
             reply = await self._asked(base_url, request)
         except AddressRefused as error:
             return _refused_address(str(error))
-        has_list_price = reply.has_list_price and _is_official(base_url)
+        has_list_price = reply.has_list_price and urlsplit(base_url).hostname == self._usual_host
         return reply.model_copy(update={"endpoint": host_of(base_url), "has_list_price": has_list_price})
 
     def _refusal(self, base_url: str) -> ModelReply | None:
-        """What is replied for this address without a call; None where it may be called. The environment decides."""
+        """The reply for an address that may not be called; None where it may. The environment decides."""
         problem = self._endpoints.problem(self._vendor, base_url)
         if problem is not None:
             return _refused_address(problem)
@@ -109,8 +109,10 @@ class OpenAIModel:
         return None
 
     async def _asked(self, base_url: str, request: ModelRequest) -> ModelReply:
-        """Raises:
-        AddressRefused: nothing was called.
+        """Make the call.
+
+        Raises:
+            AddressRefused: the address is not allowed; nothing was sent.
         """
         seconds = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
         try:
@@ -123,14 +125,14 @@ class OpenAIModel:
         except openai.APIConnectionError as error:
             if isinstance(error.__cause__, AddressRefused):
                 raise error.__cause__ from None
-            # What broke off later may have reached the model.
+            # A request that broke off later than this may have reached the model.
             if isinstance(error.__cause__, _HTTP.ConnectError):
                 return self._failed("unreachable", f"no connection to {_host(base_url)}: {error.__cause__}")
             return self._failed("unavailable", f"{error.message} {error.__cause__ or ''}")
         except openai.OpenAIError as error:
             return self._failed("error", str(error))
         except OSError as error:
-            # The host has no address. Not every version of the library puts this into an error of its own.
+            # The host has no address. Some versions of the library raise this error as it is.
             return self._failed("unreachable", f"no connection to {_host(base_url)}: {error}")
         return with_full_context(self._read(content, request.reply_schema.get("required", ())), request)
 
@@ -143,8 +145,8 @@ class OpenAIModel:
         client = self._free_client(base_url)
         client.calls_in_flight += 1
         try:
-            # The body goes as it is and comes back raw, past the library's conversion to and from its types, which
-            # would cost more CPU than the rest of the call.
+            # The body is sent as it is and returned raw: the library's conversion to and from its types would cost more
+            # CPU than the rest of the call.
             response = await client.library.post(
                 _COMPLETIONS, body=request_body(base_url, request), cast_to=_HTTP.Response
             )
@@ -154,7 +156,7 @@ class OpenAIModel:
         return content
 
     def _free_client(self, base_url: str) -> "_Client":
-        """The first client with room, so that as few as possible are open; a new one when there is none."""
+        """The first client with room, so that few clients are open; a new one when all are full."""
         clients = self._clients.setdefault(base_url, [])
         for client in clients:
             if client.calls_in_flight < _CALLS_PER_CLIENT:
@@ -164,16 +166,17 @@ class OpenAIModel:
 
     def _make_client(self, base_url: str) -> openai.AsyncOpenAI:
         limits = _HTTP.Limits(max_connections=2 * _CALLS_PER_CLIENT, max_keepalive_connections=_CALLS_PER_CLIENT)
-        # Only connecting has a time-out: the whole call has one in `reply`, which a dripping answer cannot stretch.
+        # Only connecting has a time-out here: `reply` limits the whole call, so a slow trickle of bytes cannot extend
+        # it.
         timeout = openai.Timeout(None, connect=_CONNECT_TIMEOUT_SECONDS)
-        # A redirect would carry the key, and the call, to where nobody has looked.
+        # A redirect would take the key and the call to an address that was not checked.
         options = {"limits": limits, "timeout": timeout, "follow_redirects": False, "verify": self._tls}
         if not self._endpoints.is_open:
-            # A proxy of the environment would connect for us, to where it likes.
+            # A proxy of the environment would connect in our place, to addresses that were not checked.
             options |= {"transport": self._guarded(base_url, limits), "trust_env": False}
         key = self._keys.key(self._vendor, base_url)
         if not self._keys.is_own(self._vendor, base_url):
-            # The library adds what else the environment has for its vendor.
+            # The library would add further headers from the environment.
             options["event_hooks"] = {"request": [partial(_keep_to_ourselves, key)]}
         return openai.AsyncOpenAI(
             api_key=key or _NO_KEY,
@@ -197,7 +200,7 @@ class OpenAIModel:
         reply = read_completion(content, fields)
         if reply is not None:
             return reply
-        # Whatever answered here may show what it was sent, the key included.
+        # The server may return what it was sent, the key included.
         preview = redact(content.decode(errors="replace"), self._keys)
         return ModelReply(
             status="error", raw=preview, error="the endpoint answered with something else than a completion"
@@ -227,7 +230,7 @@ class _Client:
 
 
 def request_body(base_url: str, request: ModelRequest) -> dict[str, Any]:
-    """The body that is sent; settings that are not set are not in it, `extra_body` has the last word."""
+    """The body of the request, without unset settings; `extra_body` overrides everything else."""
     settings = request.settings
     optional = {
         "temperature": settings.temperature,
@@ -256,8 +259,14 @@ def _response_format(request: ModelRequest) -> dict[str, Any]:
             return {}
 
 
+@cache
+def _tls() -> Any:
+    """One context for all clients of the process, because reading the certificates takes 30 ms."""
+    return _HTTP.create_ssl_context()
+
+
 async def _keep_to_ourselves(key: str | None, request: Any) -> None:
-    """Leave of the headers what any server needs, and the key that goes there, if one does."""
+    """Remove all headers but those that any server needs, and the key of this address."""
     for name in [name for name in request.headers if name.lower() not in _PLAIN_HEADERS]:
         del request.headers[name]
     if key is not None:
@@ -269,12 +278,12 @@ def _refused_address(problem: str) -> ModelReply:
 
 
 def _limit_name(base_url: str, settings: ModelSettings) -> str:
-    # OpenAI's reasoning models refuse max_tokens; most compatible servers know nothing else.
+    # OpenAI's reasoning models refuse max_tokens; most compatible servers know only max_tokens.
     return "max_completion_tokens" if _is_official(base_url) or settings.reasoning_effort else "max_tokens"
 
 
 def _host(base_url: str) -> str:
-    """Host and port alone: what else stands in an address may be secret."""
+    """Host and port alone: the rest of an address may hold secrets."""
     parts = urlsplit(base_url)
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
 

@@ -1,16 +1,16 @@
-"""A JSON Schema in the part of the language that OpenAI's strict mode takes."""
+"""Translates a JSON Schema into the subset that OpenAI's strict mode accepts."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-# Refused in strict mode. What they demand is checked when the reply is validated.
+# Strict mode refuses these keywords. The validation of the reply checks their rules.
 _REFUSED: Final = frozenset({"default", "minLength", "maxLength", "uniqueItems", "discriminator", "examples", "title"})
 _NAMED_SCHEMAS: Final = frozenset({"properties", "$defs", "definitions"})
 _VALUES: Final = frozenset({"enum", "const", "required"})
 
 
 def to_strict(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` without the keywords that strict mode refuses, and with anyOf for oneOf."""
+    """`schema` without the keywords that strict mode refuses, and with anyOf in place of oneOf."""
     strict: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword in _REFUSED:

@@ -1,4 +1,4 @@
-"""How many calls one endpoint is given at a time: what it has shown to carry, found by trying a few more now and then.
+"""Controls how many calls one endpoint gets at a time: it tries a few more now and then, and fewer after time-outs.
 
 Additive increase, multiplicative decrease, as in the congestion control of TCP. Each process finds out for itself.
 """
@@ -20,9 +20,9 @@ log = structlog.get_logger(__name__)
 
 _AT_FIRST: Final = 8
 _STEP_AT_FIRST: Final = 2
-"""By how much a reply raises the number while nothing has gone wrong yet: it trebles with every round of calls."""
+"""How many more calls each success allows before the first time-out: the number trebles with every round of calls."""
 _QUICK_SHARE: Final = 0.5
-"""Of its time-out. A call that takes longer says that the endpoint has as much as it can carry."""
+"""Share of the time-out. A call that takes longer shows that the endpoint is at capacity."""
 _TOGETHER_SECONDS: Final = 1.0
 """Calls that time out so close to each other were in flight together."""
 _PAUSE_SECONDS: Final = 1.0
@@ -30,7 +30,7 @@ _PAUSE_AT_STOP_SECONDS: Final = 5.0
 
 
 class Pacer:
-    """Lets calls through to endpoints, never more than `most` at a time to one of them."""
+    """Admits calls to endpoints, at most `most` at a time to one of them."""
 
     def __init__(self, clock: Clock, *, most: int) -> None:
         self._clock = clock
@@ -39,17 +39,17 @@ class Pacer:
         self._is_stopped = False
 
     def in_parallel(self, name: str) -> int:
-        """How many calls this endpoint is given at a time now."""
+        """How many parallel calls this endpoint may get now."""
         return self._endpoint(name).allowed
 
     @asynccontextmanager
     async def place(self, name: str, *, rank: int, patience_seconds: float) -> AsyncIterator["Place"]:
         """A place for one call at this endpoint, for as long as the block lasts.
 
-        Of those who wait the lowest rank goes first, then whoever came first.
+        Waiting calls enter by rank, the lowest first, then in the order of arrival.
 
         Raises:
-            Closed: there was none for so long, or the process stops.
+            Closed: no place became free in that time, or the process stops.
         """
         if self._is_stopped:
             raise Closed(name, _PAUSE_AT_STOP_SECONDS)
@@ -61,7 +61,7 @@ class Pacer:
             endpoint.leave()
 
     def stop(self) -> None:
-        """Send away those who wait. Calls in flight go on."""
+        """Turn waiting calls away. Calls in flight go on."""
         self._is_stopped = True
         for endpoint in self._endpoints.values():
             endpoint.send_away()
@@ -73,7 +73,7 @@ class Pacer:
 
 
 class Place:
-    """The right to make one call. Tell it what came of the call."""
+    """The right to make one call. Report the outcome of the call with `note`."""
 
     def __init__(self, endpoint: "_Endpoint", clock: Clock) -> None:
         self._endpoint = endpoint
@@ -81,7 +81,7 @@ class Place:
         self._began_at = clock.now().timestamp()
 
     def note(self, reply: ModelReply, timeout_seconds: float) -> bool:
-        """Learn from the reply. Whether it is a time-out that came while other calls were in flight there."""
+        """Learn from the reply; True for a time-out while other calls were in flight there."""
         now = self._clock.now().timestamp()
         if reply.status == "timeout":
             return self._endpoint.note_timeout(self._began_at, now)
@@ -110,8 +110,10 @@ class _Endpoint:
         return int(self._allowed)
 
     async def enter(self, rank: int, patience_seconds: float) -> None:
-        """Raises:
-        Closed: there was no place for so long.
+        """Wait for a place.
+
+        Raises:
+            Closed: no place became free in that time.
         """
         if self._in_flight < self.allowed and not self._waiting:
             self._in_flight += 1
@@ -123,7 +125,7 @@ class _Endpoint:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
-                # The place came at the last moment, and is another's now.
+                # The place became free at the last moment, and goes to another call.
                 self.leave()
             if isinstance(error, TimeoutError):
                 raise Closed(self._name, _PAUSE_SECONDS) from error
@@ -140,7 +142,7 @@ class _Endpoint:
         self._waiting.clear()
 
     def rise(self) -> None:
-        """A call went well while as many were in flight as may be: one more may be."""
+        """A call succeeded at the full number of parallel calls: allow one more."""
         if self._in_flight < self.allowed and not self._waiting:
             return
         step = 1.0 / self._allowed if self._lowered_at else float(_STEP_AT_FIRST)
@@ -148,7 +150,7 @@ class _Endpoint:
         self._let_in()
 
     def note_timeout(self, began_at: float, now: float) -> bool:
-        """Lower the number, unless the endpoint had no other call to work on; whether it had."""
+        """Lower the number if the endpoint had other calls to work on, and say whether it had."""
         had_others = self._in_flight > 1 or now - self._timed_out_at < _TOGETHER_SECONDS
         self._timed_out_at = now
         if had_others:
@@ -156,7 +158,7 @@ class _Endpoint:
         return had_others
 
     def lower(self, began_at: float, now: float) -> None:
-        """Half as many, once for all calls that were in flight together."""
+        """Halve the number, once for all calls that were in flight together."""
         if began_at < self._lowered_at:
             return
         self._lowered_at = now

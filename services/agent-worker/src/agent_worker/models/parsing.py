@@ -1,7 +1,7 @@
-"""The text of a model's reply as an object; whether the object is a valid reply is for its schema to say.
+"""Finds the JSON object in the text of a model's reply; its schema decides whether the object is valid.
 
-A repair may mend how an object is written, never what it says: whatever is not in the text is not in the object, and
-an object that was cut off is none.
+A repair may correct the syntax of an object, not its content: it adds nothing that the text does not have, and an
+object that was cut off is not completed.
 """
 
 import json
@@ -25,9 +25,9 @@ _QUOTES: Final = "[\"'\u201c\u201d]"
 
 
 def parse_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | None:
-    """The JSON object in `text`: all of it, in a code fence, or with words around it. None when there is none.
+    """The JSON object in `text`: the whole text, a code fence, or an object among words. None when there is none.
 
-    Of several objects the first with all `fields`, else the first; the schema of a reply is not a reply.
+    Of several objects the first with all `fields`, else the first. An echoed schema of the reply is no reply.
     """
     first = None
     for found in _objects(text):
@@ -54,7 +54,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _written_objects(text: str) -> Iterator[str]:
-    """Every outermost `{...}`. One that is never closed ends the search: what is inside it is not a reply."""
+    """Yield every outermost `{...}`. One that is never closed ends the search: an object inside it is no reply."""
     depth = start = 0
     is_quoted = False
     for mark in _MARK.finditer(text):
@@ -79,19 +79,20 @@ def _load(text: str) -> dict[str, Any] | None:
 
 
 def _repaired(written: str) -> dict[str, Any] | None:
-    """The object without its mistakes of writing; None when the repair would add to it, or cut a text short."""
+    """The object with its syntax repaired; None when the repair would add to it, or cut a text short."""
     spaced = _TEXT_OR_WRITTEN_SPACE.sub(lambda match: match.group(1) or " ", written)
     try:
         value = json_repair.loads(spaced)
         if isinstance(value, dict) and value and _Source(written).holds(value):
             return value
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, AssertionError):
+        # The library asserts what some texts break.
         return None
     return None
 
 
 class _Source:
-    """What an object was read from."""
+    """The text from which an object was read."""
 
     def __init__(self, written: str) -> None:
         self._written = written
@@ -99,7 +100,7 @@ class _Source:
         self._numbers = {float(number) for number in _NUMBER.findall(written)}
 
     def holds(self, value: object) -> bool:
-        """Whether every name and value in `value` is in the text, texts from quote to quote."""
+        """Whether the text holds every name and value of `value`, texts with their quotes."""
         match value:
             case dict():
                 return all(name in self._unescaped and self.holds(part) for name, part in value.items())

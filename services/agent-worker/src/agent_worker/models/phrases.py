@@ -1,6 +1,6 @@
-"""What the mock says: dull sentences that are right in any conversation and go together in any combination.
+"""The sentences of the mock: they fit any conversation, in any combination.
 
-They name nobody, who may have left, and no topic, which the mock does not understand.
+They name no member, who may have left, and no topic, which the mock does not understand.
 """
 
 from collections.abc import Sequence
@@ -68,14 +68,14 @@ _SUMMARIES: Final = (
 
 
 def opening(rng: Random, *, manner: Sequence[str] = (), is_mediator: bool = False) -> str:
-    """The first message of a chat; `manner` is what this speaker says."""
+    """The first message of a chat; `manner`: phrases of this speaker."""
     return f"{rng.choice(_OPENINGS)} {rng.choice(manner or (_QUESTIONS if is_mediator else _VIEWS))}"
 
 
 def contribution(rng: Random, *, reacts: bool, manner: Sequence[str] = (), is_mediator: bool = False) -> str:
-    """One to three sentences in the manner of the speaker; without a manner, a mediator asks and others have a view.
+    """One to three sentences with phrases of the speaker; without any, a mediator asks and others have a view.
 
-    reacts: there is something to react to, and it is no question, which a reaction does not answer.
+    reacts: whether the last message, which is no question, gets a reaction.
     """
     if is_mediator and not manner:
         return rng.choice(_QUESTIONS)
@@ -87,15 +87,15 @@ def contribution(rng: Random, *, reacts: bool, manner: Sequence[str] = (), is_me
 
 
 def closing(rng: Random) -> str:
-    """The last message of somebody who is ready to end."""
+    """The last message of a speaker who is ready to end."""
     return rng.choice(_CLOSINGS)
 
 
 def reason(rng: Random, *, speaks: bool, ready: bool) -> str:
-    """Why a speaker does what it does."""
+    """A reason for what a speaker does."""
     return rng.choice(_REASONS_TO_END if ready else _REASONS_TO_SPEAK if speaks else _REASONS_FOR_SILENCE)
 
 
 def summary(rng: Random) -> str:
-    """What a mediator answers, who has no opinion of its own."""
+    """A mediator's contribution, without an opinion."""
     return rng.choice(_SUMMARIES)

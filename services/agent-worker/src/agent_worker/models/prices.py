@@ -1,4 +1,4 @@
-"""What a call costs by the list prices of `prices.json`; a model that is not in it costs nobody knows what."""
+"""The cost of a call by the list prices in `prices.json`; None for a model that is not listed."""
 
 import json
 import re
@@ -16,9 +16,9 @@ _DATE: Final = re.compile(r"-\d{4}-?\d{2}-?\d{2}$")
 
 
 def cost_usd(settings: ModelSettings, reply: ModelReply) -> Decimal | None:
-    """The list price of this call in USD, discounts for caching left aside.
+    """The list price of this call in USD, without discounts for caching.
 
-    None when the model has no price, the provider told no tokens, or somebody else's endpoint answered.
+    None when the model has no price, the provider reported no tokens, or another endpoint answered.
     """
     price = _prices().get(_priced_name(settings)) if reply.has_list_price else None
     if price is None or reply.tokens_in is None or reply.tokens_out is None:

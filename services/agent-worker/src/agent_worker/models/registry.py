@@ -1,46 +1,47 @@
-"""Which providers of models this process can serve, by the environment it runs in."""
+"""Which providers of models this process can serve, according to its environment."""
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from dataclasses import dataclass
+from functools import partial
 
 from agent_worker.models.crewai_model import CrewAIModel
 from agent_worker.models.crewai_model import is_installed as crewai_is_installed
 from agent_worker.models.discreet import Discreet, Model
 from agent_worker.models.mock import MockModel
-from agent_worker.models.openai_model import OpenAIModel
 from shared.contracts.endpoints import OPEN, Endpoints, read_endpoints
 from shared.contracts.model_keys import ModelKeys, read_model_keys
-from shared.contracts.providers import (
-    CREWAI_BASE_URL_VARIABLES,
-    CREWAI_PROVIDER,
-    HUGGING_FACE_PROVIDER,
-    MOCK_PROVIDER,
-    PROVIDERS,
-)
-
-# Makes the model of one provider, or None when it cannot be called anywhere.
-Factory = Callable[[Mapping[str, str], ModelKeys, Endpoints], Model | None]
+from shared.contracts.named_providers import read_providers
+from shared.contracts.providers import CREWAI_BASE_URL_VARIABLES, CREWAI_PROVIDER, MOCK_PROVIDER, Provider
 
 
-def _openai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model | None:
-    base_url = environ.get(PROVIDERS["openai"].base_url_variable or "", "").strip()
-    is_callable = _has_somewhere_to_call("openai", keys, endpoints)
-    return OpenAIModel(keys, base_url=base_url or None, endpoints=endpoints) if is_callable else None
+@dataclass(frozen=True, slots=True)
+class _Provider:
+    """`make` builds the model of a provider; it imports the provider's library, which takes half a second."""
+
+    is_callable: Callable[[ModelKeys, Endpoints], bool]
+    make: Callable[[Mapping[str, str], ModelKeys, Endpoints], Model]
 
 
-def _hugging_face(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model | None:
-    """Such endpoints speak OpenAI's language."""
-    is_callable = _has_somewhere_to_call(HUGGING_FACE_PROVIDER, keys, endpoints)
-    return OpenAIModel(keys, vendor=HUGGING_FACE_PROVIDER, endpoints=endpoints) if is_callable else None
+def _with_chat_completions(
+    provider: Provider, environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints
+) -> Model:
+    from agent_worker.models.openai_model import OpenAIModel
+
+    return OpenAIModel(keys, vendor=provider.name, base_url=provider.address(environ), endpoints=endpoints)
 
 
-def _crewai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model | None:
-    return CrewAIModel(keys, elsewhere=_elsewhere(environ), endpoints=endpoints) if crewai_is_installed() else None
+def _crewai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model:
+    return CrewAIModel(keys, elsewhere=_elsewhere(environ), endpoints=endpoints)
 
 
 def _has_somewhere_to_call(account: str, keys: ModelKeys, endpoints: Endpoints) -> bool:
-    """Its usual address takes its key; others that files may name need not."""
-    return endpoints.allows_more_than_usual or keys.missing(account, None) is None
+    """Whether the account may be called and has a key, or files may name endpoints of their own."""
+    may_be_called = keys.missing(account, None) is None and endpoints.problem(account, None) is None
+    return endpoints.allows_more_than_usual or may_be_called
+
+
+def _is_installed(_: ModelKeys, __: Endpoints) -> bool:
+    return crewai_is_installed()
 
 
 def _elsewhere(environ: Mapping[str, str]) -> frozenset[str]:
@@ -52,12 +53,15 @@ def _elsewhere(environ: Mapping[str, str]) -> frozenset[str]:
     )
 
 
-# A new provider is a module of this package, a row of shared.contracts.providers, and a line here.
-FACTORIES: Final[Mapping[str, Factory]] = {
-    "openai": _openai,
-    HUGGING_FACE_PROVIDER: _hugging_face,
-    CREWAI_PROVIDER: _crewai,
-}
+def _real(environ: Mapping[str, str]) -> Mapping[str, _Provider]:
+    """Every provider by name. One with OpenAI's API needs a row of shared.contracts.providers, or an entry in the
+    environment; any other a module of this package and a line here."""
+    direct = {
+        one.name: _Provider(partial(_has_somewhere_to_call, one.name), partial(_with_chat_completions, one))
+        for one in read_providers(environ).values()
+        if one.has_chat_completions
+    }
+    return {**direct, CREWAI_PROVIDER: _Provider(_is_installed, _crewai)}
 
 
 def build_models(
@@ -66,20 +70,20 @@ def build_models(
     endpoints: Endpoints = OPEN,
     mock_latency_seconds: float = 0.0,
 ) -> dict[str, Model]:
-    """Every provider that this process can serve, by name; the mock always is one.
+    """Every provider that this process can serve, by name; the mock is always one.
 
-    A provider that is not in the answer cannot be served, and nothing else may answer in its place. `endpoints` says
-    where models may be called.
+    No other provider may replace one that is missing. `endpoints` says where models may be called.
     """
     keys = read_model_keys(environ)
     models: dict[str, Model] = {MOCK_PROVIDER: MockModel(latency_seconds=mock_latency_seconds)}
-    for name, factory in FACTORIES.items():
-        model = factory(environ, keys, endpoints)
-        if model is not None:
-            models[name] = Discreet(model, keys)
+    for name, provider in _real(environ).items():
+        if provider.is_callable(keys, endpoints):
+            models[name] = Discreet(provider.make(environ, keys, endpoints), keys)
     return models
 
 
 def served_providers(environ: Mapping[str, str]) -> frozenset[str]:
     """The names of the providers that an embedded lab with this environment can serve."""
-    return frozenset(build_models(environ, endpoints=read_endpoints(environ, is_open=True)))
+    keys, endpoints = read_model_keys(environ), read_endpoints(environ, is_open=True)
+    callable_here = (name for name, one in _real(environ).items() if one.is_callable(keys, endpoints))
+    return frozenset([MOCK_PROVIDER, *callable_here])

@@ -1,4 +1,4 @@
-"""What a mock script makes of one call: a line to say, silence, a wait, a failure. Pure; all chance is (seed, path)."""
+"""What a mock script decides about one call: a line, silence, a wait, a failure. Pure; chance is (seed, path)."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _ATTEMPT: Final = re.compile(r"/call:(\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What the script says of one reply in a conversation; None: the mock decides as always."""
+    """The script's decision about one reply in a conversation; None: the mock decides as usual."""
 
     line: str | None = None
     speaks: bool | None = None
@@ -21,7 +21,7 @@ class Part:
 
 
 def part_of(request: ModelRequest) -> Part:
-    """The agent's part in its next message. Silence uses up no line: lines are counted by what was said."""
+    """The script's decision about the agent's next message. Silence uses up no line: only spoken lines count."""
     script = request.mock
     if script is None:
         return Part()
@@ -50,7 +50,7 @@ def _next_line(script: MockScript, request: ModelRequest) -> Part:
 
 
 def latency_seconds(request: ModelRequest) -> float | None:
-    """How long the call takes by its script; None when it says nothing of that."""
+    """How long the call takes by its script; None when the script does not say."""
     latency = request.mock.latency_seconds if request.mock else None
     if isinstance(latency, tuple):
         return seeded(request.seed, f"{request.path}/latency").uniform(*latency)
@@ -58,12 +58,12 @@ def latency_seconds(request: ModelRequest) -> float | None:
 
 
 def is_simulated(request: ModelRequest) -> bool:
-    """Whether the script's times are told instead of waited for."""
+    """Whether the script's times are recorded without a wait."""
     return request.mock is not None and request.pace == "fast" and not request.mock.always_wait
 
 
 def failure(request: ModelRequest) -> ModelReply | None:
-    """How the call fails by its script; None when it does not."""
+    """The failure of the call by its script; None when it succeeds."""
     failures = request.mock.failures if request.mock else ()
     for number, one in enumerate(failures):
         draw = seeded(request.seed, f"{request.path}/failure:{number}").random()

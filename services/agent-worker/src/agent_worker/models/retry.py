@@ -1,4 +1,4 @@
-"""When a call that failed is made again: how long to wait, and how many of all calls may be repetitions."""
+"""When a failed call is repeated: the back-off, and the share of calls that may be repetitions."""
 
 from collections import defaultdict, deque
 from datetime import datetime, timedelta
@@ -16,8 +16,8 @@ _WINDOW: Final = timedelta(minutes=1)
 def backoff_seconds(reply: ModelReply, attempt: int, rng: Random) -> float | None:
     """Seconds until the next attempt after attempt number `attempt` (from 1); None when no attempt can help.
 
-    Doubles from one second with jitter, so that a crowd refused together does not come back together. What the
-    provider asks for is the least. An invalid reply is asked again at once: waiting does not make it better.
+    Doubles from one second, with jitter, so that calls refused together are not repeated together. It is at least what
+    the provider asks for. An invalid reply is asked again at once, because waiting does not improve it.
     """
     if not reply.can_retry:
         return None
@@ -29,17 +29,17 @@ def backoff_seconds(reply: ModelReply, attempt: int, rng: Random) -> float | Non
 
 
 class RetriesSpent(Closed):
-    """So many calls of the account have failed that this one is not repeated yet."""
+    """Too many calls of the account have failed; this one is not repeated yet."""
 
     def __str__(self) -> str:
         return f"too many calls with the key of {self.name!r} failed; the next attempt waits"
 
 
 class RetryBudget:
-    """How many calls of one account this process may repeat: so many within a minute, and a share of its calls.
+    """How many calls of one account this process may repeat: so many in a minute, and a share of its calls.
 
-    Without one an outage multiplies the load by the number of attempts just when the provider can bear it least. A
-    process keeps its own count: the share holds for the sum of all processes, the least number holds for each.
+    Without a budget an outage multiplies the load by the number of attempts while the provider can bear it least. Each
+    process counts for itself: the share holds for all processes together, the minimum for each.
     """
 
     def __init__(self, *, share: float = 0.2, least_per_minute: int = 10) -> None:
@@ -49,12 +49,12 @@ class RetryBudget:
         self._retries: defaultdict[str, deque[datetime]] = defaultdict(deque)
 
     def note_call(self, account: str, now: datetime) -> None:
-        """A call was made that repeats none."""
+        """Count a call that is no repetition."""
         self._calls[account].append(now)
         _forget(self._calls[account], now)
 
     def take(self, account: str, now: datetime) -> bool:
-        """Whether one more call may be repeated now; then it counts."""
+        """Whether one more call may be repeated now; then it is counted."""
         calls, retries = self._calls[account], self._retries[account]
         _forget(calls, now)
         _forget(retries, now)
@@ -64,7 +64,7 @@ class RetryBudget:
         return True
 
     def wait_seconds(self, rng: Random) -> float:
-        """How long to wait when there was none left; spread, so that those who wait do not come back together."""
+        """How long to wait for a budget that is spent; with jitter, so that repetitions spread."""
         return _WINDOW.total_seconds() * rng.uniform(0.25, 0.75)
 
 

@@ -1,6 +1,6 @@
-"""How a persona answers a question: by stable traits, drawn from the seed and from who it is, text included. Pure.
+"""How a persona of the mock answers questions: by stable traits, drawn from the seed and the persona's text. Pure.
 
-Related questions share a trait, and a question that is asked again goes by the same one.
+Related questions share a trait; a repeated question uses the same one.
 """
 
 import re
@@ -25,7 +25,7 @@ _WHEN: Final = frozenset({"before", "after", "pre", "post", "baseline", "followu
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who answers: the persona, empty for none, what its file says of it, and the member that plays it."""
+    """Who answers: the id of the persona (empty for none), its text, and the member."""
 
     seed: int
     persona: str
@@ -34,9 +34,9 @@ class Identity:
 
 
 def position(identity: Identity, question: str, moment: Random) -> float:
-    """Where the answer lies among what is allowed, 0 to 1; over many personas every place is as likely as another.
+    """The position of the answer between the bounds, 0 to 1; uniform over many personas.
 
-    question: the trait that it shares with others, if any, and its own, such as `attitude/support`.
+    question: its group, if any, and its own name, such as `attitude/support`.
     """
     shared, _, own = question.rpartition("/")
     of_shared = _SHARED if shared else 0.0
@@ -49,13 +49,13 @@ def position(identity: Identity, question: str, moment: Random) -> float:
 
 
 def at_any_time(question: str) -> str:
-    """The question's id without the words for when it is asked: `support_before` and `post-support` are `support`."""
+    """The question's id without words for its time: `support_before` and `post-support` are `support`."""
     parts = [part for part in re.split(r"[^a-z0-9]+", question.casefold()) if part]
     return "-".join([part for part in parts if part not in _WHEN] or parts)
 
 
 def _trait(identity: Identity, name: str) -> float:
-    """From the standard normal distribution."""
+    """A draw from the standard normal distribution."""
     of_member = seeded(identity.seed, f"trait/{name}/member:{identity.member}").gauss()
     if not identity.persona:
         return of_member

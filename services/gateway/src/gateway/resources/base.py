@@ -44,6 +44,10 @@ StorableJson = Annotated[Any, AfterValidator(storable_json)]
 MessageText = Annotated[StorableText, Field(min_length=1, max_length=10_000), AfterValidator(_not_blank)]
 
 
+_LEFT_OUT = ("wrong", "hint", "at", "code", "params")
+"""Fields that are left out when they are empty."""
+
+
 class ProblemItem(Resource):
     """One thing that is wrong with the input."""
 
@@ -57,10 +61,14 @@ class ProblemItem(Resource):
     """What would mend it, where that is known."""
     at: str = Field(default="", examples=["line 14, stages[2] (before).questions[0] (age).id"])
     """The same place for people, with its line and the ids of the parts, where they are known."""
+    code: str = Field(default="", examples=["at_least"])
+    """What is wrong with an answer, for pages with words of their own; does not change."""
+    params: dict[str, Any] = Field(default={}, examples=[{"bound": 18}])
+    """The values that such words need."""
 
     @model_serializer(mode="wrap")
     def _without_empty_words(self, fields: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in fields(self).items() if value or name not in ("wrong", "hint", "at")}
+        return {name: value for name, value in fields(self).items() if value or name not in _LEFT_OUT}
 
 
 class ProblemDetails(Resource):
@@ -79,5 +87,7 @@ class ProblemDetails(Resource):
     """Names this request in the logs of every service."""
     reason: str | None = Field(default=None, examples=["stage_locked"])
     """For conflicts: a stable word."""
+    params: dict[str, Any] = Field(default={}, examples=[{}])
+    """The values with which a page says the reason in words of its own."""
     problems: list[ProblemItem] = Field(default=[], examples=[[]])
     """Everything that is wrong with the input, at once."""

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from gateway.resources.base import Request, Resource
+from gateway.resources.base import Request, Resource, StorableText
 from shared.contracts.experiment import ModelMode, Pace, PauseReason
 
 
@@ -36,12 +36,12 @@ class ExperimentSummary(Resource):
     paused_at: datetime | None = None
     """Since when nothing happens in it; null while it goes on."""
     pause_reason: PauseReason | None = None
-    """Why it is paused: somebody asked for it, the process that ran it was stopped, it may make no more calls of
+    """Why it is paused: on request, the process that ran it was stopped, it may make no more calls of
     models, or a key was refused and its run stopped."""
 
 
 class PausedKey(Resource):
-    """A key that its provider refuses, or does not answer to; answers wait for it and nobody fails."""
+    """A key that its provider refuses, or does not answer to; answers wait for it and no member fails."""
 
     key: str = Field(examples=["openai"])
     """Whose key it is, and at which address if not the usual one."""
@@ -58,6 +58,8 @@ class ExperimentResource(ExperimentSummary):
     is_test: bool = Field(examples=[False])
     document_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """The same for two files that say the same."""
+    join_code: str = Field(examples=["wN3cXW8Yw9yQ4mXb"])
+    """People take part at `/join/{join_code}`; the link gives the right to join."""
     progress: ExperimentProgress
     paused_keys: list[PausedKey]
     """The keys that its answers wait for, the longest pause first."""
@@ -119,6 +121,15 @@ class ExperimentChange(Request):
 
     model_mode: ModelMode
     """`mock` or `real`; can be changed while the experiment is a draft."""
+
+
+class ForkRequest(Request):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Free night buses, second wave"}]})
+
+    name: StorableText | None = Field(default=None, min_length=1, max_length=200)
+    """The name of the copy; left out: `Copy of` the name."""
+    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
+    """The seed of the copy; left out: a new one."""
 
 
 class RetryOfFailed(Resource):

@@ -52,9 +52,17 @@ class AlertResource(Resource):
     created_at: datetime
     resolved_at: datetime | None
     """Since when what it tells of is over."""
+    resolved_by: str | None = None
+    """The experimenter who has seen to it; null where the lab found that it was over."""
 
 
 class AlertList(Resource):
     alerts: list[AlertResource]
     next_after: str | None
     """Give this as `after` to read on; null at the end."""
+
+
+class StreamTicket(Resource):
+    ticket: str = Field(examples=["pR5n3k..."])
+    """Opens one live stream of the bearer (`?ticket=`), once; shown this once."""
+    expires_at: datetime

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from gateway.resources.base import Request, Resource, StorableText
+from shared.contracts.experiment import Slug
 
 
 class PromptMessage(Resource):
@@ -35,10 +36,13 @@ class CohortResource(Resource):
     id: UUID
     path: str = Field(examples=["c1"])
     name: str = Field(examples=["morning"])
-    treatment_id: str = Field(examples=["control"])
+    treatment_id: str | None = Field(examples=["control"])
+    """Null where its participants have treatments of their own."""
     status: Literal["running", "ended"]
     locked: bool
     open_seats: int = Field(examples=[1])
+    join_code: str = Field(examples=["q2pZb0dLr1vKk7Ta"])
+    """Leads to this cohort alone: `/join/{join_code}`."""
     created_at: datetime
     ended_at: datetime | None
 
@@ -68,14 +72,27 @@ class ProfileRequest(Request):
 class JoiningResource(Resource):
     """How a person came to a cohort."""
 
-    rule: Literal["drawn", "one_arm", "by_arrival", "named"]
-    """`drawn`: the arm was drawn. `named`: the request to join named the cohort. The others: in order."""
+    rule: Literal["drawn", "one_arm", "by_arrival", "named", "filled"]
+    """`drawn`: the arm was drawn. `named`: the request to join named the cohort. `filled`: an agent took the seat of a
+    person who did not come. The others: in order."""
     draw: int | None = Field(default=None, examples=[7])
     """The number of the draw in the experiment."""
     block: int | None = Field(default=None, examples=[3])
     """The number of the permuted block."""
     probability: float | None = Field(default=None, examples=[0.5])
     """That of this arm, given all draws before."""
+
+
+class AllocatedResource(Resource):
+    """How a participant came by a treatment of their own."""
+
+    rule: Literal["drawn", "complete", "blocked", "simple", "named"]
+    """`drawn`: when they came. `named`: the file says it. The others: at the start, by this method."""
+    draw: int | None = Field(default=None, examples=[7])
+    """The number of the draw."""
+    block: int | None = Field(default=None, examples=[3])
+    probability: float | None = Field(default=None, examples=[0.5])
+    """That of this treatment: at the start before anything was drawn, later given all draws before."""
 
 
 class MemberResource(Resource):
@@ -95,13 +112,21 @@ class MemberResource(Resource):
     stage_ids: list[str]
     cohort_id: UUID
     cohort: str = Field(examples=["morning"])
-    treatment_id: str = Field(examples=["control"])
+    treatment_id: str | None = Field(examples=["control"])
+    """The member's own treatment, or that of the cohort; null before a person has drawn an own one, and of mediators
+    there."""
+    allocated: AllocatedResource | None
+    """How the member came by a treatment of their own; null where cohorts have the treatments."""
     joining: JoiningResource | None
-    """How somebody who joined came to this cohort; null for agents and for seats that nobody has taken."""
+    """How a person who joined was assigned to this cohort; null for agents and open seats."""
+    added_by: str | None = Field(examples=["Ellen"])
+    """Who added this agent while the cohort ran; null for seats of the file."""
     is_test: bool
     created_at: datetime
     joined_at: datetime | None
     arrived_at: datetime | None
+    paused_at: datetime | None
+    """Since when this member alone is paused."""
     ended_at: datetime | None
 
 
@@ -109,6 +134,43 @@ class MemberList(Resource):
     members: list[MemberResource]
     next_after: UUID | None
     """Give this as `after` to read on; null at the end."""
+
+
+class AdditionRequest(Request):
+    """An agent that comes to a cohort that runs."""
+
+    persona: Slug = Field(examples=["guide"])
+    """The id of an agent among the experiment's personas."""
+    kind: Literal["participant", "mediator"] = "participant"
+    stage_id: Slug | None = Field(default=None, examples=["talk"])
+    """The stage on which a participant begins; left out: the first one. A mediator sits where its persona says."""
+
+
+class CheckRequest(Request):
+    text: StorableText = Field(default="", max_length=500, examples=["Are you still there?"])
+    """What the member is asked; empty: what the file says."""
+
+
+class ViewRequest(Request):
+    seconds: float = Field(default=600, gt=0, le=3600)
+    """How long the token is valid."""
+
+
+class ViewToken(Resource):
+    token: str = Field(examples=["view.mE3..."])
+    """Shown this once. It takes the place of the participant's token in requests that read."""
+    expires_at: datetime
+
+
+class NoticeRequest(Request):
+    text: StorableText = Field(min_length=1, max_length=2000, examples=["We start again in five minutes."])
+
+
+class TransferRequest(Request):
+    cohort_id: UUID
+    """The cohort that is offered, of the same experiment."""
+    seconds: float = Field(default=60, gt=0, le=86_400)
+    """How long the participant has for an answer."""
 
 
 class RemovalRequest(Request):

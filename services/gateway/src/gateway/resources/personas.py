@@ -42,7 +42,7 @@ class PersonaMessageRequest(Request):
 
     text: MessageText
     client_message_id: StorableText = Field(min_length=1, max_length=100)
-    """Chosen by the client; the same one again gives the message that stands, and says nothing."""
+    """Chosen by the client; the same one again returns the stored message, and posts nothing."""
     model_mode: ModelMode = "mock"
     """`real` calls and pays the persona's model for the reply to this message."""
 

@@ -1,10 +1,10 @@
 """Messages and live events."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from gateway.resources.base import MessageText, Request, Resource, StorableText
 from gateway.resources.members import ProfileResource
@@ -15,7 +15,7 @@ class MessageRequest(Request):
 
     text: MessageText
     client_message_id: StorableText = Field(min_length=1, max_length=100)
-    """Chosen by the client; the same one again gives the message that stands, and posts nothing."""
+    """Chosen by the client; the same one again returns the stored message, and posts nothing."""
     reply_to: UUID | None = None
     """The message in the same thread that this one answers."""
 
@@ -47,6 +47,15 @@ class ReactionResource(Resource):
     """Those who react so, the first one first."""
 
 
+class LineResource(Resource):
+    """A sentence of the lab as a code with its parameters."""
+
+    code: str = Field(examples=["has_left"])
+    """Does not change."""
+    params: dict[str, JsonValue] = Field(examples=[{"name": "Ada"}])
+    """The values that words for it need."""
+
+
 class MessageResource(Resource):
     id: UUID
     thread_id: UUID
@@ -56,6 +65,8 @@ class MessageResource(Resource):
     author: Author | None
     """Null for what the lab says."""
     text: str = Field(examples=["Hello all!"])
+    line: LineResource | None = None
+    """What the lab says here of itself, for pages with words of their own; null for all else."""
     topic: str | None = None
     """The topic that it was said about; null in a conversation without topics."""
     reply_to: UUID | None
@@ -63,10 +74,35 @@ class MessageResource(Resource):
     quote: QuoteResource | None
     """What it answers; null, like `reply_to`, where not everybody who reads this may read that."""
     reactions: list[ReactionResource] = Field(examples=[[]])
-    """Those that somebody has."""
+    """Those that at least one member has given."""
     elapsed_ms: int = Field(examples=[4200])
     """Time since the stage opened."""
     created_at: datetime
+
+
+class StaffMessageRequest(Request):
+    text: MessageText
+    client_message_id: StorableText = Field(min_length=1, max_length=100)
+    """Chosen by the client; the same one again returns the stored message, and posts nothing."""
+
+
+class ThreadResource(Resource):
+    """A conversation as the experimenter sees it."""
+
+    id: UUID
+    stage_id: str = Field(examples=["talk"])
+    scope: str = Field(examples=["group"])
+    """`group`, or `private:` and the path of the participant with whom mediators talk."""
+    member_id: UUID | None
+    """The participant of a private conversation."""
+    messages: int = Field(examples=[12])
+    """How many there are, those of the lab included."""
+    opened_at: datetime
+    ended_at: datetime | None
+
+
+class ThreadList(Resource):
+    threads: list[ThreadResource]
 
 
 class MessageList(Resource):
@@ -77,13 +113,6 @@ class MessageList(Resource):
     """Nothing more can be said in this thread."""
 
 
-class StreamEvent(Resource):
-    """The `data` of one server-sent event; its `id` is the cursor to resume from, its `event` the type."""
-
-    type: str = Field(examples=["message.created"])
-    cohort_id: UUID
-    stream_seq: int = Field(examples=[17])
-    """1, 2, 3, ... in the cohort; a participant sees only some of them."""
-    at: datetime
-    data: Any
-    """What the event is about, as the reader may see it."""
+class TypingRequest(Request):
+    is_typing: bool = Field(examples=[True])
+    """Whether the member is typing; said again every few seconds while they are."""

@@ -9,8 +9,11 @@ from gateway import cursors
 from gateway.context import ApiKey, InContext
 from gateway.resources.lab import AlertList, AlertResource
 from gateway.routes.experiments import owned
-from shared.db.alerts import alerts_of
+from shared.acts import notices
+from shared.db import keys
+from shared.db.alerts import alert, alerts_of, check_owned_alert
 from shared.db.places import Place
+from shared.db.session import Session
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -30,6 +33,20 @@ async def list_alerts(
         found = await alerts_of(session, experiment_id, after=place, most=limit + 1)
     page = found[:limit]
     return AlertList(
-        alerts=[AlertResource.model_validate(alert, from_attributes=True) for alert in page],
+        alerts=[AlertResource.model_validate(one, from_attributes=True) for one in page],
         next_after=cursors.list_cursor_text(Place(page[-1].created_at, page[-1].id)) if len(found) > limit else None,
     )
+
+
+@router.post("/alerts/{alert_id}/resolve", summary="Mark an alert as resolved")
+async def resolve(alert_id: UUID, context: InContext, key: ApiKey) -> AlertResource:
+    """Who it was is kept. Idempotent."""
+
+    async def work(session: Session) -> AlertResource:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        await check_owned_alert(session, alert_id, owner.id)
+        await notices.resolve_alert(session, alert_id, now, by=owner.name)
+        return AlertResource.model_validate(await alert(session, alert_id), from_attributes=True)
+
+    return await context.database.transact(work)

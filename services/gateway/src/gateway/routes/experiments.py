@@ -9,10 +9,12 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from fastapi.sse import EventSourceResponse
 
-from formats.exports import natural, reports
+from formats.exports import reports
 from gateway import archives, cursors, forms
-from gateway.context import ApiKey, Context, InContext
-from gateway.live import RETRY_MS, Frame
+from gateway.context import ApiKey, Context, ExperimentersStream, InContext
+from gateway.events import Frame
+from gateway.live import RETRY_MS
+from gateway.once import InOnce, by_key
 from gateway.resources.experiments import (
     ExperimentChange,
     ExperimentCheck,
@@ -25,14 +27,13 @@ from gateway.resources.experiments import (
     MeasureTable,
     PausedKey,
 )
-from gateway.resources.members import CohortList, CohortResource, MemberList, MemberResource, RemovalRequest
-from gateway.routes.participants import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
-from shared.acts import advancing, starting
+from gateway.routes.own_stream import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
+from gateway.typists import TypingFrame
+from shared.acts import starting
 from shared.acts.called_keys import Waiting, waiting_for_keys
 from shared.contracts.experiment import ModelMode, Persona
 from shared.contracts.real_models import model_mode_problems
-from shared.db import experiments, keys, personas, standings, workers
-from shared.db import pages as reads
+from shared.db import experiments, files, keys, personas, workers
 from shared.db import streams as stream_reads
 from shared.db.places import Place
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
@@ -46,7 +47,6 @@ from shared.experiment import (
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
-_FIRST = UUID(int=0)
 _EXAMPLE = """parley: 1
 name: A first experiment
 stages:
@@ -54,14 +54,14 @@ stages:
 cohorts:
   - seats: [{open: true, count: 2}]
 """
-_FILE_BODY = forms.described(
+FILE_BODY = forms.described(
     "An experiment file, as `GET /v1/experiment-schema` describes it.",
     yaml=_EXAMPLE,
     json={"parley": 1, "name": "..."},
 )
 
 
-async def _read_file(request: Request, context: Context, owner_id: UUID) -> Draft:
+async def read_file(request: Request, context: Context, owner_id: UUID) -> Draft:
     """The experiment in the body, with the personas that it takes from the library of its owner.
 
     Raises:
@@ -76,18 +76,19 @@ async def _read_file(request: Request, context: Context, owner_id: UUID) -> Draf
     return await context.reader.experiment(content, name, find_personas)
 
 
-@router.post("/experiments", status_code=201, summary="Store an experiment as a draft", openapi_extra=_FILE_BODY)
+@router.post("/experiments", status_code=201, summary="Store an experiment as a draft", openapi_extra=FILE_BODY)
 async def create(
     request: Request,
     context: InContext,
     key: ApiKey,
+    once: InOnce,
     is_test: Annotated[bool, Query(description="Marks all data as a test.")] = False,
 ) -> ExperimentResource:
     """All problems of the file are told at once; then nothing is stored. Personas that the file names without defining
     them are copied from the library."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
-    draft = await _read_file(request, context, owner.id)
+    draft = await read_file(request, context, owner.id)
 
     async def work(session: Session) -> ExperimentResource:
         now = context.clock.now()
@@ -95,15 +96,18 @@ async def create(
         experiment_id = await starting.store(session, owner.id, draft, now, is_test=is_test)
         return await resource_of(session, experiment_id)
 
-    return await context.decide(work)
+    return await once.transact(ExperimentResource, work, sign_in=by_key(context, key))
 
 
-@router.post("/experiments/validate", summary="Check an experiment file", openapi_extra=_FILE_BODY)
+@router.post("/experiments/validate", summary="Check an experiment file", openapi_extra=FILE_BODY)
 async def validate(request: Request, context: InContext, key: ApiKey) -> ExperimentCheck:
     """Stores nothing; a file with problems gets the same answer as when it is created."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-    return checked(await _read_file(request, context, owner.id))
+    draft = await read_file(request, context, owner.id)
+    async with context.database.transaction() as session:
+        await files.require(session, draft.files, context.files)
+    return checked(draft)
 
 
 def checked(draft: Draft) -> ExperimentCheck:
@@ -154,12 +158,12 @@ async def change(experiment_id: UUID, body: ExperimentChange, context: InContext
         await starting.set_model_mode(session, experiment_id, body.model_mode)
         return await resource_of(session, experiment_id)
 
-    return await context.decide(work)
+    return await context.database.transact(work)
 
 
 @router.post("/experiments/{experiment_id}/start", summary="Start an experiment")
 async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
-    """Starting twice is starting once. Real models are refused unless everything that they need says so."""
+    """Idempotent. Real models are refused unless everything that they need says so."""
 
     async def work(session: Session) -> ExperimentResource:
         row = await owned(session, context, key, experiment_id, "write")
@@ -168,98 +172,26 @@ async def start(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
         await starting.start(session, experiment_id, context.clock.now())
         return await resource_of(session, experiment_id)
 
-    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+    return await context.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
 
-async def require_models(session: Session, context: Context, experiment: Experiment, mode: ModelMode) -> None:
-    """Raises:
-    Conflict: naming everything that is missing for real models.
+async def require_models(
+    session: Session, context: Context, experiment: Experiment, mode: ModelMode, *, also: Collection[str] = ()
+) -> None:
+    """`also`: the ids of personas that are to take part beside those of the file.
+
+    Raises:
+        Conflict: naming everything that is missing for real models.
     """
     # An embedded lab knows its own, otherwise the workers say which providers they serve.
     served = context.served_providers
     if served is None:
         served = await workers.served_providers(session, context.clock.now())
     problems = model_mode_problems(
-        mode, models_used(experiment), context.environ, endpoints=context.endpoints, served=served
+        mode, models_used(experiment, also=also), context.environ, endpoints=context.endpoints, served=served
     )
     if problems:
         raise Conflict("Real models cannot be used. " + " ".join(problems), reason="real_models_refused")
-
-
-@router.get("/experiments/{experiment_id}/cohorts", summary="The cohorts of an experiment")
-async def cohorts(
-    experiment_id: UUID,
-    context: InContext,
-    key: ApiKey,
-    after: Annotated[UUID | None, Query(description="The `next_after` of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=reads.MOST_COHORTS)] = reads.MOST_COHORTS,
-) -> CohortList:
-    async with context.database.transaction() as session:
-        await owned(session, context, key, experiment_id, "read")
-        rows = await reads.cohorts(session, experiment_id, after=after, most=limit + 1)
-    page = rows[:limit]
-    return CohortList(
-        cohorts=[CohortResource.model_validate(row, from_attributes=True) for row in page],
-        next_after=page[-1].id if len(rows) > limit else None,
-    )
-
-
-@router.get("/experiments/{experiment_id}/members", summary="Who is where, private parts included")
-async def list_members(
-    experiment_id: UUID,
-    context: InContext,
-    key: ApiKey,
-    cohort_id: UUID | None = None,
-    after: UUID = _FIRST,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 1000,
-) -> MemberList:
-    async with context.database.transaction() as session:
-        await owned(session, context, key, experiment_id, "read")
-        rows = await reads.roster(session, experiment_id, cohort_id=cohort_id, after=after, most=limit + 1)
-    page = rows[:limit]
-    found = [_member(row) for row in page]
-    return MemberList(
-        members=sorted(found, key=lambda member: natural(member.path)),
-        next_after=page[-1].id if len(rows) > limit else None,
-    )
-
-
-def _member(row: Any) -> MemberResource:
-    return MemberResource(
-        id=row.id,
-        path=row.path,
-        kind=row.kind,
-        player=row.player,
-        profile=row.profile,
-        agent=row.agent_config,
-        status=row.status,
-        status_reason=row.status_reason,
-        stage_id=row.stage_ids[row.position] if row.position < len(row.stage_ids) else None,
-        stage_ids=row.stage_ids,
-        cohort_id=row.cohort_id,
-        cohort=row.cohort_name,
-        treatment_id=row.treatment_id,
-        joining=row.joining,
-        is_test=row.is_test,
-        created_at=row.created_at,
-        joined_at=row.joined_at,
-        arrived_at=row.arrived_at,
-        ended_at=row.ended_at,
-    )
-
-
-@router.post("/members/{member_id}/remove", summary="Take a member out of the experiment for good")
-async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key: ApiKey) -> MemberResource:
-    """Removing twice is removing once. Whoever waited for the member is looked at again."""
-
-    async def work(session: Session) -> MemberResource:
-        owner = await keys.sign_in(session, key, context.clock.now(), scope="write")
-        await reads.check_owned(session, member_id, owner.id)
-        standing = await standings.lock_standing(session, member_id)
-        await advancing.end_member(session, standing, "removed", body.reason, context.clock.now(), cause="request")
-        return _member(await reads.roster_entry(session, member_id))
-
-    return await context.decide(work)
 
 
 @router.get(
@@ -271,14 +203,16 @@ async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key:
 async def stream(
     experiment_id: UUID,
     context: InContext,
-    key: ApiKey,
+    bearer: ExperimentersStream,
     after: StreamCursor = None,
     last_event_id: LastEventId = None,
 ) -> StreamingResponse:
     """The last event of each chunk has an `id`: the cursor over all cohorts. After a reconnect some events may come
     again; `cohort_id` and `stream_seq` tell them."""
     async with context.database.transaction() as session:
-        await owned(session, context, key, experiment_id, "read")
+        key_hash = await bearer.key_hash(session, context)
+        owner = await keys.sign_in_by_hash(session, key_hash, context.clock.now(), scope="read")
+        await _owned_by(session, owner, experiment_id)
         ids = await stream_reads.cohorts_of(session, experiment_id)
         newest = await stream_reads.last_of(session, ids)
     cursor = last_event_id or after
@@ -288,7 +222,7 @@ async def stream(
 
 
 async def _events_of(context: Context, experiment_id: UUID, sent: dict[UUID, int]) -> AsyncGenerator[bytes, None]:
-    def show(frame: Frame) -> bytes:
+    def show(frame: Frame | TypingFrame) -> bytes | None:
         return frame.for_experimenters
 
     def mark() -> bytes:
@@ -344,12 +278,16 @@ async def measures(experiment_id: UUID, context: InContext, key: ApiKey) -> Expe
 
 
 async def owned(session: Session, context: Context, key: str, experiment_id: UUID, scope: keys.Scope) -> Any:
-    """The row of an experiment of whoever holds the key.
+    """The row of an experiment of the key's owner.
 
     Raises:
-        NotFound: there is none, or it is somebody else's, which is not told apart.
+        NotFound: there is none, or it belongs to another owner, in the same words.
     """
     owner = await keys.sign_in(session, key, context.clock.now(), scope=scope)
+    return await _owned_by(session, owner, experiment_id)
+
+
+async def _owned_by(session: Session, owner: keys.Experimenter, experiment_id: UUID) -> Any:
     row = await experiments.find(session, experiment_id)
     if row.owner_id != owner.id:
         raise NotFound("There is no such experiment.")
@@ -364,6 +302,7 @@ async def resource_of(session: Session, experiment_id: UUID) -> ExperimentResour
         **ExperimentSummary.model_validate(row, from_attributes=True).model_dump(),
         is_test=row.is_test,
         document_hash=row.document_hash,
+        join_code=row.join_code,
         progress=ExperimentProgress.model_validate(progress, from_attributes=True),
         paused_keys=[_paused_key(one) for one in waiting],
     )

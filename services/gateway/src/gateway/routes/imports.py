@@ -6,14 +6,14 @@ from fastapi import APIRouter, Query, Request
 from starlette.exceptions import HTTPException
 
 from formats.importing import IMPORTERS, Choice
-from gateway.context import ApiKey, Context, InContext
+from gateway.context import ApiKey, InContext
 from gateway.forms import FORM, file_in_form
+from gateway.once import InOnce, by_key
 from gateway.resources.experiments import ImportCheck, ImportedExperiments
 from gateway.routes.experiments import checked, resource_of
 from shared.acts import starting
 from shared.db import keys
 from shared.db.session import Session
-from shared.experiment import Draft
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -37,21 +37,18 @@ Sessions = Annotated[int | None, Query(ge=1, description="Only so many sessions,
 Draws = Annotated[Literal["reference", "parley"], Query(description="How what is drawn is drawn.")]
 
 
-async def _file_in(request: Request, context: Context, choice: Choice) -> tuple[list[Draft], list[str]]:
-    """What is in the body.
+async def _content_of(request: Request) -> tuple[bytes, str]:
+    """The file in the body, and its media type.
 
     Raises:
         HTTPException: its media type is that of something else, or the form cannot be read.
-        InvalidInput: with all problems.
     """
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type == FORM:
-        content, media_type = await file_in_form(request)
-    elif media_type in IMPORTERS:
-        content = await request.body()
-    else:
+        return await file_in_form(request)
+    if media_type not in IMPORTERS:
         raise HTTPException(415, f"The file is sent as {' or '.join([*IMPORTERS, FORM])}.")
-    return await context.reader.imported(content, media_type, choice)
+    return await request.body(), media_type
 
 
 @router.post(
@@ -64,6 +61,7 @@ async def store(
     request: Request,
     context: InContext,
     key: ApiKey,
+    once: InOnce,
     people: People = None,
     sessions: Sessions = None,
     draws: Draws = "reference",
@@ -73,7 +71,8 @@ async def store(
     is stored. No model is called before the mode is changed (`PATCH`) and the experiment started."""
     async with context.database.transaction() as session:
         await keys.sign_in(session, key, context.clock.now(), scope="write")
-    drafts, warnings = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
+    content, media_type = await _content_of(request)
+    drafts, warnings = await context.reader.imported(content, media_type, Choice(tuple(people or ()), sessions, draws))
 
     async def work(session: Session) -> ImportedExperiments:
         now = context.clock.now()
@@ -82,7 +81,7 @@ async def store(
         resources = [await resource_of(session, experiment_id) for experiment_id in ids]
         return ImportedExperiments(experiments=resources, warnings=warnings)
 
-    return await context.decide(work)
+    return await once.transact(ImportedExperiments, work, sign_in=by_key(context, key), content=content)
 
 
 @router.post("/experiments/import/validate", summary="Check a workbook", openapi_extra=_FILE_BODY)
@@ -97,5 +96,6 @@ async def check(
     """Stores nothing; a file with problems gets the same answer as when it is stored."""
     async with context.database.transaction() as session:
         await keys.sign_in(session, key, context.clock.now(), scope="read")
-    drafts, warnings = await _file_in(request, context, Choice(tuple(people or ()), sessions, draws))
+    content, media_type = await _content_of(request)
+    drafts, warnings = await context.reader.imported(content, media_type, Choice(tuple(people or ()), sessions, draws))
     return ImportCheck(experiments=[checked(draft) for draft in drafts], warnings=warnings)

@@ -10,7 +10,7 @@ from gateway.context import ApiKey, Context, InContext
 from gateway.resources.experiments import CallLimitRequest, CallLimitResource, ExperimentResource, RetryOfFailed
 from gateway.routes.experiments import owned, require_models, resource_of
 from shared.acts import ending, pausing, reviving
-from shared.db import call_limits
+from shared.db import limits
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.experiment import Experiment
 
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 @router.post("/experiments/{experiment_id}/pause", summary="Pause an experiment")
 async def pause(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
     """From the answer on nothing is published, asked, timed or paid in it. Calls in flight are stored when they come
-    back, and used after the pause. What people send is refused with the reason `paused`. Pausing twice is pausing once.
+    back, and used after the pause. What people send is refused with the reason `paused`. Idempotent.
     """
 
     return await _changed(
@@ -30,7 +30,7 @@ async def pause(experiment_id: UUID, context: InContext, key: ApiKey) -> Experim
 
 @router.post("/experiments/{experiment_id}/resume", summary="Go on with a paused experiment")
 async def resume(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
-    """It goes on where it was: timers have as long to go as they had. Resuming twice is resuming once. Real models are
+    """It goes on where it was: timers have as long to go as they had. Idempotent. Real models are
     refused unless everything that they need says so."""
 
     async def go_on(session: Session, row: Any) -> None:
@@ -43,8 +43,8 @@ async def resume(experiment_id: UUID, context: InContext, key: ApiKey) -> Experi
 
 @router.post("/experiments/{experiment_id}/end", summary="End an experiment with the data that there are")
 async def end(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
-    """Conversations are closed, whoever has not finished is removed, and nothing more happens. Ending twice is ending
-    once."""
+    """Conversations are closed, members who have not finished are removed, and nothing more happens.
+    Idempotent."""
 
     return await _changed(
         context, key, experiment_id, lambda session, row: ending.end(session, row.id, context.clock.now())
@@ -60,14 +60,14 @@ async def _changed(
         await change(session, await owned(session, context, key, experiment_id, "write"))
         return await resource_of(session, experiment_id)
 
-    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+    return await context.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
 
 @router.post("/experiments/{experiment_id}/retry-failed", summary="Ask those again who failed")
 async def retry_failed(experiment_id: UUID, context: InContext, key: ApiKey) -> RetryOfFailed:
     """Agents who failed for good go on where they were, and what they were asked there is asked again. An experiment
     that has ended goes on with them; real models are refused unless everything that they need says so. A conversation
-    that they missed stays missed. Twice is once, until somebody fails again."""
+    that they missed stays missed. Idempotent, until a member fails again."""
 
     async def work(session: Session) -> RetryOfFailed:
         row = await owned(session, context, key, experiment_id, "write")
@@ -76,7 +76,7 @@ async def retry_failed(experiment_id: UUID, context: InContext, key: ApiKey) -> 
         found = await reviving.retry_failed(session, experiment_id, context.clock.now())
         return RetryOfFailed(members=found.members, asks=found.asks)
 
-    return await context.decide(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+    return await context.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
 
 
 @router.put("/experiments/{experiment_id}/max-calls", summary="Limit the calls of models of an experiment")
@@ -88,11 +88,11 @@ async def limit_calls(
 
     async def work(session: Session) -> CallLimitResource:
         await owned(session, context, key, experiment_id, "write")
-        await call_limits.set_most_calls(session, experiment_id, body.calls)
-        found = await call_limits.call_limit(session, experiment_id)
+        await limits.set_most_calls(session, experiment_id, body.calls)
+        found = await limits.call_limit(session, experiment_id)
         return CallLimitResource(calls=body.calls, made=found.taken if found is not None else 0)
 
-    return await context.decide(work)
+    return await context.database.transact(work)
 
 
 @router.delete("/experiments/{experiment_id:uuid}", status_code=204, summary="Delete an experiment and all its data")

@@ -1,6 +1,7 @@
 """What operators look at: who calls which models."""
 
 from collections import Counter
+from typing import Final
 
 from fastapi import APIRouter
 
@@ -11,7 +12,7 @@ from shared.db import keys, workers
 
 router = APIRouter(prefix="/v1", tags=["operators"])
 
-_KNOWN = (MOCK_PROVIDER, "openai", CREWAI_PROVIDER)
+_KNOWN: Final = (MOCK_PROVIDER, "openai", CREWAI_PROVIDER)
 
 
 @router.get("/providers", summary="Which providers of models are served, and by how many workers")

@@ -1,95 +1,146 @@
 """What participants do: join, see where they are, answer and go on, talk, follow, leave."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any
 from uuid import UUID
 
-import orjson
-from fastapi import APIRouter, Header, Query
-from fastapi.responses import Response, StreamingResponse
-from fastapi.sse import EventSourceResponse
+from fastapi import APIRouter
 
-from gateway import cursors, pages
-from gateway.context import Context, InContext, MemberToken
-from gateway.eyes import MemberEyes
-from gateway.live import RETRY_MS
+from gateway import pages
+from gateway.context import (
+    ApiKey,
+    Context,
+    InContext,
+    MemberToken,
+    ReaderToken,
+    reader_of,
+)
+from gateway.once import InOnce, by_key
+from gateway.resources.appearance import AppearanceResource, shown_appearance
+from gateway.resources.events import Nothing
 from gateway.resources.participants import (
     AdvanceRequest,
     AnsweredAsk,
     AnswerRequest,
-    GoOnRequest,
+    HelpRequest,
     Joined,
     JoinRequest,
     Me,
     Page,
     StagePage,
+    TransferAnswer,
 )
-from gateway.resources.threads import MessageList, MessageRequest, MessageResource
-from shared.acts import advancing, answering, asking, conversation, joining
+from gateway.routes.experiments import owned
+from shared import lives
+from shared.acts import (
+    advancing,
+    answering,
+    asking,
+    attention,
+    going_on,
+    joining,
+    notices,
+    transferring,
+)
 from shared.acts.asking import FoundAsk
-from shared.contracts.experiment import Profile, Slug
+from shared.acts.staying import require_long_enough
+from shared.contracts.experiment import Profile, Slug, StageConfig
 from shared.db import pages as reads
 from shared.db import standings
+from shared.db.appearances import appearance_of
 from shared.db.session import Session
-from shared.db.standings import Standing, hash_token
+from shared.db.shells import shell_of, shows_others
+from shared.db.standing import Standing
+from shared.db.standings import hash_token
+from shared.db.stays import StayTimes, stay_times
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
-from shared.stage import PAGE, Ask, Json
-from shared.stages import kind_of
+from shared.stage import PAGE, Blocked, Json, Questions
+from shared.stages import kind_of, parts_of
 from shared.urgency import Urgency, urgency
 
 router = APIRouter(prefix="/v1", tags=["participants"])
 
-EVENTS: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Events as they happen; the `data` of each is a StreamEvent.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
-    }
-}
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-StreamCursor = Annotated[
-    str | None,
-    Query(description="Where to go on; left out: from now. `start`: from the first event.", max_length=50_000),
-]
-LastEventId = Annotated[
-    str | None, Header(description="Sent by browsers on reconnect; wins over `after`.", max_length=50_000)
-]
 
-
-@router.post("/experiments/{experiment_id}/join", status_code=201, summary="Take the next open seat")
-async def join(experiment_id: UUID, context: InContext, body: JoinRequest | None = None) -> Joined:
-    """The token in the answer is shown this once; it is the key to everything below `/v1/me`."""
+@router.post(
+    "/experiments/{experiment_id}/join",
+    status_code=201,
+    summary="Give a person the next open seat",
+    tags=["experiments"],
+)
+async def join(
+    experiment_id: UUID, context: InContext, key: ApiKey, once: InOnce, body: JoinRequest | None = None
+) -> Joined:
+    """For programs of the experimenter that bring people; people themselves join by a link (`POST /v1/join/{code}`).
+    The token in the answer is shown this once; it is the key to everything below `/v1/me`. Joining again with the
+    same `external_id` gives the place back, with a new token; the one before is void."""
     urgency.set(Urgency.PERSON)
     wanted = body or JoinRequest()
     profile = Profile(**wanted.profile.model_dump()) if wanted.profile else None
 
     async def work(session: Session) -> Joined:
         now = context.clock.now()
-        member_id, token = await joining.join(session, experiment_id, now, cohort_id=wanted.cohort_id, profile=profile)
-        standing = await standings.sign_in(session, token, lock=False)
-        cursor = await reads.cursor(session, standing.cohort_id)
-        return Joined(member_id=member_id, token=token, me=pages.me(standing, cursor))
+        await owned(session, context, key, experiment_id, "write")
+        member_id, token = await joining.join(
+            session,
+            experiment_id,
+            now,
+            cohort_id=wanted.cohort_id,
+            profile=profile,
+            external_id=wanted.external_id,
+            old_token=wanted.token,
+        )
+        return await joined(session, context, member_id, token)
 
-    return await context.decide(work)
+    return await once.transact(Joined, work, sign_in=by_key(context, key))
+
+
+async def joined(session: Session, context: Context, member_id: UUID, token: str) -> Joined:
+    """The answer to a person who has just joined."""
+    standing = await standings.sign_in(session, token, lock=False)
+    cursor = await reads.cursor(session, standing.cohort_id)
+    return Joined(member_id=member_id, token=token, me=await _me(session, context, standing, cursor))
 
 
 @router.get("/me", summary="Everything that the shell of the page shows")
-async def who_am_i(context: InContext, token: MemberToken) -> Me:
+async def who_am_i(context: InContext, token: ReaderToken) -> Me:
     async with context.database.transaction() as session:
-        cursor = await reads.cursor_of_token(session, hash_token(token))
-        return pages.me(await standings.sign_in(session, token, lock=False), cursor)
+        reader = await reader_of(session, context, token)
+        cursor = await reads.cursor_of(session, reader.key)
+        return await _me(session, context, await standings.seen_by(session, reader.key), cursor)
+
+
+async def _me(session: Session, context: Context, standing: Standing, cursor: int) -> Me:
+    if standing.stage is not None and (standing.asks or shows_others(standing)):
+        # The form of an ask may name those who are there.
+        standing = await reads.with_company(session, standing, standing.stage)
+    return pages.me(standing, cursor, await shell_of(session, standing), context.clock.now())
+
+
+@router.get("/me/appearance", summary="How the pages of the experiment look")
+async def appearance(context: InContext, token: ReaderToken) -> AppearanceResource:
+    """It stays the same for as long as the experiment runs."""
+    async with context.database.transaction() as session:
+        reader = await reader_of(session, context, token)
+        standing = await standings.seen_by(session, reader.key)
+        return shown_appearance(await appearance_of(session, standing.experiment_id))
 
 
 @router.get("/me/stages/{stage_id}", summary="Everything that one stage shows")
-async def stage(stage_id: Slug, context: InContext, token: MemberToken) -> StagePage:
+async def stage(stage_id: Slug, context: InContext, token: ReaderToken) -> StagePage:
     async with context.database.transaction() as session:
-        standing = await standings.sign_in(session, token, lock=False)
+        reader = await reader_of(session, context, token)
+        standing = await standings.seen_by(session, reader.key)
+        if reader.until is not None:
+            # What is being typed belongs to the participant until it is sent.
+            standing = replace(standing, begun={})
         index = _index(standing, stage_id)
         if index > standing.position:
             raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
-        company = await reads.company(session, standing.cohort_id, standing.member.id)
-    return pages.stage_page(standing, standing.design.stage(stage_id), company, context.clock.now())
+        looked_at = standing.design.stage(stage_id)
+        standing = await standings.looking_at(session, standing, looked_at)
+        standing = await reads.with_company(session, standing, looked_at)
+        stay = await _stay(session, standing, looked_at)
+    return pages.stage_page(standing, looked_at, stay, context.clock.now())
 
 
 @router.post("/me/stages/{stage_id}/advance", summary="Answer and go on, in one request")
@@ -106,7 +157,7 @@ async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: 
             await _leave_stage(session, context, standing, stage_id, request.answer)
         return await _page(session, context, token)
 
-    return await context.decide(work)
+    return await context.database.transact(work)
 
 
 def _index(standing: Standing, stage_id: str) -> int:
@@ -123,39 +174,45 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
         Conflict: the participant is not there, or cannot go on.
     """
     current = standing.stage
-    if not standing.is_in_progress:
-        raise Conflict("You are not taking part any more.", reason="not_in_progress")
+    lives.after(standing.status, "act")
     if standing.is_paused:
         raise Paused
     if current is None or current.id != stage_id:
         raise Conflict("You have not come to this stage yet.", reason="stage_not_reached")
     if standing.is_locked:
         raise Conflict("This stage is not open yet; wait for the others.", reason="stage_locked")
-    kind = kind_of(current)
     now = context.clock.now()
-    view = standing.view(current, now)
-    value = kind.page_answer(current, view) if answer is None else None
-    if value is None:
-        page = Ask(standing.member.id, PAGE, "page")
-        value = kind.check_answer(current, page, {} if answer is None else answer, view)
-    blocked_by = kind.blocked_by(current, standing.with_answer(current.id, PAGE, value).view(current, now))
-    if blocked_by:
-        raise Conflict(" ".join(blocked_by), reason="blocked")
-    await advancing.write_page(session, standing, value, now)
-    await advancing.move_on(session, standing, now, cause="request")
+    await require_long_enough(session, standing, current, now)
+    value = pages.page_answer(current, standing.view(current, now), answer)
+    answered = standing.with_answer(current.id, PAGE, value).view(current, now)
+    completion = kind_of(current).completion(current, answered)
+    if isinstance(completion, Blocked):
+        reasons = [one.model_dump() for one in pages.reasons_of(completion.reasons)]
+        raise Conflict(" ".join(completion.reasons), reason="blocked", params={"reasons": reasons})
+    answering.write_page(session, standing, value, now)
+    await going_on.go_on(session, standing, completion, now, cause="request")
 
 
 async def _page(session: Session, context: Context, token: str) -> Page:
     """Read anew, because others may have moved meanwhile."""
-    cursor = await reads.cursor_of_token(session, hash_token(token))
+    cursor = await reads.cursor_of(session, hash_token(token))
     standing = await standings.sign_in(session, token, lock=False)
-    company = await reads.company(session, standing.cohort_id, standing.member.id) if standing.stage else None
-    return pages.page(standing, cursor, company, context.clock.now())
+    if standing.stage is not None:
+        standing = await reads.with_company(session, standing, standing.stage)
+    stay = None if standing.stage is None else await _stay(session, standing, standing.stage)
+    return pages.page(standing, stay, cursor, await shell_of(session, standing), context.clock.now())
+
+
+async def _stay(session: Session, standing: Standing, stage: StageConfig) -> StayTimes | None:
+    """The times of the stage, while the participant is on it."""
+    if standing.stage is None or standing.stage.id != stage.id:
+        return None
+    return await stay_times(session, standing.member.id, standing.member.path, stage)
 
 
 @router.post("/me/asks/{ask_id}/answer", summary="Answer what the lab wants now")
 async def answer_ask(ask_id: UUID, body: AnswerRequest, context: InContext, token: MemberToken) -> AnsweredAsk:
-    """An answer is final. The same answer again gives what stands; what follows from it, the live stream tells."""
+    """An answer is final. The same answer again returns the stored one; the live stream tells what follows from it."""
 
     async def work(session: Session) -> AnsweredAsk:
         standing = await standings.sign_in(session, token, lock=True)
@@ -165,10 +222,10 @@ async def answer_ask(ask_id: UUID, body: AnswerRequest, context: InContext, toke
             value = await _answered(session, context, standing, found, body.answer)
         elif found.state != "answered" or not _is_same(standing, found, body.answer, context.clock.now()):
             raise Conflict("This is not asked any more; the page shows what is.", reason="ask_closed")
-        shown = kind_of(standing.design.stage(found.stage_id)).shown_answer(value)
+        shown = _questions(standing, found).shown(value)
         return AnsweredAsk(ask_id=ask_id, stage_id=found.stage_id, key=found.ask.key, answer=shown)
 
-    return await context.decide(work)
+    return await context.database.transact(work)
 
 
 async def _answered(session: Session, context: Context, standing: Standing, found: FoundAsk, answer: Json) -> Json:
@@ -178,7 +235,8 @@ async def _answered(session: Session, context: Context, standing: Standing, foun
         InvalidInput: the answer is not one.
         Conflict: the participant is not there any more.
     """
-    if not standing.is_in_progress or standing.stage is None or standing.stage.id != found.stage_id:
+    lives.after(standing.status, "act")
+    if standing.stage is None or standing.stage.id != found.stage_id:
         raise Conflict("You are not on this stage any more.", reason="ask_closed")
     if standing.is_paused:
         raise Paused
@@ -190,12 +248,21 @@ async def _answered(session: Session, context: Context, standing: Standing, foun
 
 
 def _checked(standing: Standing, found: FoundAsk, answer: Json, now: datetime) -> Json:
-    stage = standing.design.stage(found.stage_id)
-    return kind_of(stage).check_answer(stage, found.ask, answer, standing.view(stage, now))
+    view = standing.view(standing.design.stage(found.stage_id), now)
+    question = _questions(standing, found).question(view, found.ask)
+    if question is None:
+        raise Conflict("This is not asked any more; the page shows what is.", reason="ask_closed")
+    return question.check(answer)
+
+
+def _questions(standing: Standing, found: FoundAsk) -> Questions:
+    questions = parts_of(standing.design.stage(found.stage_id)).questions
+    assert questions is not None  # an ask is only ever opened by them
+    return questions
 
 
 def _is_same(standing: Standing, found: FoundAsk, answer: Json, now: datetime) -> bool:
-    """Whether this answer is the one that stands, as it was sent or as it was stored."""
+    """Whether this answer equals the stored one, as it was sent or as it was stored."""
     if answer == found.answer:
         return True
     try:
@@ -204,119 +271,72 @@ def _is_same(standing: Standing, found: FoundAsk, answer: Json, now: datetime) -
         return False
 
 
-@router.get("/me/threads/{thread_id}/messages", summary="What was said")
-async def messages(
-    thread_id: UUID,
-    context: InContext,
-    token: MemberToken,
-    after_seq: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
-) -> MessageList:
-    async with context.database.transaction() as session:
-        reader = await reads.bearer(session, hash_token(token))
-        page = await reads.messages(session, thread_id, reader, after_seq=after_seq, most=limit)
-    return MessageList(
-        messages=[MessageResource.model_validate(message) for message in page.messages],
-        read_to=page.read_to,
-        has_ended=page.has_ended,
-    )
+@router.post("/me/check", summary="Say that one is still there")
+async def pass_check(context: InContext, token: MemberToken) -> Me:
+    """Answers the attention check that is open. Idempotent."""
+
+    async def work(session: Session) -> Me:
+        standing = await standings.sign_in(session, token, lock=True)
+        await attention.pass_check(session, standing, context.clock.now(), cause="request")
+        cursor = await reads.cursor(session, standing.cohort_id)
+        return await _me(session, context, await standings.sign_in(session, token, lock=False), cursor)
+
+    return await context.database.transact(work)
 
 
-@router.post(
-    "/me/threads/{thread_id}/messages", status_code=201, summary="Say something", response_model=MessageResource
-)
-async def post_message(thread_id: UUID, body: MessageRequest, context: InContext, token: MemberToken) -> Response:
-    """Posting the same again with the same `client_message_id` gives the message that stands. Another text under an id
-    that was used is refused (409, `id_used`)."""
+@router.post("/me/help", status_code=204, summary="Ask the experimenter for help")
+async def ask_for_help(body: HelpRequest, context: InContext, token: MemberToken, once: InOnce) -> None:
+    """Each request is an alert of its own, but the same one again under an `Idempotency-Key`."""
 
-    async def work(session: Session) -> bytes:
-        if body.reply_to is not None:
-            author = await reads.bearer(session, hash_token(token))
-            if not await reads.has_message(session, thread_id, author, body.reply_to):
-                problem = Problem("reply_to", str(body.reply_to), "a message of this conversation")
-                raise InvalidInput("The message answers one that is not there.", [problem])
-        try:
-            posted = await conversation.post_message(
-                session,
-                thread_id,
-                hash_token(token),
-                body.text,
-                context.clock.now(),
-                client_key=body.client_message_id,
-                reply_to=body.reply_to,
-            )
-        except NotFound:
-            # Who holds no token is told so, wherever they post.
-            await reads.bearer(session, hash_token(token))
-            raise
-        return orjson.dumps(posted)
+    async def work(session: Session) -> Nothing:
+        standing = await standings.sign_in(session, token, lock=True)
+        await notices.ask_for_help(session, standing, body.text, context.clock.now())
+        return Nothing()
 
-    # As it is: what the database gives is the resource, and this is the hottest route there is.
-    return Response(await context.decide(work), status_code=201, media_type="application/json")
+    async def sign_in(session: Session) -> object:
+        return await standings.sign_in(session, token, lock=False)
+
+    await once.transact(Nothing, work, sign_in=sign_in)
 
 
-@router.post("/me/threads/{thread_id}/go-on", status_code=204, summary="Be done with the current topic")
-async def go_on(thread_id: UUID, body: GoOnRequest, context: InContext, token: MemberToken) -> None:
-    """When all who take part are done, the next topic begins. Saying so twice is saying it once."""
+@router.post("/me/notices/{notice_id}/read", status_code=204, summary="Have read what the lab said")
+async def read_notice(notice_id: UUID, context: InContext, token: MemberToken) -> None:
+    """Idempotent."""
 
     async def work(session: Session) -> None:
         person = await reads.bearer(session, hash_token(token))
-        await conversation.go_on_in_thread(session, thread_id, person.member_id, body.topic, context.clock.now())
+        await notices.read_notice(session, notice_id, person.member_id, context.clock.now())
 
-    await context.decide(work)
+    await context.database.transact(work)
 
 
-@router.post("/me/threads/{thread_id}/call-off", status_code=204, summary="Wait no longer for a reply")
-async def call_off(thread_id: UUID, context: InContext, token: MemberToken) -> None:
-    """In a private conversation: what is being thought about is dropped, and the person may write again."""
+@router.post("/me/transfer", summary="Answer the offer of a move to another group")
+async def answer_offer(body: TransferAnswer, context: InContext, token: MemberToken) -> Me:
+    """A participant who accepts is in the other group at once, on the same stage: follow a new stream from its
+    `cursor`."""
 
-    async def work(session: Session) -> None:
+    async def work(session: Session) -> Me:
+        now = context.clock.now()
         person = await reads.bearer(session, hash_token(token))
-        await conversation.call_off_in_thread(session, thread_id, person.member_id, context.clock.now())
+        if body.accept:
+            await transferring.accept(session, person.member_id, now, cause="request")
+        else:
+            standing = await standings.sign_in(session, token, lock=True)
+            await transferring.decline(session, standing, now, cause="request")
+        standing = await standings.sign_in(session, token, lock=False)
+        return await _me(session, context, standing, await reads.cursor(session, standing.cohort_id))
 
-    await context.decide(work)
-
-
-@router.get(
-    "/me/stream",
-    response_class=StreamingResponse,
-    summary="Follow what happens (server-sent events)",
-    responses=EVENTS,
-)
-async def stream(
-    context: InContext, token: MemberToken, after: StreamCursor = None, last_event_id: LastEventId = None
-) -> StreamingResponse:
-    """Once the participant is out, nothing more is told to them: the stream ends, and a new one is refused."""
-    async with context.database.transaction() as session:
-        # Before the reader: what happens to them in between is in the stream.
-        newest = await reads.cursor_of_token(session, hash_token(token))
-        reader = await reads.bearer(session, hash_token(token))
-    if reader.is_out:
-        raise Conflict("You are not taking part any more.", reason="not_in_progress")
-    cursor = last_event_id or after
-    # Never ahead of what was known of the reader, or the stream would miss what happens to them.
-    position = min(cursors.cohort_cursor(cursor, reader.cohort_id), newest) if cursor else newest
-    return EventSourceResponse(_events_of(context, reader, position), headers=STREAM_HEADERS)
-
-
-async def _events_of(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
-    eyes = MemberEyes(reader)
-    yield f"retry: {RETRY_MS}\nid: {reader.cohort_id}:{position}\n\n".encode()
-    async with aclosing(context.live.follow({reader.cohort_id: position}, eyes.see)) as chunks:
-        async for chunk in chunks:
-            yield chunk
-            if eyes.are_shut:
-                return
+    return await context.database.transact(work)
 
 
 @router.post("/me/leave", summary="Leave the experiment for good")
 async def leave(context: InContext, token: MemberToken) -> Me:
-    """Leaving twice is leaving once."""
+    """Idempotent."""
 
     async def work(session: Session) -> Me:
         standing = await standings.sign_in(session, token, lock=True)
         await advancing.end_member(session, standing, "left", "left", context.clock.now(), cause="request")
         cursor = await reads.cursor(session, standing.cohort_id)
-        return pages.me(await standings.sign_in(session, token, lock=False), cursor)
+        return await _me(session, context, await standings.sign_in(session, token, lock=False), cursor)
 
-    return await context.decide(work)
+    return await context.database.transact(work)

@@ -26,7 +26,7 @@ async def say(persona_id: Slug, body: PersonaMessageRequest, context: InContext,
     """The answer is your message. The reply comes when the model has it: follow the chat, or its experiment's stream.
     Until then a further message is refused (409, `awaiting_reply`), and another text under a used `client_message_id`
     always (409, `id_used`)."""
-    # Whoever tries out a persona waits for its reply as a participant would.
+    # An experimenter waits for the persona's reply as a participant would.
     urgency.set(Urgency.PERSON)
 
     async def work(session: Session) -> PersonaMessage:
@@ -51,8 +51,8 @@ async def say(persona_id: Slug, body: PersonaMessageRequest, context: InContext,
         owner = await keys.sign_in(session, key, now, scope="write")
         await persona_chats.go_on(session, owner.id, persona_id, now)
 
-    await context.decide(go_on)
-    return await context.decide(work)
+    await context.database.transact(go_on)
+    return await context.database.transact(work)
 
 
 @router.get("/{persona_id}/chat", summary="What was said in the test chat with a persona")
@@ -108,7 +108,7 @@ async def _chat(session: Session, owner_id: UUID, persona_id: str, after_seq: in
 
 @router.delete("/{persona_id}/chat", status_code=204, summary="Clear the test chat with a persona")
 async def clear(persona_id: Slug, context: InContext, key: ApiKey) -> None:
-    """The next message begins a new one; clearing twice is clearing once."""
+    """The next message begins a new one. Idempotent."""
 
     async def work(session: Session) -> None:
         now = context.clock.now()
@@ -116,7 +116,7 @@ async def clear(persona_id: Slug, context: InContext, key: ApiKey) -> None:
         await personas.find(session, owner.id, persona_id)
         await persona_chats.clear(session, owner.id, persona_id, now)
 
-    await context.decide(work)
+    await context.database.transact(work)
 
 
 def _message(line: persona_chats.Line) -> PersonaMessage:

@@ -64,7 +64,7 @@ async def show(persona_id: Slug, context: InContext, key: ApiKey) -> PersonaReso
 
 @router.put("/personas/{persona_id}", summary="Create or replace a persona", openapi_extra=_ONE)
 async def put(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
-    """What is left out has its default, whatever was there before. Putting twice is putting once."""
+    """What is left out has its default, whatever was there before. Idempotent."""
     await _signed_in(context, key)
     content, name = await forms.file_in(request, "persona")
     return await _stored(context, key, await context.reader.persona(content, name, persona_id))
@@ -83,7 +83,7 @@ async def _stored(context: Context, key: str, persona: Persona) -> PersonaResour
         await personas.put(session, owner.id, [persona], now)
         return _resource(await personas.find(session, owner.id, persona.id))
 
-    return await context.decide(work)
+    return await context.database.transact(work)
 
 
 @router.get(
@@ -102,7 +102,7 @@ async def export_agent(persona_id: Slug, context: InContext, key: ApiKey) -> Res
 
 @router.put("/personas/{persona_id}/agent", summary="Create or replace by an agent file", openapi_extra=_AGENT)
 async def import_agent(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
-    """Role, goal and backstory are needed. Putting twice is putting once."""
+    """Role, goal and backstory are needed. Idempotent."""
     await _signed_in(context, key)
     content, name = await forms.file_in(request, "agent")
     return await _stored(context, key, await context.reader.agent(content, name, persona_id))
@@ -117,12 +117,12 @@ async def delete(persona_id: Slug, context: InContext, key: ApiKey) -> None:
         await personas.delete(session, owner.id, persona_id)
         await persona_chats.clear(session, owner.id, persona_id, context.clock.now())
 
-    await context.decide(work)
+    await context.database.transact(work)
 
 
 @router.post("/persona-library", summary="Import personas", openapi_extra=_SEVERAL)
 async def import_personas(request: Request, context: InContext, key: ApiKey) -> PersonaImport:
-    """Creates what is new and replaces what has changed, all or nothing; importing twice is importing once."""
+    """Creates what is new and replaces what has changed, all or nothing. Idempotent."""
     await _signed_in(context, key)
     content, name = await forms.file_in(request, "personas")
     return await _imported(context, key, await context.reader.personas(content, name))
@@ -145,7 +145,7 @@ async def _imported(context: Context, key: str, imported: Sequence[Persona]) -> 
             unchanged=[one.id for one in imported if outcomes[one.id] == "unchanged"],
         )
 
-    return await context.decide(work)
+    return await context.database.transact(work)
 
 
 @router.get(

@@ -9,8 +9,7 @@ from gateway.resources.members import PromptMessage, PromptResource
 from gateway.routes.experiments import owned
 from shared.contracts.experiment import Slug
 from shared.contracts.prompts import DraftPreview, MemberPreview, PreviewQuestion, StagePreview
-from shared.db import keys
-from shared.db import pages as reads
+from shared.db import keys, ownership
 from shared.errors import Unavailable
 
 router = APIRouter(prefix="/v1", tags=["prompts"])
@@ -21,7 +20,7 @@ async def of_member(member_id: UUID, context: InContext, key: ApiKey, stage: Slu
     """On the stage where it is, or on another one of its way. With an open draft it is that draft's prompt."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        await reads.check_owned(session, member_id, owner.id)
+        await ownership.check_member(session, member_id, owner.id)
     return await _preview(context, MemberPreview(member_id=member_id, stage_id=stage))
 
 
@@ -30,7 +29,7 @@ async def of_draft(draft_id: UUID, context: InContext, key: ApiKey) -> PromptRes
     """Once a model was called it is what was really sent."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        await reads.check_owned_draft(session, draft_id, owner.id)
+        await ownership.check_draft(session, draft_id, owner.id)
     return await _preview(context, DraftPreview(draft_id=draft_id))
 
 
@@ -43,7 +42,7 @@ async def of_stage(
     stage: Slug,
     treatment: Slug | None = None,
 ) -> PromptResource:
-    """As when the stage has just opened: everybody is there, and nobody has said or answered anything."""
+    """As when the stage has just opened: all members are there, without any messages or answers."""
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
     return await _preview(
@@ -53,9 +52,9 @@ async def of_stage(
 
 
 async def _preview(context: Context, question: PreviewQuestion) -> PromptResource:
-    if context.previews is None:
+    if context.prompt_builder is None:
         raise Unavailable("This gateway does not know where the prompt builder is.")
-    found = await context.previews.preview(question)
+    found = await context.prompt_builder.preview(question)
     prompt = found.prompt
     return PromptResource(
         draft_id=found.draft_id,

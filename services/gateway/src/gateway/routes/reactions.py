@@ -20,7 +20,7 @@ Change = Callable[[Session, UUID, str, str, datetime], Awaitable[Mapping[str, An
 
 @router.put("/{reaction}", summary="React to a message")
 async def react(message_id: UUID, reaction: Reaction, context: InContext, token: MemberToken) -> MessageResource:
-    """Reacting twice is reacting once."""
+    """Idempotent."""
     return await _changed(context, token, message_id, reaction, reactions.react)
 
 
@@ -37,4 +37,4 @@ async def _changed(
         message = await change(session, message_id, hash_token(token), reaction, context.clock.now())
         return MessageResource.model_validate(message)
 
-    return await context.decide(work)
+    return await context.database.transact(work)

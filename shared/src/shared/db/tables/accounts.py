@@ -1,4 +1,4 @@
-"""Who may use the lab, and what belongs to them."""
+"""Experimenters, and what belongs to them."""
 
 from sqlalchemy import (
     ARRAY,
@@ -6,7 +6,8 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
-    Integer,
+    Index,
+    LargeBinary,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -15,7 +16,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from shared.db.tables.base import at, metadata, one_of
+from shared.db.tables.base import at, flag, metadata, number, one_of
 
 lab = Table(
     "lab",
@@ -44,6 +45,54 @@ api_keys = Table(
     at("created_at", nullable=False),
     at("expires_at"),
     at("last_used_at"),
+    Column("id", Uuid, nullable=False, unique=True, server_default=text("gen_random_uuid()")),
+    Column("label", Text, nullable=False, server_default=text("''")),
+    flag("is_bootstrap"),
+    at("revoked_at"),
+)
+
+deeds = Table(
+    "deeds",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("experimenter_id", ForeignKey("experimenters.id"), nullable=False),
+    Column("key_id", Uuid, nullable=False),
+    Column("deed", Text, nullable=False),
+    Column("correlation", Text, nullable=False),
+    at("at", nullable=False),
+    Index(None, "experimenter_id", "at"),
+)
+
+# Each opens one live stream; what it stands for is the hash of a token of `members` or of a key of `api_keys`.
+stream_tickets = Table(
+    "stream_tickets",
+    metadata,
+    Column("ticket_hash", Text, primary_key=True),
+    Column("bearer_hash", Text, nullable=False),
+    at("expires_at", nullable=False),
+    Index(None, "expires_at"),
+)
+
+# What a creating request was answered, for the same one under the same Idempotency-Key; its bearer alone can read it.
+kept_answers = Table(
+    "kept_answers",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("request_hash", Text, nullable=False),
+    Column("answer", LargeBinary),
+    at("expires_at", nullable=False),
+    Index(None, "expires_at"),
+)
+
+# How many requests gateways have taken of a limit in its present window.
+request_limits = Table(
+    "request_limits",
+    metadata,
+    Column("name", Text, primary_key=True),
+    at("began_at", nullable=False),
+    number("taken"),
+    number("granted"),
+    Index(None, "began_at"),
 )
 
 personas = Table(
@@ -52,7 +101,7 @@ personas = Table(
     Column("owner_id", ForeignKey("experimenters.id"), nullable=False),
     Column("id", Text, nullable=False),
     Column("document", JSONB, nullable=False),
-    Column("version", Integer, nullable=False, server_default=text("1")),
+    number("version", default=1),
     at("created_at", nullable=False),
     at("updated_at", nullable=False),
     PrimaryKeyConstraint("owner_id", "id"),

@@ -1,12 +1,15 @@
-"""What all tables have in common."""
+"""Definitions that all tables share."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import (
+    BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
+    Integer,
     MetaData,
     text,
 )
@@ -26,6 +29,19 @@ metadata = MetaData(
 def one_of(column: str, values: Sequence[str], *, name: str) -> CheckConstraint:
     listed = ", ".join(f"'{value}'" for value in values)
     return CheckConstraint(f"{column} IN ({listed})", name=name)
+
+
+def flag(name: str, *, default: bool = False) -> Column[bool]:
+    return Column(name, Boolean, nullable=False, server_default=text(str(default).lower()))
+
+
+def number(name: str, *, default: int = 0) -> Column[int]:
+    return Column(name, Integer, nullable=False, server_default=text(str(default)))
+
+
+def big_number(name: str) -> Column[int]:
+    """For counts without a limit, and for milliseconds."""
+    return Column(name, BigInteger, nullable=False, server_default=text("0"))
 
 
 def at(name: str, *, nullable: bool = True) -> Column[datetime]:

@@ -1,8 +1,7 @@
-"""Who calls models, and how much they may."""
+"""Workers, limits and gates of model calls."""
 
 from sqlalchemy import (
     ARRAY,
-    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -13,7 +12,7 @@ from sqlalchemy import (
     text,
 )
 
-from shared.db.tables.base import at, json_column, metadata
+from shared.db.tables.base import at, flag, json_column, metadata, number
 
 workers = Table(
     "workers",
@@ -37,8 +36,8 @@ gates = Table(
     "gates",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("is_tried", Boolean, nullable=False, server_default=text("true")),
-    Column("refusals", Integer, nullable=False, server_default=text("0")),
+    flag("is_tried", default=True),
+    number("refusals"),
     at("refused_at"),
     at("refused_before_at"),
     at("accepted_at"),
@@ -54,6 +53,6 @@ call_limits = Table(
     metadata,
     Column("experiment_id", ForeignKey("experiments.id"), primary_key=True),
     Column("most", Integer, nullable=False),
-    Column("taken", Integer, nullable=False, server_default=text("0")),
+    number("taken"),
     CheckConstraint("taken <= most", name="most"),
 )

@@ -1,9 +1,8 @@
-"""What is said, and which reply got its trigger."""
+"""Threads, messages, and the triggers that were answered."""
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -13,10 +12,9 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
-    text,
 )
 
-from shared.db.tables.base import at, json_column, metadata, one_of
+from shared.db.tables.base import at, big_number, flag, json_column, metadata, number, one_of
 
 REACTIONS = ("heart", "thumbs_up")
 
@@ -28,15 +26,15 @@ threads = Table(
     Column("stage_id", Text, nullable=False),
     Column("scope", Text, nullable=False),
     Column("path", Text, nullable=False),
-    Column("last_seq", Integer, nullable=False, server_default=text("0")),
+    number("last_seq"),
     Column("last_spoken_id", Uuid),
     Column("last_spoken_trigger", Text),
     Column("last_author_id", Uuid),
-    Column("agent_run", Integer, nullable=False, server_default=text("0")),
-    Column("clock_ms", BigInteger, nullable=False, server_default=text("0")),
+    number("agent_run"),
+    big_number("clock_ms"),
     json_column("turn_state"),
-    Column("held", Boolean, nullable=False, server_default=text("false")),
-    Column("paused_ms", BigInteger, nullable=False, server_default=text("0")),
+    flag("held"),
+    big_number("paused_ms"),
     at("opened_at", nullable=False),
     at("ended_at"),
     Column("end_reason", Text),
@@ -52,7 +50,9 @@ messages = Table(
     Column("member_id", ForeignKey("members.id"), index=True),
     Column("author_kind", Text, nullable=False),
     Column("author_name", Text),
+    Column("known_as", Text),
     Column("text", Text, nullable=False),
+    json_column("line", default=None, nullable=True),
     Column("topic", Text),
     Column("reply_to", Uuid),
     Column("audience", ARRAY(Uuid)),
@@ -63,8 +63,8 @@ messages = Table(
     at("created_at", nullable=False),
     UniqueConstraint("thread_id", "seq"),
     UniqueConstraint("thread_id", "member_id", "client_key"),
-    one_of("author_kind", ("person", "agent", "script", "system"), name="author_kind"),
-    CheckConstraint("(author_kind = 'system') OR member_id IS NOT NULL", name="author"),
+    one_of("author_kind", ("person", "agent", "script", "system", "experimenter"), name="author_kind"),
+    CheckConstraint("author_kind IN ('system', 'experimenter') OR member_id IS NOT NULL", name="author"),
 )
 
 reactions = Table(

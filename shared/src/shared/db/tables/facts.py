@@ -1,9 +1,8 @@
-"""What has happened, and who is to hear of it."""
+"""Events, streams and the outbox."""
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    Boolean,
     Column,
     ForeignKey,
     Identity,
@@ -16,15 +15,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from shared.db.tables.base import at, json_column, metadata
+from shared.db.tables.base import at, big_number, flag, json_column, metadata
 
 streams = Table(
     "streams",
     metadata,
     Column("cohort_id", ForeignKey("cohorts.id"), primary_key=True),
-    Column("last", BigInteger, nullable=False, server_default=text("0")),
-    Column("unsettled", BigInteger, nullable=False, server_default=text("0")),
-    Column("settled", BigInteger, nullable=False, server_default=text("0")),
+    big_number("last"),
+    big_number("unsettled"),
+    big_number("settled"),
     Index("ix_streams_unsettled", "cohort_id", postgresql_where=text("settled < unsettled")),
 )
 
@@ -55,7 +54,7 @@ outbox = Table(
     Column("type", Text, nullable=False),
     Column("subject_id", Text, nullable=False),
     Column("correlation", Text, nullable=False),
-    Column("urgent", Boolean, nullable=False, server_default=text("false")),
+    flag("urgent"),
     at("created_at", nullable=False),
 )
 
@@ -71,4 +70,5 @@ alerts = Table(
     Column("text", Text, nullable=False),
     at("created_at", nullable=False),
     at("resolved_at"),
+    Column("resolved_by", Text),
 )

@@ -5,13 +5,13 @@ from typing import get_args
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
-    Integer,
+    LargeBinary,
+    Numeric,
     PrimaryKeyConstraint,
     Table,
     Text,
@@ -21,14 +21,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from shared.contracts.experiment import PauseReason
-from shared.db.tables.base import at, json_column, metadata, one_of
+from shared.contracts.experiment import Audience, PauseReason
+from shared.contracts.media import MEDIA_TYPES
+from shared.db.tables.base import at, big_number, flag, json_column, metadata, number, one_of
+from shared.lives import STATES, TAKING_PART, in_sql
 
 EXPERIMENT_STATES = ("draft", "running", "paused", "ended")
 PAUSE_REASONS = get_args(PauseReason)
+AUDIENCES = get_args(Audience)
 COHORT_STATES = ("running", "ended")
-MEMBER_STATES = ("expected", "in_progress", "paused", "completed", "left", "removed", "failed")
-MEMBER_END_STATES = ("completed", "left", "removed", "failed")
+WAIT_OUTCOMES = ("went_on", "filled", "released")
 JOINING_RULES = ("drawn", "one_arm", "by_arrival")
 
 experiments = Table(
@@ -41,16 +43,19 @@ experiments = Table(
     Column("seed", BigInteger, nullable=False),
     Column("pace", Text, nullable=False),
     Column("model_mode", Text, nullable=False),
-    Column("is_test", Boolean, nullable=False, server_default=text("false")),
+    Column("language", Text),
+    flag("is_test"),
     Column("document", JSONB, nullable=False),
     Column("document_hash", Text, nullable=False),
-    Column("version", Integer, nullable=False, server_default=text("1")),
+    Column("join_code", Text, nullable=False, unique=True),
+    number("version", default=1),
     Column("status", Text, nullable=False, server_default=text("'draft'")),
     at("created_at", nullable=False),
     at("started_at"),
     at("ended_at"),
     at("paused_at"),
     at("resumed_at"),
+    at("forgotten_at"),
     Column("pause_reason", Text),
     one_of("pace", ("live", "fast"), name="pace"),
     one_of("model_mode", ("mock", "real"), name="model_mode"),
@@ -58,6 +63,27 @@ experiments = Table(
     one_of("pause_reason", PAUSE_REASONS, name="pause_reason"),
     CheckConstraint("(status = 'paused') = (paused_at IS NOT NULL)", name="paused_at"),
     CheckConstraint("(status = 'paused') = (pause_reason IS NOT NULL)", name="paused_for_a_reason"),
+    # The sweeps look for experiments that go on; those that have ended become many.
+    Index("ix_experiments_going_on", "status", postgresql_where=text("status IN ('running', 'paused')")),
+)
+
+files = Table(
+    "files",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("media_type", Text, nullable=False),
+    number("size"),
+    Column("content", LargeBinary, nullable=False),
+    at("created_at", nullable=False),
+    one_of("media_type", MEDIA_TYPES, name="media_type"),
+)
+
+experiment_files = Table(
+    "experiment_files",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), nullable=False),
+    Column("digest", ForeignKey("files.digest"), nullable=False, index=True),
+    PrimaryKeyConstraint("experiment_id", "digest"),
 )
 
 persona_chats = Table(
@@ -94,8 +120,12 @@ cohorts = Table(
     Column("path", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("treatment_id", Text, nullable=False),
+    Column("join_code", Text, nullable=False, unique=True),
     json_column("variables"),
-    Column("locked", Boolean, nullable=False, server_default=text("false")),
+    json_column("assigned"),
+    json_column("draws"),
+    json_column("allocated"),
+    flag("locked"),
     Column("status", Text, nullable=False, server_default=text("'running'")),
     at("created_at", nullable=False),
     at("ended_at"),
@@ -110,10 +140,32 @@ joining = Table(
     metadata,
     Column("experiment_id", ForeignKey("experiments.id"), primary_key=True),
     Column("rule", Text, nullable=False),
-    Column("block", Integer, nullable=False, server_default=text("0")),
+    number("block"),
     Column("arms_left", ARRAY(Text), nullable=False, server_default=text("'{}'")),
-    Column("draws", Integer, nullable=False, server_default=text("0")),
+    number("draws"),
     one_of("rule", JOINING_RULES, name="rule"),
+)
+
+# A cohort that is made when a person comes and no other has a place; its row goes when it is made.
+planned_cohorts = Table(
+    "planned_cohorts",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), nullable=False),
+    number("number"),
+    Column("treatment_id", Text, nullable=False),
+    number("people"),
+    Column("plan", JSONB, nullable=False),
+    PrimaryKeyConstraint("experiment_id", "number"),
+)
+
+arrivals = Table(
+    "arrivals",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id"), nullable=False),
+    Column("variable", Text, nullable=False),
+    Column("cohort_path", Text, nullable=False, server_default=text("''")),
+    number("counted"),
+    PrimaryKeyConstraint("experiment_id", "variable", "cohort_path"),
 )
 
 members = Table(
@@ -131,26 +183,44 @@ members = Table(
     Column("status", Text, nullable=False),
     Column("status_reason", Text),
     Column("stage_ids", ARRAY(Text), nullable=False),
-    Column("position", Integer, nullable=False, server_default=text("0")),
-    Column("version", Integer, nullable=False, server_default=text("1")),
-    Column("stepped_version", Integer, nullable=False, server_default=text("0")),
+    number("position"),
+    number("version", default=1),
+    number("stepped_version"),
     Column("token_hash", Text, unique=True),
-    Column("is_test", Boolean, nullable=False, server_default=text("false")),
+    number("joins"),
+    Column("external_id", Text),
+    Column("declined_id_hash", Text),
+    flag("is_test"),
     Column("joining", JSONB(none_as_null=True)),
+    Column("added_by", Text),
+    json_column("assigned"),
+    Column("treatment_id", Text),
+    Column("allocated", JSONB(none_as_null=True)),
+    Column("join_key_hash", Text),
     at("created_at", nullable=False),
     at("joined_at"),
     at("arrived_at"),
+    at("paused_at"),
+    Column("transfer_to", Uuid),
+    number("stay"),
+    at("entered_at"),
+    big_number("entered_seq"),
+    number("entered_position"),
     at("ended_at"),
     UniqueConstraint("experiment_id", "path"),
+    UniqueConstraint("experiment_id", "join_key_hash"),
+    UniqueConstraint("experiment_id", "declined_id_hash"),
+    ForeignKeyConstraint(["experiment_id", "treatment_id"], ["treatments.experiment_id", "treatments.id"]),
     one_of("kind", ("participant", "mediator"), name="kind"),
     one_of("player", ("person", "agent", "script"), name="player"),
-    one_of("status", MEMBER_STATES, name="status"),
+    one_of("status", STATES, name="status"),
     CheckConstraint("(player = 'person') = (agent_config IS NULL)", name="agent_config"),
+    CheckConstraint("(status = 'paused') = (paused_at IS NOT NULL)", name="paused_at"),
     Index(None, "cohort_id", "kind"),
     Index(
         "ix_members_unstepped",
         "id",
-        postgresql_where=text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
+        postgresql_where=text(f"player <> 'person' AND status IN {in_sql(TAKING_PART)} AND stepped_version < version"),
     ),
     Index(
         "ix_members_expected",
@@ -158,6 +228,27 @@ members = Table(
         "cohort_id",
         postgresql_where=text("status = 'expected'"),
     ),
+    Index(
+        "uq_members_external_id",
+        "experiment_id",
+        "external_id",
+        unique=True,
+        postgresql_where=text("external_id IS NOT NULL"),
+    ),
+    Index("ix_members_transfer_to", "transfer_to", postgresql_where=text("status = 'transfer_pending'")),
+    Index("ix_members_paused", "id", postgresql_where=text("status = 'paused'")),
+)
+
+payments = Table(
+    "payments",
+    metadata,
+    Column("member_id", ForeignKey("members.id"), nullable=False),
+    Column("stage_id", Text, nullable=False),
+    Column("currency", Text, nullable=False),
+    Column("amount", Numeric, nullable=False),
+    Column("parts", JSONB, nullable=False),
+    at("paid_at", nullable=False),
+    PrimaryKeyConstraint("member_id", "stage_id"),
 )
 
 cohort_stages = Table(
@@ -165,9 +256,24 @@ cohort_stages = Table(
     metadata,
     Column("cohort_id", ForeignKey("cohorts.id"), nullable=False),
     Column("stage_id", Text, nullable=False),
+    Column("audience", Text, nullable=False, server_default=text("'private'")),
     at("unlocked_at", nullable=False),
     at("ended_at"),
     json_column("draws"),
     Column("state", JSONB(none_as_null=True)),
+    Column("result", JSONB(none_as_null=True)),
     PrimaryKeyConstraint("cohort_id", "stage_id"),
+    one_of("audience", AUDIENCES, name="audience"),
+)
+
+# A stage at which a cohort has waited as long as it may; the outcome is missing until the cohort is settled.
+waits = Table(
+    "waits",
+    metadata,
+    Column("cohort_id", ForeignKey("cohorts.id"), nullable=False),
+    Column("stage_id", Text, nullable=False),
+    at("over_at", nullable=False),
+    Column("outcome", Text),
+    PrimaryKeyConstraint("cohort_id", "stage_id"),
+    one_of("outcome", WAIT_OUTCOMES, name="outcome"),
 )

@@ -1,9 +1,8 @@
-"""What is wanted of members, and what was made of it."""
+"""Asks, drafts, timers, and their outcomes."""
 
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -19,7 +18,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from shared.db.tables.base import at, metadata, one_of
+from shared.db.tables.base import at, flag, metadata, number, one_of
 
 ASK_STATES = ("open", "answered", "expired", "failed", "cancelled")
 DRAFT_OPEN_STATES = ("wanted", "thinking", "ready")
@@ -45,16 +44,28 @@ answers = Table(
     Column("key", Text, nullable=False),
     Column("cohort_id", ForeignKey("cohorts.id"), nullable=False),
     Column("value", JSONB, nullable=True),
-    Column("valid", Boolean, nullable=False, server_default=text("true")),
+    flag("valid", default=True),
+    flag("passed"),
     Column("invalid", JSONB(none_as_null=True)),
-    Column("audience", ARRAY(Uuid)),
-    Column("revision", Integer, nullable=False, server_default=text("1")),
+    number("revision", default=1),
     at("completed_at"),
     at("written_at", nullable=False),
     Column("counted_at", BigInteger),
     PrimaryKeyConstraint("member_id", "stage_id", "key"),
     Index(None, "cohort_id", "stage_id"),
-    Index("ix_answers_told", "cohort_id", postgresql_where=text("audience IS NOT NULL")),
+)
+
+# What a person has begun to answer: never shown to anybody else, and gone once the answer is given.
+partial_answers = Table(
+    "partial_answers",
+    metadata,
+    Column("member_id", ForeignKey("members.id"), nullable=False),
+    Column("stage_id", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("ask_id", Uuid),
+    Column("value", JSONB, nullable=False),
+    at("saved_at", nullable=False),
+    PrimaryKeyConstraint("member_id", "stage_id", "key"),
 )
 
 asks = Table(
@@ -98,24 +109,25 @@ drafts = Table(
     Column("ask_id", ForeignKey("asks.id"), unique=True),
     Column("thread_id", ForeignKey("threads.id")),
     Column("trigger_key", Text),
-    Column("wave", Integer, nullable=False, server_default=text("0")),
+    number("wave"),
     Column("as_of_seq", Integer),
     Column("purpose", Text, nullable=False),
     Column("provider", Text, nullable=False),
     Column("state", Text, nullable=False, server_default=text("'wanted'")),
     Column("lease_owner", Uuid),
     at("lease_until"),
-    Column("attempts", Integer, nullable=False, server_default=text("0")),
-    Column("free_calls", Integer, nullable=False, server_default=text("0")),
+    number("attempts"),
+    number("free_calls"),
     at("tried_since"),
     Column("waits_for", Text),
     at("not_before", nullable=False),
     at("due_at"),
     Column("finish_ms", BigInteger),
     Column("reply", JSONB),
-    Column("ready_to_end", Boolean, nullable=False, server_default=text("false")),
+    flag("ready_to_end"),
     Column("message_id", ForeignKey("messages.id"), unique=True),
     Column("reason", Text),
+    Column("correlation", Text, nullable=False, server_default=text("''")),
     at("created_at", nullable=False),
     at("closed_at"),
     UniqueConstraint("thread_id", "trigger_key", "member_id"),
@@ -148,7 +160,9 @@ model_calls = Table(
     Column("endpoint", Text),
     Column("model_mode", Text, nullable=False),
     Column("settings", JSONB, nullable=False),
-    Column("prompt", JSONB, nullable=False),
+    # A short prompt is kept whole, a long one in pieces (`shared.db.prompts`); a row has one of the two.
+    Column("prompt", JSONB),
+    Column("prompt_pieces", ARRAY(Uuid)),
     Column("prompt_hash", Text, nullable=False),
     Column("raw", Text),
     Column("parsed", JSONB),
@@ -163,6 +177,18 @@ model_calls = Table(
     one_of("model_mode", ("mock", "real"), name="model_mode"),
 )
 
+# A piece is a text, or the digests of the pieces of a longer text.
+prompt_pieces = Table(
+    "prompt_pieces",
+    metadata,
+    Column("experiment_id", ForeignKey("experiments.id", ondelete="CASCADE"), nullable=False),
+    Column("digest", Uuid, nullable=False),
+    Column("text", Text),
+    Column("parts", ARRAY(Uuid)),
+    PrimaryKeyConstraint("experiment_id", "digest"),
+    CheckConstraint("(text IS NULL) <> (parts IS NULL)", name="text_or_parts"),
+)
+
 timers = Table(
     "timers",
     metadata,
@@ -173,7 +199,7 @@ timers = Table(
     Column("ask_id", ForeignKey("asks.id"), index=True),
     Column("member_id", ForeignKey("members.id"), index=True),
     Column("purpose", Text, nullable=False),
-    Column("generation", Integer, nullable=False, server_default=text("1")),
+    number("generation", default=1),
     Column("state", Text, nullable=False, server_default=text("'armed'")),
     at("due_at"),
     Column("remaining_ms", BigInteger),

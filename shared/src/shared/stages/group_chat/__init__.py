@@ -1,3 +1,3 @@
-"""A conversation of the whole cohort, without topics or turns: whoever wants to speak, speaks."""
+"""A conversation of the whole cohort: a race for the next message by default, or turns, with or without topics."""
 
 from shared.stages.group_chat.rules import KIND as KIND

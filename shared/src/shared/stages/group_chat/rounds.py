@@ -1,29 +1,29 @@
 """Turns one after another: mediators first, then participants in an order that is drawn anew for every cycle.
 
-The order, its seeds and when it is drawn anew are those of Deliberate Lab's turn-based chat, with its generator.
+The order, its seeds and the times of new draws are those of Deliberate Lab's turn-based chat, with its generator.
 """
 
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from shared.chat.speaking import NOBODY_ANSWERED, SILENT, has_person, is_here, may_send, of_kind
-from shared.stage import SPEAK, NextTurn, Speaker, Thread, Wave
-from shared.stages.group_chat.deliberate_lab_draws import shuffled
+from shared.deliberate_lab_draws import shuffled
+from shared.stage import SPEAK, LabLine, NextTurn, Speaker, Thread, Wave
 
 Checks = Callable[[Speaker], tuple[UUID, ...]]
 
 
 def next_wave(stage_id: str, thread: Thread, checks: Checks) -> Wave:
-    """Whose turn it is; `checks` names who is asked meanwhile whether they are ready to end.
+    """Whose turn it is; `checks` names those who are asked for their readiness meanwhile.
 
-    A turn passes when its holder has spoken, has left or is done with the topic, or is an agent of whom no reply came:
-    of that the lab tells.
+    A turn passes when its holder has spoken, has left or is done with the topic, or is an agent that gave no reply,
+    which a system message reports.
     """
-    holder = thread.speaker(thread.holder) if thread.trigger_key.startswith("turn:") else None
+    holder = thread.speaker(thread.turns.holder) if thread.trigger_key.startswith("turn:") else None
     if holder is not None and _holds_on(holder, thread):
         return Wave()
     is_skip = holder is not None and is_here(holder) and not holder.done
-    if is_skip and thread.skips + 1 >= len(thread.order) and not has_person(thread):
+    if is_skip and thread.turns.skips + 1 >= len(thread.turns.order) and not has_person(thread):
         return Wave(over=NOBODY_ANSWERED)
     following = _following(stage_id, thread)
     if following is None:
@@ -35,34 +35,34 @@ def next_wave(stage_id: str, thread: Thread, checks: Checks) -> Wave:
         purpose=SPEAK,
         others=checks(chosen),
         turn=NextTurn(order, cycle, chosen.member.id, is_skip=is_skip),
-        notice=f"{holder.member.name} was skipped: no reply came." if is_skip and holder else None,
+        notice=_skipped(holder.member.name) if is_skip and holder else None,
     )
+
+
+def _skipped(name: str) -> LabLine:
+    return LabLine(f"{name} was skipped: no reply came.", "was_skipped", name=name)
 
 
 def _holds_on(holder: Speaker, thread: Thread) -> bool:
-    """Whether the turn is still the holder's; a thread with a reply on its way never comes here."""
-    return (
-        is_here(holder)
-        and not holder.done
-        and (holder.member.player == "person" or holder.member.id not in thread.asked)
-    )
+    """Whether the holder keeps the turn; not called while a reply is in the making."""
+    return is_here(holder) and not holder.done and (holder.member.player == "person" or not holder.was_asked)
 
 
 def _following(stage_id: str, thread: Thread) -> tuple[tuple[UUID, ...], int, Speaker] | None:
-    """The first who may speak after the last turn, in what is left of this cycle or in the next one."""
+    """The next member after the last turn who may speak, in the rest of this cycle or in the next one."""
     here = [speaker for speaker in thread.speakers if is_here(speaker)]
-    if not thread.order:
+    if not thread.turns.order:
         order = first_order(thread.seed_text, stage_id, here)
         return _first(order, order, 0, thread)
     known = [speaker.member.id for speaker in here]
-    late = _late(stage_id, thread, [speaker for speaker in here if speaker.member.id not in thread.order])
-    place = thread.order.index(thread.holder) + 1 if thread.holder in thread.order else 0
-    order = (*(member_id for member_id in thread.order if member_id in known), *late)
-    upcoming = (*(member_id for member_id in thread.order[place:] if member_id in known), *late)
-    if (found := _first(upcoming, order, thread.cycle, thread)) is not None:
+    late = _late(stage_id, thread, [speaker for speaker in here if speaker.member.id not in thread.turns.order])
+    place = thread.turns.order.index(thread.turns.holder) + 1 if thread.turns.holder in thread.turns.order else 0
+    order = (*(member_id for member_id in thread.turns.order if member_id in known), *late)
+    upcoming = (*(member_id for member_id in thread.turns.order[place:] if member_id in known), *late)
+    if (found := _first(upcoming, order, thread.turns.cycle, thread)) is not None:
         return found
-    order = next_order(thread.seed_text, stage_id, order, here, cycle=thread.cycle + 1)
-    return _first(order, order, thread.cycle + 1, thread)
+    order = next_order(thread.seed_text, stage_id, order, here, cycle=thread.turns.cycle + 1)
+    return _first(order, order, thread.turns.cycle + 1, thread)
 
 
 def _first(
@@ -76,7 +76,7 @@ def _first(
 
 
 def first_order(seed_text: str, stage_id: str, here: Sequence[Speaker]) -> tuple[UUID, ...]:
-    """Mediators, shuffled once, before the participants of cycle 0."""
+    """Mediators, shuffled once, then the participants of cycle 0."""
     mediators = shuffled(of_kind("mediator", here), f"{seed_text}-{stage_id}-mediators")
     participants = shuffled(of_kind("participant", here), f"{seed_text}-{stage_id}-0")
     return tuple(speaker.member.id for speaker in (*mediators, *participants))
@@ -95,7 +95,7 @@ def next_order(
 
 
 def _late(stage_id: str, thread: Thread, newcomers: Sequence[Speaker]) -> tuple[UUID, ...]:
-    """Who came after the order was drawn speaks after those who are in it."""
-    seed_text = f"{thread.seed_text}-{stage_id}-new-mediators-{thread.cycle}"
+    """A member who came after the draw speaks after those in the order."""
+    seed_text = f"{thread.seed_text}-{stage_id}-new-mediators-{thread.turns.cycle}"
     mediators = shuffled(of_kind("mediator", newcomers), seed_text)
     return tuple(speaker.member.id for speaker in (*mediators, *of_kind("participant", newcomers)))

@@ -1,11 +1,22 @@
-"""The rules of a free conversation."""
+"""The rules of a conversation of the whole cohort."""
 
 from collections.abc import Sequence
 from random import Random
+from typing import Literal
 from uuid import UUID
 
 from shared.chat import display
-from shared.chat.kind import GOES_ON, Conversation, is_over_for, people_of, time_problems, up_to_calls
+from shared.chat.kind import (
+    GOES_ON,
+    ChatPage,
+    ChatTalk,
+    chat_fields,
+    is_over_for,
+    lateness,
+    post_limit,
+    time_problems,
+    up_to_calls,
+)
 from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
@@ -16,9 +27,13 @@ from shared.stage import (
     WAKE,
     Ask,
     Block,
-    Json,
-    Lateness,
+    Blocked,
+    Completion,
+    Done,
     OwnView,
+    Parts,
+    StageKind,
+    TalkRules,
     Thread,
     Wave,
     heading,
@@ -64,48 +79,55 @@ _READY = (
 )
 
 
-class GroupChat(Conversation[GroupChatStage]):
+class GroupChatPage(ChatPage):
+    kind: Literal["group_chat"] = "group_chat"
+    turn_taking: str
+    """The rule of turn-taking."""
+    whose_turn: UUID | None
+    """The holder of the turn, in `round`."""
+    topics: list[Topic]
+    topic: str | None
+    """The id of the current topic."""
+    is_done_with_topic: bool
+    is_ready: bool
+    """Whether the reader is ready to end."""
+
+
+class GroupChat(StageKind[GroupChatStage]):
     config_model = GroupChatStage
 
     def problems(self, stage: GroupChatStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         return [*time_problems(stage.time_limit_seconds, stage.minimum_seconds), *_topic_problems(stage)]
 
-    def public_view(self, stage: GroupChatStage, view: OwnView) -> dict[str, Json]:
+    def page(self, stage: GroupChatStage, view: OwnView) -> GroupChatPage:
         thread = view.thread
         own = thread.speaker(view.me.id) if thread else None
-        return {
+        return GroupChatPage(
             **heading(stage),
-            "time_limit_seconds": stage.time_limit_seconds,
-            "minimum_seconds": stage.minimum_seconds,
-            "replies_and_reactions": stage.replies_and_reactions,
-            "turn_taking": stage.turn_taking,
-            "whose_turn": _whose_turn(thread),
-            "topics": [topic.model_dump(mode="json") for topic in stage.topics],
-            "topic": stage.topics[thread.topic if thread else 0].id if stage.topics else None,
-            "is_done_with_topic": own is not None and own.done,
-            "people": people_of(view),
-            "is_open": view.thread is not None and not view.thread.ended,
-            "has_ended": view.thread is not None and view.thread.ended,
-            "is_ready": own is not None and own.ready,
-        }
+            **chat_fields(view),
+            time_limit_seconds=stage.time_limit_seconds,
+            minimum_seconds=stage.minimum_seconds,
+            replies_and_reactions=stage.replies_and_reactions,
+            turn_taking=stage.turn_taking,
+            whose_turn=None if thread is None or thread.ended else thread.turns.holder,
+            topics=list(stage.topics),
+            topic=stage.topics[thread.topic if thread else 0].id if stage.topics else None,
+            is_done_with_topic=own is not None and own.done,
+            is_ready=own is not None and own.ready,
+        )
 
-    def describe(
-        self, stage: GroupChatStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None
-    ) -> list[Block]:
-        """The transcript is shown with and without answers: it is what the stage consists of."""
+    def prompt(self, stage: GroupChatStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
         return display.of_a_group(view, {topic.id: _about(topic) for topic in stage.topics}, is_over=ask is None)
 
-    def task(self, stage: GroupChatStage, ask: Ask, view: OwnView) -> str:
-        if ask.purpose == SPEAK and view.me.kind == "mediator":
-            return _MEDIATE_IN_TURN
-        return {MEDIATE: _MEDIATE, SPEAK: _SPEAK, WAKE: _WAKE, READY: _READY}.get(ask.purpose, _TALK)
-
-    def blocked_by(self, stage: GroupChatStage, view: OwnView) -> list[str]:
+    def completion(self, stage: GroupChatStage, view: OwnView) -> Completion:
         """A person may leave after the minimum time; an agent stays until it is ready or the conversation is over."""
-        if view.me.player == "person":
-            early = None if view.thread is None else self.too_early(stage, view.thread)
-            return [early] if early else []
-        return [] if is_over_for(view) else [GOES_ON]
+        if view.me.player != "person":
+            return Done() if is_over_for(view) else GOES_ON
+        early = None if view.thread is None else too_early(stage.minimum_seconds, view.thread)
+        return Done() if early is None else Blocked((early,))
+
+    def parts(self, stage: GroupChatStage) -> Parts:
+        return Parts(talk=GroupTalk(stage))
 
     def example(self) -> GroupChatStage:
         return GroupChatStage(
@@ -115,42 +137,49 @@ class GroupChat(Conversation[GroupChatStage]):
             time_limit_seconds=600,
         )
 
-    def turn_taking(self, stage: GroupChatStage) -> str:
-        return stage.turn_taking
 
-    def message_cost(self, stage: GroupChatStage, participants: int, mediators: int) -> str | None:
+class GroupTalk(ChatTalk):
+    """All members talk in one thread."""
+
+    def __init__(self, stage: GroupChatStage) -> None:
+        self._stage = stage
+        self.rules = TalkRules(
+            turn_taking=stage.turn_taking,
+            time_limit_seconds=stage.time_limit_seconds,
+            minimum_seconds=stage.minimum_seconds,
+            topics=tuple((topic.id, topic.name) for topic in stage.topics),
+            replies_and_reactions=stage.replies_and_reactions,
+            # With turns, no member speaks between a turn and its reply.
+            lateness=None if stage.turn_taking == "round" else lateness(stage),
+            post_limit=post_limit(stage),
+        )
+
+    def next_wave(self, thread: Thread, rng: Random) -> Wave:
+        return turns.next_wave(self._stage, thread, rng)
+
+    def task(self, view: OwnView, purpose: str) -> str:
+        if purpose == SPEAK and view.me.kind == "mediator":
+            return _MEDIATE_IN_TURN
+        return {MEDIATE: _MEDIATE, SPEAK: _SPEAK, WAKE: _WAKE, READY: _READY}.get(purpose, _TALK)
+
+    def too_early(self, thread: Thread) -> str | None:
+        return too_early(self._stage.minimum_seconds, thread)
+
+    def may_not_speak(self, thread: Thread, member_id: UUID) -> str | None:
+        """With turns, members without the turn wait for it."""
+        if self._stage.turn_taking != "round" or thread.turns.holder == member_id:
+            return None
+        holder = thread.speaker(thread.turns.holder)
+        return f"It is the turn of {holder.member.name}." if holder else "It is nobody's turn yet."
+
+    def message_cost(self, participants: int, mediators: int) -> str:
+        stage = self._stage
         readiness = f", and one about readiness in {stage.ready_check_every or participants} messages"
         more = readiness if participants > 1 else ""
         if stage.turn_taking != "race":
             return f"1 call for each message of an agent{more}"
-        again = "" if stage.late_replies == "said" else "; asks anew whenever somebody speaks during a call"
+        again = "" if stage.late_replies == "said" else "; asks anew whenever a member speaks during a call"
         return f"{up_to_calls(participants + mediators)} for each message, to everybody who may speak{more}{again}"
-
-    def lateness(self, stage: GroupChatStage) -> Lateness | None:
-        """In turns nobody speaks between a turn and its reply."""
-        return None if stage.turn_taking == "round" else super().lateness(stage)
-
-    def has_replies_and_reactions(self, stage: GroupChatStage) -> bool:
-        return stage.replies_and_reactions
-
-    def time_limit_seconds(self, stage: GroupChatStage) -> float | None:
-        return stage.time_limit_seconds
-
-    def too_early(self, stage: GroupChatStage, thread: Thread) -> str | None:
-        return too_early(stage.minimum_seconds, thread)
-
-    def topics(self, stage: GroupChatStage) -> Sequence[tuple[str, str]]:
-        return [(topic.id, topic.name) for topic in stage.topics]
-
-    def may_not_speak(self, stage: GroupChatStage, thread: Thread, member_id: UUID) -> str | None:
-        """In turns, whoever is not the holder of the turn waits for it."""
-        if stage.turn_taking != "round" or thread.holder == member_id:
-            return None
-        holder = thread.speaker(thread.holder)
-        return f"It is the turn of {holder.member.name}." if holder else "It is nobody's turn yet."
-
-    def next_wave(self, stage: GroupChatStage, thread: Thread, rng: Random) -> Wave:
-        return turns.next_wave(stage, thread, rng)
 
 
 def _topic_problems(stage: GroupChatStage) -> list[Problem]:
@@ -165,10 +194,6 @@ def _topic_problems(stage: GroupChatStage) -> list[Problem]:
 def _about(topic: Topic) -> str:
     items = "\n".join(f"- {item.name}" for item in topic.items)
     return "\n\n".join(part for part in (topic.name, topic.description, items) if part)
-
-
-def _whose_turn(thread: Thread | None) -> str | None:
-    return None if thread is None or thread.ended or thread.holder is None else str(thread.holder)
 
 
 KIND = GroupChat()

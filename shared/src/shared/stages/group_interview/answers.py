@@ -1,4 +1,4 @@
-"""What is stored of a reply, what shape a model's reply must have, and the page that a member's replies come to."""
+"""The stored form of a reply, the schema of a model's reply, and the page made of a member's replies."""
 
 import json
 import re
@@ -7,22 +7,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, Field, WithJsonSchema, create_model
+from pydantic import BaseModel, WithJsonSchema, create_model
+from pydantic import Field as ModelField
 
 from shared.errors import InvalidInput, Problem
 from shared.replies import Reply, Text
-from shared.stage import Json, OwnView
+from shared.stage import Field, Form, Json, Label, OwnView, form
 from shared.stages.group_interview import flow
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
 from shared.stages.group_interview.options import ListOptions, Options, RangeOptions, option_text
 from shared.stages.group_interview.replies import VariableType, match, read_reply
 
 PARTS: Final = ("response", "value", "valid", "reasoning", "speculation_score")
+ROLE: Final = "role"
 LONGEST_RESPONSE: Final = 20_000
 _WRITTEN_OBJECT: Final = re.compile(r"^\W*(json)?\s*\{\s*[\"'\u201c]?\w+[\"'\u201d]?\s*:", re.IGNORECASE)
-"""How a text begins that was meant as an object and cannot be read as one."""
+"""The beginning of a text that was meant as an object but cannot be parsed."""
 
 _PLAIN_TEXT: Final = "Reply in plain text, with your answer and nothing else: no JSON, no code fence."
+_SCORE: Final = "How speculative is your answer? 0 is not at all, 100 is entirely."
 _SCORE_BELOW: Final = (
     "Below it write one last line, `Speculation Score: ` and a whole number from 0 to 100: how speculative your answer "
     "is. 0 is not at all, 100 is entirely."
@@ -31,7 +34,7 @@ _SCORE_BELOW: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What counts as an answer of one role to one task."""
+    """Which answers of one role to one task are valid."""
 
     task: InterviewTask
     options: Options | None
@@ -40,10 +43,10 @@ class Wanted:
 
 
 def wanted(stage: GroupInterviewStage, task: InterviewTask, role: str | None) -> Wanted:
-    """What the task wants of the role.
+    """What the task asks of the role.
 
-    In a discussion everybody says what they like, and so do mediators who have no options of their own: a summary is
-    no number.
+    In a discussion replies are free, and so are those of mediators without options of their own: a summary is no
+    number.
     """
     question = flow.question_of(task, role) if role is not None else None
     if task.type == "discussion" or question is None or (question.options is None and role in flow.special(stage)):
@@ -52,12 +55,12 @@ def wanted(stage: GroupInterviewStage, task: InterviewTask, role: str | None) ->
 
 
 def stored(want: Wanted, answer: Json) -> dict[str, Json]:
-    """What is kept of an answer: the response as it was given, its value, and whether it is one of those asked for.
+    """The stored form of an answer: the response, its value, and whether it is valid.
 
     answer: a response, or an object with `response` and, if they were asked for, `reasoning` and `speculation_score`.
 
     Raises:
-        InvalidInput: it is no answer, or one that the task does not take.
+        InvalidInput: it is no answer, or the task refuses it.
     """
     fields = answer if isinstance(answer, Mapping) else {"response": answer}
     for name in fields:
@@ -65,23 +68,28 @@ def stored(want: Wanted, answer: Json) -> dict[str, Json]:
             raise _unusable(str(name)[:60], "an unknown field", f"only {', '.join(PARTS)}")
     entry = _entry(want, _response(fields.get("response")), fields.get("reasoning"), fields.get("speculation_score"))
     if not entry["response"] or (want.check and not entry["valid"]):
-        reason = match(entry["response"], want.options, want.type).reason
-        raise _unusable("response", repr(entry["response"][:60]), reason)
+        expected = match(entry["response"], want.options, want.type).expected
+        raise _unusable("response", repr(entry["response"][:60]), expected)
     return entry
 
 
 def kept(want: Wanted, raw: str) -> dict[str, Json]:
-    """What is kept of the last of several replies that could not be used: its parts, and no value."""
+    """The stored form of the last of several unusable replies: its parts, without a value."""
     reply = read_reply(raw)
     entry = _entry(want, reply.response[:LONGEST_RESPONSE], reply.reasoning, reply.speculation_score)
     return {**entry, "value": None, "valid": False}
 
 
+def passed() -> dict[str, Json]:
+    """The stored form of the lab's answer for a member who has left."""
+    return {**dict.fromkeys(PARTS), "response": "", "valid": False, flow.LEFT: True}
+
+
 def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:
-    """The fields that a reply without an object stands for: who says nothing but the answer has answered.
+    """The fields of a reply without an object: a bare answer is an answer.
 
     Raises:
-        InvalidInput: nothing was said; or, where an object was asked for, one that is cut off or badly written.
+        InvalidInput: the text is empty, or is an object that is cut off or badly written.
     """
     said = read_reply(text)
     if not said.response:
@@ -97,7 +105,7 @@ def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:
 
 
 def text_form(task: InterviewTask) -> str | None:
-    """How a model is told to write a reply in plain text; None: it replies with an object."""
+    """The instruction for replies in plain text; None: the model replies with an object."""
     if not task.plain_text:
         return None
     return f"{_PLAIN_TEXT} {_SCORE_BELOW}" if task.ask_score else _PLAIN_TEXT
@@ -129,29 +137,29 @@ def _unusable(where: str, found: str, expected: str) -> InvalidInput:
 
 
 def _score(value: Json, want: Wanted) -> float | None:
-    """0 to 100; anything else is no score."""
+    """0 to 100; None for anything else."""
     if not want.task.ask_score or isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if 0 <= value <= 100 else None
 
 
 def shape(want: Wanted, order: list[int] | None) -> type[BaseModel]:
-    """The fields of a reply. A provider is told the options; what comes is compared by the rules of this kind."""
+    """The schema of a reply. It tells providers the options; the reply is compared by the rules of this kind."""
     schema = json.dumps(_response_schema(want, order))
     return _shape(schema, asks_reasoning=want.task.ask_reasoning, asks_score=want.task.ask_score)
 
 
 @lru_cache(maxsize=1024)
 def _shape(response_schema: str, *, asks_reasoning: bool, asks_score: bool) -> type[BaseModel]:
-    """Made once for all who are asked alike: a model takes longer to make than all else that a reply needs."""
+    """Cached for equal questions, because making a model takes longer than all the rest of a reply."""
     response = Annotated[bool | int | float | Text, WithJsonSchema(json.loads(response_schema))]
-    fields: dict[str, Any] = {"response": (response, Field(description="Your answer and nothing else."))}
+    fields: dict[str, Any] = {"response": (response, ModelField(description="Your answer and nothing else."))}
     if asks_reasoning:
-        fields["reasoning"] = (Text, Field(description="Why you answer so, in one or two sentences."))
+        fields["reasoning"] = (Text, ModelField(description="Why you answer so, in one or two sentences."))
     if asks_score:
         description = "How speculative your answer is: 0 is not at all, 100 is entirely."
         whole = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 100})
-        fields["speculation_score"] = (Annotated[int | float | Text, whole], Field(description=description))
+        fields["speculation_score"] = (Annotated[int | float | Text, whole], ModelField(description=description))
     return create_model("InterviewReply", __base__=Reply, **fields)
 
 
@@ -173,7 +181,33 @@ def _response_schema(want: Wanted, order: list[int] | None) -> dict[str, Any]:
     return {"type": number or "string"}
 
 
+def form_of(want: Wanted, order: list[int] | None, asked: str) -> Form:
+    """The form for a person; the question is the title of its first field."""
+    options = want.options
+    if want.check and isinstance(options, ListOptions):
+        shown = [option_text(options.values[at]) for at in order or range(len(options.values))]
+        response = form.choice(asked, dict(zip(shown, shown, strict=True)))
+    else:
+        response = {**_response_schema(want, order), **form.titled(asked)}
+        if response["type"] == "string":
+            response = form.text(asked, least=1, most=LONGEST_RESPONSE)
+    fields = [Field("response", response)]
+    if want.task.ask_reasoning:
+        fields.append(Field("reasoning", form.text(Label("Why do you answer so?", "why_so")), is_required=False))
+    if want.task.ask_score:
+        score = form.number(Label(_SCORE, "how_speculative"), minimum=0, maximum=100)
+        fields.append(Field("speculation_score", score, is_required=False))
+    return Form(tuple(fields))
+
+
 def page(stage: GroupInterviewStage, view: OwnView) -> dict[str, Json]:
-    """All that the reader answered, by variable."""
+    """The reader's answers, by variable, without those of the lab while they were gone, and the reader's role."""
     answers = {task.variable: view.own.get(flow.key_of(task)) for task in stage.tasks}
-    return {variable: answer for variable, answer in answers.items() if answer is not None}
+    given = {variable: one for variable, one in answers.items() if one is not None and not flow.is_passed(one)}
+    role = flow.role_of(stage, view.me, view.draws) if gives_roles(stage) else None
+    return given if role is None else {**given, ROLE: role}
+
+
+def gives_roles(stage: GroupInterviewStage) -> bool:
+    """Whether later stages know the role of a member; not where a task has taken the name of the column."""
+    return all(task.variable != ROLE for task in stage.tasks)

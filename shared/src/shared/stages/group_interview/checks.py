@@ -1,16 +1,19 @@
-"""What the types cannot say about an interview: names that lead nowhere, and names that two things share."""
+"""Checks that types cannot express: unknown names, and names used twice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from pydantic import ValidationError
 
 from shared.errors import Problem
+from shared.stage import Json, form
 from shared.stages.group_interview import flow
-from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask, SessionDraws
 
 _SUFFIXES = (".response", ".reasoning", ".speculation_score", ".valid")
 
 
 def problems(stage: GroupInterviewStage) -> Iterator[Problem]:
-    """Everything at once; places are relative to the stage."""
+    """All problems at once; places are relative to the stage."""
     labels = [role.label for role in stage.roles]
     mediators = [role.label for role in stage.special_roles]
     yield from _repeated("roles[{}].label", labels)
@@ -24,7 +27,6 @@ def problems(stage: GroupInterviewStage) -> Iterator[Problem]:
     known = [*labels, *flow.special(stage)]
     for index, task in enumerate(stage.tasks):
         yield from _task(f"tasks[{index}]", task, known)
-    yield from _sessions(stage, labels)
 
 
 def _repeated(template: str, names: Sequence[str]) -> Iterator[Problem]:
@@ -63,15 +65,18 @@ def _task(where: str, task: InterviewTask, known: Sequence[str]) -> Iterator[Pro
             yield Problem(f"{where}.questions[{index}].role", repr(question.role), f"one of {', '.join(known)}")
 
 
-def _sessions(stage: GroupInterviewStage, labels: Sequence[str]) -> Iterator[Problem]:
-    tasks = sorted(task.id for task in stage.tasks)
-    others = flow.special(stage)
-    for index, session in enumerate(stage.sessions):
-        players = [role for role in session.roles if role not in others or session.roles.count(role) > 1]
+def draw_problems(stage: GroupInterviewStage, given: Mapping[str, Json]) -> Iterator[Problem]:
+    """The problems of a file's roles and order for one cohort."""
+    try:
+        settled = SessionDraws.model_validate(given)
+    except ValidationError as error:
+        yield from form.problems_of(error)
+        return
+    labels, others = [role.label for role in stage.roles], flow.special(stage)
+    if settled.speakers is not None:
+        players = [role for role in settled.speakers if role not in others or settled.speakers.count(role) > 1]
         if sorted(players) != sorted(labels):
-            found = ", ".join(session.roles) or "nothing"
-            yield Problem(f"sessions[{index}].roles", found, f"each of {', '.join(labels)} once")
-        if sorted(session.order) != tasks:
-            yield Problem(
-                f"sessions[{index}].order", ", ".join(session.order) or "nothing", "the id of every task once"
-            )
+            found = ", ".join(settled.speakers) or "nothing"
+            yield Problem("speakers", found, f"each of {', '.join(labels)} once")
+    if settled.tasks is not None and sorted(settled.tasks) != sorted(task.id for task in stage.tasks):
+        yield Problem("tasks", ", ".join(settled.tasks) or "nothing", "the id of every task once")

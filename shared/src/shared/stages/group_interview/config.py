@@ -1,11 +1,10 @@
-"""What an experiment file says about an interview of a group."""
+"""The configuration of a group interview."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from shared.chat.config import TalkProgress
-from shared.contracts.experiment import Document, Slug, StageConfig
+from shared.contracts.experiment import Document, Slug, StageConfig, Together
 from shared.stages.group_interview.options import Options
 from shared.stages.group_interview.replies import VariableType
 
@@ -14,26 +13,26 @@ Label = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class InterviewRole(Document):
-    """A part in the interview."""
+    """A role in the interview."""
 
     label: Label
-    """What the others call whoever plays it."""
+    """The role's name for the others."""
     description: str = ""
-    """What whoever plays it is told about it; others are not."""
+    """Told to the member with the role only."""
 
 
 class InterviewQuestion(Document):
-    """What one role is asked in a task."""
+    """The question of a task to one role."""
 
     role: Label
     text: str = Field(min_length=1)
-    """`{response_options}` shows the options; without it they stand below the text."""
+    """`{response_options}` shows the options; without it they follow the text."""
     options: Options | None = None
     """A list, a range with both ends, or a text; left out: none are shown."""
 
 
 class RoleOptions(Document):
-    """What one role may choose from."""
+    """The options of one role."""
 
     role: Label
     options: Options
@@ -45,67 +44,63 @@ class InterviewTask(Document):
 
     id: Slug
     type: TaskType
-    """`context`: shown to all, asks nobody. `discussion`: members speak in turn. `public_question`: one after
+    """`context`: shown to all, asks no question. `discussion`: members speak in turn. `public_question`: one after
     another, and all hear the answers. `private_question`: all at once; others hear the answers when all have answered.
     """
     text: str = ""
-    """What is said to all in a context, and at the beginning of a discussion."""
+    """Read out to all in a context, and at the beginning of a discussion."""
     questions: tuple[InterviewQuestion, ...] = ()
-    """Who is asked what in a question, in this order. Mediators who are asked see the answers of those before them.
-    In a discussion: who takes part, in which order, each with what is put to them aloud; left out: everybody does.
+    """The questions and their roles, in speaking order. Mediators who are asked see the answers of those before them.
+    In a discussion: who takes part, in which order, each with a prompt that all hear; left out: all members.
     """
     options: Options | None = None
-    """Of a discussion of all: what is talked about is told to all with `text`, where `{response_options}` stands or
-    below it.
+    """In a discussion of all: its options, told to all with `text`, in the place of `{response_options}` or after the
+    text.
     """
     role_options: tuple[RoleOptions, ...] = ()
-    """Of a discussion of all: the options of each role, told to nobody else, when it is its turn."""
+    """In a discussion of all: the options of each role, told to that role alone in its turn."""
     variable: Annotated[str, Field(min_length=1, max_length=200)]
     """The name of the column with the answers."""
     variable_type: VariableType | None = None
-    """`integer` and `float` allow nothing else."""
+    """`integer` and `float` allow numbers of that type only."""
     randomize_options: bool = False
     """Whether the options of a list are shown in a drawn order."""
     check: bool = False
-    """Whether an answer that is no option is asked again, as often as the model's settings allow, and then kept."""
+    """Whether an answer that is no option is asked again, as often as the model's settings allow, and then stored."""
     ask_score: bool = False
     """Whether agents say how speculative their answer is, from 0 to 100."""
     ask_reasoning: bool = False
-    """Whether agents give their reasoning beside their answer."""
+    """Whether agents give reasons with their answer."""
     plain_text: bool = False
-    """Whether models reply in plain text and not with a JSON object; then no reasoning can be asked for."""
+    """Whether models reply in plain text and not with a JSON object; then `ask_reasoning` is not allowed."""
 
 
-class InterviewSession(Document):
-    """How one cohort differs from the others."""
+class SessionDraws(Document):
+    """Values for one cohort, under `draws` and the id of the stage; left out: those of the stage."""
 
-    name: str = ""
-    """What the session is called in the data."""
-    roles: tuple[Label, ...]
-    """The roles of the cohort's seats, in their order; a special role among them is a participant's and not a
-    mediator's.
+    speakers: tuple[Label, ...] | None = None
+    """The roles of the seats, in order, which is the order of speaking; a special role among them belongs to a
+    participant and not to a mediator.
     """
-    order: tuple[Slug, ...]
-    """The ids of the tasks in the order in which this session has them."""
+    tasks: tuple[Slug, ...] | None = None
+    """The ids of all tasks in the order of this cohort."""
 
 
 class GroupInterviewStage(StageConfig):
-    """An interview of a group by a facilitator, who reads out what stands here and needs no model for it."""
+    """An interview of a group by a facilitator, who reads out the texts of the stage and needs no model for that."""
 
     kind: Literal["group_interview"] = "group_interview"
-    progress: TalkProgress = TalkProgress()
+    progress: Together = Together()
     context: str = ""
-    """What everybody is told before anything is asked."""
+    """Told to all before the first task."""
     treatment: str = ""
-    """What everybody under this treatment is told besides."""
+    """Told to all under this treatment, after the context."""
     facilitator: Label = "Facilitator"
-    """Who reads out the questions. A mediator of this name can be asked questions, too."""
+    """The name of the member who reads out the questions. A mediator with this name can be asked questions, too."""
     roles: tuple[InterviewRole, ...] = Field(min_length=1)
-    """The roles of participants; seats take them in their order, unless the session says otherwise."""
+    """The roles of participants; seats take them in order, unless the `draws` of their cohort say otherwise."""
     special_roles: tuple[InterviewRole, ...] = ()
-    """Roles of mediators, who bear the label as their name. In discussions they speak last."""
+    """Roles of mediators with the label as their name. In discussions they speak last."""
     tasks: tuple[InterviewTask, ...] = Field(min_length=1)
-    sessions: tuple[InterviewSession, ...] = ()
-    """One for each cohort, in the order of cohorts; left out: all have the roles and tasks as they stand."""
     max_replies: int | None = Field(default=None, ge=1)
-    """After so many replies of a session its interview is over, whatever is still to be asked."""
+    """After so many replies of a session its interview is over, whatever tasks are left."""

@@ -1,4 +1,4 @@
-"""The three forms of response options, and the sentence with which a question shows them."""
+"""The three forms of response options, and their sentence in questions."""
 
 from collections.abc import Sequence
 from random import Random
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 Option = StrictBool | StrictInt | StrictFloat | StrictStr
 
 PLACEHOLDER: Final = "{response_options}"
-"""Where a question's text wants its options; without it they stand below the text."""
+"""Marks the place of the options in a question; without it they follow the text."""
 
 
 class _Options(BaseModel):
@@ -38,7 +38,7 @@ class RangeOptions(_Options):
 
 
 class TextOptions(_Options):
-    """Options in words; they are shown, and whatever is answered fits them."""
+    """Options in words; they are shown, and every answer is valid."""
 
     type: Literal["text"] = "text"
     text: str = Field(min_length=1)
@@ -48,7 +48,7 @@ Options = Annotated[ListOptions | RangeOptions | TextOptions, Field(discriminato
 
 
 def shown(options: Options | None, order: Sequence[int] | None = None) -> str:
-    """The sentence that tells the options; empty when there are none. `order` is of a list's values."""
+    """The sentence with the options; empty without any. `order` is that of a list's values."""
     if options is None:
         return ""
     if isinstance(options, TextOptions):
@@ -62,12 +62,12 @@ def shown(options: Options | None, order: Sequence[int] | None = None) -> str:
 
 
 def option_text(option: Option) -> str:
-    """How an option reads in a question and in the data."""
+    """An option as text, in a question and in the data."""
     return str(option)
 
 
 def with_options(text: str, options: Options | None, order: Sequence[int] | None = None) -> str:
-    """The question with its options at their place, or below it when it names none: they are never withheld."""
+    """The question with its options at their place, or after it: they are always shown."""
     sentence = shown(options, order)
     if PLACEHOLDER in text:
         return text.replace(PLACEHOLDER, sentence)
@@ -75,7 +75,7 @@ def with_options(text: str, options: Options | None, order: Sequence[int] | None
 
 
 def drawn_order(options: Options | None, rng: Random) -> list[int] | None:
-    """An order of a list's values, for questions that want theirs randomised."""
+    """A random order of a list's values, for questions that randomise theirs."""
     if not isinstance(options, ListOptions):
         return None
     return rng.sample(range(len(options.values)), len(options.values))

@@ -1,4 +1,4 @@
-"""What a reply to an interview question means: its parts, the option it stands for, and its typed value. Pure."""
+"""Interprets replies to interview questions: their parts, the option, and the typed value. Pure."""
 
 import json
 import re
@@ -26,8 +26,8 @@ _SCORE_LINE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The parts of a reply; `raw` is all of it."""
+class ParsedReply:
+    """The parts of a reply; `raw` is the whole text."""
 
     raw: str
     response: str
@@ -37,21 +37,21 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a response comes to: a value, or why it has none."""
+    """The interpretation of a response: a value, or what was expected."""
 
     value: Value | None
-    reason: str = ""
+    expected: str = ""
 
     @property
     def is_valid(self) -> bool:
-        return not self.reason
+        return not self.expected
 
 
-def read_reply(raw: str) -> Reply:
-    """The parts of a reply, whether it came as JSON (fenced or not), or as text with a last line for the score."""
+def read_reply(raw: str) -> ParsedReply:
+    """The parts of a reply, given as JSON (fenced or not), or as text with the score in its last line."""
     fields = _object(_unfenced(raw))
     if fields is not None and "response" in fields:
-        return Reply(
+        return ParsedReply(
             raw,
             _said(fields["response"]),
             _said(fields["reasoning"]) if fields.get("reasoning") is not None else None,
@@ -59,15 +59,15 @@ def read_reply(raw: str) -> Reply:
         )
     found = _SCORE_LINE.search(raw)
     if found is None:
-        return Reply(raw, raw.strip())
-    return Reply(raw, raw[: found.start()].strip(), speculation_score=_score(found[1]))
+        return ParsedReply(raw, raw.strip())
+    return ParsedReply(raw, raw[: found.start()].strip(), speculation_score=_score(found[1]))
 
 
 def match(response: str, options: Options | None, variable_type: VariableType | None) -> Match:
-    """The value of a response: it must *be* an option, not mention one."""
+    """The value of a response, which must *be* an option, not mention one."""
     text = bare(response)
     if not text:
-        return Match(None, "the answer is empty")
+        return Match(None, "an answer")
     if isinstance(options, ListOptions):
         return _match_list(text, options, variable_type)
     if isinstance(options, RangeOptions):
@@ -79,7 +79,7 @@ def match(response: str, options: Options | None, variable_type: VariableType | 
 
 
 def bare(response: str) -> str:
-    """The response without what models put around it: space, quotes, fences and a final full stop."""
+    """The response without what models add: space, quotes, fences and a final full stop."""
     before, text = None, response
     while before != text:
         before = text
@@ -89,7 +89,7 @@ def bare(response: str) -> str:
 
 
 def parse_number(text: str) -> Decimal | None:
-    """The number that a text writes, in any spelling: `2`, `2.0`, `+2`, `2e0`, `1,000`."""
+    """The number in a text, in any spelling: `2`, `2.0`, `+2`, `2e0`, `1,000`."""
     plain = text.replace(_MINUS, "-").strip()
     if len(plain) > _LONGEST_NUMBER:
         return None
@@ -111,7 +111,7 @@ def _match_list(text: str, options: ListOptions, variable_type: VariableType | N
                 return Match(option)
             value = _number_of(option)
             return Match(None, _not_a_number(variable_type)) if value is None else _typed(value, variable_type)
-    return Match(None, f"the answer must be one of: {', '.join(option_text(option) for option in options.values)}")
+    return Match(None, f"one of: {', '.join(option_text(option) for option in options.values)}")
 
 
 def _is_option(text: str, number: Decimal | None, option: Option) -> bool:
@@ -127,7 +127,7 @@ def _number_of(option: Option) -> Decimal | None:
 def _match_range(text: str, options: RangeOptions, variable_type: VariableType | None) -> Match:
     number = parse_number(text)
     if number is None or not Decimal(str(options.low)) <= number <= Decimal(str(options.high)):
-        return Match(None, f"the answer must be a number from {options.low} to {options.high} and nothing else")
+        return Match(None, f"a number from {options.low} to {options.high} and nothing else")
     return _typed(number, variable_type)
 
 
@@ -137,13 +137,12 @@ def _typed(number: Decimal, variable_type: VariableType | None) -> Match:
         return Match(int(number)) if is_whole else Match(None, _not_a_number(variable_type))
     if variable_type == "float" or not is_whole:
         value = float(number)
-        return Match(value) if abs(value) != float("inf") else Match(None, "the number is too large")
+        return Match(value) if abs(value) != float("inf") else Match(None, "a smaller number")
     return Match(int(number))
 
 
 def _not_a_number(variable_type: VariableType) -> str:
-    what = "a whole number" if variable_type == "integer" else "a number"
-    return f"the answer must be {what} and nothing else"
+    return "a whole number and nothing else" if variable_type == "integer" else "a number and nothing else"
 
 
 def _unfenced(text: str) -> str:
@@ -152,7 +151,7 @@ def _unfenced(text: str) -> str:
 
 
 def _object(text: str) -> dict[str, Json] | None:
-    """The fields of a JSON object, their names in small letters."""
+    """The fields of a JSON object, with names in lower case."""
     try:
         value = json.loads(text.strip())
     except (ValueError, RecursionError):
@@ -169,7 +168,7 @@ def _said(part: Json) -> str:
 
 
 def _score(part: Json) -> float | None:
-    """0 to 100; anything else is no score."""
+    """0 to 100; None for anything else."""
     if isinstance(part, bool):
         return None
     number = parse_number(str(part).strip().removesuffix("%").strip()) if isinstance(part, str | int | float) else None

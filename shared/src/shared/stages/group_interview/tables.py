@@ -1,4 +1,4 @@
-"""What the data have of an interview: the columns of the wide table, the lines of the long one."""
+"""The data of an interview: columns of the wide table, lines of the long one."""
 
 from collections.abc import Mapping
 from typing import Final, Literal
@@ -27,7 +27,7 @@ def columns(task: InterviewTask) -> list[Column]:
 
 
 def cells(task: InterviewTask, entry: Mapping[str, Json]) -> dict[str, Json]:
-    """The values of `columns` for what is stored of one reply."""
+    """The values of `columns` for one stored reply."""
     parts = {
         "": _value(task, entry),
         ".response": entry.get("response"),
@@ -39,7 +39,7 @@ def cells(task: InterviewTask, entry: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def answered(task: InterviewTask, entry: Mapping[str, Json]) -> Answered:
-    """The line of the long table for one reply: its value, and as its text the response as it was given."""
+    """The line of the long table for one reply: its value, and the response as its text."""
     return Answered(
         field=task.variable,
         label=_label(task),

@@ -1,24 +1,26 @@
-"""What has been said in an interview, as one of those who are there may know it. Pure.
+"""The transcript of an interview, as far as a member may know it. Pure.
 
-Whoever is asked in private hears the others' answers when the round is over; mediators hear them as they come.
+A member who is asked in private hears others' answers when the round is over; mediators hear them at once.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from shared.stage import Json, LabView, MinutesLine
+from shared.stage import Json, Label, LabView, MinutesLine
 from shared.stages.group_interview import flow
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from shared.stages.group_interview.options import with_options
 
+_SPEAK: Final = "It is your turn in the discussion. Say what you want to say to the others."
+
 EVERYBODY: Final = ""
-"""No role, but all who are there together: of a private round they hear nothing before it is over."""
+"""All members together: of a private round they hear nothing before it is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something that was said: a reply, or what the facilitator read out, to one role or (None) to all."""
+    """A reply, or a text that the facilitator read out to one role or (None) to all."""
 
     role: str
     text: str
@@ -28,12 +30,30 @@ class Line:
 
 
 def question_text(task: InterviewTask, question: InterviewQuestion, draws: Mapping[str, Json]) -> str:
-    """The question as it is put, with its options."""
+    """The question with its options."""
     return with_options(question.text, question.options, flow.option_order(task, question.role, draws)).strip()
 
 
+def asked(stage: GroupInterviewStage, task: InterviewTask, role: str, draws: Mapping[str, Json]) -> str:
+    """The text that the role gets in its turn."""
+    question = flow.question_of(task, role)
+    if question is None:
+        return with_options(_SPEAK, flow.options_of(task, role), flow.option_order(task, role, draws))
+    return f"{stage.facilitator} asks you: {question_text(task, question, draws)}"
+
+
+def label(stage: GroupInterviewStage, task: InterviewTask, role: str, draws: Mapping[str, Json]) -> str:
+    """`asked` as the title of a form: what the lab says of it can be said in other words."""
+    text = asked(stage, task, role, draws)
+    question = flow.question_of(task, role)
+    if question is not None:
+        told = {"name": stage.facilitator, "question": question_text(task, question, draws)}
+        return Label(text, "asks_you", **told)
+    return Label(text, "your_turn_to_speak") if text == _SPEAK else text
+
+
 def text_for_all(task: InterviewTask, draws: Mapping[str, Json]) -> str:
-    """What is said to all at the beginning of a context or a discussion."""
+    """The text read out to all at the beginning of a context or a discussion."""
     order = flow.option_order(task, flow.ALL, draws)
     return with_options(task.text, task.options, order).strip() if task.options is not None else task.text.strip()
 
@@ -41,7 +61,7 @@ def text_for_all(task: InterviewTask, draws: Mapping[str, Json]) -> str:
 def lines(
     stage: GroupInterviewStage, draws: Mapping[str, Json], state: Mapping[str, Json], reader: str | None
 ) -> list[Line]:
-    """All that `reader`, a role or EVERYBODY, may know of what was said until now; None is the lab, which knows all."""
+    """All that `reader`, a role or EVERYBODY, may know of the transcript so far; None is the lab, which knows all."""
     given: flow.Replies = state.get("replies", {})
     position = int(state.get("position", 0))
     said: list[Line] = []
@@ -60,9 +80,9 @@ def _heard_in_private(
     given: Mapping[str, Json],
     reader: str,
 ) -> dict[str, Json]:
-    """While the round is on: one's own reply, and those that one's turn waits for, which is none but for mediators.
+    """In an open round: the reader's own reply, and those that the reader's turn waits for, as mediators' turns do.
 
-    Whoever else has answered by now is left to chance, and nobody's prompt may depend on it.
+    Which other replies are in by now depends on chance, and no prompt may depend on it.
     """
     turn = next((turn for turn in flow.turns(stage, task, draws) if turn.role == reader), None)
     heard = (reader, *turn.waits_for) if turn is not None else (reader,)
@@ -79,12 +99,12 @@ def _task_lines(
         yield Line(stage.facilitator, text_for_all(task, draws), task.id, is_read_out=True)
     before: str | None = None
     for turn in flow.turns(stage, task, draws):
-        if turn.role not in given:
+        if turn.role not in given or flow.is_passed(given[turn.role]):
             continue
         question = flow.question_of(task, turn.role)
         if question is not None:
             asked = question_text(task, question, draws)
-            # What is put to several in private, in the same words, is read out once; aloud it is put to each.
+            # A private question in the same words to several roles is read out once; a public one to each.
             if asked != before or task.type != "private_question":
                 yield Line(stage.facilitator, asked, task.id, is_read_out=True, to=turn.role)
             before = asked
@@ -92,7 +112,7 @@ def _task_lines(
 
 
 def minutes(stage: GroupInterviewStage, view: LabView) -> Iterator[MinutesLine]:
-    """What everybody has heard; what was read out is said by the lab, in the words of a transcript."""
+    """What all members have heard; the lab writes what was read out, in the words of a transcript."""
     speakers = {flow.role_of(stage, member, view.draws): member.id for member in view.members}
     for line in lines(stage, view.draws, view.state, EVERYBODY):
         if line.is_read_out:
@@ -103,11 +123,11 @@ def minutes(stage: GroupInterviewStage, view: LabView) -> Iterator[MinutesLine]:
 
 
 def reply_text(reply: Json) -> str:
-    """What others hear of a reply: the response, and neither reasoning nor score."""
+    """The part of a reply that others hear: the response, without reasoning and score."""
     return str(reply.get("response", "")) if isinstance(reply, Mapping) else ""
 
 
 def in_words(line: Line) -> str:
-    """The line as a transcript shows it."""
+    """The line in the form of a transcript."""
     whom = f" (to {line.to})" if line.to else ""
     return f"{line.role}{whom}: {line.text}"

@@ -1,3 +1,3 @@
-"""A page to read: markdown text, no question, nothing for a model to say."""
+"""A page to read: markdown text, without a question or a model call."""
 
 from shared.stages.info.rules import KIND as KIND

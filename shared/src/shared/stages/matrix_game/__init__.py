@@ -1,3 +1,3 @@
-"""An iterated game of two in normal form: a Prisoner's Dilemma unless the stage says otherwise."""
+"""An iterated game of two players in normal form: by default a Prisoner's Dilemma."""
 
 from shared.stages.matrix_game.rules import KIND as KIND

@@ -1,4 +1,4 @@
-"""What an experiment file says about an iterated game of two, and how many rounds that comes to."""
+"""The configuration of an iterated game of two, and the draw of its length."""
 
 import math
 from random import Random
@@ -6,17 +6,17 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from shared.contracts.experiment import Document, Progress, StageConfig
+from shared.contracts.experiment import Document, StageConfig, Together
 from shared.stages.matrix_game.payoffs import Framing, Payoffs
 from shared.stages.matrix_game.protocol import Protocol
 
 LONGEST_GAME: Final = 10_000
-"""No game has more rounds; with the smallest chance to end, one game in three million reaches it."""
+"""The limit of rounds; with the smallest stop probability, one game in three million reaches it."""
 SMALLEST_CHANCE: Final = 0.0015
 
 
 class FixedHorizon(Document):
-    """So many rounds."""
+    """A fixed number of rounds."""
 
     type: Literal["fixed"] = "fixed"
     rounds: int = Field(default=100, ge=1, le=LONGEST_GAME)
@@ -35,8 +35,8 @@ Horizon = Annotated[FixedHorizon | GeometricHorizon, Field(discriminator="type")
 def length(horizon: FixedHorizon | GeometricHorizon, rng: Random) -> int:
     """The number of rounds, at least 1.
 
-    A geometric length is drawn at once, by inversion of its distribution function: P(length > n) = (1 - p)^n. One
-    random number is used, so that whatever is drawn from `rng` later does not depend on the length.
+    A geometric length is drawn by inversion of its distribution function: P(length > n) = (1 - p)^n. It takes one
+    random number, so that later draws from `rng` do not depend on the length.
     """
     if isinstance(horizon, FixedHorizon):
         return horizon.rounds
@@ -53,46 +53,39 @@ GoalFraming = Literal["cooperative", "self_maximizing", "adversarial"]
 OnInvalid = Literal["fail_game", "exclude_round", "fallback:C", "fallback:D", "fallback:repeat", "fallback:random"]
 
 
-class GameProgress(Progress):
-    """When the game opens; by default when both players are there."""
-
-    wait_for_all: bool = True
-    """The stage opens when everybody who is still in the cohort has arrived at it; open seats are waited for."""
-
-
 class MatrixGameStage(StageConfig):
-    """A game of two players who choose between two actions at the same time, again and again."""
+    """A game of two players who choose between two actions at the same time, in rounds."""
 
     kind: Literal["matrix_game"] = "matrix_game"
-    progress: GameProgress = GameProgress()
+    progress: Together = Together()
     payoffs: Payoffs = Payoffs()
     """The points of both players for each outcome; they have to make a Prisoner's Dilemma."""
     exploratory: bool = False
-    """True: the payoffs may be those of any game, and the data say that they are no Prisoner's Dilemma."""
+    """True: the payoffs may be those of any game, and the data mark games that are no Prisoner's Dilemma."""
     horizon: Horizon = FixedHorizon()
     """How many rounds are played."""
     announce_horizon: bool = False
-    """Whether players are told how many rounds there are, or how likely each is the last."""
+    """Whether players are told the number of rounds, or the probability that a round is the last."""
     framing: Framing = "named"
     """`named`: the actions are Cooperate and Defect in a Prisoner's Dilemma. `neutral`: they are A and B, and the game
     has no name. `situated`: they are plans F and X of two neighbours in business.
     """
     counterbalance: bool = False
-    """With letters that are only letters: whether a draw for each game decides which of them is to cooperate."""
+    """With meaningless letters: whether a draw for each game decides which letter means cooperation."""
     memory: Memory = "window"
-    """What a model is shown of the rounds before: nothing, the last ones, all, or a summary."""
+    """What a model is shown of earlier rounds: nothing, the last ones, all, or a summary."""
     memory_window: int = Field(default=10, ge=1)
     """How many rounds `window` shows."""
     goal_framing: GoalFraming | None = None
-    """What players are told to aim for: the most points for both together, for themselves, or the greatest lead."""
+    """The aim that players are told: the most points for both together, for themselves, or the greatest lead."""
     chat: bool = False
     """Whether both players say something to each other before each move. Scripts say nothing."""
     protocol: Protocol = "none"
-    """What becomes of messages: `none` delivers all; `mcp_basic` those of the right form; `mcp_filtered` of these only
-    those that do not manipulate. What is not delivered is kept and counted.
+    """Which messages are delivered: `none` delivers all; `mcp_basic` those of the right form; `mcp_filtered` of these
+    only those that do not manipulate. Other messages are stored and counted.
     """
     on_invalid: OnInvalid = "fail_game"
     """What happens when no action of a player can be read, after all attempts. `fail_game`: the game ends without a
-    result. `exclude_round`: the round does not count. `fallback:...`: an action takes its place (C, D, the player's
-    last one, or a drawn one), and is flagged in the data.
+    result. `exclude_round`: the round does not count. `fallback:...`: an action replaces it (C, D, the player's last
+    one, or a drawn one), and is flagged in the data.
     """

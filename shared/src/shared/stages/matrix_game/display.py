@@ -1,17 +1,19 @@
-"""A game as a page shows it to one player, and what it comes to for that player. Pure."""
+"""The page of a game for one player, and the result for that player. Pure."""
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 from uuid import UUID
 
-from shared.stage import Column, Json, OwnView
+from pydantic import BaseModel
+
+from shared.stage import Column, Json, OwnView, PageContent, heading
 from shared.stages.matrix_game.arena import measures
 from shared.stages.matrix_game.arena.measures import Play
 from shared.stages.matrix_game.config import FixedHorizon, GeometricHorizon
-from shared.stages.matrix_game.game import MESSAGE, MOVE, SEATS, Game
+from shared.stages.matrix_game.game import MESSAGE, MOVE, SEATS, Game, Status
 from shared.stages.matrix_game.payoffs import Action, violations
-from shared.stages.matrix_game.prompts import OUTCOMES, Turn
+from shared.stages.matrix_game.prompts import OUTCOMES, PlayedRound
 
 SUMMARY_COLUMNS: Final = (
     Column("status", "How the game ended", "text"),
@@ -33,7 +35,7 @@ _TOLD: Final = ("action", "reasoning", "message", "delivered", "violation", "sta
 
 
 def summary(game: Game, member_id: UUID | None) -> dict[str, Json] | None:
-    """What the game comes to for this player; None while it is played, and for whoever does not play."""
+    """The result of the game for this player; None during the game, and for members who do not play."""
     side = game.side_of(member_id)
     if game.status == "playing" or side is None:
         return None
@@ -44,8 +46,8 @@ def summary(game: Game, member_id: UUID | None) -> dict[str, Json] | None:
         "is_dilemma": not any(violations(game.stage.payoffs)),
         "rounds": len(play.own),
         "counted_rounds": len(play.outcomes),
-        "points": totals["you"],
-        "opponent_points": totals["opponent"],
+        "points": totals.you,
+        "opponent_points": totals.opponent,
         "cooperation": measures.cooperation_rate(play),
         "opponent_cooperation": measures.cooperation_rate(play.mirrored),
         **_outcomes(play),
@@ -54,7 +56,8 @@ def summary(game: Game, member_id: UUID | None) -> dict[str, Json] | None:
 
 
 def told(answer: Json) -> Json:
-    """What a player is told of an own answer: not which letter is to cooperate, which only one framing says."""
+    """The player's own answer as the player sees it: without the meaning of the letter, which only one framing
+    tells."""
     return {name: answer[name] for name in _TOLD if name in answer} if isinstance(answer, Mapping) else answer
 
 
@@ -63,36 +66,91 @@ def _outcomes(play: Play) -> dict[str, Json]:
     return {name: measures.outcome_rate(play, outcome) for outcome, name in names.items()}
 
 
-def public(game: Game, view: OwnView) -> dict[str, Json]:
-    """The rules, the rounds so far and the scores, in the letters and from the side of the reader."""
+Points = int | float
+
+
+class ShownAction(BaseModel):
+    letter: str
+    """The value of the action in a move."""
+    word: str
+
+
+class ShownOutcome(BaseModel):
+    """The points of both when the reader plays `you` and the opponent plays `opponent`."""
+
+    you: str
+    opponent: str
+    your_points: Points
+    opponent_points: Points
+
+
+class CountedRound(ShownOutcome):
+    round: int
+    counts: Literal[True] = True
+
+
+class UncountedRound(BaseModel):
+    """A round in which an action could not be read."""
+
+    round: int
+    counts: Literal[False] = False
+
+
+class Scores(BaseModel):
+    you: Points
+    opponent: Points
+
+
+class Messages(BaseModel):
+    """The messages before the moves of a round; empty when none was delivered."""
+
+    round: int
+    you: str
+    opponent: str
+
+
+class GamePage(PageContent):
+    kind: Literal["matrix_game"] = "matrix_game"
+    actions: list[ShownAction]
+    payoffs: list[ShownOutcome]
+    is_player: bool
+    opponent: str | None
+    """The opponent's name."""
+    status: Status
+    round: int | None
+    """The current round; null when the game is over."""
+    rounds_in_all: int | None
+    """The number of rounds, if it is announced."""
+    stop_probability: float | None
+    """The probability that a round is the last, if it is announced."""
+    rounds: list[CountedRound | UncountedRound]
+    scores: Scores | None
+    wants: Literal["move", "message"] | None
+    """What players are asked for next."""
+    messages: list[Messages]
+
+
+def page_of(game: Game, view: OwnView) -> GamePage:
+    """The rules, the rounds so far and the scores, in the reader's letters and from the reader's side."""
     side = game.side_of(view.me.id)
     own = side or 0
-    turns = [] if side is None else game.turns(own)
-    return {
-        "actions": [_action(game, action) for action in _in_order(game)],
-        "payoffs": [_outcome(game, own, one, two) for one, two in OUTCOMES],
-        "is_player": side is not None,
-        "opponent": _opponent(game, view, side),
-        "status": game.status,
-        "round": game.next_round if game.status == "playing" else None,
-        **_horizon(game),
-        "rounds": [_round(game, turn) for turn in turns],
-        "scores": scores(game, own) if side is not None else None,
-        "wants": None if game.status != "playing" else MESSAGE if game.is_talking else MOVE,
-        "messages": [
-            {"round": number, "you": mine, "opponent": theirs}
-            for number, (mine, theirs) in enumerate(game.messages(own) if side is not None else [], start=1)
-        ],
-    }
-
-
-def _horizon(game: Game) -> dict[str, Json]:
-    """How long the game lasts, as far as it is announced."""
     horizon = game.stage.horizon if game.stage.announce_horizon else None
-    return {
-        "rounds_in_all": horizon.rounds if isinstance(horizon, FixedHorizon) else None,
-        "stop_probability": horizon.stop_probability if isinstance(horizon, GeometricHorizon) else None,
-    }
+    said = game.messages(own) if side is not None else []
+    return GamePage(
+        **heading(game.stage),
+        actions=[_action(game, action) for action in _in_order(game)],
+        payoffs=[_outcome(game, own, one, two) for one, two in OUTCOMES],
+        is_player=side is not None,
+        opponent=_opponent(game, view, side),
+        status=game.status,
+        round=game.next_round if game.status == "playing" else None,
+        rounds_in_all=horizon.rounds if isinstance(horizon, FixedHorizon) else None,
+        stop_probability=horizon.stop_probability if isinstance(horizon, GeometricHorizon) else None,
+        rounds=[] if side is None else [_round(game, turn) for turn in game.turns(own)],
+        scores=scores(game, own) if side is not None else None,
+        wants=None if game.status != "playing" else MESSAGE if game.is_talking else MOVE,
+        messages=[Messages(round=number, you=mine, opponent=theirs) for number, (mine, theirs) in enumerate(said, 1)],
+    )
 
 
 def _in_order(game: Game) -> list[Action]:
@@ -100,38 +158,38 @@ def _in_order(game: Game) -> list[Action]:
     return sorted(actions, key=game.labels.letter)
 
 
-def _action(game: Game, action: Action) -> dict[str, Json]:
-    return {"letter": game.labels.letter(action), "word": game.labels.word(action) or game.labels.letter(action)}
+def _action(game: Game, action: Action) -> ShownAction:
+    letter = game.labels.letter(action)
+    return ShownAction(letter=letter, word=game.labels.word(action) or letter)
 
 
-def _outcome(game: Game, side: int, own: Action, other: Action) -> dict[str, Json]:
+def actions_in_words(game: Game) -> dict[str, str]:
+    """The words of both actions by the letter that is sent."""
+    return {shown.letter: shown.word for shown in (_action(game, action) for action in _in_order(game))}
+
+
+def _outcome(game: Game, side: int, own: Action, other: Action) -> ShownOutcome:
     mine, theirs = game.payoffs(side).of(own, other)
-    letters = {"you": game.labels.letter(own), "opponent": game.labels.letter(other)}
-    return {**letters, "your_points": mine, "opponent_points": theirs}
+    return ShownOutcome(
+        you=game.labels.letter(own), opponent=game.labels.letter(other), your_points=mine, opponent_points=theirs
+    )
 
 
-def _round(game: Game, turn: Turn) -> dict[str, Json]:
+def _round(game: Game, turn: PlayedRound) -> CountedRound | UncountedRound:
     if turn.actions is None:
-        return {"round": turn.number, "counts": False}
+        return UncountedRound(round=turn.number)
     own, other = (game.labels.letter(action) for action in turn.actions)
     mine, theirs = turn.points
-    return {
-        "round": turn.number,
-        "counts": True,
-        "you": own,
-        "opponent": other,
-        "your_points": mine,
-        "opponent_points": theirs,
-    }
+    return CountedRound(round=turn.number, you=own, opponent=other, your_points=mine, opponent_points=theirs)
 
 
-def scores(game: Game, side: int) -> dict[str, Json]:
+def scores(game: Game, side: int) -> Scores:
     """The totals of this side and of its opponent."""
     payoffs = game.payoffs(side)
     counts = Counter(zip(game.actions[side], game.actions[1 - side], strict=True))
     points = [(counts[one, two], payoffs.of(one, two)) for one, two in OUTCOMES]
     mine, theirs = (round(sum(count * pair[who] for count, pair in points), 6) for who in (0, 1))
-    return {"you": mine, "opponent": theirs}
+    return Scores(you=mine, opponent=theirs)
 
 
 def _opponent(game: Game, view: OwnView, side: int | None) -> str | None:

@@ -1,10 +1,10 @@
-"""A game as its answers tell it: who sits where, which rounds are complete, and whether it is over. Pure.
+"""The game in the state: its seats, its complete rounds, and whether it is over. Pure.
 
-A round is complete when both moves are in; nothing of an open round is in the state, so that nobody can see the
-opponent's move before having made one's own.
+A round is complete when both moves are in; the state holds nothing of an open round, so that no player can see the
+opponent's move before making one.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
@@ -16,7 +16,7 @@ from shared.stages.matrix_game.arena.measures import NOT_COUNTED, Play
 from shared.stages.matrix_game.config import MatrixGameStage, OnInvalid
 from shared.stages.matrix_game.payoffs import Action, Labels, Payoffs, labels_of
 from shared.stages.matrix_game.policies import luck
-from shared.stages.matrix_game.prompts import Turn
+from shared.stages.matrix_game.prompts import PlayedRound
 
 SEATS: Final = ("a", "b")
 MOVE: Final = "move"
@@ -39,15 +39,15 @@ def is_message(key: str) -> bool:
 
 
 def round_of(key: str) -> int:
-    """The round that an entry of this key belongs to."""
+    """The round of an entry with this key."""
     return int(key.removeprefix("round:").partition("/")[0])
 
 
 @dataclass(frozen=True)
 class Game:
-    """One game, as the stage's state and draws tell it. `actions` has a letter per complete round for each seat.
+    """One game, read from the stage's state and draws. `actions` has a letter per complete round for each seat.
 
-    `said` has a pair of messages for each round in which both have said theirs, empty where nothing was delivered.
+    `said` has a pair of messages for each round in which both have sent theirs, empty where none was delivered.
     """
 
     stage: MatrixGameStage
@@ -62,7 +62,7 @@ class Game:
 
     @property
     def length(self) -> int:
-        """How many rounds there will be; the players may not know it."""
+        """The number of rounds; the players may not know it."""
         return int(self.draws.get("rounds", 0))
 
     @property
@@ -71,20 +71,20 @@ class Game:
 
     @property
     def is_talking(self) -> bool:
-        """Whether the messages of the present round come first, and are not all there."""
+        """Whether messages of the current round are still missing."""
         return self.stage.chat and len(self.said) < self.next_round
 
     def messages(self, side: int) -> list[tuple[str, str]]:
-        """What was said in each round, own words first."""
+        """The messages of each round, the player's own first."""
         return [(pair[side], pair[1 - side]) for pair in self.said]
 
     def side_of(self, member_id: UUID | None) -> int | None:
-        """0 or 1, the seat of this member; None for anybody else."""
+        """0 or 1, the seat of this member; None for members who do not play."""
         seated = [self.draws.get(seat) for seat in SEATS]
         return seated.index(str(member_id)) if str(member_id) in seated else None
 
     def payoffs(self, side: int) -> Payoffs:
-        """With the points of this side first."""
+        """The payoffs with this side's points first."""
         return self.stage.payoffs.mirrored() if side else self.stage.payoffs
 
     def play(self, side: int) -> Play:
@@ -94,26 +94,26 @@ class Game:
         """The actions of this side in the rounds that count."""
         return self.actions[side].replace(NOT_COUNTED, "")
 
-    def turns(self, side: int) -> list[Turn]:
-        """The complete rounds as this side sees them."""
+    def turns(self, side: int) -> list[PlayedRound]:
+        """The complete rounds from this side."""
         return list(_turns(self.actions[side], self.actions[1 - side], self.payoffs(side)))
 
     def luck(self, side: int, number: int) -> float:
-        """The random number of this side in this round."""
+        """This side's random number for this round."""
         return next(islice(luck(self.draws[f"luck_{SEATS[side]}"]), number - 1, None))
 
 
-def _turns(own: str, other: str, payoffs: Payoffs) -> Iterator[Turn]:
+def _turns(own: str, other: str, payoffs: Payoffs) -> Iterator[PlayedRound]:
     for number, (one, two) in enumerate(zip(own, other, strict=True), start=1):
         if one == NOT_COUNTED:
-            yield Turn(number, None)
+            yield PlayedRound(number, None)
         else:
             actions: tuple[Action, Action] = ("C" if one == "C" else "D", "C" if two == "C" else "D")
-            yield Turn(number, actions, payoffs.of(*actions))
+            yield PlayedRound(number, actions, payoffs.of(*actions))
 
 
 def game_of(stage: MatrixGameStage, view: View) -> Game:
-    """The game as the state tells it, or before its first round."""
+    """The game in the state, or before its first round."""
     one, other = view.state.get("actions", ("", ""))
     said = tuple((mine, theirs) for mine, theirs in view.state.get("said", ()))
     return Game(stage, view.draws, (one, other), view.state.get("status", "playing"), said)
@@ -127,11 +127,15 @@ def tally(stage: MatrixGameStage, view: LabView) -> dict[str, Json]:
     for number in range(1, int(view.draws.get("rounds", 0)) + 1):
         key = move_key(number)
         pair = [None if owner is None else view.answer(owner, key) for owner in seated]
-        if any(move is not None and move.get("flag") == FAILED for move in pair):
+        flags = [move.get("flag") for move in pair if move is not None]
+        if FAILED in flags:
             status = "failed"
             break
+        if LEFT in flags or (stage.chat and _has_left_talk(view, seated, number)):
+            status = "abandoned"
+            break
         if pair[0] is None or pair[1] is None:
-            status = "abandoned" if _is_deserted(view) else "playing"
+            status = "playing"
             break
         letters = [_letter(move["cooperates"]) for move in pair if move is not None]
         for seat in (0, 1):
@@ -146,14 +150,14 @@ def tally(stage: MatrixGameStage, view: LabView) -> dict[str, Json]:
 
 
 def _said(view: LabView, rounds: int) -> Iterator[list[str]]:
-    """The messages of the rounds in which everybody who talks has said something, in their order."""
+    """The messages of the rounds in which all who talk have sent theirs, in order."""
     talkers = {str(member.id) for member in view.members if member.player != "script"}
     for number in range(1, rounds + 1):
         pair = []
         for seat in SEATS:
             member_id = view.draws.get(seat)
             value = view.answer(UUID(member_id), message_key(number)) if member_id else None
-            if value is None and member_id in talkers:
+            if (value is None and member_id in talkers) or (value or {}).get("flag") == LEFT:
                 return
             pair.append(value["delivered"] if value else "")
         yield pair
@@ -163,22 +167,22 @@ def _letter(cooperates: bool | None) -> str:
     return NOT_COUNTED if cooperates is None else "C" if cooperates else "D"
 
 
-def _is_deserted(view: LabView) -> bool:
-    """Whether a seat will never make another move: its player has gone, or nobody is left who could take it."""
-    here = {str(member.id) for member in view.members if member.present}
-    may_come = any(member.awaited for member in view.members)
-    return any(view.draws[seat] not in here if seat in view.draws else not may_come for seat in SEATS)
+def _has_left_talk(view: LabView, seated: Sequence[UUID | None], number: int) -> bool:
+    """Whether a player was gone when a message of this round was due."""
+    given = [view.answer(owner, message_key(number)) for owner in seated if owner is not None]
+    return any(one is not None and one.get("flag") == LEFT for one in given)
 
 
 FAILED = "failed"
 EXCLUDED = "excluded"
+LEFT = "left"
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """`flag` is empty for an action that the player gave; else it says what was done about one that could not be read.
+    """`flag` is empty for an action that the player gave; otherwise it says what replaced an unreadable one.
 
-    Without an action the round does not count (`excluded`), or the game is over without a result (`failed`).
+    Without an action the round does not count (`excluded`), or the game ends without a result (`failed`).
     """
 
     action: Action | None
@@ -186,10 +190,10 @@ class Move:
 
 
 def move_for_unreadable(on_invalid: OnInvalid, own: str, luck: float) -> Move:
-    """What stands in the place of an action that could not be read, after all attempts; never one without a flag.
+    """What replaces an action that could not be read after all attempts; always flagged.
 
-    `own` are the player's actions so far, `luck` its random number of this round. A player who has done nothing yet
-    repeats nothing: its first action is drawn.
+    `own`: the player's actions so far; `luck`: its random number of this round. A player without an action so far has
+    none to repeat: its first action is drawn.
     """
     drawn: Action = "C" if luck < 0.5 else "D"
     match on_invalid:

@@ -1,8 +1,8 @@
-"""Which action a text names: a ladder of rungs, from what was asked for down to a word in a sentence.
+"""Reads the action in a text, by steps: from the requested format down to a word in a sentence.
 
-The first rung on which something is found decides. Two different actions on a rung are ambiguous, none at all is
-invalid; there is no default. Every rung treats both labels alike, so that exchanging them in a text exchanges what is
-read (a property test says so): a parser that leans to one side would bend the cooperation rate.
+The first step that finds an action decides. Two different actions on a step are ambiguous, none at all is invalid;
+there is no default. Every step treats both labels alike: exchanging them in a text exchanges the result (a property
+test checks it). A parser that prefers one label would bias the cooperation rate.
 """
 
 import json
@@ -18,7 +18,7 @@ Method = Literal["json", "marker", "whole", "first", "mention"]
 Reason = Literal["empty", "ambiguous", "none"]
 
 LONGEST_TEXT: Final = 20_000
-"""What stands behind is not read: an answer comes at the end or at the beginning, so that both are kept."""
+"""Longer texts are cut in the middle: an answer is at the end or at the beginning."""
 _MOST_OBJECTS: Final = 50
 
 _THINKING: Final = re.compile(r"<(think|thinking|thought|reasoning)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.I | re.S)
@@ -48,7 +48,7 @@ _WRAPPING: Final = f"{_QUOTES}()[]{{}}<>.,;:!- \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says: an action and the rung it was found on, or the reason why there is none."""
+    """The result: an action and the step that found it, or the reason why there is none."""
 
     action: Action | None
     method: Method | None = None
@@ -56,7 +56,7 @@ class Reading:
 
 
 def parse(text: str | None, labels: Labels) -> Reading:
-    """The action that `text` names in these labels. Never raises, and never takes a side when in doubt."""
+    """The action that `text` names with these labels. Never raises, and never guesses when in doubt."""
     cleaned = _normalised(text or "")
     if not cleaned.strip():
         return Reading(None, reason="empty")
@@ -84,7 +84,7 @@ def _reading(found: set[Action], method: Method) -> Reading:
 
 
 def _normalised(text: str) -> str:
-    """Without what is not seen and what a model only thought; a thought that never ends hides all that follows."""
+    """The text without invisible characters and a model's thoughts; a thought without an end hides the rest."""
     if len(text) > LONGEST_TEXT:
         text = f"{text[: LONGEST_TEXT // 2]}\n{text[-LONGEST_TEXT // 2 :]}"
     composed = unicodedata.normalize("NFKC", text)
@@ -93,9 +93,9 @@ def _normalised(text: str) -> str:
 
 
 def _from_json(text: str, vocabulary: "_Vocabulary") -> set[Action] | None:
-    """The actions in the fields of objects in `text`; None when there is no such field, so that others may look.
+    """The actions in the fields of objects in `text`; None without such a field, so that the next step is tried.
 
-    A field that holds no label is an answer that cannot be read: nothing further down the ladder may overrule it.
+    A field without a label is an unreadable answer: no later step may overrule it.
     """
     values = [value for name, value in _fields(text) if name.strip().casefold() in _FIELDS]
     if not values:
@@ -105,11 +105,11 @@ def _from_json(text: str, vocabulary: "_Vocabulary") -> set[Action] | None:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """A JSON object as it was written: a name that is there twice is there twice."""
+    """A JSON object as written: repeated names are kept."""
 
 
 def _fields(text: str) -> Iterator[tuple[str, Any]]:
-    """Every name and value of the JSON objects in `text`, those inside others included."""
+    """Every name and value of the JSON objects in `text`, nested ones included."""
     decoder = json.JSONDecoder(object_pairs_hook=_Pairs)
     found: list[Any] = []
     start = text.find("{")
@@ -133,7 +133,7 @@ def _fields(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _from_marker(text: str, vocabulary: "_Vocabulary") -> set[Action]:
-    """What stands behind the last marker such as `ACTION:` or `Final answer:`, or on the line below it."""
+    """The action after the last marker such as `ACTION:` or `Final answer:`, or on the line below it."""
     lines = [line for line in text.splitlines() if line.strip()]
     for number in range(len(lines) - 1, -1, -1):
         if marked := _MARKER.match(lines[number]):
@@ -144,7 +144,7 @@ def _from_marker(text: str, vocabulary: "_Vocabulary") -> set[Action]:
 
 
 def _stated(text: str, vocabulary: "_Vocabulary") -> set[Action]:
-    """What `text` says where an action is expected: its first word when that is plainly one, else all it mentions."""
+    """The action in a `text` where one is expected: its first word if that is clearly one, else all it mentions."""
     for actions in (
         vocabulary.exact(text.strip(_WRAPPING)),
         vocabulary.first(text.lstrip(_WRAPPING)),
@@ -156,13 +156,13 @@ def _stated(text: str, vocabulary: "_Vocabulary") -> set[Action]:
 
 
 class _Vocabulary:
-    """The letters and words of both actions, and where they stand for an action in a text."""
+    """The letters and words of both actions, and where they mean an action in a text."""
 
     def __init__(self, labels: Labels) -> None:
         self._actions: dict[str, Action] = {labels.cooperate.casefold(): "C", labels.defect.casefold(): "D"}
         if labels.cooperate_word and labels.defect_word:
             self._actions |= {labels.cooperate_word.casefold(): "C", labels.defect_word.casefold(): "D"}
-        # "A" may be an article. What is then asked of it is asked of the other letter, too.
+        # "A" may be an article. The other letter is treated alike.
         self._has_article = "a" in self._actions
         names = "|".join(re.escape(name) for name in sorted(self._actions, key=len, reverse=True))
         self._alone = re.compile(
@@ -176,7 +176,7 @@ class _Vocabulary:
         self._several = re.compile(rf"(?:{names})[^\w\n]*(?:or|and)?[^\w\n]*(?:{names})(?!\w)", re.I)
 
     def exact(self, text: str) -> Iterator[Action]:
-        """The action when `text` is nothing but its name."""
+        """The action when `text` is its name alone."""
         if action := self._actions.get(text.casefold()):
             yield action
 
@@ -186,7 +186,7 @@ class _Vocabulary:
             yield self._actions[found["name"].casefold()]
 
     def mentioned(self, text: str) -> Iterator[Action]:
-        """Every action named by a word of its own, outside pairs of actions such as (C,D) and outside negations."""
+        """Every action named by a separate word, outside pairs of actions such as (C,D) and outside negations."""
         text = _ASIDE.sub(r"\g<negation> ", self._pair.sub(" ", text))
         for start, end in _affirmed(text):
             for found in self._alone.finditer(text, start, end):
@@ -194,7 +194,8 @@ class _Vocabulary:
                     yield self._actions[found["name"].casefold()]
 
     def _is_article(self, text: str, found: re.Match[str]) -> bool:
-        """Whether a letter is a word like "a": small, or at the start of a sentence, and another word follows."""
+        """Whether a letter is a word like "a": in lower case, or at the start of a sentence, followed by another
+        word."""
         if not self._has_article or len(found["name"]) > 1 or not _NEXT_WORD.match(text, found.end()):
             return False
         return (
@@ -204,7 +205,7 @@ class _Vocabulary:
 
 
 def _affirmed(text: str) -> Iterator[tuple[int, int]]:
-    """The stretches of `text`, clause by clause, that no negation stands before; a question affirms nothing."""
+    """The stretches of `text`, clause by clause, that are not negated; a question affirms nothing."""
     start = 0
     for end, mark in [*((found.end(), found[0]) for found in _CLAUSE_END.finditer(text)), (len(text), "")]:
         if mark != "?":

@@ -1,4 +1,4 @@
-"""What two actions pay, and what they are called in front of a player. Pure."""
+"""Payoffs of two actions, and the names of the actions for players. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from shared.contracts.experiment import Document
 from shared.errors import Problem
 
 Action = Literal["C", "D"]
-"""What a player does in a round, whatever it is called in front of the player: to cooperate or to defect."""
+"""A player's action in a round, whatever players call it: to cooperate or to defect."""
 _LARGEST: Final = 1e9
 _DECIMALS: Final = 6
 Points = Annotated[int | float, Field(ge=-_LARGEST, le=_LARGEST)]
@@ -21,7 +21,7 @@ Pair = tuple[Points, Points]
 class Payoffs(Document):
     """The payoffs of both players by outcome; the first letter is the action of the first player.
 
-    By default those of Axelrod's tournaments: temptation 5, reward 3, punishment 1, sucker's payoff 0.
+    The default is that of Axelrod's tournaments: temptation 5, reward 3, punishment 1, sucker's payoff 0.
     """
 
     CC: Pair = (3, 3)
@@ -39,15 +39,15 @@ class Payoffs(Document):
         return pair
 
     def mirrored(self) -> "Payoffs":
-        """The same game as the second player sees it: own points and own action first."""
+        """The same game from the second player's side: own points and own action first."""
         return Payoffs(CC=self.CC[::-1], CD=self.DC[::-1], DC=self.CD[::-1], DD=self.DD[::-1])
 
 
 def violations(payoffs: Payoffs) -> Iterator[Problem]:
-    """Why this is no Prisoner's Dilemma: nothing when it is one. `where` is relative to the payoffs.
+    """Why this is no Prisoner's Dilemma; empty when it is one. `where` is relative to the payoffs.
 
-    Wanted are equal stakes for both players, T > R > P > S and 2R > T + S (Rapoport and Chammah 1965): otherwise to
-    defect would not tempt, or to take turns at exploiting each other would pay as well as to cooperate.
+    It needs equal stakes for both players, T > R > P > S and 2R > T + S (Rapoport and Chammah 1965): otherwise
+    defection would not tempt, or alternating exploitation would pay as well as cooperation.
     """
     if payoffs.mirrored() != payoffs:
         yield Problem(
@@ -70,7 +70,7 @@ def violations(payoffs: Payoffs) -> Iterator[Problem]:
 
 
 def written(points: float) -> str:
-    """Points as people write them: no decimals where there are none, and none that only adding up has made."""
+    """Points as text, without needless decimals and rounding errors of sums."""
     rounded = round(points, _DECIMALS)
     return str(int(rounded)) if rounded == int(rounded) else f"{rounded:.{_DECIMALS}f}".rstrip("0")
 
@@ -80,7 +80,7 @@ Framing = Literal["named", "neutral", "situated"]
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """A letter for each action, and the full word when there is one."""
+    """A letter for each action, and the full word if there is one."""
 
     cooperate: str
     defect: str
@@ -95,7 +95,7 @@ class Labels:
 
     @property
     def letters(self) -> tuple[str, str]:
-        """Both letters in the order of the alphabet, which does not say which is which."""
+        """Both letters in alphabetical order, which does not tell their meaning."""
         first, second = sorted((self.cooperate, self.defect))
         return first, second
 
@@ -108,6 +108,6 @@ _LABELS: Final[dict[Framing, Labels]] = {
 
 
 def labels_of(framing: Framing, *, swapped: bool = False) -> Labels:
-    """The labels of a framing; `swapped`: with the letters exchanged, where they are only letters."""
+    """The labels of a framing; `swapped`: with the letters exchanged, where they are meaningless."""
     labels = _LABELS[framing]
     return Labels(labels.defect, labels.cooperate) if swapped and framing != "named" else labels

@@ -1,4 +1,4 @@
-"""What players do who need no model: whole games between two of them, or a move against anybody else. Pure."""
+"""Scripted players: whole games between two of them, or a move against any other player. Pure."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -19,7 +19,7 @@ def play(
     rounds: int,
     so_far: tuple[str, str] = ("", ""),
 ) -> tuple[str, str]:
-    """The actions of both, a letter per round; each decides knowing the rounds before, and not what the other does."""
+    """The actions of both, a letter per round; each decides by the rounds before, not by the other's current action."""
     ours, theirs = so_far
     for _ in range(rounds):
         one = first(ours, theirs, next(first_luck))
@@ -30,7 +30,7 @@ def play(
 
 
 def scripted_moves(game: Game, view: LabView) -> Iterator[tuple[tuple[UUID, str], Json]]:
-    """The moves that scripted players make now: all that are left when both are scripted, else one."""
+    """The moves of scripted players: all remaining ones when both are scripted, else one."""
     rules = [_rule(game, view, side) for side in (0, 1)]
     if rules[0] is not None and rules[1] is not None:
         done = game.next_round - 1
@@ -50,7 +50,7 @@ def scripted_moves(game: Game, view: LabView) -> Iterator[tuple[tuple[UUID, str]
 
 
 def _rule(game: Game, view: LabView, side: int) -> Rule | None:
-    """How this side plays; None when it is not scripted, or nobody sits there."""
+    """The rule of this side; None when it is not scripted, or the seat is empty."""
     seated = game.draws.get(SEATS[side])
     member = next((one for one in view.members if str(one.id) == seated), None)
     if member is None or member.player != "script" or not member.present:

@@ -1,7 +1,7 @@
-"""The players that need no model: classic policies, and how each type of persona plays with the mock.
+"""Players without a model: classic policies, and the behaviour of each type of persona with the mock.
 
 A rule gets the actions of both players in the rounds so far, as texts such as `CCD`, and one random number from 0 up to
-1 that belongs to this round alone. Rounds that do not count are in neither text.
+1 for this round. Rounds that do not count are in neither text.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,14 +25,14 @@ class Policy(Document):
 
     policy: PolicyName
     """ALLC and ALLD always cooperate and always defect. TFT copies the opponent's last action. GRIM defects for ever
-    once the opponent has defected. GTFT is TFT that sometimes lets a defection pass. WSLS stays with an action that
-    won, and else changes it. RANDOM cooperates by chance. All but ALLD and RANDOM begin with cooperation.
+    once the opponent has defected. GTFT is TFT that sometimes ignores a defection. WSLS repeats an action that won, and
+    otherwise changes it. RANDOM cooperates by chance. All but ALLD and RANDOM begin with cooperation.
     """
     alpha: float | None = Field(default=None, ge=0, le=1)
     """For RANDOM: the probability of cooperation in every round; left out: 0.5."""
     generosity: float | None = Field(default=None, ge=0, le=1)
-    """For GTFT: the probability of cooperation after a defection of the opponent; left out: it follows from the
-    payoffs, as in Nowak and Sigmund (1992).
+    """For GTFT: the probability of cooperation after a defection of the opponent; left out: computed from the payoffs
+    (Nowak and Sigmund 1992).
     """
 
     @model_validator(mode="after")
@@ -47,7 +47,7 @@ def rule_of(policy: Policy, payoffs: Payoffs) -> Rule:
     """The rule of this policy for a player whose own points come first in `payoffs`.
 
     Raises:
-        ValueError: GTFT without a generosity of its own in a game that gives it none.
+        ValueError: GTFT has no generosity, and the payoffs of the game give none.
     """
     if policy.policy == "GTFT":
         return _generous(generosity_of(payoffs) if policy.generosity is None else policy.generosity)
@@ -57,15 +57,15 @@ def rule_of(policy: Policy, payoffs: Payoffs) -> Rule:
 
 
 def persona_rule(persona_type: PersonaType) -> Rule:
-    """How a persona of this type plays when the mock speaks for it."""
+    """The rule of a persona of this type with the mock."""
     return _PERSONAS[persona_type]
 
 
 def generosity_of(payoffs: Payoffs) -> float:
-    """How often GTFT can forgive without being worth exploiting: min(1 - (T-R)/(R-S), (R-P)/(T-P)), 1/3 by default.
+    """How often GTFT can forgive without inviting exploitation: min(1 - (T-R)/(R-S), (R-P)/(T-P)), 1/3 by default.
 
     Raises:
-        ValueError: the payoffs are those of no Prisoner's Dilemma, and the formula gives no probability.
+        ValueError: the payoffs make no Prisoner's Dilemma, and the formula gives no probability.
     """
     reward, sucker, temptation, punishment = payoffs.CC[0], payoffs.CD[0], payoffs.DC[0], payoffs.DD[0]
     if reward > sucker and temptation > punishment:
@@ -77,7 +77,7 @@ def generosity_of(payoffs: Payoffs) -> float:
 
 
 def luck(seed: int) -> Iterator[float]:
-    """The random numbers of one player, one for each round, used or not: they do not depend on what anybody does."""
+    """The random numbers of one player, one for each round, used or not: they do not depend on any player's actions."""
     drawn = Random(seed).random
     while True:
         yield drawn()
@@ -100,7 +100,7 @@ def _grim(own: str, other: str, luck: float) -> Action:
 
 
 def _win_stay_lose_shift(own: str, other: str, luck: float) -> Action:
-    """To be cooperated with is to win, whatever it is worth: C after CC and DD, D after CD and DC."""
+    """The opponent's cooperation is a win, whatever it is worth: C after CC and DD, D after CD and DC."""
     return "C" if own[-1:] == other[-1:] else "D"
 
 
@@ -139,6 +139,6 @@ _PERSONAS: Final[dict[PersonaType, Rule]] = {
     "selfish": _always_defect,
     "forgiving": _forgive_one,
     "random": _random(0.5),
-    # A free persona has no rule of its own; with the mock it plays TFT, and the documentation says so.
+    # A free persona has no rule; with the mock it plays TFT, as documented.
     "custom": _tit_for_tat,
 }

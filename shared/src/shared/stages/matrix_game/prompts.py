@@ -1,4 +1,4 @@
-"""What a model is told of each round, from its own side of the table.
+"""The prompt of each round, from the player's side.
 
 The parts, their order, their labels and their figures are those of the game's published templates; an iterated
 Prisoner's Dilemma with named actions has their words, too. Pure.
@@ -33,8 +33,8 @@ _UNREADABLE: Final[Mapping[Reason, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """A round that is over, as one player sees it; `actions` (own, opponent's) are None when it does not count."""
+class PlayedRound:
+    """A complete round from one side; `actions` (own, opponent's) are None when it does not count."""
 
     number: int
     actions: tuple[Action, Action] | None
@@ -42,7 +42,7 @@ class Turn:
 
 
 def aim(goal_framing: GoalFraming | None) -> list[str]:
-    """What the game, not the player's character, tells the player to aim for; nothing unless the stage says so."""
+    """The aim that the game, not the persona, gives the player; empty unless the stage has one."""
     return [_AIMS[goal_framing]] if goal_framing else []
 
 
@@ -50,14 +50,14 @@ def round_prompt(
     stage: MatrixGameStage,
     payoffs: Payoffs,
     labels: Labels,
-    turns: Sequence[Turn],
+    turns: Sequence[PlayedRound],
     rounds: int,
     said: Sequence[tuple[str, str]] = (),
 ) -> list[str]:
-    """The paragraphs of one round but for the last, the instruction; `payoffs` and `turns` have own figures first.
+    """The paragraphs of one round without the last one, the instruction; `payoffs` and `turns` have own figures first.
 
-    `turns` are all rounds that are over: the one to be played comes after them. `rounds` is the length of the game,
-    shown only when it is announced. `said` are the messages of each round, own words first.
+    `turns`: all complete rounds, before the one to be played. `rounds`: the length of the game, shown only when it is
+    announced. `said`: the messages of each round, own words first.
     """
     return [
         _heading(stage, len(turns) + 1, rounds, labels),
@@ -86,17 +86,17 @@ def _heading(stage: MatrixGameStage, number: int, rounds: int, labels: Labels) -
 
 
 def is_played_once(stage: MatrixGameStage) -> bool:
-    """Whether nobody can think that another round will come: a drawn length of one round is a secret."""
+    """Whether players know that there is only one round: a drawn length of one round is a secret."""
     return isinstance(stage.horizon, FixedHorizon) and stage.horizon.rounds == 1
 
 
 def situation(stage: MatrixGameStage, labels: Labels) -> list[str]:
-    """The story around the two actions, where the framing has one."""
+    """The story around the two actions, if the framing has one."""
     return [_SITUATION.format(*labels.letters)] if stage.framing == "situated" else []
 
 
 def payoff_matrix(payoffs: Payoffs, labels: Labels) -> str:
-    """What each outcome brings to both, own points first."""
+    """The points of both for each outcome, own points first."""
     return "\n".join(["PAYOFF MATRIX:", *payoff_lines(payoffs, labels)])
 
 
@@ -118,8 +118,8 @@ def _who(own: Action, other: Action, labels: Labels) -> str:
     return f"You choose {mine}, Opponent chooses {theirs}"
 
 
-def history(stage: MatrixGameStage, turns: Sequence[Turn], labels: Labels) -> Iterator[str]:
-    """The rounds that are over, as far as the player remembers them; nothing for a player without memory."""
+def history(stage: MatrixGameStage, turns: Sequence[PlayedRound], labels: Labels) -> Iterator[str]:
+    """The complete rounds, as far as the player remembers them; empty for a player without memory."""
     if stage.memory == "none":
         return
     heading = {
@@ -136,14 +136,14 @@ def history(stage: MatrixGameStage, turns: Sequence[Turn], labels: Labels) -> It
         yield "\n".join([heading, *(_line(turn, labels) for turn in shown)])
 
 
-def news(turns: Sequence[Turn], said: Sequence[tuple[str, str]], labels: Labels) -> str:
-    """What has happened since the player's last answer: the opponent's message of this round, else the last round."""
+def news(turns: Sequence[PlayedRound], said: Sequence[tuple[str, str]], labels: Labels) -> str:
+    """The news since the player's last answer: the opponent's message of this round, else the last round."""
     if len(said) > len(turns):
         return said[-1][1]
     return _line(turns[-1], labels) if turns else ""
 
 
-def _line(turn: Turn, labels: Labels) -> str:
+def _line(turn: PlayedRound, labels: Labels) -> str:
     if turn.actions is None:
         return f"Round {turn.number}: did not count"
     own, other = (labels.letter(action) for action in turn.actions)
@@ -151,7 +151,7 @@ def _line(turn: Turn, labels: Labels) -> str:
     return f"Round {turn.number}: You={own}, Opponent={other} → You got {mine}, Opponent got {theirs}"
 
 
-def _summary(turns: Sequence[Turn], labels: Labels) -> Iterator[str]:
+def _summary(turns: Sequence[PlayedRound], labels: Labels) -> Iterator[str]:
     counted = [turn.actions for turn in turns if turn.actions is not None]
     yield f"Rounds so far: {len(turns)}"
     for own, other in OUTCOMES:
@@ -171,14 +171,14 @@ def _longest_run(actions: Sequence[Action]) -> int:
     return max((len(list(run)) for action, run in groupby(actions) if action == "D"), default=0)
 
 
-def scores(turns: Sequence[Turn]) -> str:
-    """The totals after the rounds that are over, whatever of them is shown."""
+def scores(turns: Sequence[PlayedRound]) -> str:
+    """The totals after all complete rounds, shown or not."""
     mine, theirs = (written(sum(turn.points[side] for turn in turns if turn.actions)) for side in (0, 1))
     return f"SCORES: You: {mine} | Opponent: {theirs}"
 
 
 def messages(stage: MatrixGameStage, said: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """What the two have said to each other in the rounds that are remembered, the present one included."""
+    """The messages of the remembered rounds, the current one included."""
     remembered = {"none": 1, "window": stage.memory_window, "full": len(said), "summary": 1}[stage.memory]
     first = max(0, len(said) - remembered)
     if stage.chat and said:
@@ -200,7 +200,7 @@ TALK_INSTRUCTION: Final = (
 
 
 def instruction(labels: Labels) -> str:
-    """What the player is to answer: the last paragraph of a round, with named actions that of the template."""
+    """The request for an answer: the last paragraph of a round, with named actions that of the template."""
     first, second = labels.letters
     if labels.cooperate_word:
         return (
@@ -214,6 +214,6 @@ def instruction(labels: Labels) -> str:
 
 
 def correction(reason: Reason, labels: Labels) -> str:
-    """What a player is told whose answer could not be read."""
+    """The message to a player whose answer could not be read."""
     first, second = labels.letters
     return f"{_UNREADABLE[reason]} Choose one: {first} or {second}, and nothing else where the action is asked for."

@@ -1,6 +1,6 @@
-"""What players may say to each other before they move: the check of a message, and what it promises. Pure.
+"""Messages before the moves: checks a message, and finds its promise. Pure.
 
-A message that breaks the protocol is kept in the data and not delivered; the opponent reads that nothing was said.
+A message that breaks the protocol is stored but not delivered; the opponent reads that no message was sent.
 """
 
 import re
@@ -15,7 +15,7 @@ Protocol = Literal["none", "mcp_basic", "mcp_filtered"]
 Violation = Literal["format", "prompt_injection"]
 
 LONGEST_MESSAGE: Final = 1000
-"""In characters; what is said before a move is a sentence or two."""
+"""In characters; a message is a sentence or two."""
 
 _MANIPULATION: Final = tuple(
     re.compile(pattern, re.I)
@@ -30,19 +30,19 @@ _MANIPULATION: Final = tuple(
         r"[{\"']\s*action[\"']?\s*:",
     )
 )
-"""What tries to make a player do something instead of convincing it."""
+"""Phrases that try to manipulate a player."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A message with what the protocol says: `delivered` is what the opponent reads."""
+    """A message with the result of the check: `delivered` is what the opponent reads."""
 
     delivered: str
     violation: Violation | None = None
 
 
 def check(message: str, protocol: Protocol) -> Checked:
-    """The message as it goes to the opponent, on one line; nothing of it when it breaks the protocol."""
+    """The message for the opponent, on one line; empty when it breaks the protocol."""
     line = " ".join(message.split())
     if protocol != "none" and not _is_well_formed(message):
         return Checked("", "format")
@@ -52,12 +52,12 @@ def check(message: str, protocol: Protocol) -> Checked:
 
 
 def promise(message: str, labels: Labels) -> Action | None:
-    """The action that the message announces; None when it announces none, or both."""
+    """The action that the message promises; None when it promises none, or both."""
     return parse(message, labels).action
 
 
 def _is_well_formed(message: str) -> bool:
-    """Short, and without characters that only a program would write."""
+    """Short, and without characters that only programs write."""
     if len(message) > LONGEST_MESSAGE:
         return False
     return not any(

@@ -1,4 +1,4 @@
-"""What counts as a move and as a message, how each is stored, and the shapes in which a model says them. Pure."""
+"""Valid moves and messages, their stored form, and the schemas of a model's replies. Pure."""
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -25,7 +25,7 @@ class MoveReply(Reply):
     @model_validator(mode="before")
     @classmethod
     def _may_give_no_reasons(cls, value: Any) -> Any:
-        """Reasons are asked for, and a move without them is a move."""
+        """Reasons are asked for, but a move without them is valid."""
         has_none = isinstance(value, dict) and value.get("reasoning") is None
         return {**value, "reasoning": ""} if has_none else value
 
@@ -41,7 +41,7 @@ def move_reply(labels: Labels) -> type[MoveReply]:
     """The shape of a move with these letters."""
 
     def read(value: object) -> object:
-        """A model that writes `**Defect**` means the letter of it."""
+        """Reads `**Defect**` and the like as its letter."""
         action = parse(value, labels).action if isinstance(value, str) else None
         return value if action is None else labels.letter(action)
 
@@ -54,10 +54,10 @@ def move_reply(labels: Labels) -> type[MoveReply]:
 
 
 def checked_message(stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
-    """The message with what of it is delivered.
+    """The message with its delivered part.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: it is no valid message.
     """
     given = answer if isinstance(answer, Mapping) else {}
     message = given.get("message")
@@ -76,10 +76,10 @@ def checked_message(stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
 
 
 def checked_move(labels: Labels, answer: Json) -> dict[str, Json]:
-    """The move: the letter that was chosen, and whether it is to cooperate.
+    """The move: the chosen letter, and whether it means cooperation.
 
     Raises:
-        InvalidInput: with everything that is wrong.
+        InvalidInput: with all problems.
     """
     given = answer if isinstance(answer, Mapping) else {}
     letter, reasoning = given.get("action"), given.get("reasoning", "")

@@ -1,4 +1,4 @@
-"""What the games of an experiment come to: measures with intervals, leaderboards, figures. Pure."""
+"""The report on the games of an experiment: measures with intervals, leaderboards, figures. Pure."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,13 +6,13 @@ from dataclasses import asdict, replace
 from typing import Final
 
 from shared.stage import Json, Report, Reporter, ReportTable
-from shared.stages.matrix_game.arena.games import Game, Pairing, arm_of, games_from, measures_of, with_pairs
+from shared.stages.matrix_game.arena.games import Pairing, PlayedGame, arm_of, games_from, measures_of, with_pairs
 from shared.stages.matrix_game.arena.intervals import Estimate
 from shared.stages.matrix_game.arena.plots import plots
 from shared.stages.matrix_game.arena.standings import (
     CONVENTIONS,
     Convention,
-    Standing,
+    Rank,
     cooperation_rates,
     has_even_lengths,
     scores,
@@ -23,7 +23,10 @@ from shared.stages.matrix_game.arena.summaries import by_pair, cautions, experim
 from shared.stages.matrix_game.arena.terminal import heat_map_lines, leaderboard_lines
 
 Row = Mapping[str, Json]
-_WHERE: Final = ("pair", "replicate", "cohort_path", "cohort", "treatment", "stage", "player_a", "player_b")
+_WHERE: Final = (
+    *("pair", "replicate", "cohort_path", "cohort", "treatment", "stage"),
+    *(f"{name}_{side}" for name in ("participant", "treatment", "player") for side in ("a", "b")),
+)
 _ESTIMATE: Final = ("count", "missing", "mean", "deviation", "low", "high")
 _MOST_NAMED: Final = 3
 ALL_ROUNDS: Final = "all"
@@ -31,11 +34,11 @@ UNFLAGGED: Final = "unflagged"
 
 
 class GamesReporter(Reporter):
-    """Games that came to their end are measured; those that failed or were abandoned are counted, and said."""
+    """Measures complete games; counts those that failed or were abandoned, and reports their number."""
 
     def __init__(self, stage_ids: Sequence[str]) -> None:
         self._pairing = Pairing(tells_stages=len(stage_ids) > 1)
-        self._games: list[tuple[Row, Game]] = []
+        self._games: list[tuple[Row, PlayedGame]] = []
         self._arms: list[str] = []
         self._without_result: Counter[str] = Counter()
         self._names: dict[str, set[str]] = {}
@@ -76,17 +79,17 @@ class GamesReporter(Reporter):
         )
 
     def _called(self) -> dict[str, str]:
-        """What each player is called in figures: its name, if it has one in all games that nobody else has."""
+        """The players' names in figures: the profile's name, if it is unique and the same in all games."""
         own = {player: next(iter(names)) for player, names in self._names.items() if len(names) == 1}
         shared = Counter(own.values())
         return {player: name if name and shared[name] == 1 else player for player, name in own.items()}
 
-    def _cautions(self, games: Sequence[Game]) -> ReportTable:
+    def _cautions(self, games: Sequence[PlayedGame]) -> ReportTable:
         rows = [{"subject": one.subject, "caution": one.text} for one in cautions(games)]
         rows += [{"subject": pair, "caution": _missing(count)} for pair, count in self._without_result.items()]
         return ReportTable("cautions", ("subject", "caution"), tuple(rows))
 
-    def _lines(self, games: Sequence[Game]) -> Iterator[str]:
+    def _lines(self, games: Sequence[PlayedGame]) -> Iterator[str]:
         for convention in CONVENTIONS:
             yield from leaderboard_lines(_ranked(games, convention), convention, unit=_unit(games))
             yield ""
@@ -104,12 +107,12 @@ def _missing(count: int) -> str:
     return f"{games} without a result, in no figure: failed, abandoned or not over."
 
 
-def _games_table(games: Sequence[tuple[Row, Game]]) -> ReportTable:
+def _games_table(games: Sequence[tuple[Row, PlayedGame]]) -> ReportTable:
     lines = [{**where, **measures_of(game)} for where, game in games]
     return ReportTable("games", tuple(lines[0]), tuple(lines))
 
 
-def _pairs_table(games: Sequence[Game]) -> ReportTable:
+def _pairs_table(games: Sequence[PlayedGame]) -> ReportTable:
     rows = []
     for pair, played in by_pair(games).items():
         names = {"pair": pair, "player_a": played[0].players[0], "player_b": played[0].players[1]}
@@ -120,8 +123,8 @@ def _pairs_table(games: Sequence[Game]) -> ReportTable:
     return ReportTable("pairs", ("pair", "player_a", "player_b", "rounds", "measure", *_ESTIMATE), tuple(rows))
 
 
-def _measures_table(games: Sequence[Game]) -> ReportTable:
-    """Over the pairs: a pair is one value."""
+def _measures_table(games: Sequence[PlayedGame]) -> ReportTable:
+    """Measures over the pairs: a pair is one value."""
     rows = [*_estimates(experiment_estimates(games), ALL_ROUNDS)]
     if any(game.flagged(side) for game in games for side in ("a", "b")):
         rows += _estimates(experiment_estimates(games, with_flagged=False), UNFLAGGED)
@@ -133,12 +136,12 @@ def _estimates(found: Mapping[str, Estimate], rounds: str) -> Iterator[dict[str,
         yield {"rounds": rounds, "measure": measure, **asdict(estimate)}
 
 
-def _unit(games: Sequence[Game]) -> str:
+def _unit(games: Sequence[PlayedGame]) -> str:
     return "points" if has_even_lengths(games) else "points per round"
 
 
-def _ranked(games: Sequence[Game], convention: Convention) -> list[Standing]:
-    """By points, or where games differ in length by points per round: a mean over the same seats."""
+def _ranked(games: Sequence[PlayedGame], convention: Convention) -> list[Rank]:
+    """By points or, where games differ in length, by points per round: a mean over the same seats."""
     if has_even_lengths(games):
         return standings(scores(games), convention)
     found = standings(scores_per_round(games), convention)
@@ -154,8 +157,8 @@ def _ranked(games: Sequence[Game], convention: Convention) -> list[Standing]:
     )
 
 
-def _leaderboard(games: Sequence[Game]) -> ReportTable:
-    """The total stands beside the score; it is what the convention says of points, whatever the lengths of games."""
+def _leaderboard(games: Sequence[PlayedGame]) -> ReportTable:
+    """The total follows the convention for points, whatever the lengths of games."""
     rows = []
     for convention in CONVENTIONS:
         totals = {one.player: one.score for one in standings(scores(games), convention)}

@@ -1,17 +1,19 @@
-"""The long table of rounds: a row for every round of every game, with whatever stands in the place of an action."""
+"""The long table of rounds: a row for every round of every game, with replaced actions."""
 
 from collections.abc import Iterator
 from itertools import accumulate
 from typing import Final
 from uuid import UUID
 
-from shared.stage import Json, LabView, Member, Table
+from shared.stage import Json, LabView, Member
 from shared.stages.matrix_game.game import SEATS, Game, message_key, move_key
 from shared.stages.matrix_game.payoffs import violations
-from shared.stages.matrix_game.prompts import Turn
+from shared.stages.matrix_game.prompts import PlayedRound
 from shared.stages.matrix_game.protocol import promise
 
 _OF_A_PLAYER: Final = (
+    "participant",
+    "treatment",
     "player",
     "name",
     "action",
@@ -24,27 +26,27 @@ _OF_A_PLAYER: Final = (
     "signal",
     "violations",
 )
-ROUNDS: Final = Table(
-    "rounds", ("status", "is_dilemma", "round", *(f"{name}_{seat}" for name in _OF_A_PLAYER for seat in SEATS))
-)
+OWNERS: Final = tuple((f"participant_{seat}", f"treatment_{seat}") for seat in SEATS)
+COLUMNS: Final = ("status", "is_dilemma", "round", *(f"{name}_{seat}" for name in _OF_A_PLAYER for seat in SEATS))
 
 
 def rows(game: Game, view: LabView) -> Iterator[dict[str, Json]]:
-    """The complete rounds in their order, then the one in which the game failed; nothing of one that is not complete.
+    """The complete rounds in order, then the round in which the game failed; no incomplete round.
 
-    Actions are C and D whatever they are called in front of the players; `letter` is what the player chose. A round
-    that does not count has no actions and no points.
+    Actions are C and D whatever players call them; `letter` is the player's choice. A round that does not count has no
+    actions and no points.
     """
     common = {
         "status": game.status,
         "is_dilemma": not any(violations(game.stage.payoffs)),
+        **{f"participant_{seat}": _path(game, view, seat) for seat in SEATS},
         **{f"player_{seat}": _player(game, view, seat) for seat in SEATS},
         **{f"name_{seat}": _name(game, view, seat) for seat in SEATS},
     }
     turns = game.turns(0)
     totals = [list(accumulate((turn.points[side] for turn in turns), initial=0)) for side in (0, 1)]
     last = len(turns)
-    shown = [*turns, Turn(last + 1, None)] if game.status == "failed" else turns
+    shown = [*turns, PlayedRound(last + 1, None)] if game.status == "failed" else turns
     for turn in shown:
         line: dict[str, Json] = {**common, "round": turn.number}
         for side, seat in enumerate(SEATS):
@@ -53,7 +55,7 @@ def rows(game: Game, view: LabView) -> Iterator[dict[str, Json]]:
         yield line
 
 
-def _of_side(game: Game, view: LabView, turn: Turn, side: int) -> dict[str, Json]:
+def _of_side(game: Game, view: LabView, turn: PlayedRound, side: int) -> dict[str, Json]:
     seat = SEATS[side]
     move = view.answer(UUID(game.draws[seat]), move_key(turn.number)) or {}
     return {
@@ -67,7 +69,7 @@ def _of_side(game: Game, view: LabView, turn: Turn, side: int) -> dict[str, Json
 
 
 def _message(game: Game, view: LabView, number: int, seat: str) -> dict[str, Json]:
-    """What the player said, what it promised with what was delivered, and whether it broke the protocol."""
+    """The player's message, the promise in its delivered part, and whether it broke the protocol."""
     said = view.answer(UUID(game.draws[seat]), message_key(number))
     if said is None:
         return {}
@@ -78,14 +80,19 @@ def _message(game: Game, view: LabView, number: int, seat: str) -> dict[str, Jso
     }
 
 
+def _path(game: Game, view: LabView, seat: str) -> str:
+    member = _seated(game, view, seat)
+    return "" if member is None else member.path
+
+
 def _player(game: Game, view: LabView, seat: str) -> str:
-    """The persona that plays, else `person`."""
+    """The player's persona, else `person`."""
     member = _seated(game, view, seat)
     return "" if member is None else member.persona or member.player
 
 
 def _name(game: Game, view: LabView, seat: str) -> str:
-    """What the player is called by the others."""
+    """The player's name for the others."""
     member = _seated(game, view, seat)
     return "" if member is None else member.name
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -15,20 +15,36 @@ from shared.stage import (
     PAGE,
     Ask,
     Block,
+    Blocked,
     Column,
+    Completion,
+    Data,
+    Done,
+    Draws,
+    Field,
+    Form,
     Json,
+    Label,
     LabView,
     Member,
+    Narration,
     OwnView,
-    Reporter,
+    Parts,
+    Question,
+    Questions,
+    Reason,
+    Scripts,
     StageKind,
-    Unanswered,
+    Substitute,
+    Table,
+    UnusableReply,
     View,
-    heading,
+    form,
 )
 from shared.stages.matrix_game import display, play, prompts, rounds, script, telling
 from shared.stages.matrix_game.config import FixedHorizon, MatrixGameStage, length
 from shared.stages.matrix_game.game import (
+    LEFT,
     MESSAGE,
     MOVE,
     SEATS,
@@ -45,21 +61,18 @@ from shared.stages.matrix_game.parser import parse
 from shared.stages.matrix_game.payoffs import violations
 from shared.stages.matrix_game.replies import MessageReply, MoveReply, checked_message, checked_move, move_reply
 from shared.stages.matrix_game.reporting import GamesReporter
-from shared.stages.matrix_game.rounds import ROUNDS
 from shared.stages.matrix_game.script import in_conversations
 
 MOST_UNUSABLE_REPLIES: Final = 3
+"""The first attempt and two corrections."""
 _SEED_BITS: Final = 53
-"""What survives every JSON reader."""
+"""Every JSON reader represents integers of this size exactly."""
+_PROMPT: Final[PromptItems] = (Character(), StageContext(heading=False), Task(heading=False))
+"""Only what the published templates show: the name of the stage could tell what is studied."""
 
 
 class MatrixGame(StageKind[MatrixGameStage]):
     config_model = MatrixGameStage
-    has_shared_asks = True
-    reads_texts = True
-    tells_itself = True
-    players = 2
-    table = ROUNDS
 
     def problems(self, stage: MatrixGameStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         found = [] if stage.exploratory else list(violations(stage.payoffs))
@@ -69,47 +82,10 @@ class MatrixGame(StageKind[MatrixGameStage]):
             problems.append(Problem("framing", "'named' with `counterbalance`", expected))
         return problems
 
-    def script_problems(self, stage: MatrixGameStage, given: Mapping[str, Json] | None) -> list[Problem]:
-        if given is None:
-            return [
-                Problem("", "no script for this game", "a `policy` or a `persona`, under the stage's id or its kind")
-            ]
-        return script.problems(stage, given)
+    def page(self, stage: MatrixGameStage, view: OwnView) -> display.GamePage:
+        return display.page_of(game_of(stage, view), view)
 
-    def draw(
-        self, stage: MatrixGameStage, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random
-    ) -> dict[str, Json]:
-        """The length, which letter is which, a seed for each player's chance, and the seats in the order of arrival.
-
-        Each has a stream of its own, so that none depends on what is drawn for another.
-        """
-        facts = dict(drawn)
-        if "luck_a" not in facts:
-            streams = [rng.getrandbits(_SEED_BITS) for _ in range(4)]
-            facts.setdefault("rounds", length(stage.horizon, Random(streams[0])))
-            facts["swapped"] = stage.counterbalance and Random(streams[1]).random() < 0.5
-            facts |= {"luck_a": streams[2], "luck_b": streams[3]}
-        waiting = iter(
-            str(one.id) for one in members if one.kind == "participant" and str(one.id) not in facts.values()
-        )
-        for seat in SEATS:
-            if seat not in facts and (member_id := next(waiting, None)) is not None:
-                facts[seat] = member_id
-        return facts
-
-    def matched(self, stage: MatrixGameStage, rng: Random) -> dict[str, Json]:
-        """The length: a replicate of a pair is as long under every level of a factor, so that they can be compared."""
-        return {"rounds": length(stage.horizon, Random(rng.getrandbits(_SEED_BITS)))}
-
-    def public_state(self, stage: MatrixGameStage, view: LabView) -> dict[str, Json]:
-        return tally(stage, view)
-
-    def public_view(self, stage: MatrixGameStage, view: OwnView) -> dict[str, Json]:
-        return {**heading(stage), **display.public(game_of(stage, view), view)}
-
-    def describe(
-        self, stage: MatrixGameStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None
-    ) -> list[Block]:
+    def prompt(self, stage: MatrixGameStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
         game = game_of(stage, view)
         if ask is None:
             return [Block("\n\n".join(telling.paragraphs(game, view.me.id)))]
@@ -119,171 +95,272 @@ class MatrixGame(StageKind[MatrixGameStage]):
         paragraphs = prompts.round_prompt(stage, game.payoffs(side or 0), game.labels, turns, game.length, said)
         return [Block("\n\n".join(paragraphs))]
 
-    def to_read(self, stage: MatrixGameStage, view: OwnView, ask: Ask | None = None) -> str:
-        """The rules before the first answer; then what has happened since the last one."""
+    def completion(self, stage: MatrixGameStage, view: OwnView) -> Completion:
+        """Players go on when the game is over, with its result; a member without a seat in a full game need not
+        wait."""
         game = game_of(stage, view)
-        side = game.side_of(view.me.id)
-        if side is None or not view.own:
-            return super().to_read(stage, view, ask)
-        return prompts.news(game.turns(side), game.messages(side), game.labels)
-
-    def to_write(self, stage: MatrixGameStage, ask: Ask, answer: Json) -> str:
-        """A message; a move is a click, and nobody asks people for their reasons."""
-        return str(answer.get("message", "")) if isinstance(answer, Mapping) else ""
-
-    def task(self, stage: MatrixGameStage, ask: Ask, view: OwnView) -> str:
-        if is_message(ask.key):
-            return "\n".join([*prompts.aim(stage.goal_framing), prompts.TALK_INSTRUCTION])
-        labels = game_of(stage, view).labels
-        return "\n".join([*prompts.aim(stage.goal_framing), prompts.instruction(labels)])
-
-    def default_prompt(self, stage: MatrixGameStage) -> PromptItems:
-        """Nothing but what the published templates show: a name of the stage could tell what is studied."""
-        return (Character(), StageContext(heading=False), Task(heading=False))
-
-    def check_answer(self, stage: MatrixGameStage, ask: Ask, answer: Json, view: OwnView) -> Json:
-        """A move as it is stored: the letter that was chosen, and whether it is to cooperate.
-
-        The page itself takes no answer: it is what the game comes to.
-        """
-        game = game_of(stage, view)
-        if ask.key == PAGE:
-            return self._checked_page(game, answer, view)
-        return checked_message(stage, answer) if is_message(ask.key) else checked_move(game.labels, answer)
-
-    def _checked_page(self, game: Game, answer: Json, view: OwnView) -> Json:
-        summary = display.summary(game, view.me.id) or {}
-        if answer and answer != summary:
-            raise InvalidInput(
-                "A game takes no answer.", [Problem("", "an answer", "nothing: moves are answers to their asks")]
-            )
-        return summary
-
-    def blocked_by(self, stage: MatrixGameStage, view: OwnView) -> list[str]:
-        game = game_of(stage, view)
+        summary = display.summary(game, view.me.id)
         is_seated = game.side_of(view.me.id) is not None
         is_full = all(seat in view.draws for seat in SEATS)
         if PAGE in view.own or game.status != "playing" or (is_full and not is_seated):
-            return []
-        return ["The game goes on."]
+            return Done(summary)
+        return Blocked((Reason("The game goes on.", "goes_on"),))
 
-    def next_asks(self, stage: MatrixGameStage, view: OwnView) -> list[Ask]:
-        """The next move of a player until it is made; before it, with chat, what it says to the other one."""
-        game, me = game_of(stage, view), view.me
-        is_asked = me.player != "script" and me.present and game.side_of(me.id) is not None
-        if game.status != "playing" or not game.length or not is_asked:
+    def parts(self, stage: MatrixGameStage) -> Parts:
+        return Parts(
+            questions=GameQuestions(stage),
+            draws=GameDraws(stage),
+            state=lambda view: tally(stage, view),
+            narration=GameNarration(stage),
+            data=GameData(stage),
+            scripts=GameScripts(stage),
+            players=(2, 2),
+            prompt=_PROMPT,
+        )
+
+    def example(self) -> MatrixGameStage:
+        return MatrixGameStage(id="game", name="Ten rounds", horizon=FixedHorizon(rounds=10))
+
+    def manner(self, script: Mapping[str, Json]) -> tuple[str, ...]:
+        return in_conversations(script.get("persona"))
+
+
+class GameDraws(Draws):
+    """The length, the meaning of the letters, a seed for each player, and the seats in the order of arrival.
+
+    Each has a separate random stream, so that none depends on another's draws.
+    """
+
+    def __init__(self, stage: MatrixGameStage) -> None:
+        self._stage = stage
+
+    def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
+        facts = dict(drawn)
+        if "luck_a" not in facts:
+            streams = [rng.getrandbits(_SEED_BITS) for _ in range(4)]
+            facts.setdefault("rounds", length(self._stage.horizon, Random(streams[0])))
+            facts["swapped"] = self._stage.counterbalance and Random(streams[1]).random() < 0.5
+            facts |= {"luck_a": streams[2], "luck_b": streams[3]}
+        waiting = iter(
+            str(one.id) for one in members if one.kind == "participant" and str(one.id) not in facts.values()
+        )
+        for seat in SEATS:
+            if seat not in facts and (member_id := next(waiting, None)) is not None:
+                facts[seat] = member_id
+        return facts
+
+    def matched(self, rng: Random) -> dict[str, Json]:
+        """The length: a replicate of a pair is equally long under every level of a factor, for comparison."""
+        return {"rounds": length(self._stage.horizon, Random(rng.getrandbits(_SEED_BITS)))}
+
+
+class GameQuestions(Questions):
+    """A move of both players in each round, and with chat a message of each before it."""
+
+    most_unusable_replies = MOST_UNUSABLE_REPLIES
+
+    def __init__(self, stage: MatrixGameStage) -> None:
+        self._stage = stage
+
+    def due(self, view: OwnView) -> list[Ask]:
+        game, me = game_of(self._stage, view), view.me
+        if game.status != "playing" or not game.length or game.side_of(me.id) is None:
             return []
         purpose = MESSAGE if game.is_talking else MOVE
         key = message_key(game.next_round) if game.is_talking else move_key(game.next_round)
         return [] if key in view.own else [Ask(me.id, key, purpose)]
 
-    def play_out(
-        self, stage: MatrixGameStage, view: LabView, rng_of: Callable[[str], Random]
-    ) -> dict[tuple[UUID, str], Json]:
-        """All rounds of two scripted players; of one, the move of the present round."""
-        game = game_of(stage, view)
-        if game.status != "playing" or not game.length:
-            return {}
-        return dict(play.scripted_moves(game, view))
-
-    def mock_hints(self, stage: MatrixGameStage, ask: Ask, view: OwnView) -> dict[str, Hint]:
-        """With the mock, a persona that has a script plays by it, and talks as it plays."""
-        game = game_of(stage, view)
-        side = game.side_of(view.me.id)
-        given = script.script_of(stage, view.me)
-        if side is None or given is None or ask.key == PAGE:
-            return {}
-        rule = given.rule(game.payoffs(side))
-        action = rule(game.counted(side), game.counted(1 - side), game.luck(side, round_of(ask.key)))
-        letter = game.labels.letter(action)
-        if not is_message(ask.key):
-            why = f"The mock plays {given.persona or given.policy} for this player."
-            return {f"{HINT_SUGGESTED}action": letter, f"{HINT_SUGGESTED}reasoning": why}
-        said = script.before_a_move(given.persona, letter) if given.persona else None
-        return {} if said is None else {f"{HINT_SUGGESTED}message": said}
-
-    def manner(self, script: Mapping[str, Json]) -> tuple[str, ...]:
-        return in_conversations(script.get("persona"))
-
-    def reply_model(self, stage: MatrixGameStage, ask: Ask, view: OwnView) -> type[BaseModel] | None:
+    def question(self, view: OwnView, ask: Ask) -> Question | None:
         if ask.key == PAGE:
             return None
-        return MessageReply if is_message(ask.key) else move_reply(game_of(stage, view).labels)
+        game = game_of(self._stage, view)
+        return _Message(game, view, ask) if is_message(ask.key) else _Move(game, view, ask)
 
-    def reply_from_text(self, stage: MatrixGameStage, ask: Ask, view: OwnView, text: str) -> dict[str, Any]:
-        """The move that a reply without fields names, read down the ladder of the parser."""
-        if is_message(ask.key):
-            return {"message": text.replace("\x00", "")}
-        labels = game_of(stage, view).labels
+    def most_replies(self) -> int | None:
+        """A message and a move in each round; None before the number of rounds is drawn."""
+        horizon = self._stage.horizon
+        rounds = horizon.rounds if isinstance(horizon, FixedHorizon) else None
+        return None if rounds is None else rounds * (2 if self._stage.chat else 1)
+
+    def shown(self, answer: Json) -> Json:
+        return display.told(answer)
+
+
+class _OfARound(Question):
+    def __init__(self, game: Game, view: OwnView, ask: Ask) -> None:
+        self._game = game
+        self._side = game.side_of(view.me.id)
+        self._round = round_of(ask.key)
+        self._has_answered = bool(view.own)
+        self._me = view.me
+
+    def news(self) -> str | None:
+        """The rules before the first answer; later the news since the last answer."""
+        if self._side is None or not self._has_answered:
+            return None
+        game = self._game
+        return prompts.news(game.turns(self._side), game.messages(self._side), game.labels)
+
+    def _luck(self) -> float:
+        assert self._side is not None
+        return self._game.luck(self._side, self._round)
+
+    def _scripted(self) -> tuple[script.Script, str] | None:
+        """The script of a persona, for the mock, and the letter that it chooses; None without one."""
+        game, side = self._game, self._side
+        found = None if side is None else script.script_of(game.stage, self._me)
+        if found is None or side is None:
+            return None
+        rule = found.rule(game.payoffs(side))
+        return found, game.labels.letter(rule(game.counted(side), game.counted(1 - side), self._luck()))
+
+
+class _Move(_OfARound):
+    def form(self) -> Form:
+        return Form(
+            (Field("action", form.choice(Label("Your action", "action"), display.actions_in_words(self._game))),)
+        )
+
+    def task(self) -> str:
+        return "\n".join([*prompts.aim(self._game.stage.goal_framing), prompts.instruction(self._game.labels)])
+
+    def reply_model(self) -> type[BaseModel]:
+        return move_reply(self._game.labels)
+
+    def answer_from_reply(self, reply: BaseModel) -> Json:
+        if not isinstance(reply, MoveReply):
+            raise TypeError(f"a move is a MoveReply, not a {type(reply).__name__}")
+        return {"action": reply.action, "reasoning": reply.reasoning}
+
+    def check(self, answer: Json) -> Json:
+        return checked_move(self._game.labels, answer)
+
+    def without_answer(self, replies: Sequence[UnusableReply]) -> Substitute:
+        """By the stage's rule about unreadable actions; the member stays in any case."""
+        game = self._game
+        own = "" if self._side is None else game.counted(self._side)
+        move = move_for_unreadable(game.stage.on_invalid, own, self._luck())
+        return Substitute(
+            {
+                "action": None if move.action is None else game.labels.letter(move.action),
+                "cooperates": None if move.action is None else move.action == "C",
+                "flag": move.flag,
+                "last_reply": replies[-1].raw if replies else "",
+            }
+        )
+
+    def passed(self) -> Substitute:
+        """The game ends without a result."""
+        return Substitute({"action": None, "cooperates": None, "flag": LEFT, "last_reply": ""})
+
+    def read_text(self, text: str) -> Mapping[str, Json]:
+        """The move in a reply without fields, by the steps of the parser."""
+        labels = self._game.labels
         reading = parse(text, labels)
         if reading.action is None:
             assert reading.reason is not None
             raise InvalidInput(prompts.correction(reading.reason, labels))
         return {"action": labels.letter(reading.action), "reasoning": text.replace("\x00", "")}
 
-    def most_replies(self, stage: MatrixGameStage) -> int | None:
-        """A message and a move in each round; a drawn number of rounds is known once it is drawn."""
-        rounds = stage.horizon.rounds if isinstance(stage.horizon, FixedHorizon) else None
-        return None if rounds is None else rounds * (2 if stage.chat else 1)
+    def hints(self) -> Mapping[str, Hint]:
+        scripted = self._scripted()
+        if scripted is None:
+            return {}
+        by, letter = scripted
+        why = f"The mock plays {by.persona or by.policy} for this player."
+        return {f"{HINT_SUGGESTED}action": letter, f"{HINT_SUGGESTED}reasoning": why}
 
-    def most_unusable_replies(self, stage: MatrixGameStage) -> int:
-        """Three attempts: the first and two corrections."""
-        return MOST_UNUSABLE_REPLIES
 
-    def answer_from_reply(self, stage: MatrixGameStage, ask: Ask, reply: BaseModel) -> Json:
-        if isinstance(reply, MessageReply):
-            return {"message": reply.message}
-        if not isinstance(reply, MoveReply):
-            raise TypeError(f"a reply in a game is a MoveReply, not {type(reply).__name__}")
-        return {"action": reply.action, "reasoning": reply.reasoning}
+class _Message(_OfARound):
+    def form(self) -> Form:
+        return Form((Field("message", form.text(Label("Your message to the other player", "message_to_player"))),))
 
-    def on_unanswered(self, stage: MatrixGameStage, ask: Ask, reason: str) -> Unanswered:
-        """What the stage says about actions that cannot be read; the member stays in any case."""
-        return "wait" if ask.key == PAGE else "default"
+    def task(self) -> str:
+        return "\n".join([*prompts.aim(self._game.stage.goal_framing), prompts.TALK_INSTRUCTION])
 
-    def default_answer(self, stage: MatrixGameStage, ask: Ask, view: OwnView, last_reply: str) -> Json:
-        if is_message(ask.key):
-            return {"message": "", "delivered": "", "flag": "unanswered", "last_reply": last_reply}
-        game = game_of(stage, view)
-        side = game.side_of(view.me.id)
-        assert side is not None
-        number = round_of(ask.key)
-        move = move_for_unreadable(stage.on_invalid, game.counted(side), game.luck(side, number))
-        return {
-            "action": None if move.action is None else game.labels.letter(move.action),
-            "cooperates": None if move.action is None else move.action == "C",
-            "flag": move.flag,
-            "last_reply": last_reply,
-        }
+    def reply_model(self) -> type[BaseModel]:
+        return MessageReply
 
-    def page_answer(self, stage: MatrixGameStage, view: OwnView) -> Json | None:
-        return display.summary(game_of(stage, view), view.me.id)
+    def answer_from_reply(self, reply: BaseModel) -> Json:
+        if not isinstance(reply, MessageReply):
+            raise TypeError(f"a message is a MessageReply, not a {type(reply).__name__}")
+        return {"message": reply.message}
 
-    def shown_answer(self, answer: Json) -> Json:
-        return display.told(answer)
+    def check(self, answer: Json) -> Json:
+        return checked_message(self._game.stage, answer)
 
-    def columns(self, stage: MatrixGameStage) -> list[Column]:
+    def without_answer(self, replies: Sequence[UnusableReply]) -> Substitute:
+        last_reply = replies[-1].raw if replies else ""
+        return Substitute({"message": "", "delivered": "", "flag": "unanswered", "last_reply": last_reply})
+
+    def passed(self) -> Substitute:
+        return Substitute({"message": "", "delivered": "", "flag": LEFT, "last_reply": ""})
+
+    def read_text(self, text: str) -> Mapping[str, Json]:
+        return {"message": text.replace("\x00", "")}
+
+    def written(self, answer: Json) -> str:
+        """A message is typed; a move is a click, and people are not asked for reasons."""
+        return str(answer.get("message", "")) if isinstance(answer, Mapping) else ""
+
+    def hints(self) -> Mapping[str, Hint]:
+        """The mock's phrases match the persona's play."""
+        scripted = self._scripted()
+        if scripted is None or not scripted[0].persona:
+            return {}
+        said = script.before_a_move(scripted[0].persona, scripted[1])
+        return {} if said is None else {f"{HINT_SUGGESTED}message": said}
+
+
+class GameNarration(Narration):
+    def __init__(self, stage: MatrixGameStage) -> None:
+        self._stage = stage
+
+    def steps(self, view: View) -> Sequence[str]:
+        return [*telling.steps(game_of(self._stage, view), view)]
+
+    def outcome(self, view: View) -> str | None:
+        return telling.outcome(game_of(self._stage, view), view)
+
+
+class GameData(Data):
+    def __init__(self, stage: MatrixGameStage) -> None:
+        self._stage = stage
+        self.table = Table(
+            "rounds",
+            rounds.COLUMNS,
+            lambda view: [*rounds.rows(game_of(stage, view), view)],
+            GamesReporter,
+            owners=rounds.OWNERS,
+        )
+
+    def columns(self) -> list[Column]:
         return list(display.SUMMARY_COLUMNS)
 
-    def table_rows(self, stage: MatrixGameStage, view: LabView) -> list[dict[str, Json]]:
-        return list(rounds.rows(game_of(stage, view), view))
+    counted_by_round = ("points",)
 
-    def reporter(self, stage_ids: Sequence[str]) -> Reporter:
-        return GamesReporter(stage_ids)
+    def by_round(self, column: str, view: View, member_id: UUID) -> list[float]:
+        game = game_of(self._stage, view)
+        side = game.side_of(member_id)
+        return [] if side is None else [turn.points[0] for turn in game.turns(side) if turn.actions is not None]
 
-    def steps(self, stage: MatrixGameStage, view: View) -> Sequence[str]:
-        return [*telling.steps(game_of(stage, view), view)]
 
-    def outcome(self, stage: MatrixGameStage, view: View) -> str | None:
-        return telling.outcome(game_of(stage, view), view)
+class GameScripts(Scripts):
+    def __init__(self, stage: MatrixGameStage) -> None:
+        self._stage = stage
 
-    def cells(self, stage: MatrixGameStage, answer: Json) -> dict[str, Json]:
-        given = answer if isinstance(answer, Mapping) else {}
-        names = {column.name for column in display.SUMMARY_COLUMNS}
-        return {name: value for name, value in given.items() if name in names and value is not None}
+    def problems(self, given: Mapping[str, Json] | None) -> list[Problem]:
+        if given is None:
+            expected = "a `policy` or a `persona`, under the stage's id or its kind"
+            return [Problem("", "no script for this game", expected)]
+        return script.problems(self._stage, given)
 
-    def example(self) -> MatrixGameStage:
-        return MatrixGameStage(id="game", name="Ten rounds", horizon=FixedHorizon(rounds=10))
+    def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
+        """All rounds of two scripted players; with one of them, the move of the current round."""
+        game = game_of(self._stage, view)
+        if game.status != "playing" or not game.length:
+            return {}
+        return dict(play.scripted_moves(game, view))
 
 
 KIND = MatrixGame()

@@ -1,4 +1,4 @@
-"""What a persona's script says about this game, and how the mock talks for each type of persona. Pure."""
+"""A persona's script for this game, and the mock's phrases for each type of persona. Pure."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,14 +7,14 @@ from pydantic import Field, ValidationError, model_validator
 
 from shared.contracts.experiment import Document
 from shared.errors import Problem
-from shared.stage import Json, Member
+from shared.stage import Json, Member, form
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.payoffs import Payoffs
 from shared.stages.matrix_game.policies import PersonaType, Policy, PolicyName, Rule, persona_rule, rule_of
 
 
 class Script(Document):
-    """One of the two: `policy` with its parameter, or `persona`."""
+    """Either `policy` with its parameter, or `persona`."""
 
     policy: PolicyName | None = None
     alpha: float | None = Field(default=None, ge=0, le=1)
@@ -32,10 +32,10 @@ class Script(Document):
         return self
 
     def rule(self, payoffs: Payoffs) -> Rule:
-        """How to play with one's own points first in `payoffs`.
+        """The rule for a player whose own points come first in `payoffs`.
 
         Raises:
-            ValueError: GTFT without a generosity of its own in a game that gives it none.
+            ValueError: GTFT has no generosity, and the payoffs of the game give none.
         """
         if self.policy is None:
             assert self.persona is not None
@@ -45,26 +45,21 @@ class Script(Document):
 
 def script_of(stage: MatrixGameStage, member: Member) -> Script | None:
     """The member's script for this stage; None without one."""
-    found = member.script.get(stage.id) or member.script.get(stage.kind)
+    found = member.script_for(stage)
     return None if found is None else Script.model_validate(found)
 
 
 def problems(stage: MatrixGameStage, script: Json) -> list[Problem]:
-    """What is wrong with a script for this stage; `where` is relative to the script."""
+    """The problems of a script for this stage; `where` is relative to the script."""
     try:
         parsed = Script.model_validate(script)
         for payoffs in (stage.payoffs, stage.payoffs.mirrored()):
             parsed.rule(payoffs)
     except ValidationError as error:
-        return [_problem(each["loc"], each["input"], each["msg"]) for each in error.errors()]
+        return form.problems_of(error)
     except ValueError as error:
         return [Problem("generosity", "nothing", str(error))]
     return []
-
-
-def _problem(where: tuple[int | str, ...], found: object, message: str) -> Problem:
-    expected = message.removeprefix("Value error, ").removeprefix("Input should be ")
-    return Problem(".".join(map(str, where)), repr(found)[:80], expected)
 
 
 _BEFORE_A_MOVE: Final[Mapping[PersonaType, str]] = {
@@ -105,17 +100,17 @@ _IN_CONVERSATIONS: Final[Mapping[PersonaType, tuple[str, ...]]] = {
 
 
 def before_a_move(persona: PersonaType, letter: str) -> str | None:
-    """What is said to the opponent by somebody who is about to choose this letter; None: nothing in particular.
+    """What a persona says to the opponent before choosing this letter; None: nothing in particular.
 
-    Types of personas that keep quiet about their choice name no letter, so that it is no promise.
+    Types of personas that keep their choice secret name no letter, so that they promise nothing.
     """
     line = _BEFORE_A_MOVE.get(persona)
     return None if line is None else line.format(letter)
 
 
 def in_conversations(persona: object) -> tuple[str, ...]:
-    """Sentences that fit any conversation; none for a free persona, which has no manner of its own.
+    """Sentences that fit any conversation; none for a free persona, which has no phrases.
 
-    `persona` is what a script says, which nobody has checked where no game is played.
+    `persona` comes from a script, which is unchecked where no game is played.
     """
     return next((said for name, said in _IN_CONVERSATIONS.items() if name == persona), ())

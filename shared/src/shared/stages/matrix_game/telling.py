@@ -1,5 +1,5 @@
-"""A game in words: for somebody who looks on, who is told of a round when both have done their part in it, and for a
-prompt of a later stage, when it is over. Pure."""
+"""A game in words: for onlookers, who see a round when both have moved, and for prompts of later stages, when it is
+over. Pure."""
 
 from collections.abc import Iterator
 from itertools import zip_longest
@@ -11,11 +11,11 @@ from shared.stages.matrix_game import prompts
 from shared.stages.matrix_game.display import scores
 from shared.stages.matrix_game.game import SEATS, Game
 from shared.stages.matrix_game.payoffs import Action, written
-from shared.stages.matrix_game.prompts import Turn
+from shared.stages.matrix_game.prompts import PlayedRound
 
 
 def steps(game: Game, view: View) -> Iterator[str]:
-    """What was said before each move, and what both did, in the order in which it became known."""
+    """The messages before each move, and both moves, in the order in which they became known."""
     names = _names(game, view)
     for number, (said, turn) in enumerate(zip_longest(game.said, game.turns(0)), start=1):
         if said is not None:
@@ -25,7 +25,7 @@ def steps(game: Game, view: View) -> Iterator[str]:
             yield f"round {number}: {_turn(turn, names)}"
 
 
-def _turn(turn: Turn, names: list[str]) -> str:
+def _turn(turn: PlayedRound, names: list[str]) -> str:
     if turn.actions is None:
         return "does not count"
     done = (f"{name} {_verb(action)}" for name, action in zip(names, turn.actions, strict=True))
@@ -47,13 +47,14 @@ def outcome(game: Game, view: View) -> str | None:
             return f"no result after {rounds}: an action could not be read"
         case "abandoned":
             return f"no result after {rounds}: a player has left"
-    points = scores(game, 0).values()
+    totals = scores(game, 0)
+    points = (totals.you, totals.opponent)
     players = (f"{name} {written(each)}" for name, each in zip(_names(game, view), points, strict=True))
     return f"{', '.join(players)} after {rounds}"
 
 
 def _names(game: Game, view: View) -> list[str]:
-    """What the players are called, with their seats where that is the same."""
+    """The players' names, with their seats where the names are equal."""
     named = {str(member.id): member.name for member in view.members}
     names = [named.get(str(game.draws.get(seat)), "nobody") for seat in SEATS]
     return names if names[0] != names[1] else [f"{name} ({seat})" for name, seat in zip(names, SEATS, strict=True)]
@@ -63,7 +64,7 @@ _TOOK_NO_PART: Final = "Two participants played a game here. It is over. You too
 
 
 def paragraphs(game: Game, member_id: UUID | None) -> Iterator[str]:
-    """Nothing of it for whoever did not play; nothing that sounds as if another round were to come."""
+    """The text about the game for one of its players, without any hint at further rounds; empty for others."""
     side = game.side_of(member_id)
     if side is None:
         yield _TOOK_NO_PART

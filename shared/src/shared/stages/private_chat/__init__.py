@@ -1,3 +1,3 @@
-"""A conversation of one participant with the mediators of the cohort, which nobody else sees."""
+"""A private conversation of one participant with the mediators of the cohort."""
 
 from shared.stages.private_chat.rules import KIND as KIND

@@ -2,14 +2,40 @@
 
 from collections.abc import Sequence
 from random import Random
+from typing import Literal
 from uuid import UUID
 
 from shared.chat import display
-from shared.chat.kind import GOES_ON, Conversation, is_over_for, people_of, time_problems, up_to_calls
+from shared.chat.kind import (
+    GOES_ON,
+    ChatPage,
+    ChatTalk,
+    chat_fields,
+    is_over_for,
+    lateness,
+    post_limit,
+    time_problems,
+    up_to_calls,
+)
 from shared.chat.speaking import too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
-from shared.stage import MEDIATE, Ask, Block, Json, OwnView, Thread, Wave, heading
+from shared.stage import (
+    MEDIATE,
+    Ask,
+    Block,
+    Blocked,
+    Completion,
+    Done,
+    OwnView,
+    Parts,
+    Reason,
+    StageKind,
+    TalkRules,
+    Thread,
+    Wave,
+    heading,
+)
 from shared.stages.private_chat import turns
 from shared.stages.private_chat.config import PrivateChatStage
 
@@ -24,13 +50,23 @@ _MEDIATE = (
     "are; where it says nothing, write one to three short and friendly sentences. See to it that the participant's "
     "questions are answered and that the participant knows what to do here. Answer every message of the participant."
 )
-_WAIT = "Please wait for the reply."
+_WAIT = Reason("Please wait for the reply.", "wait_for_reply")
 _NO_TURNS = "You have written all the messages that this conversation has."
 
 
-class PrivateChat(Conversation[PrivateChatStage]):
+class PrivateChatPage(ChatPage):
+    kind: Literal["private_chat"] = "private_chat"
+    turn_based: bool
+    min_turns: int
+    max_turns: int | None
+    turns: int
+    """The number of the reader's messages."""
+    is_waiting_for_reply: bool
+    may_call_off: bool
+
+
+class PrivateChat(StageKind[PrivateChatStage]):
     config_model = PrivateChatStage
-    has_private_threads = True
 
     def problems(self, stage: PrivateChatStage, earlier: Sequence[StageConfig]) -> list[Problem]:
         problems = time_problems(stage.time_limit_seconds, stage.minimum_seconds)
@@ -40,49 +76,45 @@ class PrivateChat(Conversation[PrivateChatStage]):
             )
         return problems
 
-    def public_view(self, stage: PrivateChatStage, view: OwnView) -> dict[str, Json]:
+    def page(self, stage: PrivateChatStage, view: OwnView) -> PrivateChatPage:
         thread = view.thread
         own = thread.speaker(view.me.id) if thread else None
         is_waiting = thread is not None and own is not None and turns.waits_for_reply(thread, own)
-        return {
+        return PrivateChatPage(
             **heading(stage),
-            "time_limit_seconds": stage.time_limit_seconds,
-            "minimum_seconds": stage.minimum_seconds,
-            "turn_based": stage.turn_based,
-            "min_turns": stage.min_turns,
-            "max_turns": stage.max_turns,
-            "turns": own.spoken if own else 0,
-            "replies_and_reactions": stage.replies_and_reactions,
-            "is_waiting_for_reply": is_waiting,
-            "may_call_off": stage.allow_call_off and is_waiting,
-            "people": people_of(view),
-            "is_open": thread is not None and not thread.ended,
-            "has_ended": thread is not None and thread.ended,
-        }
+            **chat_fields(view),
+            time_limit_seconds=stage.time_limit_seconds,
+            minimum_seconds=stage.minimum_seconds,
+            turn_based=stage.turn_based,
+            min_turns=stage.min_turns,
+            max_turns=stage.max_turns,
+            turns=own.spoken if own else 0,
+            replies_and_reactions=stage.replies_and_reactions,
+            is_waiting_for_reply=is_waiting,
+            may_call_off=stage.allow_call_off and is_waiting,
+        )
 
-    def describe(
-        self, stage: PrivateChatStage, view: OwnView, *, with_answers: bool, ask: Ask | None = None
-    ) -> list[Block]:
-        """The transcript is shown with and without answers: it is what the stage consists of."""
+    def prompt(self, stage: PrivateChatStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
         return display.in_private(view, is_over=ask is None)
 
-    def task(self, stage: PrivateChatStage, ask: Ask, view: OwnView) -> str:
-        return _MEDIATE if ask.purpose == MEDIATE else _TALK
-
-    def blocked_by(self, stage: PrivateChatStage, view: OwnView) -> list[str]:
-        """An agent stays until it is ready or the conversation is over; a person has turns and time to keep."""
+    def completion(self, stage: PrivateChatStage, view: OwnView) -> Completion:
+        """An agent stays until it is ready or the conversation is over; a person has a minimum of turns and time."""
         if is_over_for(view):
-            return []
+            return Done()
         if view.me.player != "person":
-            return [GOES_ON]
+            return GOES_ON
         thread = view.thread
         own = thread.speaker(view.me.id) if thread else None
         missing = stage.min_turns - (own.spoken if own else 0)
-        reasons = [f"Please write {missing} more message{'s' if missing > 1 else ''}."] if missing > 0 else []
+        more = f"Please write {missing} more message{'s' if missing > 1 else ''}."
+        reasons = [Reason(more, "write_more_messages", count=missing)] if missing > 0 else []
         if thread is not None and own is not None:
-            reasons += [early] if (early := self.too_early(stage, thread)) else []
+            reasons += [early] if (early := too_early(stage.minimum_seconds, thread)) else []
             reasons += [_WAIT] if stage.turn_based and turns.waits_for_reply(thread, own) else []
-        return reasons
+        return Blocked(tuple(reasons)) if reasons else Done()
+
+    def parts(self, stage: PrivateChatStage) -> Parts:
+        return Parts(talk=PrivateTalk(stage))
 
     def example(self) -> PrivateChatStage:
         return PrivateChatStage(
@@ -93,38 +125,48 @@ class PrivateChat(Conversation[PrivateChatStage]):
             max_turns=10,
         )
 
-    def turn_taking(self, stage: PrivateChatStage) -> str:
-        return "private"
 
-    def message_cost(self, stage: PrivateChatStage, participants: int, mediators: int) -> str | None:
-        return f"{up_to_calls(mediators)} for each message of the participant"
+class PrivateTalk(ChatTalk):
+    """Each participant talks alone with the mediators."""
 
-    def has_replies_and_reactions(self, stage: PrivateChatStage) -> bool:
-        return stage.replies_and_reactions
+    def __init__(self, stage: PrivateChatStage) -> None:
+        self._stage = stage
+        self.rules = TalkRules(
+            turn_taking="private",
+            is_private=True,
+            time_limit_seconds=stage.time_limit_seconds,
+            minimum_seconds=stage.minimum_seconds,
+            replies_and_reactions=stage.replies_and_reactions,
+            lateness=lateness(stage),
+            post_limit=post_limit(stage),
+        )
 
-    def time_limit_seconds(self, stage: PrivateChatStage) -> float | None:
-        return stage.time_limit_seconds
+    def next_wave(self, thread: Thread, rng: Random) -> Wave:
+        return turns.next_wave(self._stage, thread)
 
-    def outlasts_its_limit(self, stage: PrivateChatStage, thread: Thread) -> bool:
-        return any(s.member.kind == "participant" and s.spoken < stage.min_turns for s in thread.speakers)
+    def task(self, view: OwnView, purpose: str) -> str:
+        return _MEDIATE if purpose == MEDIATE else _TALK
 
-    def too_early(self, stage: PrivateChatStage, thread: Thread) -> str | None:
-        return too_early(stage.minimum_seconds, thread)
+    def too_early(self, thread: Thread) -> str | None:
+        return too_early(self._stage.minimum_seconds, thread)
 
-    def may_not_speak(self, stage: PrivateChatStage, thread: Thread, member_id: UUID) -> str | None:
+    def may_not_speak(self, thread: Thread, member_id: UUID) -> str | None:
         own = thread.speaker(member_id)
         if own is None:
             return None
-        if stage.max_turns is not None and own.spoken >= stage.max_turns:
+        if self._stage.max_turns is not None and own.spoken >= self._stage.max_turns:
             return _NO_TURNS
-        return _WAIT if stage.turn_based and turns.waits_for_reply(thread, own) else None
+        return _WAIT if self._stage.turn_based and turns.waits_for_reply(thread, own) else None
 
-    def may_call_off(self, stage: PrivateChatStage, thread: Thread, member_id: UUID) -> bool:
+    def may_call_off(self, thread: Thread, member_id: UUID) -> bool:
         own = thread.speaker(member_id)
-        return stage.allow_call_off and own is not None and turns.waits_for_reply(thread, own)
+        return self._stage.allow_call_off and own is not None and turns.waits_for_reply(thread, own)
 
-    def next_wave(self, stage: PrivateChatStage, thread: Thread, rng: Random) -> Wave:
-        return turns.next_wave(stage, thread)
+    def outlasts_its_limit(self, thread: Thread) -> bool:
+        return any(s.member.kind == "participant" and s.spoken < self._stage.min_turns for s in thread.speakers)
+
+    def message_cost(self, participants: int, mediators: int) -> str:
+        return f"{up_to_calls(mediators)} for each message of the participant"
 
 
 KIND = PrivateChat()

@@ -1,3 +1,3 @@
-"""A page of questions, each shown always or only when earlier answers call for it."""
+"""A page of questions, each shown always or by a show-if rule."""
 
 from shared.stages.survey.rules import KIND as KIND

@@ -23,6 +23,19 @@ def upgrade() -> None:
         sa.UniqueConstraint("name", name=op.f("uq_experimenters_name")),
     )
     op.create_table(
+        "files",
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.Column("media_type", sa.Text(), nullable=False),
+        sa.Column("size", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.CheckConstraint(
+            "media_type IN ('image/png', 'image/jpeg', 'image/gif', 'image/webp', 'audio/mpeg', 'audio/ogg', 'audio/wav', 'video/mp4', 'video/webm')",
+            name=op.f("ck_files_media_type"),
+        ),
+        sa.PrimaryKeyConstraint("digest", name=op.f("pk_files")),
+    )
+    op.create_table(
         "gates",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("is_tried", sa.Boolean(), server_default=sa.text("true"), nullable=False),
@@ -37,6 +50,22 @@ def upgrade() -> None:
         sa.Column("next_try_at", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_gates")),
     )
+    op.create_table(
+        "gateways",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("started_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_gateways")),
+    )
+    op.create_table(
+        "kept_answers",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("request_hash", sa.Text(), nullable=False),
+        sa.Column("answer", sa.LargeBinary(), nullable=True),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_kept_answers")),
+    )
+    op.create_index(op.f("ix_kept_answers_expires_at"), "kept_answers", ["expires_at"], unique=False)
     op.create_table(
         "lab",
         sa.Column("only", sa.Boolean(), server_default=sa.text("true"), nullable=False),
@@ -63,6 +92,23 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_outbox")),
     )
     op.create_table(
+        "request_limits",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("began_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("taken", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("granted", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_request_limits")),
+    )
+    op.create_index(op.f("ix_request_limits_began_at"), "request_limits", ["began_at"], unique=False)
+    op.create_table(
+        "stream_tickets",
+        sa.Column("ticket_hash", sa.Text(), nullable=False),
+        sa.Column("bearer_hash", sa.Text(), nullable=False),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.PrimaryKeyConstraint("ticket_hash", name=op.f("pk_stream_tickets")),
+    )
+    op.create_index(op.f("ix_stream_tickets_expires_at"), "stream_tickets", ["expires_at"], unique=False)
+    op.create_table(
         "workers",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
@@ -81,10 +127,27 @@ def upgrade() -> None:
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("last_used_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("id", sa.Uuid(), server_default=sa.text("gen_random_uuid()"), nullable=False),
+        sa.Column("label", sa.Text(), server_default=sa.text("''"), nullable=False),
+        sa.Column("is_bootstrap", sa.Boolean(), server_default=sa.text("false"), nullable=False),
+        sa.Column("revoked_at", sa.DateTime(timezone=True), nullable=True),
         sa.ForeignKeyConstraint(["experimenter_id"], ["experimenters.id"], name=op.f("fk_api_keys_experimenter_id")),
         sa.PrimaryKeyConstraint("hash", name=op.f("pk_api_keys")),
+        sa.UniqueConstraint("id", name=op.f("uq_api_keys_id")),
     )
     op.create_index(op.f("ix_api_keys_experimenter_id"), "api_keys", ["experimenter_id"], unique=False)
+    op.create_table(
+        "deeds",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("experimenter_id", sa.Uuid(), nullable=False),
+        sa.Column("key_id", sa.Uuid(), nullable=False),
+        sa.Column("deed", sa.Text(), nullable=False),
+        sa.Column("correlation", sa.Text(), nullable=False),
+        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["experimenter_id"], ["experimenters.id"], name=op.f("fk_deeds_experimenter_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_deeds")),
+    )
+    op.create_index(op.f("ix_deeds_experimenter_id_at"), "deeds", ["experimenter_id", "at"], unique=False)
     op.create_table(
         "experiments",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -94,9 +157,11 @@ def upgrade() -> None:
         sa.Column("seed", sa.BigInteger(), nullable=False),
         sa.Column("pace", sa.Text(), nullable=False),
         sa.Column("model_mode", sa.Text(), nullable=False),
+        sa.Column("language", sa.Text(), nullable=True),
         sa.Column("is_test", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("document", postgresql.JSONB(), nullable=False),
         sa.Column("document_hash", sa.Text(), nullable=False),
+        sa.Column("join_code", sa.Text(), nullable=False),
         sa.Column("version", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("status", sa.Text(), server_default=sa.text("'draft'"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
@@ -104,6 +169,7 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("paused_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("resumed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("forgotten_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("pause_reason", sa.Text(), nullable=True),
         sa.CheckConstraint(
             "(status = 'paused') = (pause_reason IS NOT NULL)", name=op.f("ck_experiments_paused_for_a_reason")
@@ -118,6 +184,7 @@ def upgrade() -> None:
         sa.CheckConstraint("status IN ('draft', 'running', 'paused', 'ended')", name=op.f("ck_experiments_status")),
         sa.ForeignKeyConstraint(["owner_id"], ["experimenters.id"], name=op.f("fk_experiments_owner_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_experiments")),
+        sa.UniqueConstraint("join_code", name=op.f("uq_experiments_join_code")),
     )
     op.create_index(op.f("ix_experiments_owner_id"), "experiments", ["owner_id"], unique=False)
     op.create_table(
@@ -132,6 +199,25 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("owner_id", "id", name=op.f("pk_personas")),
     )
     op.create_table(
+        "planned_cohorts",
+        sa.Column("experiment_id", sa.Uuid(), nullable=False),
+        sa.Column("number", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("treatment_id", sa.Text(), nullable=False),
+        sa.Column("people", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("plan", postgresql.JSONB(astext_type=sa.Text()), nullable=False),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_planned_cohorts_experiment_id")),
+        sa.PrimaryKeyConstraint("experiment_id", "number", name=op.f("pk_planned_cohorts")),
+    )
+    op.create_table(
+        "arrivals",
+        sa.Column("experiment_id", sa.Uuid(), nullable=False),
+        sa.Column("variable", sa.Text(), nullable=False),
+        sa.Column("cohort_path", sa.Text(), server_default=sa.text("''"), nullable=False),
+        sa.Column("counted", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_arrivals_experiment_id")),
+        sa.PrimaryKeyConstraint("experiment_id", "variable", "cohort_path", name=op.f("pk_arrivals")),
+    )
+    op.create_table(
         "call_limits",
         sa.Column("experiment_id", sa.Uuid(), nullable=False),
         sa.Column("most", sa.Integer(), nullable=False),
@@ -140,6 +226,15 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_call_limits_experiment_id")),
         sa.PrimaryKeyConstraint("experiment_id", name=op.f("pk_call_limits")),
     )
+    op.create_table(
+        "experiment_files",
+        sa.Column("experiment_id", sa.Uuid(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False),
+        sa.ForeignKeyConstraint(["digest"], ["files.digest"], name=op.f("fk_experiment_files_digest")),
+        sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_experiment_files_experiment_id")),
+        sa.PrimaryKeyConstraint("experiment_id", "digest", name=op.f("pk_experiment_files")),
+    )
+    op.create_index(op.f("ix_experiment_files_digest"), "experiment_files", ["digest"], unique=False)
     op.create_table(
         "joining",
         sa.Column("experiment_id", sa.Uuid(), nullable=False),
@@ -185,7 +280,11 @@ def upgrade() -> None:
         sa.Column("path", sa.Text(), nullable=False),
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("treatment_id", sa.Text(), nullable=False),
+        sa.Column("join_code", sa.Text(), nullable=False),
         sa.Column("variables", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.Column("assigned", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.Column("draws", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.Column("allocated", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
         sa.Column("locked", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("status", sa.Text(), server_default=sa.text("'running'"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
@@ -199,6 +298,7 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_cohorts_experiment_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_cohorts")),
         sa.UniqueConstraint("experiment_id", "path", name=op.f("uq_cohorts_experiment_id_path")),
+        sa.UniqueConstraint("join_code", name=op.f("uq_cohorts_join_code")),
     )
     op.create_index(
         op.f("ix_cohorts_experiment_id_treatment_id"), "cohorts", ["experiment_id", "treatment_id"], unique=False
@@ -207,10 +307,13 @@ def upgrade() -> None:
         "cohort_stages",
         sa.Column("cohort_id", sa.Uuid(), nullable=False),
         sa.Column("stage_id", sa.Text(), nullable=False),
+        sa.Column("audience", sa.Text(), server_default=sa.text("'private'"), nullable=False),
         sa.Column("unlocked_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("draws", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
         sa.Column("state", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
+        sa.Column("result", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
+        sa.CheckConstraint("audience IN ('private', 'mediators', 'cohort')", name=op.f("ck_cohort_stages_audience")),
         sa.ForeignKeyConstraint(["cohort_id"], ["cohorts.id"], name=op.f("fk_cohort_stages_cohort_id")),
         sa.PrimaryKeyConstraint("cohort_id", "stage_id", name=op.f("pk_cohort_stages")),
     )
@@ -253,22 +356,39 @@ def upgrade() -> None:
         sa.Column("version", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("stepped_version", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("token_hash", sa.Text(), nullable=True),
+        sa.Column("joins", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("external_id", sa.Text(), nullable=True),
+        sa.Column("declined_id_hash", sa.Text(), nullable=True),
         sa.Column("is_test", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("joining", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
+        sa.Column("added_by", sa.Text(), nullable=True),
+        sa.Column("assigned", postgresql.JSONB(), server_default=sa.text("'{}'::jsonb"), nullable=False),
+        sa.Column("join_key_hash", sa.Text(), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("joined_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("arrived_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("paused_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("transfer_to", sa.Uuid(), nullable=True),
+        sa.Column("stay", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.Column("entered_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("entered_seq", sa.BigInteger(), server_default=sa.text("0"), nullable=False),
+        sa.Column("entered_position", sa.Integer(), server_default=sa.text("0"), nullable=False),
         sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
         sa.CheckConstraint("(player = 'person') = (agent_config IS NULL)", name=op.f("ck_members_agent_config")),
+        sa.CheckConstraint("(status = 'paused') = (paused_at IS NOT NULL)", name=op.f("ck_members_paused_at")),
         sa.CheckConstraint("kind IN ('participant', 'mediator')", name=op.f("ck_members_kind")),
         sa.CheckConstraint("player IN ('person', 'agent', 'script')", name=op.f("ck_members_player")),
         sa.CheckConstraint(
-            "status IN ('expected', 'in_progress', 'paused', 'completed', 'left', 'removed', 'failed')",
+            "status IN ('expected', 'in_progress', 'attention_check', 'transfer_pending', 'paused', 'completed', 'declined', 'screened_out', 'left', 'removed', 'failed', 'attention_failed', 'transfer_declined', 'transfer_timed_out', 'dropped_out', 'released')",
             name=op.f("ck_members_status"),
         ),
         sa.ForeignKeyConstraint(["cohort_id"], ["cohorts.id"], name=op.f("fk_members_cohort_id")),
         sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_members_experiment_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_members")),
+        sa.UniqueConstraint(
+            "experiment_id", "declined_id_hash", name=op.f("uq_members_experiment_id_declined_id_hash")
+        ),
+        sa.UniqueConstraint("experiment_id", "join_key_hash", name=op.f("uq_members_experiment_id_join_key_hash")),
         sa.UniqueConstraint("experiment_id", "path", name=op.f("uq_members_experiment_id_path")),
         sa.UniqueConstraint("token_hash", name=op.f("uq_members_token_hash")),
     )
@@ -280,12 +400,29 @@ def upgrade() -> None:
         unique=False,
         postgresql_where=sa.text("status = 'expected'"),
     )
+    op.create_index("ix_members_paused", "members", ["id"], unique=False, postgresql_where=sa.text("status = 'paused'"))
+    op.create_index(
+        "ix_members_transfer_to",
+        "members",
+        ["transfer_to"],
+        unique=False,
+        postgresql_where=sa.text("status = 'transfer_pending'"),
+    )
     op.create_index(
         "ix_members_unstepped",
         "members",
         ["id"],
         unique=False,
-        postgresql_where=sa.text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
+        postgresql_where=sa.text(
+            "player <> 'person' AND status IN ('attention_check', 'in_progress', 'transfer_pending') AND stepped_version < version"
+        ),
+    )
+    op.create_index(
+        "uq_members_external_id",
+        "members",
+        ["experiment_id", "external_id"],
+        unique=True,
+        postgresql_where=sa.text("external_id IS NOT NULL"),
     )
     op.create_table(
         "streams",
@@ -323,6 +460,16 @@ def upgrade() -> None:
         sa.UniqueConstraint("cohort_id", "stage_id", "scope", name=op.f("uq_threads_cohort_id_stage_id_scope")),
     )
     op.create_table(
+        "waits",
+        sa.Column("cohort_id", sa.Uuid(), nullable=False),
+        sa.Column("stage_id", sa.Text(), nullable=False),
+        sa.Column("over_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("outcome", sa.Text(), nullable=True),
+        sa.CheckConstraint("outcome IN ('went_on', 'filled', 'released')", name=op.f("ck_waits_outcome")),
+        sa.ForeignKeyConstraint(["cohort_id"], ["cohorts.id"], name=op.f("fk_waits_cohort_id")),
+        sa.PrimaryKeyConstraint("cohort_id", "stage_id", name=op.f("pk_waits")),
+    )
+    op.create_table(
         "alerts",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("path", sa.Text(), nullable=False),
@@ -333,6 +480,7 @@ def upgrade() -> None:
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("resolved_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("resolved_by", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["cohort_id"], ["cohorts.id"], name=op.f("fk_alerts_cohort_id")),
         sa.ForeignKeyConstraint(["experiment_id"], ["experiments.id"], name=op.f("fk_alerts_experiment_id")),
         sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_alerts_member_id")),
@@ -349,8 +497,8 @@ def upgrade() -> None:
         sa.Column("cohort_id", sa.Uuid(), nullable=False),
         sa.Column("value", postgresql.JSONB(), nullable=True),
         sa.Column("valid", sa.Boolean(), server_default=sa.text("true"), nullable=False),
+        sa.Column("passed", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("invalid", postgresql.JSONB(none_as_null=True, astext_type=sa.Text()), nullable=True),
-        sa.Column("audience", sa.ARRAY(sa.Uuid()), nullable=True),
         sa.Column("revision", sa.Integer(), server_default=sa.text("1"), nullable=False),
         sa.Column("completed_at", sa.DateTime(timezone=True), nullable=True),
         sa.Column("written_at", sa.DateTime(timezone=True), nullable=False),
@@ -360,9 +508,6 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("member_id", "stage_id", "key", name=op.f("pk_answers")),
     )
     op.create_index(op.f("ix_answers_cohort_id_stage_id"), "answers", ["cohort_id", "stage_id"], unique=False)
-    op.create_index(
-        "ix_answers_told", "answers", ["cohort_id"], unique=False, postgresql_where=sa.text("audience IS NOT NULL")
-    )
     op.create_table(
         "asks",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -404,6 +549,21 @@ def upgrade() -> None:
         postgresql_where=sa.text("state = 'open'"),
     )
     op.create_table(
+        "attention_checks",
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("sent_by", sa.Text(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("missed_then", sa.Text(), nullable=False),
+        sa.Column("outcome", sa.Text(), nullable=True),
+        sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
+        sa.CheckConstraint("missed_then IN ('remove', 'alert')", name=op.f("ck_attention_checks_missed_then")),
+        sa.CheckConstraint("outcome IN ('passed', 'missed')", name=op.f("ck_attention_checks_outcome")),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_attention_checks_member_id")),
+        sa.PrimaryKeyConstraint("member_id", "number", name=op.f("pk_attention_checks")),
+    )
+    op.create_table(
         "messages",
         sa.Column("id", sa.Uuid(), nullable=False),
         sa.Column("thread_id", sa.Uuid(), nullable=False),
@@ -411,6 +571,7 @@ def upgrade() -> None:
         sa.Column("member_id", sa.Uuid(), nullable=True),
         sa.Column("author_kind", sa.Text(), nullable=False),
         sa.Column("author_name", sa.Text(), nullable=True),
+        sa.Column("known_as", sa.Text(), nullable=True),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("topic", sa.Text(), nullable=True),
         sa.Column("reply_to", sa.Uuid(), nullable=True),
@@ -420,9 +581,12 @@ def upgrade() -> None:
         sa.Column("explanation", sa.Text(), nullable=True),
         sa.Column("elapsed_ms", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.CheckConstraint("(author_kind = 'system') OR member_id IS NOT NULL", name=op.f("ck_messages_author")),
         sa.CheckConstraint(
-            "author_kind IN ('person', 'agent', 'script', 'system')", name=op.f("ck_messages_author_kind")
+            "author_kind IN ('person', 'agent', 'script', 'system', 'experimenter')",
+            name=op.f("ck_messages_author_kind"),
+        ),
+        sa.CheckConstraint(
+            "author_kind IN ('system', 'experimenter') OR member_id IS NOT NULL", name=op.f("ck_messages_author")
         ),
         sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_messages_member_id")),
         sa.ForeignKeyConstraint(["thread_id"], ["threads.id"], name=op.f("fk_messages_thread_id")),
@@ -433,6 +597,95 @@ def upgrade() -> None:
         sa.UniqueConstraint("thread_id", "seq", name=op.f("uq_messages_thread_id_seq")),
     )
     op.create_index(op.f("ix_messages_member_id"), "messages", ["member_id"], unique=False)
+    op.create_table(
+        "notices",
+        sa.Column("id", sa.Uuid(), nullable=False),
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("sent_by", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("read_at", sa.DateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_notices_member_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_notices")),
+    )
+    op.create_index(op.f("ix_notices_member_id"), "notices", ["member_id"], unique=False)
+    op.create_table(
+        "partial_answers",
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("stage_id", sa.Text(), nullable=False),
+        sa.Column("key", sa.Text(), nullable=False),
+        sa.Column("ask_id", sa.Uuid(), nullable=True),
+        sa.Column("value", postgresql.JSONB(), nullable=False),
+        sa.Column("saved_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_partial_answers_member_id")),
+        sa.PrimaryKeyConstraint("member_id", "stage_id", "key", name=op.f("pk_partial_answers")),
+    )
+    op.create_table(
+        "payments",
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("stage_id", sa.Text(), nullable=False),
+        sa.Column("currency", sa.Text(), nullable=False),
+        sa.Column("amount", sa.Numeric(), nullable=False),
+        sa.Column("parts", postgresql.JSONB(), nullable=False),
+        sa.Column("paid_at", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_payments_member_id")),
+        sa.PrimaryKeyConstraint("member_id", "stage_id", name=op.f("pk_payments")),
+    )
+    op.create_table(
+        "presence",
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("seen_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("gone_at", sa.DateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_presence_member_id")),
+        sa.PrimaryKeyConstraint("member_id", name=op.f("pk_presence")),
+    )
+    op.create_index(
+        "ix_presence_gone", "presence", ["gone_at"], unique=False, postgresql_where=sa.text("gone_at IS NOT NULL")
+    )
+    op.create_index(
+        "ix_presence_there", "presence", ["seen_at"], unique=False, postgresql_where=sa.text("gone_at IS NULL")
+    )
+    op.create_table(
+        "sittings",
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("player", sa.Text(), nullable=False),
+        sa.Column("persona", sa.Text(), nullable=True),
+        sa.Column("token_hash", sa.Text(), nullable=True),
+        sa.Column("since", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("until", sa.DateTime(timezone=True), nullable=True),
+        sa.CheckConstraint("player IN ('person', 'agent')", name=op.f("ck_sittings_player")),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_sittings_member_id")),
+        sa.PrimaryKeyConstraint("member_id", "number", name=op.f("pk_sittings")),
+        sa.UniqueConstraint("token_hash", name=op.f("uq_sittings_token_hash")),
+    )
+    op.create_table(
+        "stays",
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
+        sa.Column("cohort_id", sa.Uuid(), nullable=False),
+        sa.Column("stage_ids", sa.ARRAY(sa.Text()), nullable=True),
+        sa.Column("position", sa.Integer(), nullable=True),
+        sa.Column("entered_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("left_at", sa.DateTime(timezone=True), nullable=True),
+        sa.ForeignKeyConstraint(["cohort_id"], ["cohorts.id"], name=op.f("fk_stays_cohort_id")),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_stays_member_id")),
+        sa.PrimaryKeyConstraint("member_id", "number", name=op.f("pk_stays")),
+    )
+    op.create_index(op.f("ix_stays_cohort_id"), "stays", ["cohort_id"], unique=False)
+    op.create_table(
+        "view_tokens",
+        sa.Column("token_hash", sa.Text(), nullable=False),
+        sa.Column("member_id", sa.Uuid(), nullable=False),
+        sa.Column("opened_by", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("used_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("uses", sa.Integer(), server_default=sa.text("0"), nullable=False),
+        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_view_tokens_member_id")),
+        sa.PrimaryKeyConstraint("token_hash", name=op.f("pk_view_tokens")),
+    )
+    op.create_index(op.f("ix_view_tokens_member_id"), "view_tokens", ["member_id"], unique=False)
     op.create_table(
         "drafts",
         sa.Column("id", sa.Uuid(), nullable=False),
@@ -461,6 +714,7 @@ def upgrade() -> None:
         sa.Column("ready_to_end", sa.Boolean(), server_default=sa.text("false"), nullable=False),
         sa.Column("message_id", sa.Uuid(), nullable=True),
         sa.Column("reason", sa.Text(), nullable=True),
+        sa.Column("correlation", sa.Text(), server_default=sa.text("''"), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("closed_at", sa.DateTime(timezone=True), nullable=True),
         sa.CheckConstraint("(state = 'published') = (message_id IS NOT NULL)", name=op.f("ck_drafts_published")),
@@ -614,26 +868,46 @@ def downgrade() -> None:
     op.drop_index("ix_drafts_due", table_name="drafts", postgresql_where=sa.text("state = 'ready'"))
     op.drop_index(op.f("ix_drafts_cohort_id"), table_name="drafts")
     op.drop_table("drafts")
+    op.drop_index(op.f("ix_view_tokens_member_id"), table_name="view_tokens")
+    op.drop_table("view_tokens")
+    op.drop_index(op.f("ix_stays_cohort_id"), table_name="stays")
+    op.drop_table("stays")
+    op.drop_table("sittings")
+    op.drop_index("ix_presence_there", table_name="presence", postgresql_where=sa.text("gone_at IS NULL"))
+    op.drop_index("ix_presence_gone", table_name="presence", postgresql_where=sa.text("gone_at IS NOT NULL"))
+    op.drop_table("presence")
+    op.drop_table("payments")
+    op.drop_table("partial_answers")
+    op.drop_index(op.f("ix_notices_member_id"), table_name="notices")
+    op.drop_table("notices")
     op.drop_index(op.f("ix_messages_member_id"), table_name="messages")
     op.drop_table("messages")
+    op.drop_table("attention_checks")
     op.drop_index("uq_asks_open", table_name="asks", postgresql_where=sa.text("state = 'open'"))
     op.drop_index("ix_asks_member_id_open", table_name="asks", postgresql_where=sa.text("state = 'open'"))
     op.drop_table("asks")
-    op.drop_index("ix_answers_told", table_name="answers", postgresql_where=sa.text("audience IS NOT NULL"))
     op.drop_index(op.f("ix_answers_cohort_id_stage_id"), table_name="answers")
     op.drop_table("answers")
     op.drop_index(op.f("ix_alerts_member_id"), table_name="alerts")
     op.drop_index(op.f("ix_alerts_experiment_id"), table_name="alerts")
     op.drop_index(op.f("ix_alerts_cohort_id"), table_name="alerts")
     op.drop_table("alerts")
+    op.drop_table("waits")
     op.drop_table("threads")
     op.drop_index("ix_streams_unsettled", table_name="streams", postgresql_where=sa.text("settled < unsettled"))
     op.drop_table("streams")
+    op.drop_index("uq_members_external_id", table_name="members", postgresql_where=sa.text("external_id IS NOT NULL"))
     op.drop_index(
         "ix_members_unstepped",
         table_name="members",
-        postgresql_where=sa.text("player <> 'person' AND status = 'in_progress' AND stepped_version < version"),
+        postgresql_where=sa.text(
+            "player <> 'person' AND status IN ('attention_check', 'in_progress', 'transfer_pending') AND stepped_version < version"
+        ),
     )
+    op.drop_index(
+        "ix_members_transfer_to", table_name="members", postgresql_where=sa.text("status = 'transfer_pending'")
+    )
+    op.drop_index("ix_members_paused", table_name="members", postgresql_where=sa.text("status = 'paused'"))
     op.drop_index("ix_members_expected", table_name="members", postgresql_where=sa.text("status = 'expected'"))
     op.drop_index(op.f("ix_members_cohort_id_kind"), table_name="members")
     op.drop_table("members")
@@ -647,15 +921,29 @@ def downgrade() -> None:
     op.drop_index(op.f("ix_persona_chats_owner_id"), table_name="persona_chats")
     op.drop_table("persona_chats")
     op.drop_table("joining")
+    op.drop_index(op.f("ix_experiment_files_digest"), table_name="experiment_files")
+    op.drop_table("experiment_files")
     op.drop_table("call_limits")
+    op.drop_table("planned_cohorts")
+    op.drop_table("arrivals")
     op.drop_table("personas")
     op.drop_index(op.f("ix_experiments_owner_id"), table_name="experiments")
     op.drop_table("experiments")
+    op.drop_index(op.f("ix_deeds_experimenter_id_at"), table_name="deeds")
+    op.drop_table("deeds")
     op.drop_index(op.f("ix_api_keys_experimenter_id"), table_name="api_keys")
     op.drop_table("api_keys")
     op.drop_table("workers")
+    op.drop_index(op.f("ix_stream_tickets_expires_at"), table_name="stream_tickets")
+    op.drop_table("stream_tickets")
+    op.drop_index(op.f("ix_request_limits_began_at"), table_name="request_limits")
+    op.drop_table("request_limits")
     op.drop_table("outbox")
     op.drop_table("limits")
     op.drop_table("lab")
+    op.drop_index(op.f("ix_kept_answers_expires_at"), table_name="kept_answers")
+    op.drop_table("kept_answers")
+    op.drop_table("gateways")
     op.drop_table("gates")
+    op.drop_table("files")
     op.drop_table("experimenters")

@@ -1,4 +1,4 @@
-"""What a reply says in a conversation, and how a prompt shows one."""
+"""Replies in a conversation, and the conversation in prompts."""
 
 from typing import Any
 from uuid import UUID
@@ -10,14 +10,15 @@ from pydantic import ValidationError
 
 from shared.chat.replies import SpeakReply, TalkReply
 from shared.contracts.experiment import Profile
-from shared.stage import PAGE, SPEAK, TALK, Ask, Member, Message, Speaker, Thread, Utterance
-from shared.stages.group_chat import KIND
+from shared.stage import PAGE, SPEAK, TALK, Ask, Blocked, Done, Member, Message, Speaker, Thread, Utterance
 from shared.stages.group_chat.config import GroupChatStage, Topic
+from shared.stages.group_chat.rules import KIND, GroupTalk
 from shared.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana", pronouns="she/her"))
 BEN = Member(UUID(int=2), "c1/m2", "participant", "person", Profile(name="Ben"))
 GUIDE = Member(UUID(int=3), "c1/med1", "mediator", "agent", Profile(name="Guide"))
+OF_EXAMPLE = GroupTalk(KIND.example())
 
 
 def written(**changes: Any) -> dict[str, Any]:
@@ -30,11 +31,11 @@ def reply(**changes: Any) -> TalkReply:
 
 def thread(**changes: Any) -> Thread:
     fields: dict[str, Any] = {"speakers": (Speaker(ANA), Speaker(BEN)), **changes}
-    return Thread("c1/talk", "live", "start", None, 0, 0, **fields)
+    return Thread(pace="live", trigger_key="start", message_count=0, agent_run=0, **fields)
 
 
 def test_a_reply_says_its_text_and_may_leave_with_it() -> None:
-    assert KIND.utterance(KIND.example(), TALK, written(readyToEndChat=True)) == Utterance("Hello", True, "why")
+    assert OF_EXAMPLE.utterance(TALK, written(readyToEndChat=True)) == Utterance("Hello", True, "why")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_a_reply_says_its_text_and_may_leave_with_it() -> None:
     [{"shouldRespond": False}, {"shouldRespond": False, "response": ""}, {"shouldRespond": "false", "response": "-"}],
 )
 def test_nothing_is_said_when_the_agent_prefers_silence(changes: dict[str, Any]) -> None:
-    assert KIND.utterance(KIND.example(), TALK, written(**changes)).text is None
+    assert OF_EXAMPLE.utterance(TALK, written(**changes)).text is None
 
 
 def test_the_text_false_means_false() -> None:
@@ -67,9 +68,8 @@ def test_a_reply_of_another_shape_is_refused(changes: dict[str, Any]) -> None:
 
 
 def test_reasons_come_before_the_decision() -> None:
-    model = KIND.reply_model(KIND.example(), Ask(ANA.id, PAGE, TALK), own(ANA))
+    model = OF_EXAMPLE.reply_model(TALK)
 
-    assert model is not None
     assert list(model.model_json_schema()["properties"]) == [
         "explanation",
         "shouldRespond",
@@ -79,8 +79,8 @@ def test_reasons_come_before_the_decision() -> None:
 
 
 def test_a_mediator_whose_turn_it_is_has_a_task_of_its_own() -> None:
-    of_guide = KIND.task(KIND.example(), Ask(GUIDE.id, PAGE, SPEAK), own(GUIDE, ANA, BEN))
-    of_ana = KIND.task(KIND.example(), Ask(ANA.id, PAGE, SPEAK), own(ANA, BEN, GUIDE))
+    of_guide = OF_EXAMPLE.task(own(GUIDE, ANA, BEN), SPEAK)
+    of_ana = OF_EXAMPLE.task(own(ANA, BEN, GUIDE), SPEAK)
 
     assert "You are the mediator" in of_guide
     assert "your turn to speak" in of_guide
@@ -91,11 +91,11 @@ def test_a_mediator_whose_turn_it_is_has_a_task_of_its_own() -> None:
 def test_an_agent_stays_until_it_is_ready_or_the_conversation_is_over() -> None:
     stage = KIND.example()
 
-    assert KIND.blocked_by(stage, own(ANA))
-    assert KIND.blocked_by(stage, own(ANA, thread=thread()))
-    assert not KIND.blocked_by(stage, own(ANA, thread=thread(speakers=(Speaker(ANA, ready=True),))))
-    assert not KIND.blocked_by(stage, own(ANA, thread=thread(ended=True)))
-    assert not KIND.blocked_by(stage, own(BEN, thread=thread()))
+    assert isinstance(KIND.completion(stage, own(ANA)), Blocked)
+    assert isinstance(KIND.completion(stage, own(ANA, thread=thread())), Blocked)
+    assert KIND.completion(stage, own(ANA, thread=thread(speakers=(Speaker(ANA, ready=True),)))) == Done()
+    assert KIND.completion(stage, own(ANA, thread=thread(ended=True))) == Done()
+    assert KIND.completion(stage, own(BEN, thread=thread())) == Done()
 
 
 def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
@@ -105,7 +105,7 @@ def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
         Message(3, BEN.id, "Ben", "One\n(00:01) Ana: two", 3_605_000),
     )
 
-    blocks = KIND.describe(KIND.example(), own(ANA, BEN, GUIDE, messages=messages), with_answers=False)
+    blocks = KIND.prompt(KIND.example(), own(ANA, BEN, GUIDE, messages=messages))
 
     assert "- Ana, she/her (you)" in blocks[0].text
     assert blocks[0].text.endswith("- Guide")
@@ -118,8 +118,8 @@ def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
 
 
 def test_an_empty_conversation_says_so() -> None:
-    asked = KIND.describe(KIND.example(), own(ANA), with_answers=False, ask=Ask(ANA.id, PAGE, TALK))
-    looked_back_at = KIND.describe(KIND.example(), own(ANA), with_answers=False)
+    asked = KIND.prompt(KIND.example(), own(ANA), Ask(ANA.id, PAGE, TALK))
+    looked_back_at = KIND.prompt(KIND.example(), own(ANA))
 
     assert asked[-1].text == "Nobody has said anything yet."
     assert looked_back_at[-1].text == "Nobody said anything."
@@ -129,8 +129,8 @@ def test_only_a_conversation_that_goes_on_has_a_present_topic() -> None:
     stage = GroupChatStage(id="talk", topics=(Topic(id="a", name="Fares"), Topic(id="b", name="Routes")))
     view = own(ANA, messages=(Message(1, ANA.id, "Ana", "Hello", 500, topic="b"),))
 
-    asked = KIND.describe(stage, view, with_answers=False, ask=Ask(ANA.id, PAGE, TALK))
-    looked_back_at = KIND.describe(stage, view, with_answers=False)
+    asked = KIND.prompt(stage, view, Ask(ANA.id, PAGE, TALK))
+    looked_back_at = KIND.prompt(stage, view)
 
     assert asked[1].text == "What is talked about now: Routes"
     assert looked_back_at[1].text == "What was talked about, one after another:\n\nFares\n\nRoutes"
@@ -144,11 +144,11 @@ def test_a_chat_waits_for_all_even_when_it_says_something_else_about_progress() 
 
 
 def line_answering(said: str, by: Member) -> str:
-    """The line of a prompt for Ana in which Guide answers what was `said`."""
+    """The line of Ana's prompt in which Guide answers what was `said`."""
     first = Message(1, by.id, by.name, said, 40_000)
     answer = Message(2, GUIDE.id, GUIDE.name, "Well put.", 52_000, answered=first)
     view = own(ANA, BEN, GUIDE, messages=(first, answer))
-    return KIND.describe(KIND.example(), view, with_answers=True)[-1].text
+    return KIND.prompt(KIND.example(), view)[-1].text
 
 
 def test_a_prompt_says_whom_a_message_answers_and_what_they_said() -> None:

@@ -1,6 +1,8 @@
 """Who is asked to speak, and when a conversation is over."""
 
 from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -10,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.contracts.experiment import ChatSettings, Profile
-from shared.stage import SPEAK, Member, Speaker, Thread, Wave
-from shared.stages.group_chat import KIND
+from shared.stage import SPEAK, LastWords, Member, Speaker, Thread, Wave
 from shared.stages.group_chat.config import GroupChatStage
+from shared.stages.group_chat.rules import GroupTalk
 
 TIMED = GroupChatStage(id="talk", time_limit_seconds=60, max_agent_run=4)
 UNTIMED = GroupChatStage(id="talk", max_agent_run=4)
@@ -27,20 +29,20 @@ def speaker(
     return Speaker(member, spoken, ready, done)
 
 
-def thread(*speakers: Speaker, **changes: Any) -> Thread:
-    fields: dict[str, Any] = {
-        "path": "c1/talk",
-        "pace": "fast",
-        "trigger_key": "message:1",
-        "last_author_id": None,
-        "message_count": 3,
-        "agent_run": 1,
-    }
-    return Thread(speakers=speakers, **{**fields, **changes})
+def thread(
+    *speakers: Speaker,
+    asked: Collection[UUID] = (),
+    last_author_id: UUID | None = None,
+    last_text: str = "",
+    **changes: Any,
+) -> Thread:
+    fields: dict[str, Any] = {"pace": "fast", "trigger_key": "message:1", "message_count": 3, "agent_run": 1}
+    here = tuple(replace(one, was_asked=one.member.id in asked) for one in speakers)
+    return Thread(speakers=here, last=LastWords(last_author_id, last_text), **{**fields, **changes})
 
 
 def next_wave(stage: GroupChatStage, conversation: Thread) -> Wave:
-    return KIND.next_wave(stage, conversation, Random(0))
+    return GroupTalk(stage).next_wave(conversation, Random(0))
 
 
 def asked(wave: Wave) -> list[int]:
@@ -127,7 +129,7 @@ def test_nobody_is_called_before_the_thread_is_long_enough_or_after_their_last_w
     ]
     talk = thread(*speakers, PERSON, last_author_id=UUID(int=last), message_count=count)
 
-    wave = KIND.next_wave(stage, talk, Random(seed))
+    wave = GroupTalk(stage).next_wave(talk, Random(seed))
 
     for called in (*wave.speakers, *wave.others):
         assert least[called.int] <= count
@@ -245,7 +247,7 @@ def test_select_draws_one_of_those_who_were_not_asked(seed: int, numbers: set[in
     asked_already = frozenset(UUID(int=number) for number in list(numbers)[1:])
     conversation = thread(*(speaker(number) for number in sorted(numbers)), PERSON, asked=asked_already)
 
-    wave = KIND.next_wave(SELECT, conversation, Random(seed))
+    wave = GroupTalk(SELECT).next_wave(conversation, Random(seed))
 
     assert len(wave.speakers) == 1
     assert wave.purpose == SPEAK
@@ -253,7 +255,7 @@ def test_select_draws_one_of_those_who_were_not_asked(seed: int, numbers: set[in
 
 
 def draws(conversation: Thread) -> Counter[int]:
-    return Counter(KIND.next_wave(SELECT, conversation, Random(seed)).speakers[0].int for seed in range(1000))
+    return Counter(GroupTalk(SELECT).next_wave(conversation, Random(seed)).speakers[0].int for seed in range(1000))
 
 
 def test_select_prefers_who_has_spoken_least() -> None:

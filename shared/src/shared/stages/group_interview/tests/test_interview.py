@@ -1,4 +1,4 @@
-"""The course of an interview: whose reply is due, who hears what, what is kept, and when it is over."""
+"""The course of an interview: due replies, who hears what, the end, and what a stage may not be."""
 
 from dataclasses import replace
 from random import Random
@@ -9,24 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import InvalidInput
+from shared.stage import Done
 from shared.stages.group_interview import flow
-from shared.stages.group_interview.config import InterviewQuestion, InterviewSession, InterviewTask, RoleOptions
-from shared.stages.group_interview.options import ListOptions, RangeOptions
-from shared.stages.group_interview.rules import KIND
+from shared.stages.group_interview.config import InterviewQuestion
+from shared.stages.group_interview.options import ListOptions
+from shared.stages.group_interview.rules import KIND, InterviewDraws
 from shared.stages.group_interview.transcript import lines
-from shared.testing.interviews import (
-    LABELS,
-    MEMBERS,
-    PLAYERS,
-    SUMMARIZER,
-    TASKS,
-    Course,
-    member,
-    questions,
-    stage,
-    task,
-)
+from shared.testing.interviews import LABELS, PLAYERS, SUMMARIZER, TASKS, Course, id_of, member, stage, task
 
 
 def test_tasks_come_one_after_another_and_what_does_not_wait_is_asked_at_once() -> None:
@@ -77,8 +66,8 @@ def test_in_private_no_player_hears_another_before_the_round_is_over(seed: int, 
         assert set(heard) <= set(course.heard(None))
         if on in ("closed", "last"):
             assert {role for role, task_id in heard if task_id == on} <= {reader}
-        page = KIND.public_view(course.stage, course.own(_id(course, reader)))
-        assert {(line["role"], line["task"]) for line in page["transcript"] if not line["read_out"]} == set(heard)
+        page = KIND.page(course.stage, course.own(id_of(course, reader)))
+        assert {(line.role, line.task) for line in page.transcript if not line.read_out} == set(heard)
 
 
 @given(seed=st.integers())
@@ -91,11 +80,15 @@ def test_whatever_the_order_of_answers_everybody_is_asked_the_same_once(seed: in
         course.answer(ask)
 
     assert len(asked) == len(set(asked)) == 4 + 2 + 4 + 3
-    assert all(KIND.page_answer(course.stage, course.own(one.id)) for one in PLAYERS)
+    assert all(page_of(course, one.id) for one in PLAYERS)
 
 
-def _id(course: Course, role: str) -> UUID:
-    return next(one.id for one in MEMBERS if course.role(one.id) == role)
+def page_of(course: Course, member_id: UUID) -> dict[str, Any]:
+    """The stored page of a member for whom the interview is over."""
+    completion = KIND.completion(course.stage, course.own(member_id))
+    assert isinstance(completion, Done)
+    assert isinstance(completion.page, dict)
+    return completion.page
 
 
 @pytest.mark.parametrize(("kind", "times"), [("public_question", 3), ("private_question", 1)])
@@ -156,31 +149,62 @@ def test_after_the_round_everybody_hears_everything_of_it() -> None:
 
 
 def test_nobody_waits_for_somebody_who_has_left() -> None:
-    gone = replace(PLAYERS[1], present=False, awaited=False)
-    course = Course(stage(TASKS[1], TASKS[2]), (PLAYERS[0], gone, PLAYERS[2], SUMMARIZER))
+    course = Course(stage(TASKS[1], TASKS[2]), (*PLAYERS, SUMMARIZER))
+
+    course.set_present(PLAYERS[1].id, False)
 
     assert course.open == [("A", "open")]
+    assert course.heard("A") == []
+
+
+def test_who_comes_back_turns_nothing_back_and_is_asked_what_comes() -> None:
+    course = Course(stage(TASKS[1], TASKS[4], TASKS[0]), (*PLAYERS, SUMMARIZER))
+    course.set_present(PLAYERS[1].id, False)
+    course.answer_all()
+
+    course.set_present(PLAYERS[1].id, True)
+
+    assert course.open == [("A", "last"), ("C", "last")]
+    course.answer_all()
+    while course.open:
+        course.answer_all()
+    assert [*page_of(course, PLAYERS[1].id)] == ["talk", "role"]
+    assert [role for role, on in course.heard(None) if on != "talk"] == ["A", "A", "C"]
+
+
+def test_what_passed_is_no_reply_among_the_most() -> None:
+    course = Course(stage(TASKS[1], TASKS[2], max_replies=2), (*PLAYERS, SUMMARIZER))
+    course.set_present(PLAYERS[1].id, False)
+    course.answer_all()
+
+    assert course.open == [("C", "closed"), ("A", "closed")]
 
 
 def test_somebody_who_is_still_to_come_is_waited_for() -> None:
     late = replace(PLAYERS[1], present=False, awaited=True)
     course = Course(stage(TASKS[1], TASKS[2]), (PLAYERS[0], late, PLAYERS[2], SUMMARIZER))
 
-    assert course.open == []
+    assert course.open == [("B", "open")]
 
 
-def test_seats_take_roles_and_tasks_as_their_session_says() -> None:
-    order = tuple(one.id for one in reversed(TASKS))
-    sessions = (
-        InterviewSession(roles=LABELS, order=order),
-        InterviewSession(roles=("C", "A", "B"), order=order),
-    )
-    second = tuple(member(f"c2/m{number}") for number in (1, 2, 3))
+def test_seats_take_roles_and_tasks_as_their_cohort_says_whatever_their_paths() -> None:
+    order = [one.id for one in reversed(TASKS)]
+    elsewhere = tuple(member(f"somewhere/{number}", seat=number) for number in (1, 2, 3))
 
-    course = Course(stage(sessions=sessions), second)
+    course = Course(stage(), elsewhere, given={"speakers": ["C", "A", "B"], "tasks": order})
 
-    assert [course.role(one.id) for one in second] == ["C", "A", "B"]
-    assert [one.id for one in flow.tasks_in_order(course.stage, course.view.draws)] == list(order)
+    assert [course.role(one.id) for one in elsewhere] == ["C", "A", "B"]
+    assert [one.id for one in flow.tasks_in_order(course.stage, course.view.draws)] == order
+
+
+def test_who_comes_late_has_the_role_of_their_seat() -> None:
+    draws, settled = InterviewDraws(stage()), {"speakers": ["C", "A", "B"]}
+    first = draws.draw([PLAYERS[0], PLAYERS[2]], settled, Random(1))
+
+    later = draws.draw(PLAYERS, first, Random(2))
+
+    assert [first.get(f"role:{one.path}") for one in PLAYERS] == ["C", None, "B"]
+    assert [later.get(f"role:{one.path}") for one in PLAYERS] == ["C", "A", "B"]
 
 
 def test_what_is_drawn_is_the_same_in_every_run_and_so_has_no_ids() -> None:
@@ -195,152 +219,7 @@ def test_after_the_most_replies_the_interview_is_over() -> None:
     course.answer_all()
 
     assert course.open == []
-    assert KIND.blocked_by(course.stage, course.own(PLAYERS[2].id)) == []
-
-
-def asked_for(answer: Any, **fields: Any) -> Any:
-    """What is kept of A's answer to one question, or the reason why it cannot be."""
-    options = fields.pop("options", None)
-    one = InterviewTask(
-        id="q", type="private_question", questions=questions("A", options=options), variable="n", **fields
-    )
-    course = Course(stage(one))
-    try:
-        course.answer(course.asks[0], answer)
-    except InvalidInput as error:
-        return str(error.problems[0].expected)
-    return course.view.answers[PLAYERS[0].id]["task:q"]
-
-
-def test_a_reply_is_kept_with_its_value_and_with_the_parts_that_were_asked_for() -> None:
-    given_reply = {"response": "3", "reasoning": "r", "speculation_score": 10}
-    both = asked_for(given_reply, variable_type="integer", ask_score=True, ask_reasoning=True)
-    none = asked_for(given_reply, variable_type="integer")
-
-    assert both == {"response": "3", "value": 3, "valid": True, "reasoning": "r", "speculation_score": 10}
-    assert (none["reasoning"], none["speculation_score"]) == (None, None)
-
-
-def test_the_score_in_the_last_line_of_a_plain_reply_is_taken_out() -> None:
-    entry = asked_for("I think so.\nSpeculation Score: 3", ask_score=True)
-
-    assert (entry["response"], entry["speculation_score"]) == ("I think so.", 3)
-
-
-@pytest.mark.parametrize("answer", [2, "2", "2.0", {"response": 2}, '{"response": 2}'], ids=repr)
-def test_a_number_is_taken_whether_or_not_it_comes_in_an_object(answer: Any) -> None:
-    assert asked_for(answer, options=ListOptions(values=(1, 2, 3)), check=True)["value"] == 2
-
-
-@pytest.mark.parametrize("answer", ["99 but maybe 3", "4", None, [], {}, {"response": ""}, {"reply": 2}], ids=repr)
-def test_what_is_no_answer_is_refused_with_the_reason(answer: Any) -> None:
-    assert isinstance(asked_for(answer, options=ListOptions(values=(1, 2, 3)), check=True), str)
-
-
-def test_every_role_is_held_to_its_own_options() -> None:
-    asked = (*questions("A", options=RangeOptions(low=0, high=3)), *questions("B", options=ListOptions(values=(1, 2))))
-    one = InterviewTask(id="q", type="private_question", questions=asked, variable="n", check=True)
-    course = Course(stage(one))
-    by_role = {course.role(ask.member_id): ask for ask in course.asks}
-
-    with pytest.raises(InvalidInput, match="cannot be used"):
-        course.answer(by_role["B"], "3")
-    course.answer(by_role["A"], "3")
-    course.answer(by_role["B"], "2")
-
-    assert [course.view.answers[by_role[role].member_id]["task:q"]["value"] for role in "AB"] == [3, 2]
-
-
-def test_an_answer_that_is_not_checked_is_kept_and_flagged() -> None:
-    entry = asked_for("many", options=RangeOptions(low=0, high=5))
-
-    assert (entry["response"], entry["value"], entry["valid"]) == ("many", None, False)
-
-
-def test_a_mediator_without_options_is_not_held_to_the_type_of_the_variable() -> None:
-    one = InterviewTask(
-        id="q",
-        type="private_question",
-        questions=(*questions("A", options=RangeOptions(low=0, high=5)), *questions("Summarizer")),
-        variable="n",
-        variable_type="integer",
-        check=True,
-    )
-    course = Course(stage(one))
-    course.answer(course.asks[0], "4")
-    course.answer(course.asks[0], "All gave four.")
-
-    assert course.view.answers[SUMMARIZER.id]["task:q"]["value"] == "All gave four."
-
-
-def test_options_are_told_the_provider_in_the_order_in_which_they_are_shown() -> None:
-    one = InterviewTask(
-        id="q",
-        type="private_question",
-        questions=questions("A", options=ListOptions(values=tuple("abcdefgh"))),
-        variable="n",
-        check=True,
-        randomize_options=True,
-    )
-    course = Course(stage(one))
-    view = course.own(PLAYERS[0].id)
-
-    model = KIND.reply_model(course.stage, course.asks[0], view)
-    assert model is not None
-    told = model.model_json_schema()["properties"]["response"]["enum"]
-    assert sorted(told) == list("abcdefgh")
-    assert told != list("abcdefgh")
-    assert ", ".join(told) in KIND.task(course.stage, course.asks[0], view)
-
-
-def test_in_a_discussion_each_role_is_told_its_own_options_and_nobody_elses() -> None:
-    own = (RoleOptions(role="A", options=ListOptions(values=("up", "down"))),)
-    course = Course(stage(task("talk", "discussion", role_options=own)))
-    views = {role: course.own(player.id) for role, player in zip(LABELS, PLAYERS, strict=True)}
-    ask = course.asks[0]
-
-    told = {role: KIND.task(course.stage, replace(ask, member_id=view.me.id), view) for role, view in views.items()}
-
-    assert told["A"].endswith("Answer with one of these: up, down.")
-    assert "up" not in told["B"] + told["C"]
-
-
-def test_options_that_all_talk_about_are_read_out_once_in_a_drawn_order() -> None:
-    values = tuple("abcdefgh")
-    talk = InterviewTask(
-        id="talk",
-        type="discussion",
-        text="Choose: {response_options}",
-        options=ListOptions(values=values),
-        randomize_options=True,
-        variable="talk",
-    )
-    course = Course(stage(talk))
-
-    (line,) = lines(course.stage, course.view.draws, course.view.state, "A")
-    shown = line.text.removeprefix("Choose: Answer with one of these: ").removesuffix(".").split(", ")
-    assert sorted(shown) == list(values)
-    assert shown != list(values)
-
-
-@pytest.mark.parametrize("kind", ["context", "public_question"])
-def test_options_of_a_task_are_of_discussions(kind: str) -> None:
-    asked = ("A",) if kind == "public_question" else ()
-    wrong = stage(task("t", kind, *asked, options=ListOptions(values=("x",))))
-
-    assert [problem.where for problem in KIND.problems(wrong, ())] == ["tasks[0].options"]
-
-
-def test_values_of_cells_have_the_type_of_the_variable() -> None:
-    one = task("q", "private_question", "A", variable_type="integer", ask_score=True)
-    entry = {"response": "3", "value": 3, "valid": True, "reasoning": None, "speculation_score": 10}
-
-    assert KIND.cells(stage(one), {"q": entry}) == {
-        "q": 3,
-        "q.response": "3",
-        "q.valid": True,
-        "q.speculation_score": 10,
-    }
+    assert page_of(course, PLAYERS[2].id) == {"role": "C"}
 
 
 def test_no_reasoning_can_be_asked_for_beside_a_plain_text() -> None:
@@ -354,7 +233,6 @@ def test_every_problem_of_an_interview_is_told() -> None:
         task("q", "private_question", "A", "A", "Nobody"),
         task("q", "context", "A"),
         task("empty", "public_question"),
-        sessions=(InterviewSession(roles=("A", "A", "B"), order=("q",)),),
     )
 
     assert [problem.where for problem in KIND.problems(broken, [])] == [
@@ -365,6 +243,17 @@ def test_every_problem_of_an_interview_is_told() -> None:
         "tasks[1].questions",
         "tasks[1].text",
         "tasks[2].questions",
-        "sessions[0].roles",
-        "sessions[0].order",
     ]
+
+
+@pytest.mark.parametrize(
+    ("settled", "where"),
+    [
+        ({"speakers": ["A", "A", "B"], "tasks": ["talk"]}, ["speakers", "tasks"]),
+        ({"speakers": ["A", "B", "C"], "tasks": [one.id for one in TASKS]}, []),
+        ({"speakers": ["A", "B", "C", "Summarizer"]}, []),
+        ({"roles": ["A"], "tasks": 3}, ["tasks", "roles"]),
+    ],
+)
+def test_what_a_cohort_settles_has_every_role_and_every_task_once(settled: dict[str, Any], where: list[str]) -> None:
+    assert [problem.where for problem in InterviewDraws(stage()).problems(settled)] == where

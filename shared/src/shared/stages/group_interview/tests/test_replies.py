@@ -1,4 +1,4 @@
-"""What a reply to an interview question means, and how its options are shown."""
+"""The interpretation of replies to interview questions, and the text of options."""
 
 from random import Random
 
@@ -100,8 +100,8 @@ def test_the_value_of_a_typed_option_has_its_type() -> None:
 
 
 def test_the_reason_of_a_mismatch_names_what_would_match() -> None:
-    assert match("4", ONE_TO_THREE, None).reason == "the answer must be one of: 1, 2, 3"
-    assert "from 0 to 5" in match("9", ZERO_TO_FIVE, None).reason
+    assert match("4", ONE_TO_THREE, None).expected == "one of: 1, 2, 3"
+    assert "from 0 to 5" in match("9", ZERO_TO_FIVE, None).expected
 
 
 # parts of replies
@@ -149,7 +149,7 @@ def test_reading_and_matching_any_reply_ends_in_a_value_or_a_reason(raw: str) ->
     for options in (None, ONE_TO_THREE, ZERO_TO_FIVE):
         for variable_type in (None, "category", "integer", "float"):
             found = match(reply.response, options, variable_type)
-            assert (found.value is None) == bool(found.reason)
+            assert (found.value is None) == bool(found.expected)
 
 
 # what is shown

@@ -2,27 +2,24 @@
 
 from uuid import UUID
 
-import pytest
-
 from shared.contracts.experiment import Profile
-from shared.errors import InvalidInput
-from shared.stage import PAGE, Ask, Member
+from shared.stage import Done, Member
 from shared.stages.info import KIND
 from shared.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana"))
-ASK = Ask(ANA.id, PAGE, "page")
 
 
-def test_a_prompt_shows_the_lines() -> None:
+def test_a_prompt_shows_the_lines_and_says_what_is_beside_them() -> None:
     stage = KIND.example()
 
-    (block,) = KIND.describe(stage, own(ANA), with_answers=True)
+    (block,) = KIND.prompt(stage, own(ANA))
 
-    assert block.text.splitlines() == list(stage.lines)
+    assert block.text.splitlines() == [*stage.lines, "[link: The timetable of the night bus]"]
 
 
 def test_a_page_to_read_takes_no_answer() -> None:
-    assert KIND.check_answer(KIND.example(), ASK, None, own(ANA)) == {}
-    with pytest.raises(InvalidInput):
-        KIND.check_answer(KIND.example(), ASK, {"x": 1}, own(ANA))
+    parts = KIND.parts(KIND.example())
+
+    assert (parts.questions, parts.talk) == (None, None)
+    assert KIND.completion(KIND.example(), own(ANA)) == Done()

@@ -1,1 +1,1 @@
-"""Measures of iterated games, from tables of rounds: pure, and the same for exports, reports and charts."""
+"""Measures of iterated games from tables of rounds, for exports, reports and charts. Pure."""

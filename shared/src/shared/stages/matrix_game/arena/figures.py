@@ -1,4 +1,4 @@
-"""Figures as SVG, written as text: three plain shapes do not need a library of forty megabytes."""
+"""Figures as SVG, written as text: three simple shapes do not justify a library of forty megabytes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from unicodedata import east_asian_width
 from shared.stages.matrix_game.arena.intervals import Estimate
 
 COLOURS: Final = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#777777")
-"""Told apart by people who see colours differently, too (Paul Tol's bright scheme)."""
+"""Distinguishable with colour blindness, too (Paul Tol's bright scheme)."""
 _FONT: Final = "font-family='sans-serif' font-size='12'"
 _LETTER: Final = 7.2
-"""The width of a letter, roughly; wider than most, so that no label reaches into another."""
+"""The approximate width of a letter; wider than most, so that labels do not overlap."""
 _LONGEST: Final = 28
 _ROW: Final = 18
 _TOP: Final = 74
@@ -22,7 +22,7 @@ _MARGIN: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What stands above a figure: what it shows, and of how much."""
+    """The heading of a figure: its subject, and the number of cases."""
 
     title: str
     note: str
@@ -30,7 +30,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One small diagram: a value from 0 to 1 for each round from 1, over so many cases at each."""
+    """One small diagram: a value from 0 to 1 for each round from 1, with the number of cases at each."""
 
     name: str
     points: Sequence[Estimate]
@@ -38,7 +38,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One line of the figure of scores: a player, and its score for each of the series, with its total in words."""
+    """One line of the figure of scores: a player with a score for each series, and the total in words."""
 
     name: str
     scores: Sequence[Estimate]
@@ -46,10 +46,10 @@ class Scored:
 
 
 def panels(heading: Heading, found: Sequence[Panel], *, y_title: str, across: Sequence[str] = ()) -> str:
-    """Small multiples on common axes, one beside the other: the mean as a line, its interval as a band.
+    """Small multiples on common axes, side by side: the mean as a line, its interval as a band.
 
-    A curve ends where its longest game does. It is thin where fewer than half of its cases have come so far.
-    across: what the columns are; `found` then has a panel for each of them, row by row.
+    A curve ends with its longest game. It is thin where fewer than half of its cases have come so far. across: the
+    titles of the columns; `found` then has a panel for each of them, row by row.
     """
     columns = len(across) or min(4, max(1, len(found)))
     width, height, left, gap = 190, 110, 64, 30
@@ -101,7 +101,7 @@ def _curve(points: Sequence[Estimate], longest: int, x: float, y: float, width: 
 
 
 def _line(points: Sequence[str], stroke: float) -> str:
-    """Nothing but a dot where there is one point."""
+    """A line, or a dot for a single point."""
     if len(points) == 1:
         x, _, y = points[0].partition(",")
         return f"<circle cx='{x}' cy='{y}' r='2' fill='{COLOURS[0]}'/>"
@@ -111,7 +111,7 @@ def _line(points: Sequence[str], stroke: float) -> str:
 
 
 def _pieces(points: Sequence[Estimate]) -> Iterator[list[tuple[int, Estimate]]]:
-    """Stretches without a missing value."""
+    """The stretches without a missing value."""
     piece: list[tuple[int, Estimate]] = []
     for number, one in enumerate(points, start=1):
         if one.mean is None:
@@ -127,7 +127,7 @@ def _at(number: int, value: float | None, longest: int, x: float, y: float, widt
 
 
 def dots(heading: Heading, rows: Sequence[Scored], series: Sequence[str], *, x_title: str, totals: str) -> str:
-    """A line for each player: a dot and an error bar for each of the series, and the total in words at the end."""
+    """A line for each player: a dot with an error bar for each series, and the total in words at the end."""
     left, width = 24 + _LETTER * min(_longest([row.name for row in rows]), _LONGEST), 400
     least, most = _span([one for row in rows for one in row.scores])
     lane = 14 if len(series) > 1 else _ROW
@@ -170,7 +170,7 @@ def _bar(one: Estimate, y: float, left: float, width: float, least: float, most:
 
 
 def _span(found: Sequence[Estimate]) -> tuple[float, float]:
-    """From 0, or less, to the greatest value that is shown."""
+    """From 0, or less, to the largest value shown."""
     values = [value for one in found for value in (one.mean, one.low, one.high) if value is not None]
     least, most = min([0.0, *values]), max([0.0, *values])
     return (least, most) if most > least else (least, least + 1.0)
@@ -192,9 +192,9 @@ def _ticks(least: float, most: float) -> list[float]:
 
 
 def heat_map(heading: Heading, names: Mapping[str, str], rates: Mapping[tuple[str, str], float]) -> str:
-    """A square for each (row, column), darker where the rate is higher, with the rate in it.
+    """A square for each (row, column), darker for higher rates, with the rate in it.
 
-    names: what each player is called, in the order in which they stand.
+    names: the names of the players, in order.
     """
     side, left = 52, 46 + _LETTER * min(_longest(list(names.values())), _LONGEST)
     parts = [_text(left - 10, _TOP + 8, "player", anchor="end", weight="bold")]
@@ -220,7 +220,7 @@ def heat_map(heading: Heading, names: Mapping[str, str], rates: Mapping[tuple[st
 
 
 def _shade(rate: float | None) -> str:
-    """From a pale to a dark blue; grey where there is nothing."""
+    """From a pale to a dark blue; grey for a missing value."""
     if rate is None:
         return "#eeeeee"
     pale, dark = (0xE8, 0xF0, 0xF8), (0x11, 0x44, 0x77)
@@ -232,12 +232,12 @@ def _longest(names: Sequence[str]) -> int:
 
 
 def _letters(text: str) -> int:
-    """How many letters wide it is: those of some scripts, and pictures, take the place of two."""
+    """The width in letters: letters of some scripts, and emoji, count twice."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _short(name: str, most: int = _LONGEST) -> str:
-    """Cut in the middle: names that are alike differ at their ends."""
+    """A name cut in the middle: similar names differ at their ends."""
     if _letters(name) <= most:
         return name
     kept = most - 9 if _letters(name) == len(name) else (most - 9) // 2
@@ -250,7 +250,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start", ink: str = "#222
 
 
 def _printable(text: str) -> str:
-    """XML knows no control characters, escaped or not."""
+    """The text without control characters, which XML does not allow, escaped or not."""
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""Games read from the long table of rounds, and the measures of one game as one line of a table."""
+"""Reads games from the long table of rounds, and computes the measures of one game as a line of a table."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MEASURES: Final[Mapping[str, tuple[float, float]]] = {
     "time_to_collapse": _COUNT,
     "payoff_gap_a": _ANY,
 }
-"""The measures of a game as a whole, each with the least and the greatest value that it can have."""
+"""The measures of a whole game, each with the least and the greatest value possible."""
 SIDE_MEASURES: Final[Mapping[str, tuple[float, float]]] = {
     "cooperation": _RATE,
     "points": _ANY,
@@ -50,7 +50,7 @@ SIDE_MEASURES: Final[Mapping[str, tuple[float, float]]] = {
 
 
 def bounds_of(measure: str) -> tuple[float, float]:
-    """The least and the greatest value that this measure can have, `cooperation_a` like `cooperation`."""
+    """The least and the greatest value of this measure, for `cooperation_a` as for `cooperation`."""
     return MEASURES[measure] if measure in MEASURES else SIDE_MEASURES[measure[:-2]]
 
 
@@ -67,8 +67,8 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
-    """All rounds of one game, in their order; a pair is played again in every replicate."""
+class PlayedGame:
+    """All rounds of one game, in order; a pair plays one game in every replicate."""
 
     pair: str
     replicate: int
@@ -76,17 +76,17 @@ class Game:
     rounds: tuple[Round, ...]
 
     def play(self, side: Side = "a", *, with_flagged: bool = True) -> Play:
-        """The actions as this side sees them; flagged rounds count, or they do not."""
+        """The actions from this side; `with_flagged`: whether flagged rounds count."""
         own, other = (self._letters(index, with_flagged) for index in _order(side))
         return Play(own, other)
 
     def points(self, side: Side) -> list[float]:
-        """What this side got in every round that counts."""
+        """The points of this side in every round that counts."""
         index = _order(side)[0]
         return [one.points[index] for one in self.rounds if one.points is not None]
 
     def signals(self, side: Side) -> str:
-        """What this side's message promised, a letter per round."""
+        """The promises in this side's messages, a letter per round."""
         index = _order(side)[0]
         return "".join(one.signals[index] or NOT_COUNTED for one in self.rounds)
 
@@ -95,7 +95,7 @@ class Game:
         return sum(one.violations[index] for one in self.rounds)
 
     def flagged(self, side: Side) -> int:
-        """Rounds in which this side gave no action that could be read."""
+        """The number of rounds in which no action of this side could be read."""
         index = _order(side)[0]
         return sum(bool(one.flags[index]) for one in self.rounds)
 
@@ -111,20 +111,20 @@ def _order(side: Side) -> tuple[int, int]:
 
 
 def arm_of(row: Mapping[str, Any]) -> str:
-    """The arm that a game was played in, as far as its treatment says more than who plays whom; empty without one."""
+    """The arm of a game, as far as its treatment says more than the pair; empty without one."""
     treatment = str(row.get("treatment") or "")
     cell = treatment.removeprefix(f"{row['player_a']}-vs-{row['player_b']}").removeprefix("-")
     return "" if cell == "default" else cell
 
 
 class Pairing:
-    """Says which pair a game belongs to, and which of its replicates it is: its games in the order in which they come.
+    """Names the pair of a game, and its replicate: the games of a pair are numbered in the order of the rows.
 
-    A pair is who plays whom; its arm and its stage are told where they tell more than that.
+    A pair is named by its players; its arm and its stage are added where they differ between games.
     """
 
     def __init__(self, *, tells_stages: bool = False) -> None:
-        """tells_stages: the games are of several stages."""
+        """tells_stages: the games come from several stages."""
         self._tells_stages = tells_stages
         self._games: dict[str, dict[tuple[str, str], int]] = {}
 
@@ -138,21 +138,21 @@ class Pairing:
 
 
 def with_pairs(rows: Iterable[Mapping[str, Any]], pairing: Pairing) -> Iterator[dict[str, Any]]:
-    """Rows of the lab's own `rounds.csv` with the pair and the replicate of each game."""
+    """Rows of the lab's own `rounds.csv`, with the pair and the replicate of each game."""
     for row in rows:
         pair, replicate = pairing.of(row)
         yield {**row, "pair": pair, "replicate": replicate}
 
 
-def games_from(rows: Iterable[Mapping[str, Any]]) -> list[Game]:
+def games_from(rows: Iterable[Mapping[str, Any]]) -> list[PlayedGame]:
     """The games in a table of rounds, rows in any order, values as in JSON or as text as in CSV; by pair and replicate.
 
-    Read are the columns `pair`, `replicate`, `round` and, for both sides (`_a`, `_b`), `player`, `action` and `points`;
-    where they are there also `flag`, `signal` and `violations`. A flag is empty for an action that the player really
-    gave, else it says what stands in its place. A round without actions does not count.
+    Reads the columns `pair`, `replicate`, `round` and, for both sides (`_a`, `_b`), `player`, `action` and `points`;
+    also `flag`, `signal` and `violations`, where there are any. A flag is empty for an action that the player gave;
+    otherwise it says what replaced it. A round without actions does not count.
 
     Raises:
-        InvalidInput: with every cell that cannot be read, a missing round, a round that is there twice.
+        InvalidInput: with every invalid cell, and every missing or repeated round.
     """
     problems: list[Problem] = []
     read = [_Line(number, row, problems) for number, row in enumerate(rows, start=1)]
@@ -166,7 +166,7 @@ def games_from(rows: Iterable[Mapping[str, Any]]) -> list[Game]:
 
 
 class _Line:
-    """One row, its cells checked; what is wrong is added to `problems`."""
+    """One row with its cells checked; problems are added to `problems`."""
 
     def __init__(self, number: int, row: Mapping[str, Any], problems: list[Problem]) -> None:
         self.number, self._row, self._problems = number, row, problems
@@ -219,7 +219,7 @@ class _Line:
         self._problems.append(Problem(f"row {self.number}, {column}", found, expected))
 
 
-def _game(lines: Sequence[_Line], problems: list[Problem]) -> Game:
+def _game(lines: Sequence[_Line], problems: list[Problem]) -> PlayedGame:
     lines = sorted(lines, key=lambda line: line.round.number)
     first = lines[0]
     for expected, line in enumerate(lines, start=1):
@@ -231,17 +231,17 @@ def _game(lines: Sequence[_Line], problems: list[Problem]) -> Game:
             where = f"row {line.number}, player_a and player_b"
             problems.append(Problem(where, " and ".join(line.players), f"{' and '.join(first.players)}, as in round 1"))
             break
-    return Game(first.pair, first.replicate, first.players, tuple(line.round for line in lines))
+    return PlayedGame(first.pair, first.replicate, first.players, tuple(line.round for line in lines))
 
 
 def _named(line: _Line) -> str:
     return f"the pair {line.pair!r}, replicate {line.replicate}"
 
 
-def measures_of(game: Game, *, with_flagged: bool = True) -> dict[str, Value]:
-    """One line per game: every measure, those of one player with the ending `_a` or `_b`.
+def measures_of(game: PlayedGame, *, with_flagged: bool = True) -> dict[str, Value]:
+    """One line per game with every measure; those of one player end in `_a` or `_b`.
 
-    Points are of all rounds that count. Where no message promised anything, the measures of promises are None.
+    Points are those of all rounds that count. In a game without promises, the measures of promises are None.
     """
     play = game.play(with_flagged=with_flagged)
     recovery = measures.trust_recovery(play)
@@ -265,7 +265,7 @@ def measures_of(game: Game, *, with_flagged: bool = True) -> dict[str, Value]:
     }
 
 
-def _of_side(game: Game, play: Play, side: Side) -> dict[str, Value]:
+def _of_side(game: PlayedGame, play: Play, side: Side) -> dict[str, Value]:
     points, signals = game.points(side), game.signals(side)
     return {
         "cooperation": measures.cooperation_rate(play),

@@ -1,4 +1,4 @@
-"""Means with their 95 % intervals, defined for the cases in which the textbook formula is not."""
+"""Means with 95 % intervals, defined for the cases without a textbook formula, too."""
 
 import math
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ _EXACT_UP_TO: Final = 2000
 class Estimate:
     """The mean of `count` values and its confidence interval; `missing` values were None and are left out.
 
-    No value: everything is None. One value: no deviation and no interval. Equal values: the interval [mean, mean].
+    No value: all fields are None. One value: no deviation and no interval. Equal values: the interval [mean, mean].
     """
 
     count: int
@@ -36,7 +36,7 @@ def estimate(
 ) -> Estimate:
     """The mean with Student's interval: mean ± t · s / √n, with n - 1 in s and as degrees of freedom.
 
-    `bounds` are those of the quantity itself, (0, 1) for a rate: the interval is cut off there.
+    `bounds` are those of the quantity, (0, 1) for a rate: the interval is cut off there.
     """
     given = list(values)
     known = [float(value) for value in given if value is not None]
@@ -46,7 +46,7 @@ def estimate(
     if len(known) == 1:
         return Estimate(1, missing, known[0])
     if min(known) == max(known):
-        # The mean of equal values, without what summing them up would add to it.
+        # The mean of equal values, without rounding errors of their sum.
         return Estimate(len(known), missing, known[0], 0.0, known[0], known[0])
     mean, deviation = fmean(known), stdev(known)
     half = student_t(confidence, len(known) - 1) * deviation / math.sqrt(len(known))
@@ -62,7 +62,7 @@ def student_t(confidence: float, degrees: int) -> float:
     published tables. SciPy would do the same, and is a hundred times the size of the lab's own code.
 
     Raises:
-        ValueError: no such confidence or degrees.
+        ValueError: the confidence or the degrees are out of range.
     """
     if not 0 < confidence < 1 or degrees < 1:
         raise ValueError("a confidence between 0 and 1 and at least one degree of freedom are needed")

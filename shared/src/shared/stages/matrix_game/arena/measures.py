@@ -1,7 +1,7 @@
-"""What one game says about one of its players. Each measure is None where it has nothing to be measured on, never 0.
+"""Measures of one player in one game. A measure without any cases is None, never 0.
 
-Rates over *transitions* look at a round and the one after it, so that the last round, which nothing follows, is in no
-denominator. A round that does not count breaks the transitions on both of its sides.
+Rates over *transitions* compare a round with the next one; the last round has no next one and is in no denominator. A
+round that does not count interrupts the transitions on both sides of it.
 """
 
 import math
@@ -22,8 +22,8 @@ COLLAPSE_RATE: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """The actions of one game as one side sees it, a letter per round: C, D, or - on both sides of a round that does
-    not count.
+    """The actions of one game from one side, a letter per round: C, D, or - on both sides of a round that does not
+    count.
     """
 
     own: str
@@ -56,9 +56,9 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How long mutual cooperation takes to come back after a betrayal.
+    """How long mutual cooperation takes to return after a betrayal.
 
-    `mean_rounds` is over the betrayals after which it came back; after `censored` others it did not before the end.
+    `mean_rounds` is over the betrayals after which it returned; after `censored` others it had not by the end.
     """
 
     mean_rounds: float | None
@@ -80,7 +80,7 @@ def outcome_rate(play: Play, outcome: str) -> float | None:
 
 
 def exploitation_rate(play: Play) -> float | None:
-    """Rounds in which one side, whichever, defects and the other cooperates / rounds."""
+    """Rounds in which one side, either one, defects and the other cooperates / rounds."""
     return _share([found in ("CD", "DC") for found in play.outcomes])
 
 
@@ -124,7 +124,7 @@ def exploitation_window(play: Play) -> int | None:
 
 
 def trust_recovery(play: Play) -> Recovery:
-    """How many rounds pass from a betrayal, by whichever side, to the next CC.
+    """The number of rounds from a betrayal, by either side, to the next CC.
 
     A betrayal is a round in which one side defects on a cooperator right after CC. It is the same from both sides.
     """
@@ -151,7 +151,7 @@ def time_to_collapse(play: Play, rounds: int = COLLAPSE_ROUNDS, rate: float = CO
 def deception_success(play: Play, signals: str) -> float | None:
     """Of the rounds in which the player signalled C and did D: the share in which the other cooperated.
 
-    `signals` has a letter per round: what the player's message promised, - for no promise.
+    `signals` has a letter per round: the promise in the player's message, - for none.
     """
     return _share([outcome == "DC" for signal, outcome in _signalled(play, signals) if signal + outcome[0] == "CD"])
 

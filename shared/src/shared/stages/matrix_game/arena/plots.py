@@ -1,4 +1,4 @@
-"""What the figures of an arena are drawn from, as tables that stand beside them, and the figures themselves."""
+"""The figures of an arena, and the tables of their values."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,18 +7,18 @@ from typing import Any, Final
 
 from shared.stages.matrix_game.arena import figures, measures
 from shared.stages.matrix_game.arena.figures import Heading, Panel, Scored
-from shared.stages.matrix_game.arena.games import SIDES, Game, Side
+from shared.stages.matrix_game.arena.games import SIDES, PlayedGame, Side
 from shared.stages.matrix_game.arena.intervals import Estimate, estimate
 from shared.stages.matrix_game.arena.standings import cooperation_rates, has_even_lengths
 
 ALL_ARMS: Final = ""
-"""Stands in the place of an arm for what is over all arms together."""
+"""In place of an arm: all arms together."""
 _MOST_SERIES: Final = len(figures.COLOURS)
 
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One figure, and the rows that it is drawn from; both have the name."""
+    """One figure and the rows of its values, under the same name."""
 
     name: str
     columns: tuple[str, ...]
@@ -30,7 +30,7 @@ class Plot:
 class _Seat:
     """One player in one game."""
 
-    game: Game
+    game: PlayedGame
     side: Side
     arm: str
 
@@ -39,8 +39,8 @@ class _Seat:
         return self.game.players[1 - SIDES.index(self.side)]
 
 
-def plots(games: Sequence[tuple[str, Game]], names: Mapping[str, str], *, is_dilemma: bool) -> list[Plot]:
-    """The figures of these games, each with its arm; `names` are what the players are called."""
+def plots(games: Sequence[tuple[str, PlayedGame]], names: Mapping[str, str], *, is_dilemma: bool) -> list[Plot]:
+    """The figures of these games, each with its arm; `names`: the names of the players."""
     seats = _seats(games)
     ordered = sorted(seats, key=lambda player: (-(_score(seats[player])[1].mean or 0.0), player))
     called = {player: names.get(player, player) for player in ordered}
@@ -52,7 +52,7 @@ def plots(games: Sequence[tuple[str, Game]], names: Mapping[str, str], *, is_dil
     ]
 
 
-def _seats(games: Iterable[tuple[str, Game]]) -> dict[str, list[_Seat]]:
+def _seats(games: Iterable[tuple[str, PlayedGame]]) -> dict[str, list[_Seat]]:
     """The seats of every player; those in games against itself only where it has no others."""
     found: dict[str, list[_Seat]] = {}
     for arm, game in games:
@@ -62,7 +62,7 @@ def _seats(games: Iterable[tuple[str, Game]]) -> dict[str, list[_Seat]]:
 
 
 def _score(seats: Sequence[_Seat]) -> tuple[str, Estimate]:
-    """Points per round, and over what its interval is."""
+    """Points per round, and the cases of its interval."""
     return _over_opponents([(seat.opponent, _points_per_round(seat)) for seat in seats])
 
 
@@ -74,7 +74,7 @@ def _points_per_round(seat: _Seat) -> float | None:
 def _over_opponents(
     values: Iterable[tuple[str, float | None]], bounds: tuple[float, float] = (float("-inf"), float("inf"))
 ) -> tuple[str, Estimate]:
-    """A mean in which every opponent is one value; where there is one opponent alone, every game is."""
+    """A mean over opponents; with a single opponent, over games."""
     by_opponent: dict[str, list[float]] = {}
     for opponent, value in values:
         if value is not None:
@@ -85,9 +85,9 @@ def _over_opponents(
 
 
 def _over_time(
-    seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], games: Sequence[tuple[str, Game]], word: str
+    seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], games: Sequence[tuple[str, PlayedGame]], word: str
 ) -> Plot:
-    """A row of panels for each player, one for each arm where there are several and not too many."""
+    """A row of panels for each player, one for each arm if there are several but not too many."""
     arms, series = _arms(games)
     found = _by_arm(seats, names, series)
     curves = {place: _curve(chosen) for place, chosen in found.items() if chosen}
@@ -110,8 +110,8 @@ def _over_time(
     return Plot(f"{_file(word)}_over_time", columns, tuple(rows), drawing)
 
 
-def _arms(games: Sequence[tuple[str, Game]]) -> tuple[list[str], list[str]]:
-    """All arms, and those that are drawn apart: all of them, or ALL_ARMS where there is one, or too many."""
+def _arms(games: Sequence[tuple[str, PlayedGame]]) -> tuple[list[str], list[str]]:
+    """All arms, and those with panels of their own: all of them, or ALL_ARMS where there is one, or too many."""
     arms = list(dict.fromkeys(arm for arm, _ in games))
     return arms, arms if 1 < len(arms) <= _MOST_SERIES else [ALL_ARMS]
 
@@ -144,7 +144,9 @@ def _curve(seats: Sequence[_Seat]) -> list[Estimate]:
     ]
 
 
-def _payoffs(seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], games: Sequence[tuple[str, Game]]) -> Plot:
+def _payoffs(
+    seats: Mapping[str, Sequence[_Seat]], names: Mapping[str, str], games: Sequence[tuple[str, PlayedGame]]
+) -> Plot:
     arms, series = _arms(games)
     found = _by_arm(seats, names, arms)
     rows = [
@@ -189,7 +191,7 @@ def _total_in_words(scores: Sequence[Estimate], seats: Sequence[_Seat]) -> str:
     return f"n = {counts}; {_mean_total(seats):.1f}"
 
 
-def _against(games: Sequence[tuple[str, Game]], names: Mapping[str, str], word: str) -> Plot:
+def _against(games: Sequence[tuple[str, PlayedGame]], names: Mapping[str, str], word: str) -> Plot:
     rates = cooperation_rates(game for _, game in games)
     played = {pair: sum(set(pair) == set(game.players) for _, game in games) for pair in rates}
     rows = [

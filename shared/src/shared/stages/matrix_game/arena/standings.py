@@ -1,4 +1,4 @@
-"""Who came how far in a tournament, by a convention that is always named: games against oneself change the order."""
+"""The leaderboard of a tournament, by a named convention: whether games against oneself count changes the order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final, Literal
 
 from shared.stages.matrix_game.arena import measures
-from shared.stages.matrix_game.arena.games import SIDES, Game
+from shared.stages.matrix_game.arena.games import SIDES, PlayedGame
 
 Convention = Literal["without self-play", "self-play once", "self-play twice"]
 CONVENTIONS: Final[dict[Convention, str]] = {
@@ -19,10 +19,10 @@ _SELF: Final[dict[Convention, int]] = {"without self-play": 0, "self-play once":
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Rank:
     """One line of a leaderboard. Players with equal scores share a rank.
 
-    `score` is what the convention says, of the mean game of every pairing, so that replicates do not count twice.
+    `score`: by the convention, of the mean game of every pairing, so that replicates do not count twice.
     """
 
     rank: int
@@ -32,11 +32,11 @@ class Standing:
 
 
 def pairings(players: Iterable[str]) -> list[tuple[str, str]]:
-    """Everybody against everybody and against itself, each pairing once: n (n + 1) / 2 of them."""
+    """All pairings of the players, with themselves too, each once: n (n + 1) / 2 of them."""
     return list(combinations_with_replacement(players, 2))
 
 
-def scores(games: Iterable[Game]) -> dict[tuple[str, str], float]:
+def scores(games: Iterable[PlayedGame]) -> dict[tuple[str, str], float]:
     """(player, opponent) -> the player's points in the mean game of the two; against itself, the mean of both seats."""
     points: dict[tuple[str, str], list[float]] = {}
     for game in games:
@@ -46,13 +46,13 @@ def scores(games: Iterable[Game]) -> dict[tuple[str, str], float]:
     return {pairing: fmean(found) for pairing, found in points.items()}
 
 
-def has_even_lengths(games: Iterable[Game]) -> bool:
-    """Whether all games have equally many rounds that count, so that totals can be compared."""
+def has_even_lengths(games: Iterable[PlayedGame]) -> bool:
+    """Whether all games have the same number of rounds that count, so that totals can be compared."""
     return len({len(game.points("a")) for game in games}) <= 1
 
 
-def scores_per_round(games: Iterable[Game]) -> dict[tuple[str, str], float]:
-    """The same as `scores`, of points per round: what games of different lengths can be compared by."""
+def scores_per_round(games: Iterable[PlayedGame]) -> dict[tuple[str, str], float]:
+    """Like `scores`, in points per round, to compare games of different lengths."""
     points: dict[tuple[str, str], list[float]] = {}
     for game in games:
         for side, pairing in zip(SIDES, (game.players, game.players[::-1]), strict=True):
@@ -61,7 +61,7 @@ def scores_per_round(games: Iterable[Game]) -> dict[tuple[str, str], float]:
     return {pairing: fmean(found) for pairing, found in points.items()}
 
 
-def cooperation_rates(games: Iterable[Game]) -> dict[tuple[str, str], float]:
+def cooperation_rates(games: Iterable[PlayedGame]) -> dict[tuple[str, str], float]:
     """(player, opponent) -> the player's mean cooperation rate against that opponent; the cells of a heat map."""
     rates: dict[tuple[str, str], list[float]] = {}
     for game in games:
@@ -75,7 +75,7 @@ def cooperation_rates(games: Iterable[Game]) -> dict[tuple[str, str], float]:
     return {pairing: fmean(found) for pairing, found in rates.items()}
 
 
-def standings(scored: Mapping[tuple[str, str], float], convention: Convention) -> list[Standing]:
+def standings(scored: Mapping[tuple[str, str], float], convention: Convention) -> list[Rank]:
     """The leaderboard by this convention, best first; equal scores by name."""
     players = sorted({player for player, _ in scored})
     totals: dict[str, tuple[float, int]] = {}
@@ -88,6 +88,6 @@ def standings(scored: Mapping[tuple[str, str], float], convention: Convention) -
         totals[player] = (total / counted if convention == "self-play twice" and counted else total, counted)
     ordered = sorted(players, key=lambda player: (-totals[player][0], player))
     return [
-        Standing(1 + sum(totals[other][0] > totals[player][0] for other in players), player, *totals[player])
+        Rank(1 + sum(totals[other][0] > totals[player][0] for other in players), player, *totals[player])
         for player in ordered
     ]

@@ -1,41 +1,41 @@
-"""Measures over the replicates of a pair and over the pairs of an experiment, with what to be careful about."""
+"""Measures over the replicates of a pair and over the pairs of an experiment, with cautions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from shared.stages.matrix_game.arena.games import SIDES, Game, Side, bounds_of, measures_of
+from shared.stages.matrix_game.arena.games import SIDES, PlayedGame, Side, bounds_of, measures_of
 from shared.stages.matrix_game.arena.intervals import Estimate, estimate
 
 MOST_UNREADABLE: Final = 0.01
-"""A player of whose actions more than this share could not be read is worth a warning."""
+"""A larger share of a player's unreadable actions causes a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caution:
-    """Something that whoever reads the figures should know; `subject` is a pair or a player in it."""
+    """A caution for readers of the figures; `subject` is a pair or a player in it."""
 
     subject: str
     text: str
 
 
-def by_pair(games: Iterable[Game]) -> dict[str, list[Game]]:
+def by_pair(games: Iterable[PlayedGame]) -> dict[str, list[PlayedGame]]:
     """The games of every pair, in the order of their replicates."""
     ordered = sorted(games, key=lambda game: (game.pair, game.replicate))
     return {pair: list(found) for pair, found in groupby(ordered, key=lambda game: game.pair)}
 
 
-def pair_estimates(games: Sequence[Game], *, with_flagged: bool = True) -> dict[str, Estimate]:
+def pair_estimates(games: Sequence[PlayedGame], *, with_flagged: bool = True) -> dict[str, Estimate]:
     """Every measure over the replicates of one pair."""
     return _estimates([measures_of(game, with_flagged=with_flagged) for game in games])
 
 
-def experiment_estimates(games: Iterable[Game], *, with_flagged: bool = True) -> dict[str, Estimate]:
+def experiment_estimates(games: Iterable[PlayedGame], *, with_flagged: bool = True) -> dict[str, Estimate]:
     """Every measure over the pairs: a pair is one value, the mean over its replicates.
 
-    Replicates of a pair are more alike than games of different pairs; counting each as a case of its own would make
-    the intervals too narrow.
+    Replicates of a pair are more alike than games of different pairs; as separate cases they would make the intervals
+    too narrow.
     """
     return _estimates(
         [
@@ -50,8 +50,8 @@ def _estimates(lines: Sequence[Mapping[str, float | None]]) -> dict[str, Estimat
     return {name: estimate([line[name] for line in lines], bounds=bounds_of(name)) for name in names}
 
 
-def cautions(games: Iterable[Game]) -> Iterator[Caution]:
-    """Lengths that differ, pairs whose replicates repeat each other, players whose actions often could not be read."""
+def cautions(games: Iterable[PlayedGame]) -> Iterator[Caution]:
+    """Different lengths, pairs with identical replicates, players with many unreadable actions."""
     games = list(games)
     lengths = sorted({len(game.points("a")) for game in games})
     if len(lengths) > 1:
@@ -66,7 +66,7 @@ def cautions(games: Iterable[Game]) -> Iterator[Caution]:
             yield from _unreadable(pair, played, side)
 
 
-def _repeated(pair: str, played: Sequence[Game]) -> Iterator[Caution]:
+def _repeated(pair: str, played: Sequence[PlayedGame]) -> Iterator[Caution]:
     distinct = len({game.play() for game in played})
     if distinct < len(played):
         what = "all games of the pair are the same" if distinct == 1 else f"only {distinct} games of the pair differ"
@@ -77,7 +77,7 @@ def _repeated(pair: str, played: Sequence[Game]) -> Iterator[Caution]:
         )
 
 
-def _unreadable(pair: str, played: Sequence[Game], side: Side) -> Iterator[Caution]:
+def _unreadable(pair: str, played: Sequence[PlayedGame], side: Side) -> Iterator[Caution]:
     rounds = sum(len(game.rounds) for game in played)
     flagged = sum(game.flagged(side) for game in played)
     if rounds and flagged / rounds > MOST_UNREADABLE:

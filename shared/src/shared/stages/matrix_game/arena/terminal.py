@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.stages.matrix_game.arena.standings import CONVENTIONS, Convention, Standing
+from shared.stages.matrix_game.arena.standings import CONVENTIONS, Convention, Rank
 
 _SHADES: Final = " ░▒▓█"
 
 
-def leaderboard_lines(found: Sequence[Standing], convention: Convention, *, unit: str = "points") -> Iterator[str]:
-    """One line for each player, under one that names the convention."""
+def leaderboard_lines(found: Sequence[Rank], convention: Convention, *, unit: str = "points") -> Iterator[str]:
+    """One line for each player, below one with the convention."""
     if unit == "points":
         yield f"Leaderboard, {convention}: {CONVENTIONS[convention]}"
     else:

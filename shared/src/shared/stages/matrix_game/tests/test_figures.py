@@ -1,4 +1,4 @@
-"""Figures and lines for the terminal: everything that is in the data is in them, and whatever names are like."""
+"""Figures and terminal lines contain all data, whatever the names of players."""
 
 from xml.etree import ElementTree
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shared.stages.matrix_game.arena.figures import Heading, Panel, Scored, dots, heat_map, panels
 from shared.stages.matrix_game.arena.intervals import Estimate
-from shared.stages.matrix_game.arena.standings import Standing
+from shared.stages.matrix_game.arena.standings import Rank
 from shared.stages.matrix_game.arena.terminal import heat_map_lines, leaderboard_lines
 
 NAMES = st.text(max_size=30)
@@ -109,13 +109,13 @@ def test_whatever_is_in_them_figures_are_valid(
 
 
 def test_a_leaderboard_names_its_convention() -> None:
-    found = list(leaderboard_lines([Standing(1, "alld", 508.0, 4), Standing(2, "tft", 499.0, 4)], "without self-play"))
+    found = list(leaderboard_lines([Rank(1, "alld", 508.0, 4), Rank(2, "tft", 499.0, 4)], "without self-play"))
     assert found[0].startswith("Leaderboard, without self-play: sum over the opponents")
     assert found[1].split() == ["1.", "alld", "508.00"]
 
 
 def test_a_leaderboard_of_players_who_met_different_numbers_of_others_says_so() -> None:
-    found = list(leaderboard_lines([Standing(1, "tft", 90.0, 3), Standing(2, "person", 60.0, 1)], "without self-play"))
+    found = list(leaderboard_lines([Rank(1, "tft", 90.0, 3), Rank(2, "person", 60.0, 1)], "without self-play"))
 
     assert [line.split()[-3:] for line in found[1:3]] == [["of", "3", "pairings"], ["of", "1", "pairing"]]
     assert "compare these scores with care" in found[-1]

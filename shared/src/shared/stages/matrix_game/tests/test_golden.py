@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 import pytest
 
 from shared import seeds
-from shared.stages.matrix_game.arena.games import Game, Round, measures_of
+from shared.stages.matrix_game.arena.games import PlayedGame, Round, measures_of
 from shared.stages.matrix_game.arena.plots import plots
 from shared.stages.matrix_game.arena.standings import Convention, cooperation_rates, pairings, scores, standings
 from shared.stages.matrix_game.payoffs import Payoffs
@@ -42,9 +42,9 @@ def game(
     seed: int = 1,
     rounds: int = 50,
     payoffs: Payoffs = PAYOFFS,
-) -> Game:
+) -> PlayedGame:
     ours, theirs = play(first, second, luck(2 * seed), luck(2 * seed + 1), rounds)
-    return Game(
+    return PlayedGame(
         pair=" vs ".join(players),
         replicate=0,
         players=players,
@@ -56,18 +56,18 @@ def game(
 
 
 @pytest.fixture(scope="module")
-def tournament() -> list[Game]:
+def tournament() -> list[PlayedGame]:
     return [game(policy(a), policy(b), (a, b)) for a, b in pairings(FIELD)]
 
 
-def test_round_robin_has_the_scores_of_the_golden_table(tournament: list[Game]) -> None:
+def test_round_robin_has_the_scores_of_the_golden_table(tournament: list[PlayedGame]) -> None:
     scored = scores(tournament)
 
     assert len(tournament) == 15
     assert {player: tuple(scored[player, opponent] for opponent in FIELD) for player in FIELD} == GOLDEN
 
 
-def test_cooperation_has_the_rates_of_the_golden_table(tournament: list[Game]) -> None:
+def test_cooperation_has_the_rates_of_the_golden_table(tournament: list[PlayedGame]) -> None:
     rates = cooperation_rates(tournament)
 
     assert {player: rates[player, "ALLD"] for player in FIELD} == COOPERATION_WITH_ALLD
@@ -83,7 +83,7 @@ def test_cooperation_has_the_rates_of_the_golden_table(tournament: list[Game]) -
     ],
 )
 def test_standings_follow_their_convention(
-    tournament: list[Game], convention: Convention, expected: dict[str, float]
+    tournament: list[PlayedGame], convention: Convention, expected: dict[str, float]
 ) -> None:
     found = standings(scores(tournament), convention)
 

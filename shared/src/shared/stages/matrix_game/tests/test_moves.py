@@ -1,4 +1,4 @@
-"""What stands in the place of an action that cannot be read is always flagged, and never a silent C."""
+"""The replacement of an unreadable action is always flagged, and never a silent C."""
 
 from typing import get_args
 

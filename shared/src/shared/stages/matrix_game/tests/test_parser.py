@@ -1,4 +1,4 @@
-"""Which action a text names, which texts name none, and that no side is favoured."""
+"""The action in a text, texts without one, and equal treatment of both labels."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Every policy and every type of persona plays as it is described, whatever the opponent does."""
+"""Every policy and every type of persona plays as described against any opponent."""
 
 from collections.abc import Callable, Iterator
 from itertools import product, repeat
@@ -20,7 +20,7 @@ from shared.testing.dilemmas import prisoners_dilemma
 PAYOFFS = Payoffs()
 LENGTH = 10
 GENEROSITY, ALPHA = 0.3, 0.7
-"""With LUCK, both sides of each probability come up."""
+"""With LUCK, both outcomes of each probability occur."""
 LUCK = (0.1, 0.9, 0.29, 0.31, 0.5, 0.69, 0.71, 0.0, 0.999, 0.2)
 
 

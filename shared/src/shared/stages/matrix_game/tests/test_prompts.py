@@ -8,7 +8,7 @@ from shared.stages.matrix_game import prompts
 from shared.stages.matrix_game.config import MatrixGameStage
 from shared.stages.matrix_game.parser import parse
 from shared.stages.matrix_game.payoffs import Action, Labels, Payoffs, labels_of
-from shared.stages.matrix_game.prompts import Turn
+from shared.stages.matrix_game.prompts import PlayedRound
 
 NAMED = labels_of("named")
 PAYOFFS = Payoffs()
@@ -38,14 +38,14 @@ def stage(**fields: Any) -> MatrixGameStage:
     return MatrixGameStage.model_validate({"id": "game", **fields})
 
 
-def turns(own: str, other: str) -> list[Turn]:
-    found: list[Turn] = []
+def turns(own: str, other: str) -> list[PlayedRound]:
+    found: list[PlayedRound] = []
     for number, (one, two) in enumerate(zip(own, other, strict=True), start=1):
         if one == "-":
-            found.append(Turn(number, None))
+            found.append(PlayedRound(number, None))
         else:
             actions: tuple[Action, Action] = ("C" if one == "C" else "D", "C" if two == "C" else "D")
-            found.append(Turn(number, actions, PAYOFFS.of(*actions)))
+            found.append(PlayedRound(number, actions, PAYOFFS.of(*actions)))
     return found
 
 

@@ -1,4 +1,4 @@
-"""What players may say to each other under each protocol, and what they promise."""
+"""Messages that each protocol allows, and their promises."""
 
 import pytest
 from hypothesis import given

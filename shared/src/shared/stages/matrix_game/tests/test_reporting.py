@@ -1,4 +1,4 @@
-"""The report of games: measures with intervals, leaderboards by convention, and what is not in the figures."""
+"""The report on games: measures with intervals, leaderboards by convention, and games left out of the figures."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -10,7 +10,7 @@ from shared.errors import InvalidInput
 from shared.stages.matrix_game.arena.games import (
     MEASURES,
     SIDE_MEASURES,
-    Game,
+    PlayedGame,
     Round,
     bounds_of,
     games_from,
@@ -47,7 +47,7 @@ def problems(table: list[dict[str, Any]]) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
-def a_game(own: str, other: str, pair: str = "x", replicate: int = 0, **cells: Any) -> Game:
+def a_game(own: str, other: str, pair: str = "x", replicate: int = 0, **cells: Any) -> PlayedGame:
     (game,) = games_from(rows(own, other, pair, replicate, **cells))
     return game
 
@@ -200,7 +200,7 @@ def test_one_unreadable_action_in_a_hundred_is_no_reason_to_worry() -> None:
 
 
 def test_replicates_do_not_count_twice_in_a_tournament() -> None:
-    games = [Game("Ana vs Ben", number, ("Ana", "Ben"), (Round(1, ("C", "D"), (0, 5)),)) for number in range(3)]
+    games = [PlayedGame("Ana vs Ben", number, ("Ana", "Ben"), (Round(1, ("C", "D"), (0, 5)),)) for number in range(3)]
 
     assert [(one.player, one.score) for one in standings(scores(games), "without self-play")] == [
         ("Ben", 5),

@@ -1,4 +1,4 @@
-"""A private conversation: whose reply is awaited, when it is over, and what the participant is told."""
+"""A private conversation: the awaited reply, the end, and what the participant is told."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,9 +8,9 @@ import pytest
 from shared import conversation
 from shared.contracts.experiment import Profile
 from shared.conversation import Draft
-from shared.stage import PAGE, TALK, Ask, Member, OwnView
-from shared.stages.private_chat import KIND
+from shared.stage import PAGE, TALK, Ask, Blocked, Member, OwnView
 from shared.stages.private_chat.config import PrivateChatStage
+from shared.stages.private_chat.rules import KIND, PrivateTalk
 from shared.testing.thread_world import World, a_member, a_scene
 from shared.testing.views import own
 
@@ -49,7 +49,8 @@ def blocked(world: World, member: Member = PIA) -> list[str]:
     view = own(member, thread=conversation.view_of(world.scene))
     stage = world.scene.stage
     assert isinstance(stage, PrivateChatStage)
-    return KIND.blocked_by(stage, view)
+    completion = KIND.completion(stage, view)
+    return [*completion.reasons] if isinstance(completion, Blocked) else []
 
 
 def test_mediators_answer_and_the_participant_waits_for_them() -> None:
@@ -146,7 +147,7 @@ def test_a_called_off_reply_is_dropped() -> None:
     late = world.scene.drafts[0]
     stage, thread = world.scene.stage, conversation.view_of(world.scene)
     assert isinstance(stage, PrivateChatStage)
-    assert KIND.may_call_off(stage, thread, PIA.id)
+    assert PrivateTalk(stage).may_call_off(thread, PIA.id)
 
     world.write(conversation.call_off(world.scene))
     assert world.may_speak(PIA)
@@ -239,7 +240,7 @@ def test_a_failed_opening_is_wanted_again_with_back_off() -> None:
 
 
 def test_the_page_shows_who_is_there_and_not_who_plays_them() -> None:
-    people = KIND.public_view(KIND.example(), own(PIA, MED))["people"]
+    people = KIND.page(KIND.example(), own(PIA, MED)).model_dump(mode="json")["people"]
 
     assert [person["id"] for person in people] == [str(PIA.id), str(MED.id)]
     assert all("player" not in person for person in people)
@@ -253,7 +254,7 @@ def test_a_prompt_says_with_whom_one_is_alone() -> None:
 
     def first_line(*members: Member, reader: Member, ask: Ask | None = None) -> str:
         view = OwnView(me=reader, members=members)
-        return KIND.describe(KIND.example(), view, with_answers=False, ask=ask)[0].text
+        return KIND.prompt(KIND.example(), view, ask)[0].text
 
     talk = Ask(pia.id, PAGE, TALK)
     assert first_line(pia, mo, reader=pia, ask=talk) == (

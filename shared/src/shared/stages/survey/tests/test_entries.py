@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
 from shared.schema_filler import fill
-from shared.stage import PAGE, Ask, Member, OwnView
-from shared.stages.survey import KIND
+from shared.stage import PAGE, Ask, Blocked, Done, Member, OwnView, Question
+from shared.stages.survey.asking import SurveyQuestions
 from shared.stages.survey.config import SurveyStage
+from shared.stages.survey.rules import KIND
 from shared.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana"))
@@ -38,11 +39,19 @@ def view(**entries: Any) -> OwnView:
 
 
 def due(stage: SurveyStage, **entries: Any) -> list[str]:
-    return [ask.key.removeprefix("question:") for ask in KIND.next_asks(stage, view(**entries))]
+    return [ask.key.removeprefix("question:") for ask in SurveyQuestions(stage).due(view(**entries))]
 
 
-def asked(name: str) -> Ask:
+def ask_for(name: str) -> Ask:
     return Ask(ANA.id, f"question:{name}", "question")
+
+
+def asked(stage: SurveyStage, name: str, **entries: Any) -> Question:
+    return SurveyQuestions(stage).question(view(**entries), ask_for(name))
+
+
+def whole_page(stage: SurveyStage, seen: OwnView) -> Question:
+    return SurveyQuestions(stage).question(seen, Ask(seen.me.id, PAGE, "page"))
 
 
 def test_a_sequence_asks_one_question_after_the_other() -> None:
@@ -72,16 +81,15 @@ def test_independent_questions_are_asked_at_once_and_dependent_ones_when_that_is
 def test_the_page_is_all_entries_once_nothing_is_left_to_ask() -> None:
     stage = survey("independent", choice(), shown_if("q0"), choice())
 
-    assert KIND.page_answer(stage, view(q0="no")) is None
-    assert KIND.page_answer(stage, view(q0="no", q2="yes")) == {"q0": "no", "q2": "yes"}
-    assert KIND.blocked_by(stage, view(q0="no", q2="yes"))
+    assert isinstance(KIND.completion(stage, view(q0="no")), Blocked)
+    assert KIND.completion(stage, view(q0="no", q2="yes")) == Done({"q0": "no", "q2": "yes"})
 
 
 def test_a_page_in_which_no_question_comes_up_is_empty() -> None:
     stage = survey("sequential", shown_if("x", stage="before"), shown_if("q0"))
 
     assert due(stage) == []
-    assert KIND.page_answer(stage, view()) == {}
+    assert KIND.completion(stage, view()) == Done({})
 
 
 def test_people_give_the_page_as_a_whole() -> None:
@@ -89,17 +97,17 @@ def test_people_give_the_page_as_a_whole() -> None:
     stage = survey("sequential", choice())
     seen = own(person)
 
-    assert KIND.next_asks(stage, seen) == []
-    assert KIND.page_answer(stage, seen) is None
-    assert KIND.check_answer(stage, Ask(person.id, PAGE, "page"), {"q0": "no"}, seen) == {"q0": "no"}
+    assert SurveyQuestions(stage).due(seen) == []
+    assert isinstance(KIND.completion(stage, seen), Blocked)
+    assert whole_page(stage, seen).check({"q0": "no"}) == {"q0": "no"}
 
 
 def test_one_answer_is_checked_by_its_question() -> None:
     stage = survey("independent", {"kind": "number", "maximum": 3}, choice())
 
-    assert KIND.check_answer(stage, asked("q0"), 2, view()) == 2
+    assert asked(stage, "q0").check(2) == 2
     with pytest.raises(InvalidInput) as refused:
-        KIND.check_answer(stage, asked("q0"), 4, view())
+        asked(stage, "q0").check(4)
     assert [problem.where for problem in refused.value.problems] == ["q0"]
 
 
@@ -107,7 +115,7 @@ def test_a_prompt_shows_one_question_and_only_in_a_sequence_the_answers_before()
     for mode, shows_answers in (("sequential", True), ("independent", False)):
         stage = survey(mode, choice(), choice(), choice())
 
-        (block,) = KIND.describe(stage, view(q0="yes"), with_answers=False, ask=asked("q1"))
+        (block,) = KIND.prompt(stage, view(q0="yes"), ask_for("q1"))
 
         assert "Well 1?" in block.text
         assert "Well 2?" not in block.text
@@ -116,11 +124,11 @@ def test_a_prompt_shows_one_question_and_only_in_a_sequence_the_answers_before()
 
 def test_a_reply_to_one_question_has_only_its_field() -> None:
     stage = survey("independent", choice(), {"kind": "text"})
-    model = KIND.reply_model(stage, asked("q1"), view())
+    question = asked(stage, "q1")
+    model = question.reply_model()
 
-    assert model is not None
     assert list(model.model_json_schema()["properties"]) == ["q1"]
-    assert KIND.answer_from_reply(stage, asked("q1"), model.model_validate({"q1": "Well"})) == "Well"
+    assert question.answer_from_reply(model.model_validate({"q1": "Well"})) == "Well"
 
 
 _RULES = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 7), st.sampled_from(["yes", "no"]))), max_size=8)
@@ -138,11 +146,8 @@ def test_any_order_of_answers_comes_to_a_page_that_people_could_have_given(
     entries: dict[str, Any] = {}
     while wanted := due(stage, **entries):
         name = rng.choice(wanted)
-        model = KIND.reply_model(stage, asked(name), view(**entries))
-        assert model is not None
+        model = asked(stage, name, **entries).reply_model()
         entries[name] = fill(model.model_json_schema(), rng)[name]
 
-    page = KIND.page_answer(stage, view(**entries))
-
-    assert page == entries
-    assert KIND.check_answer(stage, Ask(ANA.id, PAGE, "page"), page, view()) == page
+    assert KIND.completion(stage, view(**entries)) == Done(entries)
+    assert whole_page(stage, view()).check(entries) == entries

@@ -1,4 +1,4 @@
-"""What is kept of replies that cannot be used, and what a missing answer means to everything that reads it."""
+"""What is kept of unusable replies, and what a missing answer means for its readers."""
 
 from typing import Any
 from uuid import UUID
@@ -11,8 +11,10 @@ from pydantic import ValidationError
 from shared import rules
 from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
-from shared.stage import PAGE, Ask, Json, Member, Salvaged, UnusableReply
+from shared.stage import PAGE, Ask, Done, Json, Member, Question, Substitute, UnusableReply
+from shared.stages.survey.asking import SurveyQuestions
 from shared.stages.survey.config import SurveyStage
+from shared.stages.survey.reporting import SurveyData
 from shared.stages.survey.rules import KIND
 from shared.testing.views import own
 
@@ -41,9 +43,19 @@ def wrote(**parsed: Json) -> UnusableReply:
     return UnusableReply(str(parsed), parsed, "it does not fit")
 
 
-def salvaged(*replies: UnusableReply) -> Salvaged:
-    view = own(ADA)
-    return KIND.salvaged(STAGE, Ask(ADA.id, PAGE, "page"), view, replies)
+def whole_page(stage: SurveyStage = STAGE) -> Question:
+    return SurveyQuestions(stage).question(own(ADA), Ask(ADA.id, PAGE, "page"))
+
+
+def salvaged(*replies: UnusableReply) -> Substitute:
+    found = whole_page().without_answer(replies)
+    assert isinstance(found, Substitute)
+    return found
+
+
+def missing(found: Substitute) -> dict[str, str]:
+    """The reasons of missing answers, by question."""
+    return dict(found.missing or {})
 
 
 def test_the_answers_that_fit_stand_beside_the_one_that_does_not() -> None:
@@ -57,36 +69,33 @@ def test_an_earlier_reply_that_had_it_right_is_used() -> None:
     found = salvaged(wrote(**{**GOOD, "agree": False}), wrote(**{**GOOD, "why": "Hm", "view": 5, "agree": False}))
 
     assert found.value == {**GOOD, "view": 5, "agree": None}
-    assert set(found.missing) == {"agree"}
+    assert set(missing(found)) == {"agree"}
 
 
 def test_a_question_whose_rule_looks_at_a_missing_answer_is_not_asked() -> None:
     found = salvaged(wrote(**{**GOOD, "view": 9}))
 
     assert found.value == {"view": None, "whom": ["a"], "agree": True}
-    assert set(found.missing) == {"view"}
+    assert set(missing(found)) == {"view"}
 
 
 def test_an_answer_to_a_question_that_does_not_come_up_is_not_looked_at() -> None:
-    view = own(ADA)
-    page = Ask(ADA.id, PAGE, "page")
-    model = KIND.reply_model(STAGE, page, view)
-    assert model is not None
+    page = whole_page()
+    model = page.reply_model()
 
-    hidden = KIND.answer_from_reply(STAGE, page, model.model_validate({**GOOD, "view": 2, "why": "Hm"}))
-    shown = KIND.answer_from_reply(STAGE, page, model.model_validate({**GOOD, "why": "Hm"}))
+    hidden = page.answer_from_reply(model.model_validate({**GOOD, "view": 2, "why": "Hm"}))
+    shown = page.answer_from_reply(model.model_validate({**GOOD, "why": "Hm"}))
 
-    assert KIND.check_answer(STAGE, page, hidden, view) == {"view": 2, "whom": ["a"], "agree": True}
+    assert page.check(hidden) == {"view": 2, "whom": ["a"], "agree": True}
     with pytest.raises(InvalidInput) as refused:
-        KIND.check_answer(STAGE, page, shown, view)
+        page.check(shown)
     assert "text of at least 10 characters" in str(refused.value.problems[0])
     assert model.model_json_schema()["properties"]["why"]["minLength"] == 10
 
 
 def test_a_text_that_is_too_short_is_told_in_characters() -> None:
     open_page = STAGE.model_copy(update={"questions": (STAGE.questions[1].model_copy(update={"show_if": None}),)})
-    model = KIND.reply_model(open_page, Ask(ADA.id, PAGE, "page"), own(ADA))
-    assert model is not None
+    model = whole_page(open_page).reply_model()
 
     with pytest.raises(ValidationError, match="at least 10 characters"):
         model.model_validate({"why": "Hm"})
@@ -96,7 +105,7 @@ def test_of_a_reply_without_an_object_nothing_is_left() -> None:
     found = salvaged(UnusableReply("I would rather not.", None, "the reply is not a JSON object"))
 
     assert found.value == {"view": None, "whom": None, "agree": None}
-    assert found.missing["whom"].endswith("the reply is not a JSON object: 'I would rather not.'")
+    assert missing(found)["whom"].endswith("the reply is not a JSON object: 'I would rather not.'")
 
 
 def test_slips_that_replies_may_have_are_read_as_always() -> None:
@@ -112,9 +121,8 @@ def test_whatever_is_salvaged_is_a_page_that_may_be_stored(replies: list[dict[st
 
     entries = {f"question:{name}": value for name, value in found.value.items()}
     by_question = STAGE.model_copy(update={"ask": "sequential"})
-    page = KIND.page_answer(by_question, own(ADA, own=entries))
-    assert page == found.value
-    assert set(found.missing) == {name for name, value in found.value.items() if value is None}
+    assert KIND.completion(by_question, own(ADA, own=entries)) == Done(found.value)
+    assert set(missing(found)) == {name for name, value in found.value.items() if value is None}
 
 
 @pytest.mark.parametrize("operator", ["equals", "not_equals", "greater_than", "less_than", "contains", "not_contains"])
@@ -128,7 +136,7 @@ def test_cells_of_missing_answers_are_empty_and_prompts_say_so() -> None:
     page = {"view": None, "whom": None, "agree": None}
     view = own(ADA, own={PAGE: page})
 
-    assert KIND.cells(STAGE, page) == {"view": None, "whom.a": None, "agree": None}
-    (block,) = KIND.describe(STAGE, view, with_answers=True)
+    assert SurveyData(STAGE).cells(page) == {"view": None, "whom.a": None, "agree": None}
+    (block,) = KIND.prompt(STAGE, view)
     assert block.text.count("(no answer)") == 3
-    assert KIND.blocked_by(STAGE, view) == []
+    assert KIND.completion(STAGE, view) == Done()

@@ -6,22 +6,27 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter, ValidationError
 
 from shared.contracts.experiment import Profile
 from shared.errors import InvalidInput
-from shared.stage import PAGE, Ask, Member, OwnView
-from shared.stages.survey import KIND
-from shared.stages.survey.config import Question, SurveyStage
-from shared.stages.survey.numeric_questions import ScaleQuestion
-from shared.stages.survey.questions import BaseQuestion, Unfit
+from shared.questions.numeric_questions import ScaleQuestion
+from shared.questions.questions import BaseQuestion, Unfit
+from shared.questions.sheet import AnyQuestion
+from shared.stage import PAGE, Ask, Blocked, Done, Member, OwnView
+from shared.stage import Question as Asked
+from shared.stages.survey.asking import SurveyQuestions
+from shared.stages.survey.config import SurveyStage
+from shared.stages.survey.reporting import SurveyData
+from shared.stages.survey.rules import KIND
 from shared.testing.views import own
 
 ANA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ana"))
 VIEW = own(ANA)
 WHOLE_PAGE = Ask(ANA.id, PAGE, "page")
 OPTIONS = [{"id": "a", "text": "A"}, {"id": "b", "text": "B"}, {"id": "c", "text": "C"}]
-QUESTION: TypeAdapter[BaseQuestion] = TypeAdapter(Question)
+QUESTION: TypeAdapter[BaseQuestion] = TypeAdapter(AnyQuestion)
 
 
 def question(kind: str, **fields: Any) -> BaseQuestion:
@@ -33,9 +38,13 @@ def survey(*questions: dict[str, Any], stage_id: str = "page") -> SurveyStage:
     return SurveyStage.model_validate({"id": stage_id, "questions": named})
 
 
+def whole_page(stage: SurveyStage, view: OwnView = VIEW) -> Asked:
+    return SurveyQuestions(stage).question(view, WHOLE_PAGE)
+
+
 def problems_of(stage: SurveyStage, answer: Any, view: OwnView = VIEW) -> dict[str, str]:
     with pytest.raises(InvalidInput) as refused:
-        KIND.check_answer(stage, WHOLE_PAGE, answer, view)
+        whole_page(stage, view).check(answer)
     return {problem.where: problem.expected for problem in refused.value.problems}
 
 
@@ -132,7 +141,7 @@ def test_all_problems_of_a_page_are_told_at_once() -> None:
 
 
 def test_a_box_that_is_not_ticked_counts_as_not_ticked() -> None:
-    assert KIND.check_answer(survey({"kind": "check"}), WHOLE_PAGE, {}, VIEW) == {"q0": False}
+    assert whole_page(survey({"kind": "check"})).check({}) == {"q0": False}
 
 
 @pytest.mark.parametrize("answer", [None, [], "x"])
@@ -147,20 +156,17 @@ CONDITIONAL = survey(
 
 
 def test_a_hidden_question_is_not_required_and_takes_no_answer() -> None:
-    assert KIND.check_answer(CONDITIONAL, WHOLE_PAGE, {"q0": "b"}, VIEW) == {"q0": "b"}
-    assert KIND.check_answer(CONDITIONAL, WHOLE_PAGE, {"q0": "b", "q1": None}, VIEW) == {"q0": "b"}
+    assert whole_page(CONDITIONAL).check({"q0": "b"}) == {"q0": "b"}
+    assert whole_page(CONDITIONAL).check({"q0": "b", "q1": None}) == {"q0": "b"}
     assert set(problems_of(CONDITIONAL, {"q0": "b", "q1": "why"})) == {"q1"}
     assert set(problems_of(CONDITIONAL, {"q0": "a"})) == {"q1"}
 
 
 def test_what_a_model_says_to_a_hidden_question_is_left_out() -> None:
-    model = KIND.reply_model(CONDITIONAL, WHOLE_PAGE, VIEW)
-    assert model is not None
+    page = whole_page(CONDITIONAL)
+    model = page.reply_model()
 
-    answers = [
-        KIND.answer_from_reply(CONDITIONAL, WHOLE_PAGE, model.model_validate({"q0": chosen, "q1": "why"}))
-        for chosen in "ab"
-    ]
+    answers = [page.answer_from_reply(model.model_validate({"q0": chosen, "q1": "why"})) for chosen in "ab"]
 
     assert answers == [{"q0": "a", "q1": "why"}, {"q0": "b"}]
 
@@ -172,18 +178,18 @@ def test_an_answer_of_an_earlier_stage_brings_up_a_question() -> None:
     shown = own(ANA, earlier={"first": {"x": 1}})
     other = own(ANA, earlier={"second": {"x": 1}})
 
-    assert KIND.next_asks(LATER, shown) == [Ask(ANA.id, PAGE, "page")]
+    assert SurveyQuestions(LATER).due(shown) == [Ask(ANA.id, PAGE, "page")]
     assert set(problems_of(LATER, {}, shown)) == {"q0"}
-    assert KIND.next_asks(LATER, other) == []
-    assert KIND.blocked_by(LATER, other) == []
-    assert KIND.public_view(LATER, other)["questions"] == []
+    assert SurveyQuestions(LATER).due(other) == []
+    assert KIND.completion(LATER, other) == Done()
+    assert KIND.page(LATER, other).questions == []
 
 
 def test_a_page_waits_for_its_answer() -> None:
     stage = survey({"kind": "text"})
 
-    assert KIND.blocked_by(stage, VIEW)
-    assert not KIND.blocked_by(stage, own(ANA, own={PAGE: {"q0": "x"}}))
+    assert isinstance(KIND.completion(stage, VIEW), Blocked)
+    assert KIND.completion(stage, own(ANA, own={PAGE: {"q0": "x"}})) == Done()
 
 
 @pytest.mark.parametrize(
@@ -199,10 +205,10 @@ def test_a_page_waits_for_its_answer() -> None:
 )
 def test_a_reply_out_of_the_scale_is_invalid(bad: dict[str, Any]) -> None:
     stage = SurveyStage(id="s", questions=(ScaleQuestion(id="q", title="t", lower=1, upper=7),))
-    model = KIND.reply_model(stage, WHOLE_PAGE, VIEW)
-    assert model is not None
+    page = whole_page(stage)
+    model = page.reply_model()
 
-    assert KIND.answer_from_reply(stage, WHOLE_PAGE, model.model_validate({"q": 7.0})) == {"q": 7}
+    assert page.answer_from_reply(model.model_validate({"q": 7.0})) == {"q": 7}
     with pytest.raises(ValidationError):
         model.model_validate(bad)
 
@@ -243,10 +249,10 @@ def test_the_middle_of_a_scale_between_huge_ends_can_be_told() -> None:
 
 
 def test_several_choices_are_one_column_per_option() -> None:
-    stage = survey({"kind": "choices", "options": OPTIONS})
+    data = SurveyData(survey({"kind": "choices", "options": OPTIONS}))
 
-    assert [column.name for column in KIND.columns(stage)] == ["q0.a", "q0.b", "q0.c"]
-    assert KIND.cells(stage, {"q0": ["c"]}) == {"q0.a": False, "q0.b": False, "q0.c": True}
+    assert [column.name for column in data.columns()] == ["q0.a", "q0.b", "q0.c"]
+    assert data.cells({"q0": ["c"]}) == {"q0.a": False, "q0.b": False, "q0.c": True}
 
 
 def test_a_prompt_shows_answers_in_words_and_only_those_in_view() -> None:
@@ -254,7 +260,7 @@ def test_a_prompt_shows_answers_in_words_and_only_those_in_view() -> None:
     stage = survey({"kind": "choices", "options": OPTIONS}, {"kind": "scale", "upper_text": "much"})
     answered = own(ANA, ben, shown={ben.id: {"q0": ["a", "b"], "q1": 3}})
 
-    mine, other = KIND.describe(stage, answered, with_answers=True)
+    mine, other = KIND.prompt(stage, answered)
 
     assert mine.text == "Your answers: none."
     assert other.text == "Answers of Ben:\n- Well? A; B\n- Well? 3, on a scale from 0 to 10 (10 = much)"
@@ -268,6 +274,7 @@ def test_every_point_of_a_scale_fits_and_nothing_between(lower: int, steps: int,
 
     assert list(asked.problems()) == []
     assert asked.stored(point) == point
+    assert Draft202012Validator(asked.field_schema()).is_valid(point)
     with pytest.raises(Unfit):
         asked.stored(point + step / 3)
 
@@ -277,7 +284,7 @@ def test_an_answer_that_is_missing_is_neither_right_nor_wrong() -> None:
     questions = [{"id": f"q{n}", "kind": "choice", "title": "?", "options": options, "correct": "a"} for n in range(3)]
     stage = SurveyStage.model_validate({"id": "s", "kind": "survey", "questions": questions})
 
-    cells = KIND.cells(stage, {"q0": "a", "q1": None})
+    cells = SurveyData(stage).cells({"q0": "a", "q1": None})
 
     assert (cells["q0.correct"], cells["q1.correct"], cells["q1.text"], cells["score"]) == (True, None, None, 1)
 

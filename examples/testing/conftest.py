@@ -1,0 +1,3 @@
+"""Brings the fixture `parley_lab`."""
+
+pytest_plugins = ["parley.testing"]

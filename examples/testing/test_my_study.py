@@ -1,0 +1,14 @@
+from pathlib import Path
+
+from parley.lab_for_tests import ParleyLab
+
+STUDY = Path(__file__).parent / "study.yaml"
+
+
+def test_everybody_hears_what_is_said(parley_lab: ParleyLab) -> None:
+    parley_lab.says("I would share.")
+
+    run = parley_lab.run(STUDY)
+
+    assert {message["text"] for message in run.messages} == {"I would share."}
+    assert "I would share." in str(parley_lab.calls[-1]["messages"])

@@ -1,0 +1,90 @@
+"""`parley providers test`: each configured provider is called once, and what is wrong is said with what to do."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from agent_worker.trying import Verdict, told, try_providers
+from shared.contracts.endpoints import OPEN, read_endpoints
+from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+
+KEY = "sk-very-secret-0123456789"
+
+
+def named(base_url: str, **more: str) -> dict[str, str]:
+    fields = {"base_url": base_url, "key": "MINE_KEY", "model": "small", **more}
+    return {"PARLEY_PROVIDERS": json.dumps({"mine": fields}), "MINE_KEY": KEY}
+
+
+async def verdict_on(name: str, environ: Mapping[str, str]) -> Verdict:
+    (verdict,) = await try_providers(environ, OPEN, only=name)
+    return verdict
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "path"),
+    [
+        ("openai", "OPENAI_BASE_URL", ""),
+        ("anthropic", "ANTHROPIC_BASE_URL", "/v1"),
+        ("gemini", "GOOGLE_GEMINI_BASE_URL", "/v1beta/openai"),
+        ("ollama", "OLLAMA_HOST", "/v1"),
+        ("openrouter", "OPENROUTER_BASE_URL", ""),
+        ("deepseek", "DEEPSEEK_BASE_URL", ""),
+    ],
+)
+async def test_each_vendor_is_called_with_its_key_where_its_variable_says(name: str, variable: str, path: str) -> None:
+    async with FakeEndpoint() as endpoint:
+        root = endpoint.base_url.removesuffix("/v1")
+        environ = {variable: f"{root}{'' if path else '/v1'}", f"{name.upper()}_API_KEY": KEY}
+
+        verdict = await verdict_on(name, environ)
+
+        if path in ("", "/v1"):
+            assert verdict.is_well, verdict.line
+            assert len(endpoint.calls) == 1
+        else:
+            assert f"{root}{path}" in verdict.line
+
+
+async def test_a_provider_of_the_environment_is_called_by_its_name_with_its_own_key() -> None:
+    async with FakeEndpoint() as endpoint:
+        verdict = await verdict_on("mine", named(endpoint.base_url))
+
+    assert verdict.line.startswith(f"mine: well ({endpoint.base_url}, small")
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [(401, "Put a key that is accepted there into MINE_KEY."), (404, "--model"), (402, "money and quota")],
+)
+async def test_what_is_wrong_is_said_with_what_to_do_and_without_the_key(status: int, says: str) -> None:
+    failure = FakeReply(status, {"error": {"message": f"no, {KEY}"}}, {})
+    async with FakeEndpoint() as endpoint:
+        endpoint.replies = lambda _: failure
+        verdict = await verdict_on("mine", named(endpoint.base_url))
+
+    assert verdict.is_well is False
+    assert says in verdict.line
+    assert KEY not in verdict.line
+
+
+async def test_an_endpoint_that_is_away_is_unreachable() -> None:
+    verdict = await verdict_on("mine", named("http://127.0.0.1:9/v1"))
+
+    assert "mine: unreachable" in verdict.line
+    assert "See that a model is served there" in verdict.line
+
+
+async def test_what_is_not_configured_is_not_called(capsys: pytest.CaptureFixture[str]) -> None:
+    verdicts = await try_providers({}, read_endpoints({}, is_open=False))
+
+    assert told(verdicts) == 2
+    assert "openai: not configured; set OPENAI_API_KEY" in capsys.readouterr().out.splitlines()
+    assert [verdict.line for verdict in verdicts if verdict.is_well is not None] == []
+
+
+async def test_the_exit_code_says_whether_all_are_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told([Verdict("a", True), Verdict("b", None)]) == 0
+    assert told([Verdict("a", True), Verdict("b", False)]) == 1
+    assert capsys.readouterr().out == "a\nb\na\nb\n"

@@ -1,0 +1,49 @@
+"""Joining by a link: what it leads to, and taking a place there."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from gateway.context import CountedByAddress, InContext
+from gateway.resources.appearance import shown_appearance
+from gateway.resources.participants import Joined, JoinPageResource, LinkJoinRequest
+from gateway.routes.participants import joined
+from shared.acts import links
+from shared.contracts.experiment import Profile
+from shared.db.appearances import appearance_of
+from shared.db.session import Session
+from shared.urgency import Urgency, urgency
+
+router = APIRouter(prefix="/v1/join", tags=["participants"])
+
+Code = Annotated[str, Path(max_length=100, description="The last part of the link.")]
+
+
+@router.get("/{code}", summary="What a link leads to")
+async def find(code: Code, context: InContext) -> JoinPageResource:
+    async with context.database.transaction() as session:
+        link = await links.find(session, code)
+        appearance = await appearance_of(session, link.experiment_id)
+    return JoinPageResource(
+        title=link.title,
+        text=link.text,
+        external_id_parameter=link.external_id_parameter,
+        language=link.language,
+        state=link.state,
+        appearance=shown_appearance(appearance),
+    )
+
+
+@router.post("/{code}", status_code=201, summary="Take a place where a link leads", dependencies=[CountedByAddress])
+async def join(code: Code, body: LinkJoinRequest, context: InContext) -> Joined:
+    """The token in the answer is shown this once. The same `join_key` again gives the same place, and a new token."""
+    urgency.set(Urgency.PERSON)
+    profile = Profile(**body.profile.model_dump()) if body.profile else None
+
+    async def work(session: Session) -> Joined:
+        member_id, token = await links.join_by(
+            session, code, body.join_key, context.clock.now(), profile=profile, external_id=body.external_id
+        )
+        return await joined(session, context, member_id, token)
+
+    return await context.database.transact(work)

@@ -1,0 +1,93 @@
+"""The live stream of a participant, and what all live streams have in common."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query
+from fastapi.responses import StreamingResponse
+from fastapi.sse import EventSourceResponse
+
+from gateway import cursors
+from gateway.context import Context, InContext, ParticipantsStream
+from gateway.live import RETRY_MS
+from gateway.visibility import MemberVisibility
+from shared.db import pages as reads
+from shared.errors import Conflict
+
+router = APIRouter(prefix="/v1", tags=["participants"])
+
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Events as they happen; the `data` of each is a StreamEvent (of an experimenter's stream, an "
+        "ExperimenterEvent).",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+StreamCursor = Annotated[
+    str | None,
+    Query(description="Where to go on; left out: from now. `start`: from the first event.", max_length=50_000),
+]
+LastEventId = Annotated[
+    str | None, Header(description="Sent by browsers on reconnect; wins over `after`.", max_length=50_000)
+]
+
+
+@router.get(
+    "/me/stream",
+    response_class=StreamingResponse,
+    summary="Follow what happens (server-sent events)",
+    responses=EVENTS,
+)
+async def stream(
+    context: InContext, bearer: ParticipantsStream, after: StreamCursor = None, last_event_id: LastEventId = None
+) -> StreamingResponse:
+    """Once the participant is out, nothing more is told to them: the stream ends, and a new one is refused."""
+    async with context.database.transaction() as session:
+        who = await bearer.page_reader(session, context)
+        # Before the reader: what happens to them in between is in the stream.
+        newest = await reads.cursor_of(session, who.key)
+        reader = await reads.bearer(session, who.key)
+    if reader.is_out:
+        raise Conflict("You are not taking part any more.", reason="not_in_progress")
+    cursor = last_event_id or after
+    # Never ahead of what was known of the reader, or the stream would miss what happens to them.
+    position = min(cursors.cohort_cursor(cursor, reader.cohort_id), newest) if cursor else newest
+    # What happened before the member came to this cohort is not theirs.
+    position = max(position, reader.entered_seq)
+    events = _events_of(context, reader, position)
+    if who.until is None:
+        return EventSourceResponse(_in_presence(context, reader, events), headers=STREAM_HEADERS)
+    return EventSourceResponse(_until(context, who.until, events), headers=STREAM_HEADERS)
+
+
+async def _in_presence(
+    context: Context, reader: reads.Bearer, events: AsyncGenerator[bytes, None]
+) -> AsyncGenerator[bytes, None]:
+    """The participant is there for as long as they follow the stream."""
+    async with aclosing(events):
+        yield await anext(events)
+        async with context.presence.here(reader.member_id):
+            async for chunk in events:
+                yield chunk
+
+
+async def _until(context: Context, until: datetime, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Lab staff look on until their token ends, which makes no participant present; pings come without news."""
+    async with aclosing(events):
+        async for chunk in events:
+            if context.clock.now() >= until:
+                return
+            yield chunk
+
+
+async def _events_of(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
+    visibility = MemberVisibility(reader)
+    yield f"retry: {RETRY_MS}\nid: {reader.cohort_id}:{position}\n\n".encode()
+    async with aclosing(context.live.follow({reader.cohort_id: position}, visibility.see)) as chunks:
+        async for chunk in chunks:
+            yield chunk
+            if visibility.is_over:
+                return

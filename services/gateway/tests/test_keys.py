@@ -1,0 +1,127 @@
+"""API keys over REST: who may make which, what is shown, that a revoked key is refused, and who did what."""
+
+from datetime import timedelta
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.testing import FILE, Api
+from shared.db import keys
+from shared.errors import SettingsInvalid
+
+FIRST, SECOND = "the-first-key-of-all", "the-second-key-of-all"
+
+
+def bearer(key: str) -> dict[str, Any]:
+    return {"headers": {"Authorization": f"Bearer {key}"}}
+
+
+async def status(api: Api, key: str) -> int:
+    return (await api.client.get("/v1/experiments", **bearer(key))).status_code
+
+
+async def bootstrapped(api: Api, key: str) -> None:
+    async with api.database.transaction() as session:
+        await keys.store_bootstrap_key(session, key, "operator", api.clock.now())
+
+
+async def make(api: Api, **body: Any) -> httpx2.Response:
+    return await api.experimenter("POST", "/v1/keys", json=body)
+
+
+async def test_a_second_key_works_and_is_shown_only_once(api: Api) -> None:
+    made = await make(api, label="pilot", scopes=["read"])
+
+    key = made.json()["key"]
+    listed = (await api.experimenter("GET", "/v1/keys")).json()["keys"]
+    (pilot,) = [one for one in listed if one["label"] == "pilot"]
+    assert made.status_code == 201
+    assert await status(api, key) == 200
+    assert (pilot["scopes"], key.startswith(pilot["prefix"])) == (["read"], True)
+    assert key not in str(listed)
+
+
+async def test_a_revoked_key_is_refused_and_revoking_twice_is_harmless(api: Api) -> None:
+    key = (await make(api, label="pilot")).json()["key"]
+    (stored,) = [one for one in (await api.experimenter("GET", "/v1/keys")).json()["keys"] if one["label"] == "pilot"]
+
+    revoked = [await api.experimenter("DELETE", f"/v1/keys/{stored['id']}") for _ in range(2)]
+
+    assert [one.status_code for one in revoked] == [204, 204]
+    assert await status(api, key) == 401
+    assert await status(api, api.key) == 200
+
+
+async def test_a_key_gives_no_more_than_it_has(api: Api) -> None:
+    reader = (await make(api, scopes=["read"])).json()["key"]
+
+    admin = await make(api, scopes=["read", "admin"])
+    other = await make(api, experimenter="Sam")
+    by_reader = await api.client.post("/v1/keys", json={}, **bearer(reader))
+
+    assert [one.status_code for one in (admin, other, by_reader)] == [403, 403, 403]
+
+
+async def test_a_key_is_valid_no_longer_than_the_one_that_made_it(api: Api) -> None:
+    soon = api.clock.now() + timedelta(hours=1)
+    short = (await make(api, expires_at=soon.isoformat())).json()["key"]
+
+    child = await api.client.post("/v1/keys", json={}, **bearer(short))
+    api.clock.advance(3601)
+
+    assert child.status_code == 201
+    assert [await status(api, key) for key in (short, child.json()["key"])] == [401, 401]
+    assert (await make(api, expires_at=soon.isoformat())).status_code == 422
+
+
+async def test_with_admin_one_makes_and_revokes_the_keys_of_others(api: Api) -> None:
+    await bootstrapped(api, FIRST)
+
+    made = await api.client.post("/v1/keys", json={"experimenter": "Sam"}, **bearer(FIRST))
+    listed = (await api.client.get("/v1/keys", **bearer(FIRST))).json()["keys"]
+    (of_sam,) = [one["id"] for one in listed if one["experimenter"] == "Sam"]
+    by_ellen = await api.experimenter("DELETE", f"/v1/keys/{of_sam}")
+    by_operator = await api.client.delete(f"/v1/keys/{of_sam}", **bearer(FIRST))
+
+    assert made.status_code == 201
+    assert {one["experimenter"] for one in listed} == {"Ellen", "operator", "Sam"}
+    assert (by_ellen.status_code, by_operator.status_code) == (404, 204)
+    assert await status(api, made.json()["key"]) == 401
+
+
+async def test_a_changed_first_key_ends_the_one_before(api: Api) -> None:
+    await bootstrapped(api, FIRST)
+    await bootstrapped(api, SECOND)
+    after_change = [await status(api, key) for key in (FIRST, SECOND)]
+
+    await bootstrapped(api, FIRST)
+
+    assert after_change == [401, 200]
+    assert [await status(api, key) for key in (FIRST, SECOND)] == [200, 401]
+    assert await status(api, api.key) == 200
+
+
+async def test_a_short_first_key_is_refused(api: Api) -> None:
+    with pytest.raises(SettingsInvalid, match="16 characters"):
+        await bootstrapped(api, "short")
+
+
+async def test_who_did_what_is_kept_with_the_work_and_shown_to_its_doer(api: Api) -> None:
+    await bootstrapped(api, FIRST)
+    created = await api.experimenter("POST", "/v1/experiments", json=FILE, headers={"X-Correlation-ID": "mine"})
+    await api.experimenter("POST", "/v1/experiments", json={"nonsense": True})
+    await api.experimenter("GET", "/v1/experiments")
+    await api.experimenter("DELETE", f"/v1/experiments/{created.json()['id']}")
+
+    own = (await api.experimenter("GET", "/v1/deeds")).json()["deeds"]
+    of_all = (await api.client.get("/v1/deeds", **bearer(FIRST))).json()["deeds"]
+
+    done = [(one["deed"], one["experimenter"]) for one in own]
+    assert sorted(set(done)) == [
+        (f"DELETE /v1/experiments/{created.json()['id']}", "Ellen"),
+        ("POST /v1/experiments", "Ellen"),
+    ]
+    assert "mine" in [one["correlation"] for one in own]
+    assert of_all == own
+    assert api.key not in str(own)

@@ -1,0 +1,132 @@
+"""Joining by a link."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from gateway.testing import Api
+from shared.db import keys
+
+pytestmark = pytest.mark.postgres
+
+FILE: dict[str, Any] = {
+    "stages": [{"id": "welcome", "kind": "info", "lines": ["Hello"]}],
+    "cohorts": [{"seats": [{"open": True}]}, {"seats": [{"open": True}]}],
+}
+
+
+async def code_of(api: Api, experiment_id: str) -> str:
+    found = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()
+    return str(found["join_code"])
+
+
+async def taken(api: Api, code: str, key: str, **more: str) -> tuple[int, dict[str, Any]]:
+    answer = await api.client.post(f"/v1/join/{code}", json={"join_key": key, **more})
+    return answer.status_code, answer.json()
+
+
+async def test_a_link_says_what_it_leads_to(api: Api) -> None:
+    page = {"title": "Buses", "text": "Ten minutes."}
+    looks = {"accent": "#7a1f5c", "words": {"go_on": "Next"}}
+    experiment_id = await api.running(**FILE, join=page, language="de-CH", appearance=looks)
+
+    answer = await api.client.get(f"/v1/join/{await code_of(api, experiment_id)}")
+
+    assert answer.json() == {
+        **page,
+        "external_id_parameter": "PROLIFIC_PID",
+        "language": "de-CH",
+        "state": "open",
+        "appearance": {
+            "logo": None,
+            "logo_text": "",
+            "accent": {"light": "#7a1f5c", "on_light": "#ffffff", "dark": "#ba8baa", "on_dark": "#101214"},
+            "words": {"go_on": "Next"},
+        },
+    }
+
+
+async def test_a_link_that_leads_nowhere_is_not_found(api: Api) -> None:
+    looked = await api.client.get("/v1/join/none")
+    status, _ = await taken(api, "none", "some-key-1")
+
+    assert (looked.status_code, status) == (404, 404)
+
+
+async def test_the_id_of_an_experiment_lets_nobody_in_without_a_key_that_may_write(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    async with api.database.transaction() as session:
+        reader = await keys.create_key(session, "Ellen", api.clock.now(), scopes=["read"])
+    address = f"/v1/experiments/{experiment_id}/join"
+
+    without = await api.client.post(address, json={})
+    reading = await api.client.post(address, json={}, headers={"Authorization": f"Bearer {reader}"})
+    async with api.database.transaction() as session:
+        people = await session.one(text("SELECT count(*) AS n FROM members WHERE joined_at IS NOT NULL"))
+        deeds = await session.one(text("SELECT count(*) AS n FROM deeds WHERE deed LIKE '%/join'"))
+    by_link, _ = await taken(api, await code_of(api, experiment_id), "my-own-key")
+    by_key = await api.take_seat(experiment_id)
+
+    assert (without.status_code, without.json()["code"]) == (401, "not_signed_in")
+    assert (reading.status_code, reading.json()["code"]) == (403, "not_allowed")
+    assert (people.n, deeds.n) == (0, 0)
+    assert (by_link, by_key.status_code) == (201, 201)
+
+
+async def test_the_same_key_gives_the_same_place_and_ends_the_old_token(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+
+    _, first = await taken(api, code, "my-own-key")
+    _, again = await taken(api, code, "my-own-key")
+    _, other = await taken(api, code, "another-key")
+
+    assert first["member_id"] == again["member_id"] != other["member_id"]
+    old = await api.client.get("/v1/me", headers={"Authorization": f"Bearer {first['token']}"})
+    assert old.status_code == 401
+
+
+async def test_one_key_used_at_once_takes_one_place(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+
+    found = await asyncio.gather(*(taken(api, code, "lost-answer") for _ in range(5)))
+
+    assert {status for status, _ in found} == {201}
+    assert len({joined["member_id"] for _, joined in found}) == 1
+
+
+async def test_an_external_id_gives_the_place_back_to_another_browser(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+
+    _, first = await taken(api, code, "first-browser", external_id="p-1")
+    _, again = await taken(api, code, "other-browser", external_id="p-1")
+
+    assert first["member_id"] == again["member_id"]
+
+
+async def test_a_link_to_a_cohort_leads_to_it_alone(api: Api) -> None:
+    experiment_id = await api.running(**FILE)
+    cohorts = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]
+
+    _, joined = await taken(api, cohorts[1]["join_code"], "some-key-1")
+    full = await api.client.get(f"/v1/join/{cohorts[1]['join_code']}")
+    refused, problem = await taken(api, cohorts[1]["join_code"], "some-key-2")
+
+    assert joined["me"]["cohort_id"] == cohorts[1]["id"]
+    assert full.json()["state"] == "full"
+    assert (refused, problem["reason"]) == (409, "full")
+
+
+async def test_the_key_does_not_open_a_seat_that_an_agent_has_taken_over(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+    _, first = await taken(api, code, "my-own-key")
+    taken_over = text(
+        "UPDATE members SET player = 'agent', agent_config = '{}', provider = 'mock', token_hash = NULL WHERE id = :id"
+    )
+    async with api.database.transaction() as session:
+        await session.run(taken_over, {"id": first["member_id"]})
+
+    status, problem = await taken(api, code, "my-own-key")
+
+    assert (status, problem["reason"]) == (409, "place_taken")

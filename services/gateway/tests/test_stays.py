@@ -1,0 +1,199 @@
+"""How long people stay on a stage: from when they may go on, and what happens when their time is up."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from gateway.testing import FILE, Api
+from orchestrator.settling import fire_due_timers
+
+ASK: dict[str, Any] = {
+    "id": "ask",
+    "kind": "survey",
+    "questions": [{"id": "age", "kind": "number", "title": "How old are you?", "minimum": 18}],
+}
+END: dict[str, Any] = {"id": "end", "kind": "info", "lines": ["Thank you."]}
+
+
+def study(**stay: Any) -> dict[str, Any]:
+    stages = [{**ASK, "stay": stay}, END]
+    return {"stages": stages, "variables": {"years": "three"}, "cohorts": [{"seats": [{"open": True}]}]}
+
+
+async def there(api: Api, **stay: Any) -> tuple[str, str]:
+    """The experiment and the token of a person who has come to the stage."""
+    experiment_id = await api.running(**study(**stay))
+    return experiment_id, await api.join(experiment_id)
+
+
+async def after(api: Api, seconds: float) -> None:
+    api.clock.advance(seconds)
+    await fire_due_timers(api.database, api.clock.now())
+
+
+async def me(api: Api, token: str) -> Any:
+    return (await api.participant(token, "GET", "/v1/me")).json()
+
+
+async def answers(api: Api) -> list[Any]:
+    async with api.database.transaction() as session:
+        rows = await session.all(text("SELECT value, valid FROM answers WHERE stage_id = 'ask'"))
+    return [(row.value, row.valid) for row in rows]
+
+
+UNKNOWN_BEFORE = {"age": "{{years}}"}
+"""A default whose value only the run knows."""
+
+
+async def test_nobody_goes_on_before_the_least_time_and_everybody_from_then_on(api: Api) -> None:
+    _, token = await there(api, at_least_seconds=120)
+    times = (await api.participant(token, "GET", "/v1/me/stages/ask")).json()["stay"]
+
+    api.clock.advance(119)
+    early = await api.advance(token, "ask", {"age": 33})
+    api.clock.advance(1)
+    late = await api.advance(token, "ask", {"age": 33})
+
+    assert times["may_go_on_at"] is not None
+    assert times["ends_at"] is None
+    assert (early.status_code, early.json()["reason"]) == (409, "not_yet")
+    assert late.status_code == 200, late.text
+    assert (await me(api, token))["stage_id"] == "end"
+    assert (await api.participant(token, "GET", "/v1/me/stages/ask")).json()["stay"] is None
+
+
+CHECK: dict[str, Any] = {
+    "id": "ask",
+    "kind": "comprehension",
+    "questions": [{"id": "ten", "kind": "text", "title": "How many?", "correct": "ten"}],
+}
+
+
+async def test_the_time_of_a_page_that_is_asked_again_and_again_may_be_up(api: Api) -> None:
+    stages = [{**CHECK, "stay": {"at_most_seconds": 60, "then": "go_on"}}, END]
+    experiment_id = await api.running(**{**study(), "stages": stages})
+    token = await api.join(experiment_id)
+    await api.settle(experiment_id)
+
+    (ask,) = (await me(api, token))["asks"]
+    body = {"answer": {"ten": "nine"}}
+    await api.participant(token, "POST", f"/v1/me/asks/{ask['id']}/answer", json=body)
+    await api.settle(experiment_id)
+    await after(api, 61)
+    found = await me(api, token)
+
+    assert (found["stage_id"], found["asks"]) == ("end", [])
+    assert (await api.advance(token, "end")).status_code == 200
+
+
+async def test_a_default_needs_a_page_that_it_can_answer(api: Api) -> None:
+    stay = {"at_most_seconds": 60, "then": "go_on", "default": {"ten": "ten"}}
+
+    refused = await api.experimenter("POST", "/v1/experiments", json={**FILE, "stages": [{**CHECK, "stay": stay}]})
+
+    (problem,) = refused.json()["problems"]
+    assert (problem["where"], problem["found"]) == ("stages[0].stay.default", "a default")
+
+
+async def test_whose_time_is_up_leaves(api: Api) -> None:
+    _, token = await there(api, at_most_seconds=60)
+
+    await after(api, 59)
+    before = await me(api, token)
+    await after(api, 1)
+
+    assert before["status"] == "in_progress"
+    assert (await me(api, token))["status"] == "dropped_out"
+    assert await answers(api) == []
+
+
+@pytest.mark.parametrize(
+    ("default", "stored"),
+    [(None, []), ({"age": 40}, [({"age": 40}, True)]), (UNKNOWN_BEFORE, [])],
+    ids=["without an answer", "with the default", "with a default that is none"],
+)
+async def test_whose_time_is_up_goes_on(api: Api, default: Any, stored: list[Any]) -> None:
+    experiment_id, token = await there(api, at_most_seconds=60, then="go_on", default=default)
+
+    await after(api, 60)
+    await after(api, 60)
+
+    assert (await me(api, token))["stage_id"] == "end"
+    assert await answers(api) == stored
+    alerts = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/alerts")).json()["alerts"]
+    assert [one["type"] for one in alerts] == (["default_refused"] if default == UNKNOWN_BEFORE else [])
+    assert (await api.advance(token, "end")).json()["me"]["status"] == "completed"
+
+
+async def test_who_went_on_before_is_left_alone(api: Api) -> None:
+    _, token = await there(api, at_most_seconds=60)
+    await api.advance(token, "ask", {"age": 33})
+
+    await after(api, 100)
+
+    assert (await me(api, token))["status"] == "in_progress"
+    assert await answers(api) == [({"age": 33}, True)]
+
+
+async def test_sixty_seconds_paused_at_twenty_for_an_hour_are_up_forty_after_the_resume(api: Api) -> None:
+    experiment_id, token = await there(api, at_most_seconds=60)
+
+    await after(api, 20)
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/pause")
+    await after(api, 3600)
+    held = (await api.participant(token, "GET", "/v1/me/stages/ask")).json()["stay"]
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/resume")
+    await after(api, 39)
+    before = (await me(api, token))["status"]
+    await after(api, 1)
+
+    assert held["ends_at"] is None
+    assert (before, (await me(api, token))["status"]) == ("in_progress", "dropped_out")
+
+
+async def test_the_time_begins_when_the_stage_opens(api: Api) -> None:
+    waiting = {**study(at_most_seconds=60), "cohorts": [{"seats": [{"open": True, "count": 2}]}]}
+    waiting["stages"][0]["progress"] = {"wait_for_all": True}
+    experiment_id = await api.running(**waiting)
+    first = await api.join(experiment_id)
+    await after(api, 600)
+
+    second = await api.join(experiment_id, "Bob")
+    await after(api, 59)
+    before = [(await me(api, one))["status"] for one in (first, second)]
+    await after(api, 1)
+
+    assert before == ["in_progress"] * 2
+    assert [(await me(api, one))["status"] for one in (first, second)] == ["dropped_out"] * 2
+
+
+async def test_who_is_asked_whether_they_are_there_goes_on_once_they_have_answered(api: Api) -> None:
+    _, token = await there(api, at_most_seconds=60, then="go_on")
+    member = (await me(api, token))["member_id"]
+    await after(api, 30)
+    checked = await api.experimenter("POST", f"/v1/members/{member}/check")
+
+    await after(api, 30)
+    during = await me(api, token)
+    await api.participant(token, "POST", "/v1/me/check")
+    await after(api, 5)
+
+    assert checked.status_code == 200
+    assert (during["status"], during["stage_id"]) == ("attention_check", "ask")
+    assert (await me(api, token))["stage_id"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("stages", "where"),
+    [
+        ([{"id": "talk", "kind": "group_chat", "stay": {"at_most_seconds": 9}}], "stages[0].stay.at_most_seconds"),
+        ([{**ASK, "stay": {"at_least_seconds": 9, "at_most_seconds": 9}}], "stages[0].stay.at_least_seconds"),
+        ([{**ASK, "stay": {"at_most_seconds": 9, "default": {"age": 9}}}], "stages[0].stay.default"),
+        ([{**END, "stay": {"then": "go_on", "default": {"age": 9}}}], "stages[0].stay.default"),
+    ],
+)
+async def test_times_that_a_stage_cannot_have_are_refused(api: Api, stages: Any, where: str) -> None:
+    refused = await api.experimenter("POST", "/v1/experiments", json={**FILE, "stages": stages})
+
+    assert where in [problem["where"] for problem in refused.json()["problems"]]

@@ -1,0 +1,1 @@
+"""What tests of prompts share; imported by tests only."""

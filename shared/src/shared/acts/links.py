@@ -1,0 +1,111 @@
+"""Links by which people join: a code that leads to an experiment, or to one of its cohorts."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from secrets import token_urlsafe
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.acts.joining import join
+from shared.contracts.experiment import Profile
+from shared.db.session import ReadSession, Session
+from shared.db.standings import hash_token
+from shared.errors import Conflict, NotFound
+
+LinkState = Literal["open", "full", "paused", "over", "not_started"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Where a code leads, and whether a place can be taken there now; `cohort_id` None: the whole experiment."""
+
+    experiment_id: UUID
+    cohort_id: UUID | None
+    state: LinkState
+    title: str
+    text: str
+    external_id_parameter: str
+    language: str | None
+
+
+_FIND = text(
+    """
+    WITH led AS (
+        SELECT e.id, CAST(NULL AS uuid) AS cohort_id FROM experiments e WHERE e.join_code = :code
+        UNION ALL SELECT c.experiment_id, c.id FROM cohorts c WHERE c.join_code = :code
+    )
+    SELECT e.id, led.cohort_id, e.status, e.document -> 'join' AS page, e.language,
+        EXISTS (
+            SELECT FROM members m JOIN cohorts c ON c.id = m.cohort_id
+            WHERE m.experiment_id = e.id AND m.status = 'expected' AND NOT c.locked AND c.status = 'running'
+                AND (led.cohort_id IS NULL OR c.id = led.cohort_id)
+        ) OR led.cohort_id IS NULL AND EXISTS (SELECT FROM planned_cohorts p WHERE p.experiment_id = e.id) AS has_place
+    FROM led JOIN experiments e ON e.id = led.id
+    """
+)
+_STATES: Final[dict[str, LinkState]] = {"draft": "not_started", "paused": "paused", "ended": "over"}
+
+
+async def find(session: ReadSession, code: str) -> Link:
+    """What the code leads to.
+
+    Raises:
+        NotFound: it leads nowhere.
+    """
+    row = await session.first(_FIND, {"code": code})
+    if row is None:
+        raise NotFound("This link belongs to no study.")
+    page: dict[str, Any] = row.page or {}
+    return Link(
+        experiment_id=row.id,
+        cohort_id=row.cohort_id,
+        state=_STATES.get(row.status) or ("open" if row.has_place else "full"),
+        title=page.get("title", ""),
+        text=page.get("text", ""),
+        external_id_parameter=page.get("external_id", ""),
+        language=row.language,
+    )
+
+
+# Two requests with one key come one after the other, so that the second finds the place of the first.
+_ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended(:key_hash, 0)) IS NULL AS waited")
+# A seat that an agent plays on has no token: its person has lost it.
+_RETURN = text(
+    """
+    UPDATE members SET token_hash = CASE WHEN player = 'person' THEN :token_hash END
+    WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash RETURNING id, player
+    """
+)
+_KEEP_KEY = text("UPDATE members SET join_key_hash = :key_hash WHERE id = :member_id")
+
+
+async def join_by(
+    session: Session, code: str, join_key: str, now: datetime, *, profile: Profile | None, external_id: str | None
+) -> tuple[UUID, str]:
+    """Take a place where the code leads; the member's id, and the token, which is shown this once.
+
+    The key is chosen by the client. The same key again gives the place back with a new token, and the old token ends:
+    an answer that was lost costs no place (an advisory lock; `services/gateway/tests/test_links.py`).
+
+    Raises:
+        NotFound: the code leads nowhere.
+        Conflict: the experiment is not running, it is paused, no seat is open, or an agent has taken the place over.
+    """
+    link = await find(session, code)
+    key_hash = hashlib.sha256(f"{link.experiment_id}:{join_key}".encode()).hexdigest()
+    await session.one(_ONE_AT_A_TIME, {"key_hash": key_hash})
+    token = token_urlsafe(32)
+    known = {"experiment_id": link.experiment_id, "key_hash": key_hash, "token_hash": hash_token(token)}
+    row = await session.first(_RETURN, known)
+    if row is not None and row.player != "person":
+        raise Conflict("Your place was taken while you were gone.", reason="place_taken")
+    if row is not None:
+        return row.id, token
+    member_id, token = await join(
+        session, link.experiment_id, now, cohort_id=link.cohort_id, profile=profile, external_id=external_id
+    )
+    await session.run(_KEEP_KEY, {"key_hash": key_hash, "member_id": member_id})
+    return member_id, token

@@ -1,0 +1,89 @@
+"""Cohorts that people make by coming: kept as they are planned, and made when no other has a place."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.acts.assigning import given_at_opening
+from shared.acts.making import arm_of, make_cohorts
+from shared.db import tables
+from shared.db.designs import design
+from shared.db.session import Session
+from shared.experiment import CohortAssignment, MediatorAssignment, SeatAssignment
+
+
+async def keep_for_arrivals(session: Session, experiment_id: UUID, plan: Sequence[CohortAssignment]) -> None:
+    """Keep the cohorts of the plan that are made on arrival, in its order."""
+    rows = [
+        {
+            "experiment_id": experiment_id,
+            "number": number,
+            "treatment_id": arm_of(cohort),
+            "people": sum(seat.persona_id is None for seat in cohort.seats),
+            "plan": asdict(cohort),
+        }
+        for number, cohort in enumerate(plan)
+        if cohort.on_arrival
+    ]
+    await session.insert(tables.planned_cohorts, rows)
+
+
+_ANY: Final = text("SELECT 1 AS one FROM planned_cohorts WHERE experiment_id = :experiment_id LIMIT 1")
+
+
+async def may_be_opened(session: Session, experiment_id: UUID) -> bool:
+    """Whether there is a cohort left that people may make by coming."""
+    return await session.first(_ANY, {"experiment_id": experiment_id}) is not None
+
+
+# A pause and the end of the experiment take a lock on this row that waits for this one.
+_EXPERIMENT: Final = text(
+    """
+    SELECT id, status, seed, pace, model_mode, is_test, version, document -> 'assigned' AS assigned
+    FROM experiments WHERE id = :experiment_id FOR SHARE
+    """
+)
+_TAKE: Final = text(
+    """
+    DELETE FROM planned_cohorts WHERE (experiment_id, number) = (
+        SELECT experiment_id, number FROM planned_cohorts
+        WHERE experiment_id = :experiment_id AND (CAST(:arm AS text) IS NULL OR treatment_id = :arm)
+        ORDER BY number LIMIT 1
+    )
+    RETURNING plan
+    """
+)
+
+
+async def open_next(session: Session, experiment_id: UUID, arm: str | None, now: datetime) -> bool:
+    """Make the next cohort of this arm (None: of any) that is made on arrival; False when none is left.
+
+    The caller holds the lock of `joining`: cohorts are opened one after another. Nothing is made while the experiment
+    is paused.
+    """
+    row = await session.one(_EXPERIMENT, {"experiment_id": experiment_id})
+    if row.status != "running":
+        return False
+    taken = await session.first(_TAKE, {"experiment_id": experiment_id, "arm": arm})
+    if taken is None:
+        return False
+    cohort = _planned(taken.plan)
+    given = await given_at_opening(session, row.assigned or [], experiment_id, row.seed, cohort)
+    arms = {arm_of(cohort), *cohort.own_arms}
+    designs = {arm: await design(session, experiment_id, row.version, arm) for arm in sorted(arms)}
+    await make_cohorts(session, row, [cohort], designs, given, now)
+    return True
+
+
+def _planned(stored: dict[str, Any]) -> CohortAssignment:
+    return CohortAssignment(
+        **{
+            **stored,
+            "seats": tuple(SeatAssignment(**one) for one in stored["seats"]),
+            "mediators": tuple(MediatorAssignment(**one) for one in stored["mediators"]),
+        }
+    )

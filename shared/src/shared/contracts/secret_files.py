@@ -1,0 +1,41 @@
+"""Secrets in files, as containers get them: `NAME_FILE` names the file with the value of `NAME`."""
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Final
+
+from shared.contracts.endpoints import read_endpoint_keys
+from shared.contracts.named_providers import named_providers
+from shared.contracts.providers import KEY_VARIABLES
+from shared.errors import SettingsInvalid
+
+_OF_THE_LAB: Final = ("PARLEY_DATABASE_URL", "PARLEY_AMQP_URL", "PARLEY_BOOTSTRAP_API_KEY")
+
+
+def read_secret_files(environ: MutableMapping[str, str]) -> None:
+    """Set every secret whose file is named; an empty file counts as absent.
+
+    Raises:
+        SettingsInvalid: with each variable whose file cannot be read, or that is also set itself.
+    """
+    found: dict[str, str] = {}
+    wrong: list[str] = []
+    for name in _named(environ):
+        if environ.get(name, "").strip():
+            wrong.append(f"  {name}: is set, and {name}_FILE is, too; one of them is enough")
+            continue
+        try:
+            found[name] = Path(environ[f"{name}_FILE"]).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            wrong.append(f"  {name}_FILE: cannot be read ({type(error).__name__})")
+    if wrong:
+        raise SettingsInvalid("These settings are missing or wrong:\n" + "\n".join(wrong))
+    environ.update(found)
+
+
+def _named(environ: Mapping[str, str]) -> Iterator[str]:
+    own = (one.key_variable for one in named_providers(environ))
+    secrets = (*_OF_THE_LAB, *KEY_VARIABLES.values(), *own, *read_endpoint_keys(environ).values())
+    for name in dict.fromkeys(filter(None, secrets)):
+        if environ.get(f"{name}_FILE", "").strip():
+            yield name

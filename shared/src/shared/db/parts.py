@@ -1,0 +1,67 @@
+"""Reads all members' pages of a few stages, for stages that read them."""
+
+from collections.abc import Iterable, Sequence
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.contracts.experiment import StageConfig
+from shared.db.session import ReadSession
+from shared.stage import PAGE, Json, of_everybody
+from shared.stages import parts_of
+from shared.views import Answers, Facts
+
+# Also of those who have left: pages that they completed stay.
+_PAGES = text(
+    """
+    SELECT a.stage_id, a.member_id, a.value FROM answers a JOIN members m ON m.id = a.member_id
+    WHERE a.cohort_id = :cohort_id AND a.stage_id = ANY(:stage_ids) AND a.key = '' AND a.completed_at IS NOT NULL
+        AND m.kind = 'participant'
+    ORDER BY length(m.path), m.path COLLATE "C"
+    """
+)
+_ANSWERS = text(
+    """
+    SELECT a.member_id, a.key, a.value FROM answers a
+    WHERE a.cohort_id = :cohort_id AND a.stage_id = :stage_id AND a.completed_at IS NOT NULL
+    """
+)
+
+
+def read_of_everybody(stages: Iterable[StageConfig]) -> list[str]:
+    """The stages whose pages, of all members, one of these stages reads."""
+    return list(dict.fromkeys(read for stage in stages for read in of_everybody(parts_of(stage).reads)))
+
+
+async def with_parts(
+    session: ReadSession, facts: Facts, cohort_id: UUID, stages: Iterable[StageConfig], *, but_own: UUID | None = None
+) -> Facts:
+    """The facts with all that these stages read of other members; reads nothing where they need none.
+
+    but_own: the member whose own answers are among the facts already.
+    """
+    wanted = read_of_everybody(stages)
+    if not wanted:
+        return facts
+    found = await _pages(session, cohort_id, wanted)
+    for stage_id in wanted:
+        own = {} if but_own is None else {but_own: facts.own(stage_id, but_own)}
+        facts = facts.with_answers(stage_id, {**found.get(stage_id, {}), **own})
+    return facts
+
+
+async def _pages(
+    session: ReadSession, cohort_id: UUID, stage_ids: Sequence[str]
+) -> dict[str, dict[UUID, dict[str, Json]]]:
+    found: dict[str, dict[UUID, dict[str, Json]]] = {}
+    for row in await session.all(_PAGES, {"cohort_id": cohort_id, "stage_ids": stage_ids}):
+        found.setdefault(row.stage_id, {})[row.member_id] = {PAGE: row.value}
+    return found
+
+
+async def answers_on(session: ReadSession, cohort_id: UUID, stage_id: str) -> Answers:
+    """All answers on a stage, by member and key."""
+    found: dict[UUID, dict[str, Json]] = {}
+    for row in await session.all(_ANSWERS, {"cohort_id": cohort_id, "stage_id": stage_id}):
+        found.setdefault(row.member_id, {})[row.key] = row.value
+    return found

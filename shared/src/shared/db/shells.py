@@ -1,0 +1,126 @@
+"""What a participant's page shows besides the stage: what is open for this participant alone."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from shared.contracts.experiment import Completion
+from shared.db.session import ReadSession
+from shared.db.standing import Standing
+from shared.db.waits import Wait, wait_of
+from shared.lives import OUTCOMES, STILL_IN
+from shared.stage import shows_members
+from shared.stages import parts_of
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCheck:
+    """An attention check to be answered until `due_at`; None while all timers are held."""
+
+    text: str
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A move to another cohort, to be answered until `due_at`; None while all timers are held."""
+
+    due_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that the lab has said to the participant, who has not read it yet."""
+
+    id: UUID
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """What is open for a participant."""
+
+    notices: tuple[Notice, ...] = ()
+    check: OpenCheck | None = None
+    offer: Offer | None = None
+    wait: Wait | None = None
+    """Whom the participant waits for, on a stage that is not open."""
+    completion: Completion | None = None
+    """What the file says for this end, once the part is over."""
+    gone: frozenset[UUID] = frozenset()
+    """The people of the cohort who are gone, where the participant is shown who is there."""
+
+
+_CHECK: Final = text(
+    """
+    SELECT k.text, t.due_at
+    FROM attention_checks k LEFT JOIN timers t
+        ON t.member_id = k.member_id AND t.purpose = 'check_deadline' AND t.generation = k.number
+    WHERE k.member_id = :member_id AND k.closed_at IS NULL
+    """
+)
+
+
+_COMPLETION: Final = text(
+    """
+    SELECT document -> 'completion' -> :outcome AS completion FROM experiments
+    WHERE id = :id AND document -> 'completion' -> :outcome IS NOT NULL
+    """
+)
+
+
+_OFFER: Final = text(
+    """
+    SELECT due_at FROM timers WHERE member_id = :member_id AND purpose = 'transfer_deadline'
+    ORDER BY generation DESC LIMIT 1
+    """
+)
+_NOTICES: Final = text(
+    "SELECT id, text, created_at FROM notices WHERE member_id = :member_id AND read_at IS NULL ORDER BY created_at, id"
+)
+
+
+_GONE: Final = text(
+    """
+    SELECT p.member_id FROM presence p JOIN members m ON m.id = p.member_id
+    WHERE m.cohort_id = :cohort_id AND m.player = 'person' AND p.gone_at IS NOT NULL
+    """
+)
+
+
+async def shell_of(session: ReadSession, standing: Standing) -> Shell:
+    """What is open for this member; most of the time that is nothing, and costs no statement."""
+    shell = await _open_for(session, standing)
+    if not (shows_others(standing) or (shell.wait is not None and shell.wait.met)):
+        return shell
+    rows = await session.all(_GONE, {"cohort_id": standing.cohort_id})
+    return replace(shell, gone=frozenset(row.member_id for row in rows))
+
+
+def shows_others(standing: Standing) -> bool:
+    """Whether the participant meets others on the stage where they are, and it is open."""
+    stage = standing.stage
+    is_there = stage is not None and standing.status in STILL_IN and not standing.is_locked
+    return is_there and stage is not None and shows_members(parts_of(stage))
+
+
+async def _open_for(session: ReadSession, standing: Standing) -> Shell:
+    me = {"member_id": standing.member.id}
+    notices = tuple(Notice(*row) for row in await session.all(_NOTICES, me)) if standing.has_notices else ()
+    if standing.status in OUTCOMES:
+        outcome = {"id": standing.experiment_id, "outcome": standing.status}
+        row = await session.first(_COMPLETION, outcome)
+        return Shell(notices, completion=None if row is None else Completion.model_validate(row.completion))
+    if standing.status == "attention_check":
+        row = await session.first(_CHECK, me)
+        return Shell(notices, check=None if row is None else OpenCheck(row.text, row.due_at))
+    if standing.status == "transfer_pending":
+        row = await session.first(_OFFER, me)
+        return Shell(notices, offer=Offer(None if row is None else row.due_at))
+    if standing.is_in_progress and standing.is_locked and standing.stage is not None:
+        return Shell(notices, wait=await wait_of(session, standing, standing.stage))
+    return Shell(notices)

@@ -1,0 +1,63 @@
+"""A page of questions as an experiment file writes it, and what is wrong with one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from shared import rules
+from shared.contracts.experiment import StageConfig
+from shared.errors import Problem
+from shared.questions.choices import ChoiceQuestion, ChoicesQuestion
+from shared.questions.numeric_questions import GridQuestion, NumberQuestion, ScaleQuestion
+from shared.questions.questions import BaseQuestion, CheckQuestion, TextQuestion
+
+AnyQuestion = Annotated[
+    TextQuestion | CheckQuestion | ChoiceQuestion | ChoicesQuestion | NumberQuestion | ScaleQuestion | GridQuestion,
+    Field(discriminator="kind"),
+]
+
+
+class QuestionPage(StageConfig):
+    """A stage whose page has questions; kinds that ask some are made of it."""
+
+    has_one_answer_each: ClassVar[bool] = True
+    """Whether the page has one answer to each question, at which rules of later stages may look."""
+    questions: tuple[AnyQuestion, ...] = Field(min_length=1)
+    """The questions in their order."""
+    on_invalid: Literal["missing", "fail"] = "missing"
+    """What happens when no reply of a model answers a question as it should, after all attempts. `missing`: the answer
+    is null with its reason, the page's other answers are kept, and the agent goes on. `fail`: it leaves the experiment.
+    """
+
+    @property
+    def has_correct(self) -> bool:
+        """Whether some answers are right and others wrong."""
+        return any(question.has_correct for question in self.questions)
+
+
+def problems(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
+    """`where` is relative to the stage."""
+    pages = (one for one in earlier if isinstance(one, QuestionPage) and one.has_one_answer_each)
+    known = {one.id: {question.id for question in one.questions} for one in pages}
+    before: set[str] = set()
+    for index, question in enumerate(stage.questions):
+        where = f"questions[{index}]"
+        if question.id in before:
+            yield Problem(f"{where}.id", f"{question.id!r} again", "an id of its own for every question")
+        for problem in question.problems():
+            yield Problem(f"{where}.{problem.where}", problem.found, problem.expected)
+        yield from _misled_rules(question, where, {**known, stage.id: before}, stage.id)
+        before.add(question.id)
+
+
+def _misled_rules(question: BaseQuestion, where: str, known: Mapping[str, set[str]], here: str) -> Iterator[Problem]:
+    if question.show_if is None:
+        return
+    for place, comparison in rules.comparisons(question.show_if, f"{where}.show_if"):
+        target = comparison.stage or here
+        if target not in known:
+            yield Problem(f"{place}.stage", repr(comparison.stage), "the id of a survey that comes before this one")
+        elif comparison.question not in known[target]:
+            expected = "a question above this one" if target == here else f"a question of the survey {target!r}"
+            yield Problem(f"{place}.question", repr(comparison.question), expected)

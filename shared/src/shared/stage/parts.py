@@ -1,0 +1,344 @@
+"""The parts of a stage kind: what a stage has beyond a page to read. A stage has only the parts that it needs.
+
+Each part belongs to one configured stage and is made anew for every use; it keeps no state.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from shared.contracts.models import Hint
+from shared.contracts.prompt_items import PromptItems
+from shared.errors import Problem
+from shared.stage.data import Data
+from shared.stage.form import Form
+from shared.stage.reads import Read
+from shared.stage.talk import Lateness, Minutes, Utterance, Wave
+from shared.stage.view import Ask, Json, LabView, Member, OwnView, Thread, View
+
+
+@dataclass(frozen=True, slots=True)
+class UnusableReply:
+    """A model's unusable reply: its text, the object in it, if any, and the fault."""
+
+    raw: str
+    parsed: Mapping[str, Json] | None
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Substitute:
+    """What is stored without a usable answer: `value`, marked as not valid.
+
+    It is stored without `check`, so it may say that there is no answer. `missing` gives the reason by field of the
+    value, when the other fields are valid answers.
+    """
+
+    value: Json
+    missing: Mapping[str, str] | None = None
+
+
+WithoutAnswer = Substitute | Literal["drop"]
+"""The outcome of a question without a usable answer; `drop`: the member is out."""
+
+
+class Question(ABC):
+    """One question to a member, made from the ask and from what the member may see at that time.
+
+    Prompts are made as of the opening of the ask; answers are checked against the current view.
+    """
+
+    @abstractmethod
+    def form(self) -> Form:
+        """The form of the question for a person."""
+
+    @abstractmethod
+    def task(self) -> str:
+        """The instruction for an agent; the end of the default prompt."""
+
+    @abstractmethod
+    def reply_model(self) -> type[BaseModel]:
+        """The schema of a model's reply."""
+
+    @abstractmethod
+    def answer_from_reply(self, reply: BaseModel) -> Json:
+        """The answer in a validated reply, before `check`."""
+
+    @abstractmethod
+    def check(self, answer: Json) -> Json:
+        """The answer in the form that is stored; idempotent.
+
+        Raises:
+            InvalidInput: with every problem; `where` is the field of the form.
+        """
+
+    @abstractmethod
+    def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
+        """What happens when the model has failed for good. `replies`: its unusable replies, the oldest first."""
+
+    def passed(self) -> Substitute | None:
+        """What counts instead of an answer when the member has gone, on a stage with a state: the same, if it says so.
+
+        It is stored, marked as not valid, and stays when the member comes back. None: nothing is; the state may wait.
+        """
+        found = self.without_answer(())
+        return found if isinstance(found, Substitute) else None
+
+    def text_form(self) -> str | None:
+        """The instruction for a reply in plain text; None: the model replies with an object."""
+        return None
+
+    def read_text(self, text: str) -> Mapping[str, Json] | None:
+        """The fields in a reply without an object; None: such replies are not read.
+
+        Raises:
+            InvalidInput: the text holds no answer; the message tells the model why.
+        """
+        return None
+
+    def news(self) -> str | None:
+        """The text that a person has to read before answering; None: the whole page."""
+        return None
+
+    def written(self, answer: Json) -> str:
+        """The text that a person would have to type for this answer; choices are not typed."""
+        return ""
+
+    def hints(self) -> Mapping[str, Hint]:
+        """Facts for the mock; `suggest:<field>` is its value for a field of the reply."""
+        return {}
+
+
+class Questions(ABC):
+    """The questions of a stage. Each ask is answered once, under its key."""
+
+    most_unusable_replies: int | None = None
+    """An ask is given up after so many unusable replies; None: after all the attempts of the model."""
+
+    @abstractmethod
+    def due(self, view: OwnView) -> list[Ask]:
+        """The questions to `view.me` that have no answer yet: none, one, or several at once.
+
+        Open asks are named again. With a state settle calls it for all, and the result must not depend on the presence
+        of `view.me`: a member who is there is asked, and an ask of one who has gone is answered with `passed`. Without
+        a state an agent's step calls it, under the member's lock.
+        """
+
+    @abstractmethod
+    def question(self, view: OwnView, ask: Ask) -> Question | None:
+        """The question of this ask; None when its key asks nothing.
+
+        A person's whole page is asked with the key PAGE, without being named by `due`.
+        """
+
+    def most_replies(self) -> int | None:
+        """The most replies of one member's model on this stage; None: their number is open."""
+        return None
+
+    def shown(self, answer: Json) -> Json:
+        """What its author is shown of a stored answer: all of it, unless it holds more than the author knew."""
+        return answer
+
+
+class Draws(ABC):
+    """Draws at the opening of the stage and when participants come: roles, orders, lengths."""
+
+    @abstractmethod
+    def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
+        """The draws for the participants who have come; extends what was `drawn` for earlier ones.
+
+        It is called again for every newcomer, and changes none of the given draws: those of the file for the cohort,
+        and matched ones. `members` are participants alone, in the order of their paths; each has its `seat`.
+        """
+
+    def matched(self, rng: Random) -> dict[str, Json]:
+        """Draws that a replicate shares across all arms of a design; `draw` gets them as drawn before."""
+        return {}
+
+    def problems(self, given: Mapping[str, Json]) -> list[Problem]:
+        """The problems of a file's values for one cohort; `where` is relative to them. `draw` gets the valid ones."""
+        return [Problem(name, "a draw of this stage", "nothing: all of it is drawn") for name in given]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TalkRules:
+    """The settings of a conversation."""
+
+    turn_taking: str
+    """The rule of turn-taking."""
+    is_private: bool = False
+    """Every participant has a separate thread with the mediators."""
+    time_limit_seconds: float | None = None
+    """How long the thread may last from its opening."""
+    minimum_seconds: float | None = None
+    """How long members stay in it at least, from the first message of one of them."""
+    topics: tuple[tuple[str, str], ...] = ()
+    """Id and name of each topic, in order."""
+    replies_and_reactions: bool = False
+    """Whether messages may reply to one another, and members may react to them."""
+    lateness: Lateness | None = None
+    """How late replies are published; None: they are dropped, and every message asks all agents anew."""
+    post_limit: tuple[int, float] | None = None
+    """How many messages a person may post within how many seconds."""
+
+
+class Talk(ABC):
+    """A conversation: members talk freely, in turns that `next_wave` gives. Called under the thread's lock."""
+
+    rules: TalkRules
+
+    @abstractmethod
+    def next_wave(self, thread: Thread, rng: Random) -> Wave:
+        """Who is asked to speak now; `rng` is used for this turn only."""
+
+    @abstractmethod
+    def task(self, view: OwnView, purpose: str) -> str:
+        """The instruction for an agent that is asked for this purpose."""
+
+    @abstractmethod
+    def reply_model(self, purpose: str) -> type[BaseModel]:
+        """The schema of a model's reply for this purpose."""
+
+    @abstractmethod
+    def utterance(self, purpose: str, reply: Json) -> Utterance:
+        """The message in a model's reply.
+
+        Raises:
+            ValidationError: the reply does not match the schema.
+        """
+
+    @abstractmethod
+    def too_early(self, thread: Thread) -> str | None:
+        """Why no member may leave the thread yet, in words for a member; None when they may."""
+
+    def may_not_speak(self, thread: Thread, member_id: UUID) -> str | None:
+        """Why this person may not say anything now, in words for them; None when they may."""
+        return None
+
+    def may_call_off(self, thread: Thread, member_id: UUID) -> bool:
+        """Whether this person may cancel the agents' replies in the making."""
+        return False
+
+    def outlasts_its_limit(self, thread: Thread) -> bool:
+        """Whether the thread goes on after its time limit, until `next_wave` says that it is over."""
+        return False
+
+    def message_cost(self, participants: int, mediators: int) -> str | None:
+        """The calls for each message with so many agents, in words for a researcher; None: unknown."""
+        return None
+
+
+class Narration(ABC):
+    """The events of the stage in words for onlookers, in place of who has answered what.
+
+    The view has draws and state, but no answers.
+    """
+
+    @abstractmethod
+    def steps(self, view: View) -> Sequence[str]:
+        """A line for each step, in order. Lines are only appended, so that each is shown once."""
+
+    @abstractmethod
+    def outcome(self, view: View) -> str | None:
+        """The result in one line; None until the stage is over."""
+
+
+class Scripts(ABC):
+    """How members act without a model."""
+
+    @abstractmethod
+    def problems(self, given: Mapping[str, Json] | None) -> list[Problem]:
+        """The problems of a persona's script for this stage; `where` is relative to it.
+
+        None: a persona without a model has no script for the stage.
+        """
+
+    def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
+        """The answers that scripted members give now, by member and key; settle calls it until there are none.
+
+        They are stored without `check`. `rng_of` gives the random stream of a path below the stage, such as
+        `m1/round:7`; use only the last part of a member's path, or the draws would depend on the cohort's position.
+        Only a stage with a state is settled after every answer: on others a script answers with `page`.
+        """
+        return {}
+
+    def page(self, view: OwnView, rng: Random) -> Json | None:
+        """The answer of the scripted member `view.me` to the whole page of a stage without a state; None: none."""
+        return None
+
+
+State = Callable[[LabView], dict[str, Json]]
+Result = Callable[[LabView], dict[str, Json]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of one configured stage; None: the stage does not have the part.
+
+    With a `state` the asks are shared: who is asked what depends on others' answers, as in a game. The cohort is then
+    settled after every answer: `state` makes from all answers what members may know of them, anew each time, so that
+    nothing counts twice; scripted members act; asks are opened for agents and people. Every view of the stage has the
+    state, and a member's view has nothing else of others' answers. The state must leave out what no member may know
+    yet, such as a move in an open round; pages and prompts leave out what only some may know. Where the state is empty
+    no other member is read for prompts. The state is stored as JSON: lists keep their order, keys of objects do not.
+    It depends on draws and answers, not on who is there: an ask that is due of a member who has gone is answered with
+    `Question.passed`, which is stored, so that a member's return cannot undo a round.
+
+    `talk` is a conversation in the stage's thread. `minutes` are what all members have heard, written into the thread
+    by settle; members do not post. They leave out what only some have heard so far, and each line keeps its key.
+
+    `reads` names the earlier stages whose data the stage uses; every view has them. `result` is made of all answers in
+    the end: settle makes it once, when all who are still there are through, and it is stored like the state. Only
+    stages that read all members' parts of this one get it, by its `Data.group_columns`; the pages and prompts of this
+    stage do not, so that no member learns it early.
+    """
+
+    questions: Questions | None = None
+    draws: Draws | None = None
+    state: State | None = None
+    reads: tuple[Read, ...] = ()
+    result: Result | None = None
+    talk: Talk | None = None
+    minutes: Callable[[LabView], Minutes] | None = None
+    narration: Narration | None = None
+    data: Data = field(default_factory=Data)
+    scripts: Scripts | None = None
+    names_others: bool = False
+    """Whether prompts name other members although nothing is said and no asks are shared; then these are read for them.
+    """
+    is_each_alone: bool = False
+    """Whether what is drawn and asked of a member depends on no other, although the lab draws or settles here: members
+    of one cohort may then have the stage in different forms."""
+    players: tuple[int, int | None] = (0, None)
+    """The fewest and the most participants of a cohort; None: no limit."""
+    prompt: PromptItems | None = None
+    """The prompt of participants whose persona has none for this stage; None: the default prompt."""
+
+    @property
+    def has_thread(self) -> bool:
+        return self.talk is not None or self.minutes is not None
+
+    @property
+    def is_private(self) -> bool:
+        """Whether every participant is alone with the mediators."""
+        return self.talk is not None and self.talk.rules.is_private
+
+
+def plays_together(parts: Parts) -> bool:
+    """Whether what comes next on the stage is made of all members' answers; members are in it from its opening."""
+    return parts.state is not None and not parts.is_each_alone
+
+
+def lets_scripts_pass(parts: Parts) -> bool:
+    """Whether a script goes on without an answer where it has none: something is asked or said, of each alone."""
+    return parts.state is None and (parts.questions is not None or parts.has_thread)
+
+
+def shows_members(parts: Parts) -> bool:
+    """Whether the page names the members whom one meets on the stage, by their profiles."""
+    return parts.names_others or (parts.talk is not None and not parts.is_private)

@@ -1,0 +1,33 @@
+import { Asked } from "parley/questions.js";
+import { h, html } from "parley/preact.js";
+import { Head, Table } from "parley/ui.js";
+import { inDigits, say } from "parley/words.js";
+
+/** @param {import("parley/page.js").StageProps} stage */
+export default function ContestPage(stage) {
+  const { view } = stage.page;
+  return html`<article class="game">
+    ${h(Head, { view })}
+    <p>${say("contest_rule", { lower: view.lower, upper: view.upper, factor: inDigits(view.factor), prize: view.prize })}</p>
+    <p class="hint">${say("players")}: ${view.players.join(", ")}</p>
+    ${view.round === null ? null : html`<p class="round" role="status">${say("round_of", { number: view.round, count: view.rounds_in_all })}</p>`}
+    ${h(Asked, { stage })}
+    ${view.rounds.length > 0
+      ? h(Table, {
+          caption: say("rounds_so_far"),
+          columns: [say("round_column"), say("your_guess"), say("mean"), say("target"), say("winners"), say("you_got")],
+          rows: [...view.rounds].reverse().map((/** @type {any} */ one) => [
+            one.round,
+            one.your_guess ?? "–",
+            one.mean ?? "–",
+            one.target ?? "–",
+            one.winners.map((/** @type {any} */ who) => `${who.is_you ? say("you") : who.name} (${who.guess})`).join(", ") || "–",
+            one.your_prize,
+          ]),
+        })
+      : null}
+    ${view.messages.length > 0
+      ? html`<section><h2>${say("messages")}</h2><ul>${view.messages.map((/** @type {any} */ one) => html`<li>${say("round", { number: one.round })}, ${one.name}${one.is_you ? ` ${say("you")}` : ""}: ${one.text}</li>`)}</ul></section>`
+      : null}
+  </article>`;
+}

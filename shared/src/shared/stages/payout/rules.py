@@ -1,0 +1,95 @@
+"""The rules of a payment: a page to read; going on keeps what it says."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+from shared.contracts.experiment import StageConfig
+from shared.errors import Problem
+from shared.stage import (
+    Ask,
+    Block,
+    Blocked,
+    Column,
+    Completion,
+    Data,
+    Done,
+    Json,
+    OwnView,
+    Parts,
+    Pay,
+    Reason,
+    StageKind,
+    heading,
+)
+from shared.stages.payout import config, display
+from shared.stages.payout.config import PayoutItem, PayoutStage
+from shared.stages.payout.display import PayoutPage
+from shared.stages.payout.reckoning import PayoutDraws, as_text, payment
+
+
+class Payout(StageKind[PayoutStage]):
+    config_model = PayoutStage
+
+    def page(self, stage: PayoutStage, view: OwnView) -> PayoutPage:
+        paid = payment(stage, view)
+        return PayoutPage(
+            **heading(stage),
+            currency=stage.currency,
+            items=[display.item_of(one) for one in paid.earned],
+            average=stage.average,
+            amount=as_text(paid.amount),
+        )
+
+    def prompt(self, stage: PayoutStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
+        if view.me.kind == "mediator":
+            return [Block("Participants were told here what they are paid.")]
+        if not _is_drawn(view):
+            return [Block("Participants are told here what they are paid.")]
+        return [Block(display.paragraph(payment(stage, view), stage.currency))]
+
+    def completion(self, stage: PayoutStage, view: OwnView) -> Completion:
+        if not _is_drawn(view):
+            return Blocked((Reason("Your payment is being worked out.", "being_drawn"),))
+        paid = payment(stage, view)
+        parts = display.kept(paid)
+        page = {"currency": stage.currency, "amount": as_text(paid.amount), "items": parts["items"]}
+        return Done(page, effects=(Pay(stage.currency, paid.amount, parts),))
+
+    def problems(self, stage: PayoutStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        return [*config.problems(stage)]
+
+    def parts(self, stage: PayoutStage) -> Parts:
+        return Parts(draws=PayoutDraws(stage), is_each_alone=True, reads=config.reads(stage), data=PayoutData(stage))
+
+    def example(self) -> PayoutStage:
+        return PayoutStage(
+            id="payment",
+            name="Your payment",
+            items=(
+                PayoutItem(id="show-up", stage="before", base=Decimal("2.50")),
+                PayoutItem(id="quiz", stage="quiz", questions={"capital": Decimal("0.35")}),
+            ),
+        )
+
+
+def _is_drawn(view: OwnView) -> bool:
+    return str(view.me.id) in view.draws
+
+
+class PayoutData(Data):
+    def __init__(self, stage: PayoutStage) -> None:
+        self._stage = stage
+
+    def columns(self) -> list[Column]:
+        items = [Column(f"item.{one.id}", f"Paid for {one.name or one.stage}", "number") for one in self._stage.items]
+        return [Column("currency", "Currency", "text"), Column("amount", "Paid", "number"), *items]
+
+    def cells(self, page: Json) -> dict[str, Json]:
+        """Numbers for readers of the table; the payments have decimals."""
+        if not isinstance(page, Mapping) or "amount" not in page:
+            return {}
+        items = {f"item.{one['id']}": float(one["amount"]) for one in page["items"]}
+        return {"currency": page["currency"], "amount": float(page["amount"]), **items}
+
+
+KIND = Payout()

@@ -1,0 +1,72 @@
+"""The rules of a stage that reveals: a page to read, made of what it reads."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from shared.contracts.experiment import StageConfig
+from shared.errors import Problem
+from shared.stage import Ask, Block, OwnView, PageContent, Parts, StageKind, heading
+from shared.stages.reveal import config, showing
+from shared.stages.reveal.config import Revealed, RevealStage
+
+
+class RevealedLine(BaseModel):
+    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+
+    label: str
+    """The question, or what the value is."""
+    value: str
+    is_correct: bool | None
+    """Whether the answer is right; null where that is not shown."""
+
+
+class RevealedAnswers(BaseModel):
+    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+
+    name: str | None
+    """Whose answers they are; null: the reader's own."""
+    lines: list[RevealedLine]
+
+
+class RevealedStage(BaseModel):
+    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+
+    title: str
+    """The stage of which it is."""
+    show: Literal["answers", "scored", "result"]
+    answers: list[RevealedAnswers]
+    """The reader's own, then those of others; empty for a result."""
+    result: list[RevealedLine]
+
+
+class RevealPage(PageContent):
+    kind: Literal["reveal"] = "reveal"
+    items: list[RevealedStage]
+
+
+class Reveal(StageKind[RevealStage]):
+    config_model = RevealStage
+
+    def page(self, stage: RevealStage, view: OwnView) -> RevealPage:
+        items = [RevealedStage.model_validate(one) for one in showing.shown(stage, view)]
+        return RevealPage(**heading(stage), items=items)
+
+    def prompt(self, stage: RevealStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
+        if view.me.kind == "mediator":
+            return [Block("Participants were shown here what became of earlier stages. You were not.")]
+        told = showing.paragraphs(stage, view)
+        return [Block(text) for text in told] or [Block("Nothing is known yet of what is shown here.")]
+
+    def problems(self, stage: RevealStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        return [*config.problems(stage)]
+
+    def parts(self, stage: RevealStage) -> Parts:
+        return Parts(reads=config.reads(stage))
+
+    def example(self) -> RevealStage:
+        return RevealStage(id="outcome", name="What came of it", items=(Revealed(stage="before", audience="all"),))
+
+
+KIND = Reveal()

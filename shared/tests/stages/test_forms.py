@@ -1,0 +1,44 @@
+"""Forms and what they refuse, by the standard: the suite for all kinds has no validator of schemas."""
+
+from random import Random
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from shared.stage import StageKind, filled
+from shared.stage_checks import Trial
+from shared.stage_checks.play import Asked
+from shared.stage_checks.questions import wrong_answers, wrong_values
+from shared.stages import kinds
+
+ASKING = {name: kind for name, kind in kinds().items() if kind.parts(kind.example()).questions is not None}
+of_every_kind_that_asks = pytest.mark.parametrize("kind", ASKING.values(), ids=ASKING)
+
+
+def asked(kind: StageKind[Any], seed: int = 1) -> list[Asked]:
+    return Trial(kind, kind.example(), seed).straight().asked
+
+
+@of_every_kind_that_asks
+def test_every_form_is_a_json_schema(kind: StageKind[Any]) -> None:
+    for one in asked(kind):
+        schema = one.question.form().json_schema()
+        Draft202012Validator.check_schema(schema)
+        assert one.question.form().is_bare or set(schema["required"]) <= set(schema["properties"])
+
+
+@of_every_kind_that_asks
+@pytest.mark.parametrize("seed", range(10))
+def test_what_a_page_makes_of_the_form_fits_it(kind: StageKind[Any], seed: int) -> None:
+    for one in asked(kind, seed):
+        form = one.question.form()
+        assert Draft202012Validator(form.json_schema()).is_valid(filled(form, Random(seed)))
+
+
+@of_every_kind_that_asks
+def test_what_the_suite_takes_for_wrong_is_wrong(kind: StageKind[Any]) -> None:
+    for one in asked(kind):
+        assert list(wrong_answers(one, Random(1)))
+        for field in one.question.form().fields:
+            assert not any(map(Draft202012Validator(field.schema).is_valid, wrong_values(field.schema)))

@@ -1,0 +1,98 @@
+"""Databases of tests: each is as empty as the first, and no test finds that of another."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from shared.testing.fresh_databases import FreshDatabases
+from shared.testing.services import Server
+
+ADD = "INSERT INTO experimenters (id, name, created_at) VALUES (gen_random_uuid(), 'Ada', now())"
+COUNT = "SELECT count(*) FROM experimenters"
+OID = "SELECT oid FROM pg_database WHERE datname = current_database()"
+REVISION = "SELECT version_num FROM alembic_version"
+
+
+@pytest.fixture
+def fresh(postgres_server: Server, template_database: str) -> Iterator[FreshDatabases]:
+    found = FreshDatabases(postgres_server.url, template_database)
+    yield found
+    found.close()
+
+
+def said(url: str, query: str) -> Any:
+    with psycopg.connect(url, autocommit=True) as connection:
+        answer = connection.execute(query.encode())
+        row = answer.fetchone() if answer.description else None
+        return row and row[0]
+
+
+def test_a_used_database_is_emptied_and_has_another_name(fresh: FreshDatabases) -> None:
+    with fresh.one() as first:
+        said(first, ADD)
+        was = said(first, OID)
+        assert said(first, "SELECT nextval('outbox_id_seq')") == 1
+    with fresh.one() as second:
+        assert second != first
+        assert said(second, OID) == was
+        assert said(second, COUNT) == 0
+        assert said(second, "SELECT nextval('outbox_id_seq')") == 1
+
+
+def test_who_is_still_connected_is_cut_off_and_does_not_find_it_again(fresh: FreshDatabases) -> None:
+    with fresh.one() as first:
+        late = psycopg.connect(first, autocommit=True)
+        late.execute("BEGIN")
+        late.execute(ADD)
+    with fresh.one() as second:
+        assert said(second, COUNT) == 0
+        with pytest.raises(psycopg.OperationalError):
+            late.execute(ADD)
+        with pytest.raises(psycopg.OperationalError, match="does not exist"):
+            psycopg.connect(first)
+    late.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "ALTER TABLE experimenters ADD COLUMN more text",
+        "ALTER TABLE experimenters ALTER COLUMN name DROP NOT NULL",
+        "ALTER TABLE experimenters ALTER COLUMN name SET DEFAULT 'x'",
+        "CREATE TABLE more (id int)",
+        "CREATE FUNCTION more() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE SCHEMA more",
+        "DROP TABLE members CASCADE",
+        "UPDATE alembic_version SET version_num = '0000'",
+        "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET work_mem = 64', current_database()); END $$",
+    ],
+)
+def test_a_database_that_is_not_as_it_was_is_given_to_no_other_test(fresh: FreshDatabases, change: str) -> None:
+    with fresh.one() as first:
+        was, revision = said(first, OID), said(first, REVISION)
+        said(first, change)
+    with fresh.one() as second:
+        assert said(second, OID) != was
+        assert said(second, REVISION) == revision
+
+
+def test_a_database_that_has_grown_is_given_to_no_other_test(fresh: FreshDatabases) -> None:
+    with fresh.one() as first:
+        was = said(first, OID)
+        said(first, ADD.replace("VALUES (gen_random_uuid(), 'Ada', now())", MANY))
+    with fresh.one() as second:
+        assert said(second, OID) != was
+
+
+MANY = "SELECT gen_random_uuid(), repeat('Ada', 100) || n, now() FROM generate_series(1, 20000) AS n"
+
+
+def test_a_database_that_a_test_has_dropped_is_missed_by_no_other(
+    fresh: FreshDatabases, postgres_server: Server
+) -> None:
+    with fresh.one() as first:
+        said(postgres_server.url, f'DROP DATABASE "{first.rpartition("/")[2]}"')
+    with fresh.one() as second:
+        assert said(second, COUNT) == 0

@@ -1,0 +1,175 @@
+"""Every overlay is valid for Kubernetes and KEDA and meets our rules; the checks find broken ones."""
+
+import os
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.cluster.manifests import (
+    FOLDER,
+    NEWEST,
+    OLDEST,
+    OVERLAYS,
+    SERVICES,
+    Manifest,
+    longest_call_seconds,
+    manifests,
+    named,
+    rule_complaints,
+    schema_complaints,
+)
+from tests.containers.variables import READ
+
+pytestmark = pytest.mark.kubectl
+
+Change = Callable[[list[Manifest]], object]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_every_overlay_is_what_the_api_takes(overlay: str, version: str) -> None:
+    assert schema_complaints(manifests(overlay), version) == []
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_overlay_keeps_the_rules(overlay: str) -> None:
+    assert rule_complaints(manifests(overlay)) == []
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_setting_is_read_by_somebody(overlay: str) -> None:
+    settings = next(one for one in manifests(overlay) if one["metadata"]["name"].startswith("settings-"))
+
+    assert set(settings["data"]) <= set().union(*READ.values())
+
+
+def test_kinds_of_others_are_a_volume_that_all_services_read(tmp_path: Path) -> None:
+    """The component `kinds`, as an operator's overlay includes it."""
+    production, kinds = (os.path.relpath(FOLDER / one, tmp_path) for one in ("overlays/production", "kinds"))
+    own = {"namespace": "parley", "resources": [production], "components": [kinds]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(own))
+
+    found = manifests(str(tmp_path))
+
+    assert schema_complaints(found, NEWEST) == []
+    assert rule_complaints(found) == []
+    for service in SERVICES:
+        assert {"name": "kinds", "mountPath": "/kinds", "readOnly": True} in container_of(found, service)[
+            "volumeMounts"
+        ]
+        assert "kinds" in [volume["name"] for volume in pod_of(found, service)["volumes"]]
+    settings = next(one for one in found if one["metadata"]["name"].startswith("settings-"))
+    assert settings["data"]["PARLEY_KINDS_DIR"] == "/kinds"
+
+
+def test_the_longest_call_is_an_hour() -> None:
+    assert longest_call_seconds() == 3_600
+
+
+def spec_of(found: list[Manifest], kind: str, name: str) -> Any:
+    return named(found, kind, name)["spec"]
+
+
+def pod_of(found: list[Manifest], name: str) -> Any:
+    return spec_of(found, "Deployment", name)["template"]["spec"]
+
+
+def container_of(found: list[Manifest], name: str) -> Any:
+    return pod_of(found, name)["containers"][0]
+
+
+def trigger_of(found: list[Manifest], name: str, number: int = 0) -> Any:
+    return spec_of(found, "ScaledObject", name)["triggers"][number]
+
+
+def without(found: list[Manifest], kind: str, name: str) -> None:
+    found.remove(named(found, kind, name))
+
+
+NOT_OF_THE_API: list[tuple[str, Change, str]] = [
+    ("a field that does not exist", lambda f: pod_of(f, "gateway").update(runAsRoot=False), "runAsRoot"),
+    ("a number that is a text", lambda f: spec_of(f, "Job", "migrate").update(backoffLimit="20"), "20"),
+    ("a kind that does not exist", lambda f: named(f, "Service", "gateway").update(kind="Servise"), "Servise"),
+    ("a version that is gone", lambda f: named(f, "Ingress", "gateway").update(apiVersion="extensions/v1beta1"), "1"),
+    ("a field that is missing", lambda f: spec_of(f, "Deployment", "gateway").pop("selector"), "selector"),
+    ("a number where KEDA wants a text", lambda f: trigger_of(f, "agent-worker")["metadata"].update(value=128), "128"),
+    ("ready messages alone", lambda f: trigger_of(f, "agent-worker")["metadata"].update(protocol="amqp"), "http"),
+    ("a slip in KEDA's field", lambda f: spec_of(f, "ScaledObject", "gateway").update(minReplicas=2), "minReplicas"),
+    ("a scaler that nobody knows", lambda f: trigger_of(f, "gateway").update(type="streams"), "streams"),
+    ("a broker without credentials", lambda f: trigger_of(f, "agent-worker").pop("authenticationRef"), "authentic"),
+]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"), [row[1:] for row in NOT_OF_THE_API], ids=[r[0] for r in NOT_OF_THE_API]
+)
+def test_what_the_api_refuses_is_found(change: Change, complaint: str) -> None:
+    sound = manifests("production")
+    broken = deepcopy(sound)
+    change(broken)
+
+    complaints = schema_complaints([one for one in broken if one not in sound], NEWEST)
+
+    assert len(complaints) == 1
+    assert complaint in complaints[0]
+
+
+def ask_for_the_database(found: list[Manifest]) -> None:
+    container_of(found, "agent-worker")["livenessProbe"]["httpGet"]["path"] = "/readyz"
+
+
+def give_the_broker_away(found: list[Manifest]) -> None:
+    reference = {"secretKeyRef": {"name": "parley", "key": "amqp_url"}}
+    container_of(found, "prompt-builder")["env"].append({"name": "PARLEY_AMQP_URL", "valueFrom": reference})
+
+
+def open_the_database(found: list[Manifest]) -> None:
+    del spec_of(found, "NetworkPolicy", "to-database")["egress"][0]["ports"]
+
+
+def lose_a_provider(found: list[Manifest]) -> None:
+    del spec_of(found, "ScaledObject", "agent-worker")["triggers"][1]
+
+
+def start_workers_for_the_dead(found: list[Manifest]) -> None:
+    trigger_of(found, "agent-worker")["metadata"]["queueName"] = r"^agent-worker\.mock"
+
+
+NOT_OF_OURS: list[tuple[Change, str]] = [
+    (lambda f: pod_of(f, "gateway").pop("automountServiceAccountToken"), "token"),
+    (lambda f: pod_of(f, "gateway").update(enableServiceLinks=True), "GATEWAY_PORT"),
+    (lambda f: pod_of(f, "gateway")["securityContext"].update(runAsUser=0), "root"),
+    (lambda f: pod_of(f, "gateway").pop("securityContext"), "kernel"),
+    (lambda f: container_of(f, "orchestrator").pop("securityContext"), "file system"),
+    (lambda f: container_of(f, "orchestrator")["securityContext"].pop("capabilities"), "rights"),
+    (lambda f: container_of(f, "orchestrator")["resources"]["limits"].pop("memory"), "memory in its limits"),
+    (lambda f: container_of(f, "orchestrator").update(image="registry.example.org:5000/parley"), "pinned"),
+    (lambda f: container_of(f, "agent-worker").pop("readinessProbe"), "no readiness probe"),
+    (ask_for_the_database, "liveness probe asks /readyz"),
+    (lambda f: pod_of(f, "agent-worker").update(topologySpreadConstraints=[]), "not spread"),
+    (lambda f: without(f, "PodDisruptionBudget", "gateway"), "no disruption budget"),
+    (lambda f: pod_of(f, "gateway").update(initContainers=[]), "not migrated"),
+    (lambda f: pod_of(f, "agent-worker").update(terminationGracePeriodSeconds=3_600), "killed after 3600 s"),
+    (give_the_broker_away, "prompt-builder has the credentials"),
+    (lambda f: without(f, "NetworkPolicy", "deny-by-default"), "not denied"),
+    (lambda f: spec_of(f, "NetworkPolicy", "to-broker").update(podSelector={"matchLabels": {"app": "x"}}), "nobody"),
+    (open_the_database, "opens everything"),
+    (lambda f: spec_of(f, "ScaledObject", "gateway")["scaleTargetRef"].update(name="gateways"), "scales nothing"),
+    (lambda f: spec_of(f, "ScaledObject", "gateway").update(minReplicaCount=1), "leaves one"),
+    (lose_a_provider, "agent-worker.openai"),
+    (start_workers_for_the_dead, "agent-worker.mock.dead"),
+]
+
+
+@pytest.mark.parametrize(("change", "complaint"), NOT_OF_OURS, ids=[row[1] for row in NOT_OF_OURS])
+def test_what_breaks_a_rule_is_found(change: Change, complaint: str) -> None:
+    broken = deepcopy(manifests("production"))
+    change(broken)
+
+    complaints = rule_complaints(broken)
+
+    assert any(complaint in one for one in complaints), complaints

@@ -1,0 +1,139 @@
+"""The settings in docker-compose.yml: documented variables arrive, and each service gets only those that it uses."""
+
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.containers.compose import ROOT
+from tests.containers.variables import ADDRESSES, KEYS, READ
+
+EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
+DOCUMENTED = re.compile(
+    r"\b(?:PARLEY|AGENT_WORKER|GATEWAY|ORCHESTRATOR|PROMPT_BUILDER|LLM|OPENAI|ANTHROPIC|GEMINI|GOOGLE_GEMINI|OPENROUTER"
+    r"|DEEPSEEK|OLLAMA|HF|ENDPOINT|POSTGRES|RABBITMQ|PROXY|PYTHON|PIP|UV)_[A-Z0-9_]+\b"
+)
+VENDORS_OWN = {"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS"}
+"""Told about because they spoil something, and not ours to hand on."""
+
+FILE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = FILE["services"]
+OURS = ("gateway", "gateway-2", "orchestrator", "agent-worker", "prompt-builder")
+
+
+def documented() -> list[str]:
+    page = (ROOT / "docs" / "operating.md").read_text()
+    return sorted({*DOCUMENTED.findall(page), *DOCUMENTED.findall(EXAMPLE)} - VENDORS_OWN)
+
+
+def variable(name: str) -> str:
+    """The name of the variable, or of the one whose file holds its value."""
+    return name.removesuffix("_FILE")
+
+
+def interpolated(part: object) -> set[str]:
+    return set(re.findall(r"\$\{([A-Z0-9_]+)", yaml.safe_dump(part)))
+
+
+@pytest.mark.parametrize("name", documented())
+def test_every_documented_variable_reaches_whoever_reads_it(name: str) -> None:
+    readers = [service for service, read in READ.items() if variable(name) in read]
+
+    assert readers or name in interpolated(FILE), "nobody reads it"
+    for service in readers:
+        given = set(SERVICES[service]["environment"])
+        assert given & {variable(name), f"{variable(name)}_FILE"}, service
+
+
+@pytest.mark.parametrize("name", sorted(interpolated(FILE) - {"PARLEY_LOG_FORMAT", "PARLEY_AMQP_PREFIX"}))
+def test_everything_that_can_be_said_is_documented(name: str) -> None:
+    assert {name, variable(name)} & set(documented())
+
+
+@pytest.mark.parametrize("service", OURS)
+def test_nobody_is_given_what_they_do_not_read(service: str) -> None:
+    assert {variable(name) for name in SERVICES[service]["environment"]} <= READ[service]
+
+
+CREDENTIALS: dict[str, Iterable[str]] = {
+    "postgres": ["postgres_password"],
+    "rabbitmq": ["rabbitmq_password"],
+    "prepare": ["postgres_password", "database_password"],
+    "migrate": ["database_url"],
+    "proxy": [],
+    "gateway": ["database_url", "amqp_url", "bootstrap_api_key"],
+    "gateway-2": ["database_url", "amqp_url", "bootstrap_api_key"],
+    "orchestrator": ["database_url", "amqp_url"],
+    "agent-worker": ["database_url", "amqp_url"],
+    "prompt-builder": ["database_url"],
+}
+
+
+def test_every_secret_goes_to_those_who_use_it_and_to_nobody_else() -> None:
+    assert {name: service.get("secrets", []) for name, service in SERVICES.items()} == CREDENTIALS
+
+
+def test_every_secret_is_made_once(tmp_path: Path) -> None:
+    command = [str(ROOT / "deploy" / "new-secrets"), str(tmp_path / "secrets")]
+
+    made = subprocess.run(command, capture_output=True, check=False)
+    values = {path.name: path.read_text() for path in (tmp_path / "secrets").iterdir() if path.is_file()}
+    again = subprocess.run(command, capture_output=True, check=False)
+
+    assert (made.returncode, again.returncode) == (0, 1)
+    assert set(values) == set(FILE["secrets"])
+    assert values["database_password"] in values["database_url"]
+    assert len(set(values.values())) == len(values)
+    assert values == {name: (tmp_path / "secrets" / name).read_text() for name in values}
+    assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
+
+
+def test_keys_of_providers_go_to_the_gateways_and_the_workers_alone() -> None:
+    having = {name for name, service in SERVICES.items() if KEYS & set(service.get("environment", {}))}
+    mounting = {name for name, service in SERVICES.items() if "/models:" in str(service.get("volumes"))}
+
+    assert having == mounting == {"gateway", "gateway-2", "agent-worker"}
+
+
+def test_no_password_stands_in_an_environment() -> None:
+    harmless = ADDRESSES | {"PARLEY_PROMPT_BUILDER_URL"}
+    for name, service in SERVICES.items():
+        secret = {one for one in service.get("environment", {}) if re.search(r"PASS(WORD)?$|_URL$", one)}
+        assert secret <= harmless, name
+
+
+@pytest.mark.parametrize("name", sorted(SERVICES))
+def test_every_container_has_limits_and_logs_that_end(name: str) -> None:
+    service = SERVICES[name]
+
+    assert service["mem_limit"]
+    assert service["cpus"]
+    assert service["pids_limit"]
+    assert set(service["logging"]["options"]) == {"max-size", "max-file"}
+
+
+@pytest.mark.parametrize("name", ["postgres", "rabbitmq", "proxy", "prepare"])
+def test_every_image_of_others_is_pinned(name: str) -> None:
+    assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[a-z]+:\d+(\.\d+)+(-[a-z]+)?\}", SERVICES[name]["image"])
+
+
+def test_the_proxy_alone_is_published_and_on_this_machine_alone() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+
+    assert published == {"proxy": ["127.0.0.1:${PARLEY_PORT:-8000}:8000"]}
+
+
+def test_the_data_of_postgres_lie_in_the_volume_whatever_its_version() -> None:
+    place = SERVICES["postgres"]["environment"]["PGDATA"]
+
+    assert f"postgres-data:{place}" in SERVICES["postgres"]["volumes"]
+
+
+def test_our_containers_cannot_write_to_their_file_system_and_have_no_rights() -> None:
+    for name in (*OURS, "proxy", "migrate", "prepare"):
+        assert SERVICES[name]["read_only"] is True, name
+        assert SERVICES[name]["cap_drop"] == ["ALL"], name

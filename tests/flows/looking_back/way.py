@@ -1,0 +1,45 @@
+"""The way of each cast through all kinds of stages and back."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from shared.stage import StageKind
+from shared.stages import kinds
+from tests.flows.looking_back.cast import Cast
+from tests.flows.looking_back.row import Row
+from tests.flows.looking_back.table import ROWS
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of the story; `first` and `second` are the two times that the story comes to its kind."""
+
+    id: str
+    kind: str
+
+    @property
+    def row(self) -> Row:
+        return ROWS[self.kind]
+
+
+def has_room(kind: StageKind[Any], participants: int) -> bool:
+    least, most = kind.parts(kind.example()).players
+    return least <= participants and (most is None or participants <= most)
+
+
+def way(cast: Cast) -> list[Stage]:
+    """Through all kinds that so many can go through, and back, from a page on which those leave who take no part.
+
+    The group chat comes first: people are removed there.
+    """
+    in_order = sorted(kinds().items(), key=lambda one: (one[0] != "group_chat", one[0]))
+    there = [name for name, kind in in_order if has_room(kind, len(cast.participants))]
+    times = (("first", there), ("second", reversed(there)))
+    through = [Stage(f"{time}-{name.replace('_', '-')}", name) for time, names in times for name in names]
+    return [Stage("arrival", "info"), *through]
+
+
+CASTS: Final = {
+    "two": Cast(("ana", "ben")),
+    "three": Cast(("ana", "ben", "dan"), absent=("eve",), removed=("fay",)),
+}

@@ -1,0 +1,49 @@
+"""The data of a design with factors: a column for each, how cohorts came by their arms, and the balance of the arms."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+from formats.exports import export
+from shared.db.session import Database
+from tests.flows.drain import DrainLab
+
+DOCUMENT = """
+parley: 1
+name: Two by two
+seed: 3
+stages: [{ id: page, kind: info, lines: ["{{framing}} {{length}}"] }]
+personas:
+  - { id: ana, attributes: { age: 30, town: Altmere } }
+  - { id: ben, attributes: { age: 41, town: Berg } }
+cohorts: [{ count: 8, seats: [{ persona: ana }, { persona: ben }, { open: true }] }]
+factors:
+  framing: [loss, gain]
+  length: [short, long]
+"""
+
+
+def table(path: Path) -> list[dict[str, Any]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+async def test_the_data_have_factors_probabilities_and_the_balance(database: Database, tmp_path: Path) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(DOCUMENT)
+    await lab.drain()
+
+    await export(database, experiment_id, tmp_path, lab.clock.now())
+
+    balance = table(tmp_path / "balance.csv")
+    assert [row["treatment"] for row in balance] == ["gain-long", "gain-short", "loss-long", "loss-short"]
+    for row in balance:
+        assert (row["factor.framing"], row["factor.length"]) == tuple(row["treatment"].split("-"))
+        counted = [row[column] for column in ("cohorts", "seats", "people", "agents", "completed", "out")]
+        assert counted == ["2", "6", "0", "4", "4", "0"]
+        assert float(row["attribute.age.mean"]) == 35.5
+        assert "attribute.town.mean" not in row
+    people = table(tmp_path / "participants.csv")
+    assert {row["arm_probability"] for row in people} == {"0.25"}
+    assert {row["joining"] for row in people} == {"complete"}
+    assert sorted({int(row["arm_draw"]) for row in people}) == [*range(1, 9)]

@@ -1,0 +1,65 @@
+"""An agent plays on for a person in a whole lab: the data say who said what, and the others see no difference."""
+
+import csv
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from formats.exports import export
+from shared.acts.standing_in import stand_in
+from shared.db.standings import lock_standing
+from shared.settings import ServerSettings
+from tests.flows.rooms import eventually, talking_room_in
+from tests.flows.talking import answer
+
+pytestmark = pytest.mark.postgres
+
+Data = dict[str, Any]
+STUDY: Final = """
+parley: 1
+name: Somebody goes
+seed: 5
+pace: live
+model_mode: real
+personas: [{id: helper, text: I am Helper., profile: {name: Helper}, chat: {words_per_minute: 0, max_responses: 2},
+    pages: {writing_words_per_minute: 0, reading_words_per_minute: 0}}]
+stages:
+  - {id: talk, kind: group_chat, when_gone: replace, stand_in: helper, gone_after_seconds: 1, time_limit_seconds: 3}
+  - {id: after, kind: survey, questions: [{id: why, kind: text, title: Why}]}
+cohorts: [{seats: [{open: true, count: 2}]}]
+"""
+
+
+async def test_what_the_person_said_stays_theirs_and_the_agent_goes_on_with_it(
+    servers: ServerSettings, tmp_path: Path
+) -> None:
+    def replies(request: Data) -> Data:
+        fields = request["response_format"]["json_schema"]["schema"]["properties"]
+        return answer(request, "I carry on.") if "shouldRespond" in fields else dict.fromkeys(fields, "Because.")
+
+    async with talking_room_in(servers, tmp_path / "lab", replies) as room:
+        await room.open(STUDY, people=2)
+        gone, stays = room.people
+        await room.say("my own words", person=gone)
+        async with room.lab.database.transaction() as session:
+            assert await stand_in(session, await lock_standing(session, gone), "helper", room.lab.clock.now())
+        await room.say("are you there?", person=stays)
+
+        async def has_come_through() -> bool:
+            return bool(await room.rows("SELECT 1 FROM members WHERE id = :id AND status = 'completed'", id=gone))
+
+        await eventually(has_come_through)
+        refused = await room.api(gone, "GET", "/v1/me")
+        seen = (await room.api(stays, "GET", f"/v1/me/threads/{await room.thread()}/messages")).json()["messages"]
+        await export(room.lab.database, room.experiment_id, tmp_path, room.lab.clock.now())
+
+        assert (refused.status_code, refused.json()["reason"]) == (409, "place_taken")
+        said = [one for one in seen if one["author"] and one["author"]["id"] == str(gone)]
+        assert [one["text"] for one in said] == ["my own words", "I carry on."]
+        assert said[0]["author"] == said[1]["author"], "the others see no difference"
+        assert "my own words" in str(room.endpoint.calls[0]["messages"]), "the agent knows what was said in its name"
+        kinds = await room.rows("SELECT author_kind FROM messages WHERE member_id = :id ORDER BY seq", id=gone)
+        assert [row.author_kind for row in kinds] == ["person", "agent"]
+        with (tmp_path / "answers.csv").open(newline="", encoding="utf-8-sig") as table:
+            assert [(row["stage"], row["player"]) for row in csv.DictReader(table)] == [("after", "agent")]

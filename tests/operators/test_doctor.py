@@ -1,0 +1,174 @@
+"""`parley doctor`: each thing is broken in turn, and the sentence about it says what to do."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import text
+
+from parley.doctor import Bounds, faults
+from shared.bus.contract import Subscription
+from shared.bus.rabbit import RabbitBus
+from shared.clock import SystemClock
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, provider_queue
+from shared.db import workers
+from shared.db.databases import create_database, drop_database
+from shared.db.session import Database
+from shared.testing.buses import RabbitBroker
+from shared.testing.fake_clock import FakeClock
+from shared.testing.services import Server
+from tests.flows.drain import DrainLab
+from tests.operators.test_lab_numbers import PAGE
+
+
+@dataclass
+class Lab:
+    """A lab that is well: a migrated database, a registered worker, and consumers of all queues."""
+
+    database: Database
+    bus: RabbitBus
+    servings: dict[str, Subscription]
+    environment: pytest.MonkeyPatch
+    clock: FakeClock
+    bounds: Bounds
+
+    async def faults(self) -> list[str]:
+        return await faults(self.clock, Path(), self.bounds)
+
+
+@pytest.fixture
+async def lab(
+    database: Database, database_url: str, amqp_url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Lab]:
+    queues = [ORCHESTRATOR, AGENT_STEPS, provider_queue("mock")]
+    broker = RabbitBroker(amqp_url, queues=queues)
+    bus, now = broker.bus(), SystemClock().now()
+
+    async def handle(_: Hint) -> None: ...
+
+    servings = {queue: await bus.consume(queue, handle, prefetch=1) for queue in queues}
+    async with database.transaction() as session:
+        await workers.announce(session, uuid4(), "a worker", ["mock"], now, now + timedelta(hours=1))
+    monkeypatch.setenv("PARLEY_DATABASE_URL", database_url)
+    monkeypatch.setenv("PARLEY_AMQP_URL", amqp_url)
+    monkeypatch.setenv("PARLEY_AMQP_PREFIX", broker.prefix)
+    yield Lab(database, bus, servings, monkeypatch, FakeClock(now), Bounds(free_bytes=0, free_connections=0))
+    await broker.close()
+
+
+async def test_a_lab_that_is_well_has_no_faults(lab: Lab) -> None:
+    assert await lab.faults() == []
+
+
+async def without_database(lab: Lab) -> None:
+    lab.environment.setenv("PARLEY_DATABASE_URL", "postgresql://nobody@127.0.0.1:9/nothing")
+
+
+async def without_broker(lab: Lab) -> None:
+    lab.environment.setenv("PARLEY_AMQP_URL", "amqp://guest:guest@127.0.0.1:9/")
+
+
+async def with_another_clock(lab: Lab) -> None:
+    lab.clock.advance(600)
+
+
+async def without_orchestrator(lab: Lab) -> None:
+    await lab.servings[ORCHESTRATOR].cancel()
+
+
+async def without_worker(lab: Lab) -> None:
+    await change(lab, "DELETE FROM workers")
+
+
+async def with_an_unserved_provider(lab: Lab) -> None:
+    drain = DrainLab(lab.database)
+    await drain.start(PAGE)
+    while not await drain.rows("SELECT 1 FROM drafts"):
+        await drain.deliver(drain.next_hints())
+    # Not as if the cohort were stuck, too: what is in it was looked at.
+    await change(lab, "UPDATE streams SET settled = last")
+    await change(lab, "DELETE FROM outbox")
+    await change(lab, "UPDATE drafts SET provider = 'openai'")
+
+
+async def with_an_old_hint(lab: Lab) -> None:
+    await with_an_unserved_provider(lab)
+    await change(lab, "UPDATE drafts SET provider = 'mock'")
+    await change(
+        lab,
+        "INSERT INTO outbox (queue, type, subject_id, correlation, created_at) "
+        "VALUES ('orchestrator', 'x', 'y', '', now() - interval '1 hour')",
+    )
+
+
+async def with_a_stuck_cohort(lab: Lab) -> None:
+    await with_an_unserved_provider(lab)
+    await change(lab, "UPDATE drafts SET provider = 'mock'")
+    await change(lab, "UPDATE streams SET settled = 0, unsettled = last")
+
+
+async def with_a_dead_letter(lab: Lab) -> None:
+    await lab.bus.put(AGENT_STEPS, b"nonsense")
+    while not await lab.bus.dead(AGENT_STEPS):
+        pass
+
+
+async def with_a_full_disk(lab: Lab) -> None:
+    lab.bounds = replace(lab.bounds, free_bytes=2**62)
+
+
+async def with_few_connections(lab: Lab) -> None:
+    lab.bounds = replace(lab.bounds, free_connections=2**31)
+
+
+async def with_few_files(lab: Lab) -> None:
+    lab.bounds = replace(lab.bounds, open_files=2**62)
+
+
+async def change(lab: Lab, statement: str) -> None:
+    async with lab.database.transaction() as session:
+        await session.run(text(statement))
+
+
+@pytest.mark.parametrize(
+    ("breaks", "says"),
+    [
+        (without_database, "PostgreSQL does not answer at PARLEY_DATABASE_URL. See that it runs"),
+        (without_broker, "RabbitMQ does not answer at PARLEY_AMQP_URL. See that it runs"),
+        (with_another_clock, "s apart. The lab goes by that of PostgreSQL; logs do not. Have both set by NTP."),
+        (without_orchestrator, "No process consumes the queue orchestrator. Start an orchestrator."),
+        (without_worker, "No agent worker is registered. Start one"),
+        (
+            with_an_unserved_provider,
+            "the provider 'openai', which no worker serves: 1. Start a worker that has its key",
+        ),
+        (with_an_old_hint, "to be published. See that RabbitMQ takes messages"),
+        (with_a_stuck_cohort, "Cohorts that do not go on: 1. Look for errors in the logs of the orchestrators"),
+        (with_a_dead_letter, "Hints of agent-worker.steps that were given up: 1. See which: parley dead list"),
+        (with_a_full_disk, "GB left. Make room"),
+        (with_few_connections, "connections left. Raise max_connections, or lower PARLEY_DATABASE_POOL_SIZE."),
+        (with_few_files, "Raise the limit: ulimit -n 65536."),
+    ],
+)
+async def test_what_is_broken_is_said_with_what_to_do(
+    lab: Lab, breaks: Callable[[Lab], Awaitable[None]], says: str
+) -> None:
+    await breaks(lab)
+
+    found = await lab.faults()
+
+    assert [says in fault for fault in found].count(True) == 1, found
+
+
+async def test_a_database_without_tables_is_to_be_migrated(lab: Lab, postgres_server: Server) -> None:
+    name = f"empty_{uuid4().hex}"
+    lab.environment.setenv("PARLEY_DATABASE_URL", create_database(postgres_server.url, name))
+
+    found = await lab.faults()
+
+    drop_database(postgres_server.url, name)
+    assert len(found) == 1
+    assert found[0].endswith("Run: python -m shared.db.migrate")

@@ -1,0 +1,141 @@
+"""What people said and did is deleted so many days after the end, by itself; numbers stay, and the data files work."""
+
+import io
+import zipfile
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+from sqlalchemy import text
+
+from gateway.app import create_app
+from gateway.settings import GatewaySettings
+from gateway.testing import Api
+from orchestrator.service import Orchestrator
+from orchestrator.settings import OrchestratorSettings
+from orchestrator.settling import settle
+from shared.bus.in_process import InProcessBus
+from shared.db import keys
+from shared.db.session import Database
+from shared.db.tables import metadata
+from shared.testing.fake_clock import FakeClock
+
+pytestmark = pytest.mark.postgres
+
+SECRETS = ("zanzibar", "quicksilver", "Marmeladov")
+DAY = 24 * 3600
+
+
+@pytest.fixture
+async def api(database: Database, fake_clock: FakeClock) -> AsyncIterator[Api]:
+    bus = InProcessBus()
+    app = create_app(database, bus, fake_clock, GatewaySettings(), environ={})
+    async with database.transaction() as session:
+        key = await keys.create_key(session, "Ellen", fake_clock.now())
+    client = httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://gateway")
+    async with app.router.lifespan_context(app), client:
+        yield Api(client, key, database, fake_clock, app, settle)
+    await bus.close()
+
+
+async def ended_study(api: Api) -> str:
+    """A study in which people have answered and talked, each secret in one place."""
+    experiment_id = await api.running()
+    tokens = [await api.join(experiment_id, name) for name in ("Marmeladov", "Sonya")]
+    for token in tokens:
+        await api.advance(token, "welcome")
+        await api.settle(experiment_id)
+        await api.advance(token, "before", {"age": 33, "why": "Because of zanzibar"})
+        await api.settle(experiment_id)
+    thread = await api.thread(tokens[0])
+    said = {"text": "I like quicksilver", "client_message_id": "1"}
+    posted = await api.participant(tokens[0], "POST", f"/v1/me/threads/{thread}/messages", json=said)
+    assert posted.status_code == 201, posted.text
+    ended = await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    assert ended.status_code == 200, ended.text
+    return experiment_id
+
+
+async def stored(database: Database) -> str:
+    """Every row of every table, as text."""
+    async with database.read() as session:
+        found = [await session.all(text(f"SELECT CAST(t AS text) AS row FROM {name} t")) for name in metadata.tables]  # noqa: S608
+    return "\n".join(row.row for rows in found for row in rows)
+
+
+def an_orchestrator(api: Api, days: int | None) -> Orchestrator:
+    settings = OrchestratorSettings(keep_personal_days=days)
+    return Orchestrator(database=api.database, bus=InProcessBus(), clock=api.clock, settings=settings)
+
+
+async def found_in(api: Api) -> list[str]:
+    rows = await stored(api.database)
+    return [secret for secret in SECRETS if secret in rows]
+
+
+async def members(api: Api, experiment_id: str) -> list[Any]:
+    answer = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/members")).json()
+    return [(one["status"], one["path"]) for one in answer["members"]]
+
+
+async def test_what_people_said_is_deleted_after_its_days_and_not_before(api: Api) -> None:
+    experiment_id = await ended_study(api)
+    orchestrator, before = an_orchestrator(api, 30), await members(api, experiment_id)
+
+    api.clock.advance(29 * DAY)
+    await orchestrator.forget_people()
+    early = await found_in(api)
+    api.clock.advance(2 * DAY)
+    await orchestrator.forget_people()
+    await orchestrator.forget_people()
+
+    assert early == list(SECRETS)
+    assert await found_in(api) == []
+    assert await members(api, experiment_id) == before
+
+
+async def test_the_data_files_can_be_had_afterwards_and_have_the_numbers(api: Api) -> None:
+    experiment_id = await ended_study(api)
+    api.clock.advance(31 * DAY)
+    await an_orchestrator(api, 30).forget_people()
+
+    answer = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/export")
+
+    assert answer.status_code == 200, answer.text
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as packed:
+        content = "\n".join(packed.read(name).decode() for name in packed.namelist())
+    assert [secret for secret in SECRETS if secret in content] == []
+    assert "[deleted]" in content
+
+
+GAMES: list[Any] = [
+    {"id": "guess", "kind": "beauty_contest", "rounds": 2},
+    {"id": "game", "kind": "matrix_game", "name": "prisoners_dilemma"},
+]
+
+
+@pytest.mark.parametrize("game", GAMES, ids=lambda game: str(game["kind"]))
+async def test_data_of_a_game_that_people_began_can_be_had_afterwards(api: Api, game: dict[str, Any]) -> None:
+    experiment_id = await api.running(stages=[game])
+    for name in ("Marmeladov", "Sonya"):
+        await api.join(experiment_id, name)
+    await api.settle(experiment_id)
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    api.clock.advance(31 * DAY)
+    await an_orchestrator(api, 30).forget_people()
+
+    answer = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/export")
+
+    assert answer.status_code == 200, answer.text
+    assert "Marmeladov" not in await stored(api.database)
+
+
+async def test_an_experiment_that_goes_on_is_left_alone(api: Api) -> None:
+    experiment_id = await api.running()
+    await api.join(experiment_id, "Marmeladov")
+    api.clock.advance(400 * DAY)
+
+    await an_orchestrator(api, 30).forget_people()
+
+    assert "Marmeladov" in await stored(api.database)

@@ -1,0 +1,128 @@
+"""A lab in a process of its own and a browser, for the tests of the pages."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import httpx2
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
+
+from parley import forked
+from parley.testing import environment
+from shared.db.databases import copy_database, drop_database
+from shared.testing.services import Server
+
+CHROMIUM_VARIABLE: Final = "PARLEY_TEST_CHROMIUM"
+_PATIENCE_MS: Final = 20_000
+expect.set_options(timeout=_PATIENCE_MS)
+
+
+@dataclass(frozen=True)
+class RunningLab:
+    """A lab of the test run. Requests carry its experimenter's key."""
+
+    url: str
+    key: str
+    database_url: str = ""
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """What the API answers to a request with the key of the experimenter."""
+        content = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        answer = httpx2.request(
+            method, f"{self.url}{path}", content=content, headers=headers, timeout=_PATIENCE_MS / 1000
+        )
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    def started(self, experiment: dict[str, Any]) -> dict[str, Any]:
+        """The experiment, once it runs."""
+        created = self.ask("POST", "/v1/experiments?is_test=true", {"parley": 1, "name": "Pages", **experiment})
+        self.ask("POST", f"/v1/experiments/{created['id']}/start")
+        found: dict[str, Any] = self.ask("GET", f"/v1/experiments/{created['id']}")
+        return found
+
+
+@pytest.fixture(scope="session")
+def lab(
+    postgres_server: Server, template_database: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningLab]:
+    """One lab for all tests of a process; each test starts experiments of its own."""
+    with running_lab(postgres_server, template_database, tmp_path_factory.mktemp("pages"), {}) as found:
+        yield found
+
+
+@contextmanager
+def running_lab(
+    postgres_server: Server, template_database: str, folder: Path, settings: Mapping[str, str]
+) -> Iterator[RunningLab]:
+    """A lab on a database of its own, with these variables in its environment."""
+    name = f"parley_pages_{uuid4().hex[:12]}"
+    variables = {**settings, "PARLEY_DATABASE_URL": copy_database(postgres_server.url, template_database, name)}
+    words = ["up", "--port", "0", "--data-dir", str(folder / "lab")]
+    process = forked.begin(words, folder=folder, variables=environment(variables))
+    try:
+        url = address_in(process)
+        key = (folder / "lab" / "api-key").read_text().strip()
+        yield RunningLab(url, key, variables["PARLEY_DATABASE_URL"])
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+        process.close()
+    drop_database(postgres_server.url, name)
+
+
+def address_in(process: "subprocess.Popen[str] | forked.Begun") -> str:
+    """Where the lab answers, once it has said so."""
+    assert process.stdout is not None
+    said = []
+    for line in process.stdout:
+        said.append(line)
+        if "REST API: " in line:
+            return line.split("REST API: ")[1].split()[0]
+    raise AssertionError(f"The lab did not start:\n{''.join(said)}")
+
+
+def _chromium() -> str | None:
+    return os.environ.get(CHROMIUM_VARIABLE) or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    path = _chromium()
+    if path is None:
+        pytest.skip(f"no browser: install Chromium, or name one with {CHROMIUM_VARIABLE}")
+    # As root, as in containers, Chromium starts only without its sandbox; pages here are our own.
+    arguments = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=path, args=arguments)
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def context(browser: Browser, lab: RunningLab) -> AsyncIterator[BrowserContext]:
+    """A browser that remembers nothing; an error in a page fails the test."""
+    context = await browser.new_context(base_url=lab.url, viewport={"width": 390, "height": 800}, locale="en")
+    context.set_default_timeout(_PATIENCE_MS)
+    errors: list[str] = []
+    context.on("weberror", lambda error: errors.append(str(error.error)))
+    context.on("console", lambda told: errors.append(told.text) if "Content Security Policy" in told.text else None)
+    yield context
+    await context.close()
+    assert errors == []
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(context: BrowserContext) -> Page:
+    return await context.new_page()

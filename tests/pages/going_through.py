@@ -1,0 +1,83 @@
+"""A person who goes through any stage in the browser, by what its page offers."""
+
+from contextlib import suppress
+from time import monotonic
+
+from playwright.async_api import Error, Locator, Page, expect
+
+PATIENCE_SECONDS = 30
+_AT_ONCE_MS = 2000
+LONG = "a" * 10_000
+
+
+async def title_of(page: Page) -> str:
+    return await page.get_by_role("heading", level=1).inner_text()
+
+
+async def fill_in(form: Locator) -> None:
+    """A valid value in each field of the form that has none."""
+    for group in await form.locator("fieldset").all():
+        choices = group.locator("input[type=radio]")
+        if await choices.count() and not await group.locator("input:checked").count():
+            await choices.first.check()
+        boxes = group.locator("input[type=checkbox]")
+        if await boxes.count() and not await group.locator("input:checked").count():
+            await boxes.first.check()
+    for box in await form.locator("div.field > label.option > input[type=checkbox]").all():
+        await box.check()
+    for slider in await form.locator("input[type=range]").all():
+        await slider.press("ArrowRight")
+    for entry in await form.locator("input[inputmode]").all():
+        await entry.fill("5")
+    for entry in await form.locator("input[type=text]:not([inputmode]), textarea").all():
+        if not await entry.input_value():
+            await entry.fill("Some words")
+    order = form.get_by_role("button", name="Take this order")
+    if await order.count():
+        await order.click()
+
+
+async def act(page: Page, title: str) -> None:
+    """Whatever the page with this title asks for next; nothing while it waits."""
+    main = page.locator("main", has=page.get_by_role("heading", level=1, name=title, exact=True))
+    if await main.locator("[aria-busy]").count():
+        return
+    for form in (main.locator("form.form").first, main.get_by_role("button", name="Look at").first):
+        if await form.count() == 0:
+            continue
+        if await form.evaluate("one => one.tagName") == "FORM":
+            await fill_in(form)
+            await form.locator("button[type=submit]").click()
+        else:
+            await form.click()
+        return
+    mine = main.get_by_label("Your message")
+    if await mine.count() and not await main.locator(".message.own").count():
+        await mine.fill("Hello to all")
+        await mine.press("Enter")
+        await expect(main.locator(".message.own:not(.pending)")).to_have_count(1)
+        return
+    go_on = (
+        main.locator("article, .chat")
+        .get_by_role("button", name="Continue")
+        .or_(main.get_by_role("button", name="I am ready to end"))
+    )
+    if await go_on.count() and await go_on.first.get_attribute("aria-disabled") is None:
+        # Twice, as many people do: a double click skips nothing.
+        await go_on.first.dblclick(timeout=2000)
+
+
+async def go_through(page: Page, until: str) -> None:
+    """Act until the stage with this title is there."""
+    page.set_default_timeout(_AT_ONCE_MS)
+    seen, end = "", monotonic() + PATIENCE_SECONDS
+    while monotonic() < end:
+        with suppress(Error):  # the page has changed meanwhile
+            now = await title_of(page)
+            if now == until:
+                return
+            if now != seen:
+                seen, end = now, monotonic() + PATIENCE_SECONDS
+            await act(page, now)
+        await page.wait_for_timeout(60)
+    await expect(page.get_by_role("heading", level=1, name=until)).to_be_visible()

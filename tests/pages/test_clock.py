@@ -1,0 +1,47 @@
+"""The time that is left is shown, and said aloud twice."""
+
+import re
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+HURRIED = {**STUDY, "stages": [{**STUDY["stages"][0], "stay": {"at_most_seconds": 110}}]}
+
+
+async def test_the_time_is_said_at_one_minute_and_at_ten_seconds(page: Page, lab: RunningLab) -> None:
+    await page.clock.install()
+    await join(page, lab.started(HURRIED))
+    shown = page.locator(".clock").get_by_text(re.compile("^1:.. left"))
+    said = page.locator(".clock").get_by_role("status")
+    await expect(shown).to_be_visible()
+    seconds = 60 + int((await shown.inner_text())[2:4])
+    # The clock of the lab does not run ahead with that of the page, and every answer would set it back.
+    await page.context.set_offline(True)
+
+    before = await said.all_inner_texts()
+    await page.clock.run_for((seconds - 58) * 1000)
+
+    assert "".join(before).strip() == ""
+    await expect(said.filter(has_text="One minute left.")).to_have_count(1)
+    await page.clock.run_for(50_000)
+    await expect(said.filter(has_text="Ten seconds left.")).to_have_count(1)
+
+
+async def test_a_conversation_shows_from_when_one_may_leave_it(page: Page, lab: RunningLab) -> None:
+    talk = {**STUDY["stages"][2], "minimum_seconds": 4}
+    await join(page, lab.started({**STUDY, "stages": [talk, STUDY["stages"][3]]}))
+    leave = page.get_by_role("button", name="I am ready to end")
+    await expect(leave).to_have_attribute("aria-disabled", "true")
+
+    await page.get_by_label("Your message").fill("Hello")
+    await page.get_by_label("Your message").press("Enter")
+
+    await expect(page.locator(".clock").get_by_text("You can go on in 0:0")).to_be_visible()
+    await expect(leave).not_to_have_attribute("aria-disabled", "true")
+    await leave.click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")

@@ -1,0 +1,81 @@
+"""What the lab says is said in the language of the page."""
+
+import json
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.test_kinds import example_of
+from web.assets import assets
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+TALK: dict[str, Any] = {
+    "language": "de",
+    "pace": "live",
+    "stages": [
+        {
+            "id": "talk",
+            "kind": "group_chat",
+            "name": "Gespräch",
+            "topics": [{"id": "trams", "name": "Straßenbahnen"}, {"id": "buses", "name": "Busse"}],
+        }
+    ],
+    "cohorts": [{"seats": [{"open": True, "count": 2}]}],
+}
+
+
+def german(key: str, **values: str) -> str:
+    words: dict[str, str] = json.loads(assets().files["words/de.json"].content)
+    return words[key].format(**values)
+
+
+async def take_part(page: Page, experiment: dict[str, Any]) -> str:
+    """The id of the member whose page it is."""
+    await page.goto(f"/join/{experiment['join_code']}")
+    async with page.expect_response("**/v1/me") as told:
+        await page.get_by_role("button", name=german("join")).click()
+    me = await (await told.value).json()
+    return str(me["member_id"])
+
+
+async def test_a_german_page_says_in_german_what_the_lab_says(browser: Browser, page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(TALK)
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    other = await context.new_page()
+    mine, _ = [await take_part(one, experiment) for one in (page, other)]
+    log = page.get_by_role("log")
+
+    for one in (page, other):
+        await expect(one.get_by_label(german("say_something"))).to_be_visible()
+        await one.get_by_role("button", name=german("done_with_topic")).click()
+    await expect(log.get_by_text(german("line_goes_on_to", name="Busse"))).to_be_visible()
+    await other.get_by_role("button", name=german("leave"), exact=True).click()
+    await other.get_by_role("button", name=german("leave_yes")).click()
+    await expect(log.locator(".lab-line").nth(1)).to_contain_text(german("line_has_left", name="").strip())
+    lab.ask("POST", f"/v1/members/{mine}/check", {})
+
+    await expect(page.get_by_role("alertdialog")).to_contain_text(german("check_still_there"))
+    await context.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels"),
+    [
+        ("profile", ["label_name", "label_avatar", "label_pronouns"]),
+        ("matrix_game", ["label_action"]),
+        ("group_interview", ["label_your_turn_to_speak"]),
+    ],
+)
+async def test_a_german_form_has_the_labs_own_titles_in_german(
+    page: Page, lab: RunningLab, kind: str, labels: list[str]
+) -> None:
+    experiment = lab.started({**example_of(kind), "language": "de"})
+    await page.goto(f"/join/{experiment['join_code']}")
+
+    await page.get_by_role("button", name=german("join")).click()
+
+    for label in labels:
+        await expect(page.get_by_text(german(label))).to_have_count(1)

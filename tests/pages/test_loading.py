@@ -1,0 +1,102 @@
+"""How pages come to a browser: few requests, one after another; over a slow network; from installed wheels."""
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from shared.stages import kinds
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+REPOSITORY: Final = Path(__file__).parents[2]
+SERVER: Final = """
+import socket, uvicorn
+from starlette.applications import Starlette
+from web.app import routes
+from web.assets import assets
+
+listening = socket.create_server(("127.0.0.1", 0))
+print(listening.getsockname()[1], assets().root, flush=True)
+uvicorn.Server(uvicorn.Config(Starlette(routes=routes()), log_level="error")).run([listening])
+"""
+
+
+async def test_a_page_can_be_read_after_three_round_trips(page: Page, lab: RunningLab) -> None:
+    """The document, all that it names, and one answer of the API."""
+    experiment = lab.started({**STUDY, "join": {"title": "Buses"}})
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.removeprefix(lab.url)))
+
+    await page.goto(f"/join/{experiment['join_code']}")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Buses")
+
+    document = await (await page.context.request.get(f"/join/{experiment['join_code']}")).text()
+    named = set(re.findall(r'(?:href|src)="(/assets/[^"]+)"', document))
+    assert {one for one in asked if one.startswith("/assets/")} == named
+    assert [one for one in asked if one.startswith("/v1/")] == [f"/v1/join/{experiment['join_code']}"]
+
+
+@pytest.mark.grid
+async def test_a_study_can_be_taken_over_a_slow_network(page: Page, lab: RunningLab) -> None:
+    """What browsers call slow 3G: 400 ms to the lab and back, 50 kB a second."""
+    network = await page.context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
+    await network.send("Network.emulateNetworkConditions", slow)
+    experiment = lab.started(STUDY)
+
+    begin = monotonic()
+    await page.goto(f"/join/{experiment['join_code']}")
+    await expect(page.get_by_role("button", name="Take part")).to_be_visible()
+    assert monotonic() - begin < 8
+    await join(page, experiment)
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_label("How old are you?")).to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def served_from_wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The address of pages, and the root of their files, in an environment that has the wheels of shared and web."""
+    folder = tmp_path_factory.mktemp("wheels")
+    for member in ("shared", "web"):
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+        subprocess.run(build, cwd=REPOSITORY / member, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
+    python = folder / "venv" / "bin" / "python"
+    wheels = sorted(map(str, folder.glob("*.whl")))
+    install = [sys.executable, "-m", "uv", "pip", "install", "--offline", "--no-deps", "--python", str(python), *wheels]
+    subprocess.run(install, check=True, capture_output=True)
+    # What others have written comes from here; our own members do not, since no .pth file is read on this path.
+    variables = {**os.environ, "PYTHONPATH": sysconfig.get_paths()["purelib"]}
+    with subprocess.Popen(
+        [str(python), "-c", SERVER], cwd=folder, env=variables, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        port, root = server.stdout.readline().split()
+        yield f"http://127.0.0.1:{port}", root
+        server.terminate()
+
+
+async def test_every_kinds_page_is_in_the_wheels(browser: Browser, served_from_wheels: tuple[str, str]) -> None:
+    url, root = served_from_wheels
+    page = await browser.new_page()
+    await page.goto(f"{url}/take")
+
+    own = await page.evaluate("JSON.parse(document.getElementById('lab').textContent).kinds")
+    for kind in own:
+        exported = await page.evaluate(f"import('{root}/kinds/{kind}/page.js').then((page) => typeof page.default)")
+        assert exported == "function", kind
+    await page.close()
+
+    assert set(kinds()) - set(own) == {"info", "survey"}, "these two have the page that is made from their forms"

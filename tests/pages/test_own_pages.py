@@ -1,0 +1,89 @@
+"""Pages of kinds that are more than a form: orders, profiles, terms."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.async_api import Locator, Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import join
+from tests.pages.test_kinds import BYE, example_of
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+
+def order(page: Page) -> Locator:
+    return page.locator(".ranking .what")
+
+
+async def test_an_order_is_made_by_buttons_keys_and_dragging(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(example_of("ranking")))
+    safe, cheap, often = "People come home safely", "It costs little", "It comes often"
+    await expect(order(page)).to_have_text([safe, cheap, often])
+
+    await page.get_by_role("button", name=f"Move {often} up").click()
+    await expect(order(page)).to_have_text([safe, often, cheap])
+    await expect(page.get_by_text(f"{often} is now number 2 of 3.")).to_be_attached()
+
+    await page.locator(".ranking li").nth(2).focus()
+    await page.keyboard.press("Alt+ArrowUp")
+    await page.keyboard.press("Alt+ArrowUp")
+    await expect(order(page)).to_have_text([cheap, safe, often])
+
+    await page.locator(".handle").nth(0).hover()
+    await page.mouse.down()
+    await page.locator(".ranking li").nth(2).hover()
+    await page.mouse.up()
+    await expect(order(page)).to_have_text([safe, often, cheap])
+
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+    await page.get_by_text("Step 2 of 2").click()
+    await page.get_by_role("button", name="What matters most").click()
+    await expect(page.locator("article ol li")).to_have_text([safe, often, cheap])
+
+
+async def test_where_only_some_have_a_place_the_others_are_below(page: Page, lab: RunningLab) -> None:
+    experiment = example_of("ranking")
+    experiment["stages"][0]["places"] = 1
+    await join(page, lab.started(experiment))
+
+    await expect(page.get_by_text("The first one counts.")).to_be_visible()
+    await page.get_by_role("button", name="Move It comes often up").click()
+    await page.get_by_role("button", name="Move It costs little up").click()
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_a_profile_is_shown_as_it_is_chosen(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(example_of("profile")))
+    preview = page.locator(".preview .author")
+
+    await page.get_by_label("Name").fill("Mira")
+    await page.get_by_label("🧑🏽").check()
+    await page.get_by_label("Pronouns").fill("they/them")
+
+    await expect(preview).to_have_text(re.compile(r"🧑🏽\s*Mira\s*\(they/them\)"))
+
+
+TERMS: dict[str, Any] = {
+    "language": "en",
+    "stages": [
+        {"id": "terms", "kind": "terms_of_service", "name": "Before you begin", "lines": ["Nothing is kept."]},
+        BYE,
+    ],
+    "cohorts": [{"seats": [{"open": True}]}],
+}
+
+
+async def test_who_says_nothing_about_the_terms_has_not_declined_them(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(TERMS))
+
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("Please answer this.")
+    await page.get_by_label("I do not agree").check()
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_text("You have not agreed to take part.")).to_be_visible()

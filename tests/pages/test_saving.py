@@ -1,0 +1,39 @@
+"""What a person has begun to answer follows them to another device."""
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+ONE_QUESTION = {**STUDY, "stages": [STUDY["stages"][1]]}
+
+
+async def test_what_was_entered_is_there_on_another_device(page: Page, browser: Browser, lab: RunningLab) -> None:
+    await join(page, lab.started(ONE_QUESTION))
+    async with page.expect_response(lambda answer: answer.request.method == "PUT") as saving:
+        await page.get_by_label("Where do you live?").fill("Chur")
+    assert (await saving.value).status == 204
+
+    token = await page.evaluate("localStorage.getItem('parley.token')")
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    await other.add_init_script(f"localStorage.setItem('parley.token', '{token}')")
+    await other.goto("/take")
+
+    await expect(other.get_by_label("Where do you live?")).to_have_value("Chur")
+    await other.context.close()
+
+
+async def test_what_was_entered_without_a_network_is_newer_than_what_the_lab_has(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(ONE_QUESTION))
+    async with page.expect_response(lambda answer: answer.request.method == "PUT"):
+        await page.get_by_label("Where do you live?").fill("Chur")
+
+    await page.context.set_offline(True)
+    await page.get_by_label("Where do you live?").fill("Chur, for now")
+    await page.context.set_offline(False)
+    await page.reload()
+
+    await expect(page.get_by_label("Where do you live?")).to_have_value("Chur, for now")

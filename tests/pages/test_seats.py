@@ -1,0 +1,49 @@
+"""Several seats in one browser: each address is a memory of its own, and a link can join anew."""
+
+import pytest
+from playwright.async_api import BrowserContext, Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def take_part(page: Page, address: str) -> None:
+    await page.goto(address)
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+
+
+def people_in(lab: RunningLab, experiment_id: str) -> int:
+    members = lab.ask("GET", f"/v1/experiments/{experiment_id}/members")["members"]
+    return sum(one["status"] == "in_progress" for one in members)
+
+
+async def test_each_address_of_the_lab_is_a_seat_of_its_own(context: BrowserContext, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 3}]}]})
+    port = lab.url.rpartition(":")[2]
+
+    tabs = [await context.new_page() for _ in range(3)]
+    for number, tab in enumerate(tabs, start=1):
+        await take_part(tab, f"http://p{number}.localhost:{port}/join/{experiment['join_code']}")
+
+    assert people_in(lab, experiment["id"]) == 3
+    for tab in tabs:
+        await tab.reload()
+        await expect(tab.get_by_role("heading", level=1)).to_have_text("Welcome")
+        await expect(tab.get_by_text("open in another tab")).to_have_count(0)
+
+
+async def test_a_link_with_new_joins_anew_and_a_plain_one_comes_back(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 2}]}]})
+    link = f"/join/{experiment['join_code']}"
+    await take_part(page, link)
+
+    await page.goto(link)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+    assert people_in(lab, experiment["id"]) == 1
+
+    await take_part(page, f"{link}?new=1")
+    assert people_in(lab, experiment["id"]) == 2

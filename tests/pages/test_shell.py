@@ -1,0 +1,152 @@
+"""The frame around the stages: finding the lab, losing it, several tabs, looking back."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, Page, Route, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def test_a_page_whose_first_request_fails_finds_the_lab_by_itself(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(STUDY))
+    refused = [0]
+
+    async def refuse_twice(route: Route) -> None:
+        refused[0] += 1
+        await (route.abort() if refused[0] <= 2 else route.continue_())
+
+    await page.route("**/v1/me", refuse_twice)
+    await page.reload()
+
+    await expect(page.get_by_text("The connection is lost.")).to_be_visible()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+    await expect(page.get_by_text("The connection is lost.")).to_have_count(0)
+
+
+async def test_a_second_tab_is_told_of_until_it_is_closed(context: BrowserContext, page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(STUDY))
+    second = await context.new_page()
+    await second.goto("/take")
+
+    for tab in (page, second):
+        await expect(tab.get_by_text("open in another tab")).to_be_visible()
+    await second.close()
+    await expect(page.get_by_text("open in another tab")).to_have_count(0)
+
+
+async def test_who_joins_again_in_a_second_tab_keeps_the_place_in_both(
+    context: BrowserContext, page: Page, lab: RunningLab
+) -> None:
+    experiment = lab.started(STUDY)
+    await join(page, experiment)
+    second = await context.new_page()
+    await second.goto(f"/join/{experiment['join_code']}")
+
+    await second.get_by_role("button", name="Continue").click()
+
+    await expect(second.get_by_text("Step 1 of")).to_be_visible()
+    async with page.expect_event("load"):
+        await page.get_by_role("button", name="Continue").click()
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_text("How old are you?")).to_be_visible()
+    await second.reload()
+    await expect(second.get_by_text("How old are you?")).to_be_visible()
+
+
+TOGETHER: dict[str, Any] = {
+    "stages": [
+        {"id": "alone", "kind": "info", "name": "Welcome", "lines": ["Please read this."]},
+        {
+            "id": "all",
+            "kind": "info",
+            "name": "All of us",
+            "lines": ["Here we are."],
+            "progress": {"wait_for_all": True},
+        },
+    ],
+    "cohorts": [{"seats": [{"open": True, "count": 2}]}],
+}
+
+
+async def test_an_answer_that_comes_later_than_what_happened_since_is_looked_at_again(
+    browser: Browser, page: Page, lab: RunningLab
+) -> None:
+    experiment = lab.started(TOGETHER)
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    other = await context.new_page()
+    for one in (page, other):
+        await join(one, experiment)
+    is_answered, may_arrive = asyncio.Event(), asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        response = await route.fetch()
+        is_answered.set()
+        await may_arrive.wait()
+        await route.fulfill(response=response)
+
+    await page.route("**/advance", hold)
+
+    await page.get_by_role("button", name="Continue").click()
+    await is_answered.wait()
+    await other.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_text("Here we are.")).to_be_visible()
+    # Until every look that the events led to is over.
+    await page.wait_for_timeout(1000)
+    async with page.expect_response("**/v1/me", timeout=5_000):
+        may_arrive.set()
+
+    await expect(page.get_by_text("Here we are.")).to_be_visible()
+    await expect(page.get_by_text("Waiting for the others")).to_have_count(0)
+    await context.close()
+
+
+SHARED: dict[str, Any] = {
+    "stages": [
+        {
+            "id": "views",
+            "kind": "survey",
+            "name": "Your view",
+            "audience": "cohort",
+            "questions": [
+                {
+                    "id": "bus",
+                    "kind": "choice",
+                    "title": "Should buses be free?",
+                    "options": [{"id": "y", "text": "Certainly"}, {"id": "n", "text": "Never"}],
+                }
+            ],
+        },
+        {"id": "bye", "kind": "info", "name": "Goodbye", "lines": ["Thank you."], "progress": {"wait_for_all": True}},
+    ],
+    "personas": [
+        {
+            "id": "ann",
+            "profile": {"name": "Ann"},
+            "text": "You live here.",
+            "player": "script",
+            "script": {"views": {"answers": {"bus": "n"}}},
+        }
+    ],
+    "cohorts": [{"seats": [{"open": True}, {"persona": "ann"}]}],
+}
+
+
+async def test_looking_back_shows_ones_answer_and_those_of_others(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({"language": "en", **SHARED}))
+    await page.get_by_label("Certainly").check()
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+    await page.get_by_text("Step 2 of 2").click()
+    await page.get_by_role("button", name="Your view").click()
+
+    await expect(page.get_by_role("heading", name="What the others answered")).to_be_visible()
+    answers = page.get_by_role("definition")
+    await expect(answers).to_have_text(["Certainly", "Never"])
+    await page.get_by_role("button", name="Back to where you are").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")

@@ -1,0 +1,37 @@
+"""Those who talk see who is typing."""
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+TALK = {
+    **STUDY,
+    "stages": [STUDY["stages"][2]],
+    "cohorts": [{"seats": [{"open": True, "count": 2}]}],
+}
+
+
+async def test_one_sees_that_the_other_types_stops_and_sends(page: Page, browser: Browser, lab: RunningLab) -> None:
+    experiment = lab.started(TALK)
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.get_by_role("button", name="Take part").click()
+    await join(other, experiment)
+    mine, seen = page.get_by_label("Your message"), other.get_by_text("is typing …")
+
+    await mine.press_sequentially("Buses")
+    await expect(seen).to_be_visible()
+    await expect(page.get_by_text("is typing …")).to_have_count(0)
+    await mine.fill("")
+    await expect(seen).to_have_count(0)
+    await mine.press_sequentially("Buses")
+    await expect(seen).to_be_visible()
+    await page.keyboard.press("Enter")
+
+    await expect(other.get_by_role("log").get_by_text("Buses")).to_be_visible()
+    await expect(seen).to_have_count(0)
+    await other.context.close()

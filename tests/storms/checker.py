@@ -1,0 +1,166 @@
+"""What must hold after any storm: queries that find what is wrong, and a comparison with what clients were told."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from shared.lives import STILL_IN, in_sql
+from tests.storms.ledger import Heard, Ledger
+from tests.storms.models import Call
+from tests.storms.servers import Rows
+
+# Each finds the rows that are wrong, in a lab in which every experiment should have ended.
+DOUBLED: Final = {
+    "a trigger was answered more than once": """
+        SELECT thread_id, trigger_key FROM messages WHERE trigger_key IS NOT NULL
+        GROUP BY 1, 2 HAVING count(*) > 1""",
+    "a message has not exactly one event": """
+        SELECT m.id FROM messages m
+        LEFT JOIN events e ON e.type = 'message.created' AND e.payload ->> 'id' = m.id::text
+        GROUP BY m.id HAVING count(e.seq) <> 1""",
+    "a reply was published without its claim": """
+        SELECT m.id FROM messages m LEFT JOIN trigger_log l ON l.message_id = m.id
+        WHERE m.author_kind = 'agent' AND m.trigger_key IS NOT NULL AND l.message_id IS NULL""",
+    "a draft's call was recorded as good more than once": """
+        SELECT draft_id FROM model_calls WHERE status = 'ok' GROUP BY 1, part HAVING count(*) > 1""",
+}
+LOST: Final = {
+    "messages of a conversation have a gap": """
+        SELECT thread_id FROM messages GROUP BY 1 HAVING count(*) <> max(seq) OR min(seq) <> 1""",
+    "a conversation has other messages than it counted": """
+        SELECT t.id FROM threads t LEFT JOIN messages m ON m.thread_id = t.id
+        GROUP BY t.id HAVING count(m.id) <> t.last_seq""",
+    "a stream has a gap": """
+        SELECT s.cohort_id FROM streams s LEFT JOIN events e ON e.cohort_id = s.cohort_id
+        GROUP BY s.cohort_id, s.last
+        HAVING count(e.stream_seq) <> s.last OR coalesce(max(e.stream_seq), 0) <> s.last""",
+    "a claim has no message": """
+        SELECT l.trigger_key FROM trigger_log l LEFT JOIN messages m ON m.id = l.message_id WHERE m.id IS NULL""",
+    "an answered ask has no answer": """
+        SELECT a.id FROM asks a LEFT JOIN answers w
+            ON w.member_id = a.member_id AND w.stage_id = a.stage_id AND w.key = a.key
+        WHERE a.state = 'answered' AND w.member_id IS NULL""",
+}
+_STILL_IN: Final = f"SELECT path, status FROM members WHERE status IN {in_sql(STILL_IN)}"  # noqa: S608 - constants
+STUCK: Final = {
+    "a draft is open": "SELECT path FROM drafts WHERE state IN ('wanted', 'thinking', 'ready')",
+    "an ask is open": "SELECT path FROM asks WHERE state = 'open'",
+    "a timer is armed or held": "SELECT path FROM timers WHERE state IN ('armed', 'held')",
+    "a conversation is open": "SELECT path FROM threads WHERE ended_at IS NULL",
+    "a hint waits": "SELECT id FROM outbox",
+    "a cohort is not settled": "SELECT cohort_id FROM streams WHERE settled < unsettled",
+    "a member is neither at an end nor out": _STILL_IN,
+    "an experiment goes on": "SELECT name FROM experiments WHERE status <> 'ended'",
+}
+
+
+@dataclass
+class Findings:
+    """What was wrong, by what it comes to; each with what it is about."""
+
+    lost: dict[str, list[Any]] = field(default_factory=dict)
+    doubled: dict[str, list[Any]] = field(default_factory=dict)
+    stuck: dict[str, list[Any]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.lost or self.doubled or self.stuck)
+
+
+async def check(rows: Rows, ledger: Ledger) -> Findings:
+    """Everything but the calls of models, which only those can judge who know what has disturbed them."""
+    found = Findings()
+    for told, queries in ((found.lost, LOST), (found.doubled, DOUBLED), (found.stuck, STUCK)):
+        for name, query in queries.items():
+            if wrong := await rows(query):
+                told[name] = wrong
+    await _check_posts(rows, ledger, found)
+    await _check_answers(rows, ledger, found)
+    await _check_streams(rows, ledger, found)
+    return found
+
+
+_POSTS: Final = "SELECT id, member_id, client_key, text FROM messages WHERE author_kind = 'person'"
+
+
+async def _check_posts(rows: Rows, ledger: Ledger, found: Findings) -> None:
+    stored = await rows(_POSTS)
+    times = Counter((str(row["member_id"]), row["client_key"]) for row in stored)
+    texts = {str(row["id"]): row["text"] for row in stored}
+    _note(
+        found.lost,
+        "an accepted message is lost",
+        [one for one in ledger.posts if texts.get(one.message_id) != one.text],
+    )
+    _note(found.doubled, "a message is stored twice", [key for key, count in times.items() if count > 1])
+
+
+async def _check_answers(rows: Rows, ledger: Ledger, found: Findings) -> None:
+    stored = {(str(row["member_id"]), row["stage_id"], row["key"]) for row in await rows(_ANSWERS)}
+    lost = [one for one in ledger.answers if (one.member_id, one.stage_id, one.key) not in stored]
+    _note(found.lost, "an accepted answer is lost", lost)
+
+
+_ANSWERS: Final = "SELECT member_id, stage_id, key FROM answers WHERE value IS NOT NULL"
+_MESSAGES: Final = """
+    SELECT e.cohort_id, e.stream_seq, e.audience, t.stage_id FROM events e
+    JOIN threads t ON t.id::text = e.payload ->> 'thread_id'
+    WHERE e.type = 'message.created' ORDER BY 1, 2
+"""
+_ARRIVALS: Final = """
+    SELECT subject_id AS member_id, payload ->> 'to_stage_id' AS stage_id, cohort_id, stream_seq
+    FROM events WHERE type = 'member.moved'
+"""
+_FIRST_STAGES: Final = "SELECT DISTINCT stage_ids[1] AS stage_id FROM members"
+
+
+async def _check_streams(rows: Rows, ledger: Ledger, found: Findings) -> None:
+    said: dict[str, list[dict[str, Any]]] = {}
+    for row in await rows(_MESSAGES):
+        said.setdefault(str(row["cohort_id"]), []).append(row)
+    first = {row["stage_id"] for row in await rows(_FIRST_STAGES)}
+    arrived: dict[tuple[str, str], dict[str, int]] = {}
+    for row in await rows(_ARRIVALS):
+        key = str(row["member_id"]), row["stage_id"]
+        arrived.setdefault(key, {})[str(row["cohort_id"])] = row["stream_seq"]
+    missing, twice = [], []
+    for heard in ledger.streams:
+        for_them = [
+            row["stream_seq"]
+            for row in said.get(heard.cohort_id, ())
+            if _is_for(heard, row["stream_seq"], row["audience"])
+            and (row["stage_id"] in first or _has_come(heard, row, arrived))
+        ]
+        missing += [(heard.member_id, seq) for seq in set(for_them) - set(heard.messages)]
+        if len(heard.messages) != len(set(heard.messages)) or heard.messages != sorted(heard.messages):
+            twice.append(heard.member_id)
+    _note(found.lost, "a message is missing on a live stream", missing)
+    _note(found.doubled, "a live stream told a message twice, or out of order", twice)
+
+
+def _is_for(heard: Heard, seq: int, audience: list[Any] | None) -> bool:
+    is_meant = audience is None or heard.member_id in map(str, audience)
+    return is_meant and heard.after < seq <= heard.until
+
+
+def _has_come(heard: Heard, row: dict[str, Any], arrived: dict[tuple[str, str], dict[str, int]]) -> bool:
+    """Streams tell of a stage only who has come to it; who came to it in another cohort is there from the beginning."""
+    in_cohorts = arrived.get((heard.member_id, row["stage_id"]))
+    return in_cohorts is not None and in_cohorts.get(heard.cohort_id, 0) < row["stream_seq"]
+
+
+def _note(told: dict[str, list[Any]], name: str, wrong: list[Any]) -> None:
+    if wrong:
+        told[name] = wrong
+
+
+async def unrecorded(rows: Rows, calls: list[Call]) -> list[Call]:
+    """Calls that reached the endpoint and of which no row tells: a worker lost them, and they were made again."""
+    recorded = Counter({row["prompt_hash"]: row["count"] for row in await rows(_CALLS)})
+    of_prompt: dict[str, list[Call]] = {}
+    for call in calls:
+        of_prompt.setdefault(call.prompt_hash, []).append(call)
+    # Of several with one prompt it is not known which; the last was recorded.
+    return [one for key, made in of_prompt.items() for one in made[: max(0, len(made) - recorded[key])]]
+
+
+_CALLS: Final = "SELECT prompt_hash, count(*) FROM model_calls WHERE status <> 'unreachable' GROUP BY 1"

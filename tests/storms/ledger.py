@@ -1,0 +1,50 @@
+"""What the lab has told its clients: the checker compares it with what is stored."""
+
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class Post:
+    """A message that the lab has accepted (201)."""
+
+    message_id: str
+    member_id: str
+    client_key: str
+    text: str
+    at: float = field(default_factory=monotonic)
+
+
+@dataclass(frozen=True)
+class Given:
+    """An answer that the lab has accepted."""
+
+    member_id: str
+    stage_id: str
+    key: str
+    at: float = field(default_factory=monotonic)
+
+
+@dataclass
+class Heard:
+    """What one participant's live streams of one cohort have told, however often they were opened anew.
+
+    `after` is where they began, `until` the last event that they told, `messages` the numbers of the events that were
+    messages, in the order in which they came.
+    """
+
+    member_id: str
+    cohort_id: str
+    after: int
+    until: int
+    messages: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Ledger:
+    posts: list[Post] = field(default_factory=list)
+    answers: list[Given] = field(default_factory=list)
+    streams: list[Heard] = field(default_factory=list)

@@ -1,0 +1,45 @@
+/** Answers in words: what somebody has answered, beside what was asked. */
+import { html } from "../vendor/preact.js";
+import { say } from "./words.js";
+
+/**
+ * @param {{ questions: any[], answers: any, isRight?: Record<string, boolean> }} props `questions` as views have them;
+ *   answers to others are shown by their names.
+ */
+export function Answers({ questions, answers, isRight = {} }) {
+  if (typeof answers !== "object" || answers === null || Array.isArray(answers)) return html`<p>${asWords(answers)}</p>`;
+  const asked = questions.filter((one) => one.id in answers).map((one) => ({ name: one.id, title: one.title, question: one }));
+  const known = new Set(asked.map((one) => one.name));
+  const others = Object.keys(answers).filter((name) => !known.has(name)).map((name) => ({ name, title: inWords(name), question: null }));
+  return html`<dl class="answers">${[...asked, ...others].map(({ name, title, question }) => html`<div key=${name}>
+    <dt>${title}</dt>
+    <dd>${question ? answerInWords(question, answers[name]) : asWords(answers[name])}
+      ${name in isRight ? html` <strong class=${isRight[name] ? "right" : "wrong"}>${say(isRight[name] ? "is_right" : "is_wrong")}</strong>` : null}</dd>
+  </div>`)}</dl>`;
+}
+
+/** @param {any} question @param {any} value @returns {string} */
+function answerInWords(question, value) {
+  const titled = (/** @type {any} */ one) => question.options.find((/** @type {any} */ option) => option.id === one)?.text ?? asWords(one);
+  if (question.kind === "choice") return titled(value);
+  if (question.kind === "choices" && Array.isArray(value)) return value.map(titled).join(", ") || asWords(null);
+  if (question.kind === "grid") {
+    return question.rows.map((/** @type {any} */ row) => `${row.text}: ${asWords(value?.[row.id])}`).join(", ");
+  }
+  return asWords(value);
+}
+
+/** The name of a field, for people. @param {string} name */
+export function inWords(name) {
+  const words = name.replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** @param {any} value @returns {string} */
+export function asWords(value) {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value === "boolean") return say(value ? "yes" : "no");
+  if (Array.isArray(value)) return value.map(asWords).join(", ");
+  if (typeof value === "object") return Object.entries(value).map(([key, part]) => `${inWords(key)}: ${asWords(part)}`).join(", ");
+  return String(value);
+}

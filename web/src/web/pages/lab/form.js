@@ -1,0 +1,320 @@
+/** A form made of a JSON Schema: every question of every kind can be put with it. */
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { Refused } from "./api.js";
+import { OptionImage } from "./media.js";
+import { reason } from "./refusals.js";
+import { holds } from "./rules.js";
+import { keeper } from "./saving.js";
+import { Button, useFieldId } from "./ui.js";
+import { say, sayOr } from "./words.js";
+
+/** @typedef {Record<string, any>} Schema */
+
+const MOST_RADIO_BUTTONS = 7;
+const MOST_POINTS = 11;
+const BARE = "value";
+
+/** The fields of a form by name; a bare form has one. @param {Schema} schema @returns {Record<string, Schema>} */
+function fieldsOf(schema) {
+  return schema.type === "object" && schema.properties ? schema.properties : { [BARE]: schema };
+}
+
+/** @param {Schema} schema */
+const isBare = (schema) => !(schema.type === "object" && schema.properties);
+
+/**
+ * @param {{ schema: Schema, draftKey: string, submitLabel?: string, isDisabled?: boolean, saved?: any,
+ *   onSave?: (answer: any) => Promise<any>, onChange?: (values: Record<string, any>) => void,
+ *   onSubmit: (answer: any) => Promise<void> }} props `onChange` hears all that is entered, and what there is at first.
+ */
+export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, onSave, onChange, onSubmit }) {
+  const fields = fieldsOf(schema);
+  const [kept] = useState(() => keeper(draftKey, onSave && ((/** @type {any} */ next) => onSave(isBare(schema) ? next[BARE] ?? null : next))));
+  const [values, setValues] = useState(() => restored(kept.unsaved() ?? (isBare(schema) ? { [BARE]: saved ?? undefined } : saved), fields));
+  const [errors, setErrors] = useState(/** @type {Record<string, string>} */ ({}));
+  const [failure, setFailure] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const summary = useRef(/** @type {HTMLElement | null} */ (null));
+  const id = useFieldId();
+  const shown = Object.entries(fields).filter(([, field]) => holds(field["x-show-if"], values));
+  const required = isBare(schema) ? [BARE] : [...(schema.required ?? [])];
+
+  useEffect(() => onChange?.(values), [values]);
+
+  /** @param {string} name @param {any} value */
+  function change(name, value) {
+    const next = { ...values, [name]: value };
+    setValues(next);
+    if (errors[name]) setErrors({ ...errors, [name]: "" });
+    kept.keep(next);
+  }
+
+  /** @param {Event} event */
+  async function submit(event) {
+    event.preventDefault();
+    if (isBusy || isDisabled) return;
+    const found = Object.fromEntries(
+      shown
+        .map(([name, field]) => [name, problemOf(field, values[name], required.includes(name) || "x-show-if" in field)])
+        .filter(([, problem]) => problem),
+    );
+    setErrors(found);
+    setFailure("");
+    if (Object.keys(found).length > 0) return focusSummary();
+    const given = Object.fromEntries(
+      shown.map(([name]) => [name, values[name]]).filter(([, value]) => value !== undefined && value !== null),
+    );
+    setBusy(true);
+    try {
+      await onSubmit(isBare(schema) ? given[BARE] : given);
+      kept.drop();
+    } catch (error) {
+      if (error instanceof Refused && error.problems.length > 0) setErrors(named(error.problems, fields));
+      setFailure(reason(error));
+      focusSummary();
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function focusSummary() {
+    setTimeout(() => summary.current?.focus(), 0);
+  }
+
+  const wrong = Object.entries(errors).filter(([, problem]) => problem);
+  return html`<form class="form" novalidate onSubmit=${submit}>
+    <div ref=${summary} tabindex="-1" class="summary" role="alert">
+      ${wrong.length > 0 || failure
+        ? html`<div class="notice error">
+            <p>${wrong.length > 0 ? say("form_has_problems", { count: wrong.length }) : failure}</p>
+            ${wrong.length > 0
+              ? html`<ul>${wrong.map(([name, problem]) => html`<li><a href=${`#${id}-${name}`}>${titleOf(fields[name]) || name}</a> ${problem}</li>`)}</ul>`
+              : null}
+          </div>`
+        : null}
+    </div>
+    ${shown.map(([name, field]) =>
+      h(Field, {
+        key: name,
+        id: `${id}-${name}`,
+        field,
+        value: values[name],
+        problem: errors[name] ?? "",
+        isRequired: required.includes(name) || "x-show-if" in field,
+        isDisabled: isDisabled || isBusy,
+        onChange: (/** @type {any} */ value) => change(name, value),
+      }),
+    )}
+    <p class="actions">${h(Button, { isSubmit: true, isBusy, isDisabled, children: submitLabel ?? say("send") })}</p>
+  </form>`;
+}
+
+/** @param {Record<string, any> | null} entered @param {Record<string, Schema>} fields */
+function restored(entered, fields) {
+  const initial = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, initialOf(field)]));
+  const known = Object.entries(entered ?? {}).filter(([name, value]) => name in fields && value !== undefined);
+  return { ...initial, ...Object.fromEntries(known) };
+}
+
+/** What a field holds before anything is entered. @param {Schema} field @returns {any} */
+function initialOf(field) {
+  if (field.default !== undefined) return field.default;
+  if (field["x-widget"] === "ranking" || field["x-widget"] === "consent") return undefined;
+  if (field.type === "boolean") return false;
+  if (field.type === "array") return [];
+  if (field.type === "object" && field.properties) {
+    return Object.fromEntries(Object.entries(field.properties).map(([name, part]) => [name, initialOf(part)]));
+  }
+  return undefined;
+}
+
+/** What keeps this value from being sent, in words; empty: nothing. @param {Schema} field @param {any} value @param {boolean} isRequired @returns {string} */
+export function problemOf(field, value, isRequired) {
+  const isEmpty = value === undefined || value === null || value === "" || (field.const === true && value !== true);
+  if (isEmpty && field.type === "string" && (field.minLength ?? 0) === 0 && !field.oneOf && value === "") return "";
+  if (isEmpty) return isRequired ? say(field.const === true ? "tick_this" : "answer_this") : "";
+  if (typeof value === "string" && !field.oneOf) {
+    const length = [...value.trim()].length;
+    if (length < (field.minLength ?? 0)) return say("write_more", { count: field.minLength });
+    if (field.maxLength !== undefined && length > field.maxLength) return say("write_less", { count: field.maxLength });
+  }
+  if (field.type === "integer" || field.type === "number") {
+    if (typeof value !== "number" || Number.isNaN(value)) return say("write_a_number");
+    if (field.type === "integer" && !Number.isInteger(value)) return say("write_a_whole_number");
+    if (field.minimum !== undefined && value < field.minimum) return say("at_least", { bound: field.minimum });
+    if (field.maximum !== undefined && value > field.maximum) return say("at_most", { bound: field.maximum });
+  }
+  if (Array.isArray(value)) {
+    if (value.length < (field.minItems ?? 0)) return say("choose_more", { count: field.minItems });
+    if (field.maxItems !== undefined && value.length > field.maxItems) return say("choose_fewer", { count: field.maxItems });
+  }
+  if (field.type === "object" && field.properties) {
+    for (const [name, part] of Object.entries(field.properties)) {
+      const problem = problemOf(part, value[name], (field.required ?? []).includes(name));
+      if (problem) return `${titleOf(part) || name}: ${problem}`;
+    }
+  }
+  return "";
+}
+
+/** What is asked; where the lab has named the field, in the words of the page. @param {Schema | undefined} field @returns {string} */
+function titleOf(field) {
+  const own = field?.["x-title"];
+  return own ? sayOr(`label_${own.code}`, own.params, field?.title) : (field?.title ?? "");
+}
+
+/** The lab's problems by field. @param {import("./api.js").ProblemItem[]} problems @param {Record<string, Schema>} fields */
+function named(problems, fields) {
+  const names = Object.keys(fields);
+  return Object.fromEntries(
+    problems.map((one) => {
+      const name = names.find((each) => one.where === each || one.where.startsWith(`${each}.`) || one.where.startsWith(`${each}[`));
+      return [name ?? names[0], sayOr(one.code ?? "", one.params ?? {}, one.wrong || say("expected", { words: one.expected }))];
+    }),
+  );
+}
+
+/**
+ * @param {{ id: string, field: Schema, value: any, problem: string, isRequired: boolean, isDisabled: boolean,
+ *   onChange: (value: any) => void }} props
+ */
+function Field({ id, field, value, problem, isRequired, isDisabled, onChange }) {
+  const common = { id, field, value, isDisabled, onChange, describedBy: problem ? `${id}-problem` : undefined };
+  const isGroup = GROUPED.has(widgetOf(field));
+  const title = html`${titleOf(field)}${isRequired ? null : html` <span class="optional">${say("optional")}</span>`}`;
+  const message = problem ? html`<p class="problem" id=${`${id}-problem`}>${problem}</p>` : null;
+  if (widgetOf(field) === "check") return html`<div class="field">${h(Check, { ...common, title })}${message}</div>`;
+  if (isGroup) {
+    return html`<fieldset class="field" id=${id} tabindex="-1" aria-describedby=${common.describedBy}>
+      <legend>${title}</legend>
+      ${field.description ? html`<p class="hint">${field.description}</p>` : null}${message} ${h(Widget, common)}
+    </fieldset>`;
+  }
+  return html`<div class="field">
+    <label for=${id}>${title}</label>
+    ${field.description ? html`<p class="hint">${field.description}</p>` : null}${message} ${h(Widget, common)}
+  </div>`;
+}
+
+const GROUPED = new Set(["radio", "tiles", "consent", "boxes", "points", "ranking", "parts"]);
+
+/** Which widget a field gets. @param {Schema} field @returns {string} */
+function widgetOf(field) {
+  const wanted = field["x-widget"];
+  if (wanted === "ranking" || wanted === "tiles" || wanted === "consent") return wanted;
+  if (field.type === "boolean") return "check";
+  if (field.type === "array") return "boxes";
+  if (field.type === "object" && field.properties) return "parts";
+  if (field.oneOf?.some((/** @type {any} */ option) => option["x-image"])) return "radio";
+  if (field.oneOf) return wanted === "dropdown" || (wanted === undefined && field.oneOf.length > MOST_RADIO_BUTTONS) ? "select" : "radio";
+  if (wanted === "scale") return pointsOf(field).length <= MOST_POINTS ? "points" : "slider";
+  if (wanted === "slider") return "slider";
+  if (field.type === "integer" || field.type === "number") return "number";
+  return wanted === "textarea" ? "textarea" : "line";
+}
+
+/** @param {Schema} field @returns {number[]} */
+function pointsOf(field) {
+  if (field.enum) return field.enum;
+  const step = field["x-step"] ?? field.multipleOf ?? 1;
+  const count = Math.round((field.maximum - field.minimum) / step) + 1;
+  return Array.from({ length: Math.min(count, 1000) }, (_, index) => field.minimum + index * step);
+}
+
+/** @param {any} props */
+function Widget(props) {
+  const { id, field, value, isDisabled, onChange, describedBy } = props;
+  switch (widgetOf(field)) {
+    case "radio":
+      return field.oneOf.map((/** @type {any} */ option) => h(Radio, { ...props, key: option.const, option }));
+    case "tiles":
+      return html`<div class="points tiles">${field.oneOf.map((/** @type {any} */ option) => html`<label class="point"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === option.const} onChange=${() => onChange(option.const)} /><span>${option.title}</span></label>`)}</div>`;
+    case "consent":
+      return [[true, "agree"], [false, "do_not_agree"]].map(([given, words]) => h(Radio, { ...props, key: words, option: { const: given, title: say(String(words)) } }));
+    case "select":
+      return html`<select id=${id} disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} onChange=${(/** @type {any} */ event) => onChange(event.target.value || undefined)}>
+        <option value="" selected=${value === undefined}>${say("please_choose")}</option>
+        ${field.oneOf.map((/** @type {any} */ option) => html`<option value=${option.const} selected=${value === option.const}>${option.title}</option>`)}
+      </select>`;
+    case "boxes":
+      return field.items.oneOf.map((/** @type {any} */ option) => {
+        const chosen = value ?? [];
+        const toggle = () => onChange(chosen.includes(option.const) ? chosen.filter((/** @type {any} */ one) => one !== option.const) : [...chosen, option.const]);
+        return html`<label class="option"><input type="checkbox" disabled=${isDisabled} checked=${chosen.includes(option.const)} onChange=${toggle} /> ${h(OptionImage, { image: option["x-image"] })}<span>${option.title}</span></label>`;
+      });
+    case "points":
+      return h(Points, props);
+    case "slider":
+      return h(Slider, props);
+    case "ranking":
+      return h(Ranking, props);
+    case "parts":
+      return Object.entries(field.properties).map(([name, part]) =>
+        h(Field, { key: name, id: `${id}-${name}`, field: /** @type {Schema} */ (part), value: value?.[name], problem: "", isRequired: (field.required ?? []).includes(name), isDisabled, onChange: (/** @type {any} */ next) => onChange({ ...value, [name]: next }) }),
+      );
+    case "number":
+      return html`<input id=${id} type="text" inputmode=${field.type === "integer" ? "numeric" : "decimal"} autocomplete="off" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${value ?? ""} onInput=${(/** @type {any} */ event) => onChange(asNumber(event.target.value))} />`;
+    case "textarea":
+      return html`<textarea id=${id} rows="4" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${value ?? ""} onInput=${(/** @type {any} */ event) => onChange(event.target.value)}></textarea>`;
+    default:
+      return html`<input id=${id} type="text" autocomplete="off" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${value ?? ""} onInput=${(/** @type {any} */ event) => onChange(event.target.value)} />`;
+  }
+}
+
+/** What was typed, as a number where it is one: a comma counts as a point. @param {string} typed @returns {any} */
+function asNumber(typed) {
+  const plain = typed.trim().replace(",", ".");
+  if (plain === "") return undefined;
+  return Number.isNaN(Number(plain)) ? typed : Number(plain);
+}
+
+/** @param {any} props */
+function Radio({ id, value, option, isDisabled, onChange }) {
+  return html`<label class="option"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === option.const} onChange=${() => onChange(option.const)} /> ${h(OptionImage, { image: option["x-image"] })}<span>${option.title}</span></label>`;
+}
+
+/** @param {any} props */
+function Check({ id, field, value, title, isDisabled, describedBy, onChange }) {
+  return html`<label class="option"><input id=${id} type="checkbox" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} checked=${value === true} onChange=${(/** @type {any} */ event) => onChange(event.target.checked)} /> <span>${title}</span></label>
+    ${field.description ? html`<p class="hint">${field.description}</p>` : null}`;
+}
+
+/** @param {any} props */
+function Points({ id, field, value, isDisabled, onChange }) {
+  const words = field["x-words"] ?? {};
+  return html`<div class="points">
+    ${pointsOf(field).map((point) => html`<label class="point"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === point} onChange=${() => onChange(point)} /><span>${point}</span></label>`)}
+  </div>
+  ${h(Ends, { words })}`;
+}
+
+/** @param {any} props */
+function Slider({ id, field, value, isDisabled, describedBy, onChange }) {
+  const points = pointsOf(field);
+  const step = field["x-step"] ?? field.multipleOf ?? 1;
+  return html`<div class="slider">
+    <input id=${id} type="range" min=${field.minimum} max=${field.maximum} step=${step} disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined}
+      value=${value ?? points[Math.floor(points.length / 2)]} data-empty=${value === undefined}
+      onInput=${(/** @type {any} */ event) => onChange(Number(event.target.value))}
+      onClick=${(/** @type {any} */ event) => onChange(Number(event.target.value))} />
+    <output for=${id}>${value ?? "–"}</output>
+  </div>
+  ${h(Ends, { words: field["x-words"] ?? {} })}`;
+}
+
+/** @param {{ words: Record<string, string> }} props */
+function Ends({ words }) {
+  if (!words.lower && !words.middle && !words.upper) return null;
+  return html`<div class="ends"><span>${words.lower ?? ""}</span><span>${words.middle ?? ""}</span><span>${words.upper ?? ""}</span></div>`;
+}
+
+/** A list to bring into an order, whose script is fetched when a form first has one. @param {any} props */
+function Ranking(props) {
+  const [found, setFound] = useState(/** @type {any} */ (null));
+  const [failure, setFailure] = useState(/** @type {unknown} */ (null));
+  useEffect(() => {
+    import("./ranking.js").then((module) => setFound(() => module.Ranking), setFailure);
+  }, []);
+  if (failure) throw failure;
+  return found ? h(found, props) : null;
+}

@@ -1,0 +1,33 @@
+/** What this browser remembers between page loads. Private windows may refuse; then it is kept for this page alone. */
+
+/** @type {Map<string, string>} */
+const kept = new Map();
+
+/** @param {string} key @returns {string | null} */
+export function recall(key) {
+  try {
+    return localStorage.getItem(key) ?? kept.get(key) ?? null;
+  } catch {
+    return kept.get(key) ?? null;
+  }
+}
+
+/** @param {string} key @param {string} value */
+export function remember(key, value) {
+  kept.set(key, value);
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // Kept for this page.
+  }
+}
+
+/** @param {string} key */
+export function forget(key) {
+  kept.delete(key);
+  try {
+    localStorage.removeItem(key);
+  } catch {
+    // It was never there.
+  }
+}

@@ -1,0 +1,80 @@
+/** The pages' own words, in the language of the experiment or the browser. */
+
+/** @type {Record<string, string | Record<string, string>>} */
+let words = {};
+let language = "";
+/** @type {Record<string, string | undefined>} */
+let own = {};
+/** @type {Intl.PluralRules} */
+let plural = new Intl.PluralRules("en");
+
+const RIGHT_TO_LEFT = new Set(["ar", "fa", "he", "ur"]);
+
+/** Take the words that came with the document. @param {string} code @param {Record<string, string | Record<string, string>>} known */
+export function speakAtOnce(code, known) {
+  words = known;
+  language = code;
+  plural = new Intl.PluralRules(code);
+}
+
+/**
+ * Load the words of the first of these languages that there are words in, else the English ones.
+ * @param {readonly string[]} wanted The page is marked with the first, which is the language of its content.
+ * @param {{ assets: string, languages: string[] }} lab
+ */
+export async function speak(wanted, lab) {
+  const codes = wanted.map((code) => code.split("-")[0].toLowerCase());
+  const found = codes.find((code) => lab.languages.includes(code)) ?? "en";
+  document.documentElement.lang = wanted[0] ?? found;
+  document.documentElement.dir = RIGHT_TO_LEFT.has(codes[0]) ? "rtl" : "ltr";
+  if (found === language) return;
+  words = await (await fetch(`${lab.assets}/words/${found}.json`)).json();
+  language = found;
+  plural = new Intl.PluralRules(found);
+}
+
+/** Say these words of the experiment instead of the lab's. @param {Record<string, string>} instead */
+export function sayInstead(instead) {
+  own = instead;
+}
+
+/**
+ * The words for a key, with `{name}` filled in. A key with plural forms takes its form by `count`.
+ * @param {string} key @param {Record<string, string | number>} [values]
+ * @returns {string}
+ */
+export function say(key, values = {}) {
+  /** @type {string | Record<string, string> | undefined} */
+  const found = own[key] ?? words[key];
+  if (found === undefined) return key;
+  const form = typeof found === "string" ? found : (found[plural.select(Number(values.count))] ?? found.other ?? key);
+  return form.replace(/\{(\w+)\}/g, (place, name) => (name in values ? String(values[name]) : place));
+}
+
+/** Whether there are words for this key. @param {string} key */
+export function hasWords(key) {
+  return key in words;
+}
+
+/** @param {string} key @param {Record<string, any>} values @param {string} otherwise */
+export const sayOr = (key, values, otherwise) => (key in words ? say(key, values) : otherwise);
+
+/** Why one cannot go on. @param {{ reasons: { code: string, params: Record<string, any>, text: string }[] }} page */
+export const whyNot = ({ reasons }) => reasons.map(({ code, params, text }) => sayOr(`why_${code}`, params, text));
+
+/** An amount in the words of the language. @param {string | number} amount @param {string} currency */
+export function money(amount, currency) {
+  try {
+    return new Intl.NumberFormat(language, { style: "currency", currency }).format(Number(amount));
+  } catch {
+    return `${amount} ${currency}`;
+  }
+}
+
+/** A number with few digits. @param {number} value */
+export const inDigits = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 3 }).format(value);
+
+/** A change as percent, with its sign; 0.1 is ten percent. @param {number} share */
+export function percent(share) {
+  return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" }).format(share);
+}

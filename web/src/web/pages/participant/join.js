@@ -1,0 +1,67 @@
+/** Joining a study by its link. What comes after it is another document. */
+import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { Logo, takeOn } from "../lab/appearance.js";
+import { newId, Refused, request } from "../lab/api.js";
+import { reason } from "../lab/refusals.js";
+import { forget, recall, remember } from "../lab/memory.js";
+import { Button, Heading, Notice, Text } from "../lab/ui.js";
+import { say, speak } from "../lab/words.js";
+import { start } from "./start.js";
+
+/** The scripts of the next document, so that they are there when it is. */
+const fetchNext = () => void import("./shell.js").catch(() => {});
+
+/** @param {{ code: string, lab: { assets: string, languages: string[] } }} props */
+function Join({ code, lab }) {
+  const [study, setStudy] = useState(/** @type {any} */ (null));
+  const [failure, setFailure] = useState("");
+  const [isBusy, setBusy] = useState(false);
+  const parameters = new URLSearchParams(location.search);
+  const startsAnew = parameters.get("new") === "1";
+
+  useEffect(() => {
+    if (startsAnew) forget(`parley.join.${code}`);
+    request("GET", `/v1/join/${encodeURIComponent(code)}`).then(
+      async (found) => {
+        if (found.language) await speak([found.language], lab);
+        takeOn(found.appearance);
+        setStudy(found);
+      },
+      (error) => setFailure(error instanceof Refused && error.status === 404 ? say("join_unknown") : reason(error)),
+    );
+  }, []);
+  // Who has a place gets it back, whether others can still join or not.
+  const hasPlace = recall(`parley.join.${code}`) !== null;
+
+  async function join() {
+    setBusy(true);
+    setFailure("");
+    fetchNext();
+    // The same key again gives the same place: an answer that is lost on its way costs no seat.
+    const key = recall(`parley.join.${code}`) ?? newId();
+    remember(`parley.join.${code}`, key);
+    try {
+      const joined = await request("POST", `/v1/join/${encodeURIComponent(code)}`, {
+        body: { join_key: key, external_id: parameters.get(study.external_id_parameter) || null },
+      });
+      remember("parley.token", joined.token);
+      location.assign("/take");
+    } catch (error) {
+      setFailure(reason(error));
+      setBusy(false);
+    }
+  }
+
+  if (study === null) return failure ? html`<main>${h(Notice, { tone: "error", children: failure })}</main>` : html`<main><p role="status">${say("loading")}</p></main>`;
+  return html`<main class="join">
+    ${h(Logo, { appearance: study.appearance })}
+    ${h(Heading, { children: study.title || say("join_title") })}
+    ${study.text ? h(Text, { text: study.text }) : null}
+    ${failure ? h(Notice, { tone: "error", children: failure }) : null}
+    ${study.state === "open" || hasPlace
+      ? html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : hasPlace ? "go_on" : "join") })}</p>`
+      : h(Notice, { children: say(`join_${study.state}`) })}
+  </main>`;
+}
+
+start((lab) => h(Join, { code: decodeURIComponent(location.pathname.split("/")[2] ?? ""), lab }));

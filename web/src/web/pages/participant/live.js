@@ -1,0 +1,194 @@
+/** Where the participant is, read anew when something has happened, and the live stream that tells of it. */
+import { useEffect, useRef, useState } from "../vendor/preact.js";
+import { Refused, request } from "../lab/api.js";
+import { takeOn } from "../lab/appearance.js";
+import { forget, recall } from "../lab/memory.js";
+import { follow } from "../lab/stream.js";
+import { speak } from "../lab/words.js";
+import { showsItself } from "./kinds.js";
+
+const GATHER_MS = 40;
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 8000;
+
+/**
+ * What the lab tells of the participant. It is read until the lab answers, and again after each cut of the connection.
+ * @param {string} token @param {{ assets: string, languages: string[] }} lab
+ */
+export function useParticipant(token, lab) {
+  const [place, setPlace] = useState(/** @type {{ me: any, page: any } | null} */ (null));
+  const [isAway, setAway] = useState(false);
+  const [isLive, setLive] = useState(true);
+  const [isSignedOut, setSignedOut] = useState(false);
+  const listeners = useRef(/** @type {Set<(type: string, event: any) => void>} */ (new Set()));
+  const wanted = useRef(false);
+  const wait = useRef(FIRST_WAIT_MS);
+  const last = useRef(/** @type {Promise<void>} */ (Promise.resolve()));
+  // Counts what the participant did: an answer of the lab from before that says nothing any more.
+  const acts = useRef(0);
+  // The cursor of the newest event: what the lab tells may be older.
+  const heard = useRef("");
+  const appearance = useRef(/** @type {any} */ (null));
+  const shown = useRef(/** @type {any} */ (null));
+  shown.current = place?.page ?? null;
+
+  /** @type {import("../lab/page.js").Api} */
+  const api = {
+    get: (path) => request("GET", path, { token }),
+    post: (path, body, key) => request("POST", path, { token, body, key }),
+    put: (path, body) => request("PUT", path, { token, body }),
+    hint: (path, body) => void request("POST", path, { token, body, mayRepeat: false }).catch(() => {}),
+    remove: (path) => request("DELETE", path, { token }),
+  };
+
+  // A failed look is followed by the next one; it needs no repeats of its own.
+  const look = (/** @type {string} */ path) => request("GET", path, { token, mayRepeat: false });
+
+  /** One read at a time, in the order in which they were asked for. */
+  function read() {
+    last.current = last.current.then(readNow);
+    return last.current;
+  }
+
+  async function readNow() {
+    wanted.current = false;
+    const before = acts.current;
+    try {
+      const [me, looks] = await Promise.all([look("/v1/me"), appearance.current ?? look("/v1/me/appearance")]);
+      const page = me.stage_id && !me.is_over ? await look(`/v1/me/stages/${me.stage_id}`) : null;
+      if (me.language) await speak([me.language], lab);
+      if (appearance.current === null) {
+        appearance.current = looks;
+        takeOn(looks);
+      }
+      if (before === acts.current) setPlace({ me, page });
+      else refresh();
+      wait.current = FIRST_WAIT_MS;
+      setAway(false);
+    } catch (error) {
+      if (error instanceof Refused && error.status === 401) {
+        // The place was taken again in another tab, under a token of its own.
+        const newer = recall("parley.token");
+        if (newer !== null && newer !== token) return location.reload();
+        forget("parley.token");
+        return setSignedOut(true);
+      }
+      setAway(true);
+      setTimeout(refresh, wait.current);
+      wait.current = Math.min(2 * wait.current, LONGEST_WAIT_MS);
+    }
+  }
+
+  /** Several events in a row lead to one look. */
+  function refresh() {
+    if (wanted.current) return;
+    wanted.current = true;
+    setTimeout(() => void read(), GATHER_MS);
+  }
+
+  /** Show what an act of the participant has led to, as it was then. @param {{ me: any, page: any }} next */
+  function show(next) {
+    acts.current += 1;
+    setPlace({ me: next.me, page: next.page });
+    if (isBefore(next.me.cursor, heard.current)) refresh();
+  }
+
+  useEffect(() => {
+    void read();
+    const lose = () => setAway(true);
+    addEventListener("online", refresh);
+    addEventListener("offline", lose);
+    return () => {
+      removeEventListener("online", refresh);
+      removeEventListener("offline", lose);
+    };
+  }, []);
+
+  const me = place?.me ?? null;
+  // A move to another group leads to that group's stream.
+  useEffect(() => {
+    if (me === null || me.is_over) return undefined;
+    let cursor = me.cursor;
+    let wasCut = false;
+    /** @type {{ stop: () => void } | null} */
+    let stream = null;
+
+    function connect() {
+      stream = follow("/v1/me/stream", token, cursor, {
+        onEvent: (type, event) => {
+          if (event.cohort_id) heard.current = cursor = `${event.cohort_id}:${event.stream_seq}`;
+          for (const hear of listeners.current) hear(type, event);
+          if (type !== "thread.typing" && !showsItself(shown.current, type, event)) refresh();
+        },
+        onState: (live) => {
+          setLive(live);
+          if (live && wasCut) {
+            refresh();
+            for (const hear of listeners.current) hear("connected", null);
+          }
+          wasCut = !live;
+        },
+        onEnd: refresh,
+      });
+    }
+
+    // A browser keeps six connections to a host, and a stream holds one: hidden tabs give theirs back.
+    function onVisibility() {
+      stream?.stop();
+      if (document.hidden) wasCut = true;
+      else connect();
+    }
+
+    if (!document.hidden) connect();
+    document.addEventListener("visibilitychange", onVisibility);
+    return () => {
+      stream?.stop();
+      document.removeEventListener("visibilitychange", onVisibility);
+    };
+  }, [me?.cohort_id, me?.is_over]);
+
+  return {
+    me,
+    page: place?.page ?? null,
+    appearance: appearance.current,
+    isSignedOut,
+    isConnected: isLive && !isAway,
+    api,
+    read,
+    refresh,
+    show,
+    listen: (/** @type {(type: string, event: any) => void} */ hear) => {
+      listeners.current.add(hear);
+      return () => void listeners.current.delete(hear);
+    },
+  };
+}
+
+/** Whether this is an earlier place in the same stream. @param {string} cursor @param {string} other */
+function isBefore(cursor, other) {
+  const [cohort, seq] = cursor.split(":");
+  const [otherCohort, otherSeq] = other.split(":");
+  return cohort === otherCohort && Number(seq) < Number(otherSeq);
+}
+
+/** Whether the study is open in another tab of this browser. */
+export function useSecondTab() {
+  const [isDouble, setDouble] = useState(false);
+  useEffect(() => {
+    if (!("BroadcastChannel" in window)) return undefined;
+    const channel = new BroadcastChannel("parley");
+    channel.onmessage = ({ data }) => {
+      setDouble(data !== "gone");
+      // Whoever is still there says so, when one of several is gone.
+      if (data !== "here") channel.postMessage("here");
+    };
+    channel.postMessage("hello");
+    const leave = () => channel.postMessage("gone");
+    addEventListener("pagehide", leave);
+    return () => {
+      removeEventListener("pagehide", leave);
+      channel.close();
+    };
+  }, []);
+  return isDouble;
+}

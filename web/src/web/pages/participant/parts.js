@@ -1,0 +1,50 @@
+/** Pages of the shell that belong to no stage. */
+import { h, html, useEffect } from "../vendor/preact.js";
+import { Button, Heading, Notice } from "../lab/ui.js";
+import { hasWords, say } from "../lab/words.js";
+
+/** This browser has no place in a study. */
+export function Nowhere() {
+  return html`<main>${h(Heading, { children: say("join_title") })}${h(Notice, { children: say("no_place") })}</main>`;
+}
+
+/** Who joins meanwhile is told to nobody. */
+const LOOK_MS = 5000;
+
+/** The stage is not open yet. @param {{ page: any, me: any, refresh: () => void }} props */
+export function Waiting({ page, me, refresh }) {
+  const { lock } = page;
+  const missing = me.members.filter((/** @type {any} */ one) => !one.is_ready);
+  const called = (/** @type {any} */ one) => (one.presence === "gone" ? `${one.profile.name} (${say("is_away")})` : one.profile.name);
+  useEffect(() => {
+    const looking = setInterval(refresh, LOOK_MS);
+    return () => clearInterval(looking);
+  }, []);
+  return html`<article class="waiting">
+    ${h(Heading, { children: say("waiting") })}
+    <p>${say("waiting_text")}</p>
+    ${lock?.arrived !== null && lock?.expected !== null
+      ? html`<p role="status">${say("waiting_count", { arrived: lock.arrived, expected: lock.expected })}</p>
+          <progress value=${lock.arrived} max=${lock.expected} aria-label=${say("waiting")}></progress>`
+      : null}
+    ${me.waiting?.missing && missing.length ? html`<p>${say("waiting_names", { names: missing.map(called).join(", ") })}</p>` : null}
+  </article>`;
+}
+
+/** The participant's part is over. @param {{ me: any }} props */
+export function End({ me }) {
+  const key = `end_${me.status}`;
+  const completion = me.completion ?? null;
+  return html`<article class="end">
+    ${h(Heading, { children: hasWords(key) ? say(key) : say("end_other") })}
+    ${completion?.code ? html`<p>${say("completion_code")}: <strong class="code">${completion.code}</strong></p>` : null}
+    ${completion?.redirect ? html`<p class="actions"><a class="button primary" href=${completion.redirect}>${say("go_back")}</a></p>` : null}
+  </article>`;
+}
+
+/** A page that failed. @param {{ error: unknown }} props */
+export function Failed({ error }) {
+  console.error(error);
+  return html`<article>${h(Notice, { tone: "error", children: say("failed") })}
+    <p class="actions">${h(Button, { onPress: () => location.reload(), children: say("reload") })}</p></article>`;
+}

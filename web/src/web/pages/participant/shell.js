@@ -1,0 +1,127 @@
+/** The frame around the stages of one participant: where they are, what the lab tells, and the page of the stage. */
+import { h, html, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
+import { Logo } from "../lab/appearance.js";
+import { reason } from "../lab/refusals.js";
+import { Links, Notice } from "../lab/ui.js";
+import { say } from "../lab/words.js";
+import { Clock } from "./clock.js";
+import { loadedPage, loadPage } from "./kinds.js";
+import { useParticipant, useSecondTab } from "./live.js";
+import { Check, Help, LabNotice, Leave, Offer } from "./notices.js";
+import { End, Failed, Nowhere, Waiting } from "./parts.js";
+import { LookingBack, Progress } from "./progress.js";
+
+/** @param {{ token: string, lab: { kinds: string[], assets: string, languages: string[] } }} props */
+export function Shell({ token, lab }) {
+  const { me, page, appearance, isSignedOut, isConnected, api, read, refresh, show, listen } = useParticipant(token, lab);
+  const [failure, setFailure] = useState("");
+  const [pastId, setPastId] = useState(/** @type {string | null} */ (null));
+  const isDouble = useSecondTab();
+  const behind = useBehind(me?.stages[0]?.state === "done", pastId);
+  useEffect(() => setPastId(null), [me?.stage_id]);
+  useEffect(() => preload(me, lab), [me?.stage_id]);
+
+  if (isSignedOut) return h(Nowhere, {});
+  if (me === null) {
+    return html`<main>${isConnected ? html`<p role="status">${say("loading")}</p>` : h(Notice, { tone: "warning", children: say("offline") })}</main>`;
+  }
+
+  /** @param {() => Promise<any>} work */
+  async function act(work) {
+    setFailure("");
+    try {
+      await work();
+    } catch (error) {
+      setFailure(reason(error));
+    }
+    await read();
+  }
+
+  /** @param {any} shown @returns {import("../lab/page.js").StageProps} */
+  const stageOf = (shown) => ({
+    me,
+    page: shown,
+    api,
+    isCurrent: shown.state === "current",
+    refresh,
+    listen,
+    act,
+    advance: async (answer) => {
+      try {
+        show(await api.post(`/v1/me/stages/${shown.stage_id}/advance`, answer === undefined ? {} : { answer }));
+        setFailure("");
+      } catch (error) {
+        // A form shows what was wrong with its answer; a refusal of the page's own button is shown above it.
+        if (answer !== undefined) throw error;
+        setFailure(reason(error));
+        refresh();
+      }
+    },
+    answer: async (askId, answer) => {
+      await api.post(`/v1/me/asks/${askId}/answer`, { answer });
+      await read();
+    },
+  });
+  const past = me.stages.find((/** @type {any} */ one) => one.id === pastId);
+
+  return html`<div class="shell">
+    <header>
+      ${h(Logo, { appearance })}
+      ${me.is_over ? null : h(Progress, { stages: me.stages, current: me.stage_id, shown: pastId, onShow: setPastId })}
+    </header>
+    <main>
+      <div class="notices">
+        ${isConnected ? null : h(Notice, { tone: "warning", children: say("offline") })}
+        ${isDouble ? h(Notice, { tone: "warning", children: say("second_tab") }) : null}
+        ${me.notices.map((/** @type {any} */ one) => h(LabNotice, { key: one.id, notice: one, onRead: () => act(() => api.post(`/v1/me/notices/${one.id}/read`)) }))}
+        ${me.check ? h(Check, { check: me.check, onHere: () => act(() => api.post("/v1/me/check")) }) : null}
+        ${me.offer ? h(Offer, { onAnswer: (/** @type {boolean} */ accept) => act(() => api.post("/v1/me/transfer", { accept })) }) : null}
+        ${me.is_over ? null : h(Clock, { me, onEnd: refresh })}
+        ${me.is_paused ? h(Notice, { children: say("paused") }) : null}
+        ${failure ? h(Notice, { tone: "error", children: failure }) : null}
+        ${past ? h(LookingBack, { title: past.title, onBack: () => setPastId(null) }) : null}
+      </div>
+      ${past && behind ? h(behind.PastStage, { key: past.id, stageId: past.id, api, children: (/** @type {any} */ found) => h(StagePage, { stage: stageOf(found), lab }) }) : null}
+      <div hidden=${past !== undefined}>
+        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh }) : page ? h(StagePage, { key: page.stage_id, stage: stageOf(page), lab }) : null}
+      </div>
+    </main>
+    ${me.is_over ? null : html`<footer>
+          ${h(Help, { onAsk: (/** @type {string} */ text, /** @type {string} */ key) => api.post("/v1/me/help", { text }, key) })}
+          ${h(Leave, { onLeave: () => act(() => api.post("/v1/me/leave")) })}
+        </footer>`}
+  </div>`;
+}
+
+/**
+ * What shows stages that lie behind the participant. It is fetched once there are some, and again if that has failed.
+ * @param {boolean} hasSome @param {string | null} pastId
+ */
+function useBehind(hasSome, pastId) {
+  const [behind, setBehind] = useState(/** @type {typeof import("./looking_back.js") | null} */ (null));
+  useEffect(() => {
+    if (hasSome && behind === null) import("./looking_back.js").then(setBehind, () => {});
+  }, [hasSome, pastId]);
+  return behind;
+}
+
+/** Fetch the next stage's page while the participant is on this one. @param {any} me @param {any} lab */
+function preload(me, lab) {
+  const next = me?.stages[me.stages.findIndex((/** @type {any} */ one) => one.id === me.stage_id) + 1];
+  if (next) loadPage(next.kind, lab).catch(() => {});
+}
+
+/** The page of the stage's kind. @param {{ stage: import("../lab/page.js").StageProps, lab: any }} props */
+function StagePage({ stage, lab }) {
+  const { kind } = stage.page;
+  const [, setLoaded] = useState(loadedPage(kind));
+  const [error] = useErrorBoundary();
+  const [failed, setFailed] = useState(/** @type {unknown} */ (null));
+  const found = loadedPage(kind);
+  useEffect(() => {
+    if (found === null) loadPage(kind, lab).then(setLoaded, setFailed);
+  }, [kind]);
+  if (error || failed) return h(Failed, { error: error ?? failed });
+  if (found === null) return html`<p role="status">${say("loading")}</p>`;
+  return h(Links.Provider, { value: stage.page.links, children: h(found.default, stage) });
+}

@@ -1,0 +1,142 @@
+"""The files of the pages, as a browser gets them."""
+
+import json
+import re
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from shared.contracts.appearance import OwnWords
+from web.app import routes
+from web.assets import JOIN, TAKE, assets, document
+
+FIRST_PAGE_BYTES = 45 * 1024
+JOIN_PAGE_BYTES = 30 * 1024
+SESSION_BYTES = 60 * 1024
+
+
+@pytest.fixture
+def client() -> TestClient:
+    return TestClient(Starlette(routes=routes()))
+
+
+def test_a_page_loads_its_files_from_one_immutable_address(client: TestClient) -> None:
+    page = client.get("/join/anything")
+    addresses = re.findall(r'(?:href|src)="(/assets/[^"]+)"', page.text)
+
+    answers = [client.get(address) for address in addresses]
+
+    assert len(addresses) > 5
+    assert {answer.status_code for answer in answers} == {200}
+    assert {answer.headers["cache-control"] for answer in answers} == {"public, max-age=31536000, immutable"}
+    assert page.headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize("path", ["/assets/000000000000/lab.css", f"{assets().root}/no-such.js"])
+def test_what_is_not_there_is_not_kept_and_is_no_page(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+
+    assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
+    assert "html" not in answer.headers["content-type"]
+
+
+def test_a_page_may_load_nothing_from_other_hosts_and_run_no_other_script(client: TestClient) -> None:
+    policy = client.get("/take").headers["content-security-policy"]
+
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "://" not in client.get("/take").text
+
+
+def test_files_come_compressed_to_those_who_take_it(client: TestClient) -> None:
+    address = f"{assets().root}/vendor/preact.js"
+
+    plain, zipped = (client.get(address, headers={"accept-encoding": one}) for one in ("identity", "gzip"))
+
+    assert plain.content == zipped.content
+    assert "content-encoding" not in plain.headers
+    assert zipped.headers["content-encoding"] == "gzip"
+
+
+def test_the_first_pages_and_a_whole_chat_weigh_little() -> None:
+    found = assets()
+    sizes = {path: len(asset.zipped or asset.content) for path, asset in found.files.items()}
+    styles = sum(size for path, size in sizes.items() if path.endswith(".css"))
+    documents = {entry: len(document(entry, "de").zipped or b"") for entry in (JOIN, TAKE)}
+    first = {
+        entry: size + styles + sum(sizes[path] for path in found.first(entry)) for entry, size in documents.items()
+    }
+    whole = {path for path in sizes if path.endswith(".js") and not path.startswith("kinds/")}
+
+    assert first[JOIN] <= JOIN_PAGE_BYTES
+    assert first[TAKE] <= FIRST_PAGE_BYTES
+    session = sum(documents.values()) + styles + sum(sizes[path] for path in {*whole, "kinds/group_chat/page.js"})
+    assert session <= SESSION_BYTES
+
+
+def test_a_document_names_every_script_that_its_first_page_needs_and_no_other() -> None:
+    found = assets()
+    joining, taking = (
+        set(re.findall(r'modulepreload" href="' + found.root + r'/([^"]+)"', found.page(entry, "en")))
+        for entry in (JOIN, TAKE)
+    )
+
+    assert {"participant/join.js", "vendor/preact.js", "lab/words.js"} <= joining
+    assert {"participant/main.js", "participant/shell.js", "lab/form.js"} <= taking
+    assert joining.isdisjoint({"participant/shell.js", "lab/form.js"})
+    assert (joining | taking).isdisjoint({"lab/chat.js", "lab/charts.js", "lab/preact.js"})
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"), [("de-CH,de;q=0.9,en;q=0.8", "de"), ("fr, en", "en"), ("", "en"), ("xx", "en")]
+)
+def test_the_document_speaks_the_language_of_the_browser(client: TestClient, accepted: str, language: str) -> None:
+    page = client.get("/join/anything", headers={"accept-language": accepted}).text
+
+    assert f'<html lang="{language}">' in page
+
+
+def test_documents_have_the_words_that_their_scripts_need() -> None:
+    found = assets()
+    joining, taking = (set(found.words(entry, "de")) for entry in (JOIN, TAKE))
+
+    assert joining >= {"join", "joining", "go_on", "join_full", "refused", "refused_paused", "not_reachable", "loading"}
+    assert joining.isdisjoint({"payoffs", "say_something", "leave", "line_has_left"})
+    assert taking.isdisjoint({"join", "joining", "join_full"})
+    assert joining | taking == set(json.loads(found.files["words/de.json"].content))
+
+
+def test_every_language_has_the_same_words() -> None:
+    files = assets().files
+    languages = [files[path].content for path in files if path.startswith("words/")]
+
+    keys = {frozenset(re.findall(rb'^  "([a-z_]+)":', words, re.M)) for words in languages}
+
+    assert len(languages) == 2
+    assert len(keys) == 1
+
+
+def test_every_word_that_a_page_says_is_there() -> None:
+    files = assets().files
+    known = set(re.findall(r'^  "([a-z_]+)":', files["words/en.json"].content.decode(), re.M))
+    said = {
+        key
+        for path, asset in files.items()
+        if path.endswith(".js")
+        for key in re.findall(r'\bsay\("([a-z_]+)"', asset.content.decode())
+    }
+
+    assert said - known == set()
+
+
+def test_components_are_written_so_that_their_properties_are_checked() -> None:
+    scripts = {path: asset.content.decode() for path, asset in assets().files.items() if path.endswith(".js")}
+
+    assert [path for path, text in scripts.items() if re.search(r"<\$\{", text)] == []
+
+
+def test_every_word_that_a_researcher_may_change_is_one_of_the_pages() -> None:
+    known = set(re.findall(r'^  "([a-z_]+)":', assets().files["words/en.json"].content.decode(), re.M))
+
+    assert set(OwnWords.model_fields) - known == set()

@@ -1,0 +1,107 @@
+"""The pages' own words: the same keys in each language, and words for whatever a kind says."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import shared.stages
+import web
+from shared import errors, lives
+
+WORDS = Path(web.__file__).parent / "words"
+SHARED = Path(shared.stages.__file__).parents[1]
+ALL_ERRORS = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.ParleyError)]
+
+
+def words(language: str) -> dict[str, object]:
+    found: dict[str, object] = json.loads((WORDS / f"{language}.json").read_text())
+    return found
+
+
+def test_both_languages_have_the_same_words() -> None:
+    assert set(words("en")) == set(words("de"))
+
+
+def test_there_are_words_for_every_reason_of_our_kinds() -> None:
+    source = "\n".join(file.read_text() for folder in ("stages", "chat") for file in (SHARED / folder).rglob("*.py"))
+
+    codes = {f"why_{code}" for code in re.findall(r'Reason\(\s*(?:"[^"]*"|\w+),\s*"(\w+)"', source)}
+
+    assert "why_goes_on" in codes
+    assert codes - set(words("en")) == set()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "prefix", "known"),
+    [("LabLine", "line", {"line_has_left", "line_was_skipped"}), ("Label", "label", {"label_guess", "label_share"})],
+)
+def test_there_are_words_for_every_sentence_of_the_lab(sentence: str, prefix: str, known: set[str]) -> None:
+    source = "\n".join(file.read_text() for file in SHARED.rglob("*.py") if "tests" not in file.parts)
+
+    codes = {f"{prefix}_{code}" for code in re.findall(rf'\b{sentence}\(\s*(?:f?"[^"]*"|\w+),\s*"(\w+)"', source)}
+
+    assert codes >= known
+    assert codes == {key for key in words("en") if key.startswith(f"{prefix}_")}
+
+
+GATEWAY = Path(__file__).parents[2] / "services" / "gateway" / "src"
+TO_EXPERIMENTERS = {
+    "awaiting_reply",
+    "calls_spent",
+    "cohort_ended",
+    "ended",
+    "in_a_game",
+    "kinds_missing",
+    "no_conversation",
+    "no_such_stage",
+    "not_a_draft",
+    "not_a_participant",
+    "not_a_person",
+    "not_joined",
+    "not_started",
+    "real_models_refused",
+    "same_cohort",
+    "started_meanwhile",
+}
+"""Why something is refused that only experimenters do."""
+IN_OTHER_WORDS = {"blocked"}
+"""Whose `params` have the reasons of the stage, with a code each."""
+IN_OTHER_CODES = {"error", "conflict", "too_soon", "too_many_requests", "settings_invalid"}
+"""Said by their reason or by the seconds to wait, or said to no one."""
+
+
+def reasons_of_conflicts() -> set[str]:
+    """The reasons of all refusals, as the code of shared and of the gateway names them."""
+    found = {reason for reason, _ in lives.REFUSALS.values()}
+    for file in (one for folder in (SHARED, GATEWAY) for one in folder.rglob("*.py") if "tests" not in one.parts):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("Conflict", "super().__init__"):
+                found |= {
+                    one.value.value
+                    for one in node.keywords
+                    if one.arg == "reason" and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str)
+                }
+    return found
+
+
+def codes_of_problems() -> set[str]:
+    """The codes of what is wrong with an answer."""
+    source = "\n".join(file.read_text() for file in (SHARED / "questions").rglob("*.py"))
+    return set(re.findall(r'Unfit\([^\n]*?, "(\w+)"', source))
+
+
+def test_there_are_words_for_every_refusal_that_a_participant_can_get() -> None:
+    reasons = reasons_of_conflicts()
+    codes = {kind.code for kind in ALL_ERRORS} - IN_OTHER_CODES
+
+    assert reasons >= TO_EXPERIMENTERS | IN_OTHER_WORDS | {"paused", "full", "thread_ended", "attention_check"}
+    expected = {*(reasons - TO_EXPERIMENTERS - IN_OTHER_WORDS), *codes, "unexpected"}
+    assert {f"refused_{one}" for one in expected} - set(words("de")) == set()
+
+
+def test_there_are_words_for_every_problem_of_an_answer() -> None:
+    assert codes_of_problems() >= {"write_more", "at_least", "choose_more"}
+    assert codes_of_problems() - set(words("de")) == set()
