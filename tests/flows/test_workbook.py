@@ -149,7 +149,7 @@ async def test_the_demo_runs_to_its_end_with_the_mock(database: Database) -> Non
     rounds = [f"contribution_{number}" for number in range(1, 6)]
     assert len(pages) == 2 * 2 * 4
     for row in pages:
-        assert set(row.value) == {"quiz_pot", "quiz_share", "quiz_keep", "talk", *rounds, "belief"}
+        assert set(row.value) == {"role", "quiz_pot", "quiz_share", "quiz_keep", "talk", *rounds, "belief"}
         assert all(isinstance(row.value[one]["value"], int) for one in rounds)
         assert all(row.value[one]["value"] in range(11) for one in rounds[::2])
         assert 0 <= row.value["belief"]["value"] <= 1

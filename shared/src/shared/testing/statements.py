@@ -15,8 +15,9 @@ def counted() -> Iterator[list[str]]:
     execute = AsyncCursor.execute
 
     async def counting(cursor: AsyncCursor[Any], query: Any, *arguments: Any, **options: Any) -> AsyncCursor[Any]:
-        if query != "COMMIT":
-            sent.append(str(query))
+        statement = query.decode() if isinstance(query, bytes) else str(query)
+        if statement != "COMMIT":
+            sent.append(statement)
         return await execute(cursor, query, *arguments, **options)
 
     with patch.object(AsyncCursor, "execute", counting):
