@@ -10,7 +10,8 @@ import typer
 from parley.cli import app
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+OUTSIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [*OUTSIDE, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 COMMAND = re.compile(r"(?:^[$ ]*|`|then: |with )(?:\.venv/bin/)?parley ([a-z][^`\n#>]*)", re.MULTILINE)
 
 
