@@ -23,11 +23,11 @@ from parley.cli_options import (
     PatienceOption,
     People,
     RehearseOption,
-    RunId,
     Sessions,
     SilentOption,
     StepsOption,
 )
+from parley.cli_runs import discard, end, export, list_runs, remove, resume, stop
 from parley.run_folder import DEFAULT_OUT
 from shared.errors import InvalidInput, NotFound, ParleyError, SettingsInvalid, TooLarge
 
@@ -174,73 +174,9 @@ def run(
     raise typer.Exit(execute(order))
 
 
-OtherOut = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="DIR", help="Another place for its data than the one where it was begun."),
-]
-
-
-@app.command("runs")
-def list_runs(data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
-    """List the runs of the lab, finished or not, with what they have cost."""
-    from parley.lifecycle import runs
-
-    for line in runs(data_dir):
-        typer.echo(line)
-
-
-@app.command()
-def stop(run: RunId, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
-    """Pause a run. Nothing is published, asked, timed or paid in it until it is resumed."""
-    from parley import lifecycle
-
-    typer.echo(lifecycle.stop(data_dir, run))
-
-
-@app.command()
-def resume(run: RunId, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
-    """Go on with a paused run in a lab that runs. Elsewhere: parley run FILE --resume."""
-    from parley import lifecycle
-
-    typer.echo(lifecycle.resume(data_dir, run))
-
-
-@app.command()
-def end(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
-    """End a run with the data that there are."""
-    from parley import lifecycle
-
-    typer.echo(lifecycle.end(data_dir, run, out))
-
-
-@app.command()
-def discard(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
-    """Delete a run and all that the lab has stored of it."""
-    from parley import lifecycle
-
-    typer.echo(lifecycle.discard(data_dir, run, out))
-
-
-@app.command()
-def export(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
-    """Write the data of a run so far; the run goes on meanwhile."""
-    from parley import lifecycle
-
-    typer.echo(lifecycle.export(data_dir, run, out))
-
-
-@app.command()
-def remove(
-    run: RunId,
-    seat: Annotated[str, typer.Argument(metavar="SEAT", help="The path of the seat, such as c1/m2.")],
-    reason: Annotated[str, typer.Option("--reason", help="Kept with the data.")] = "",
-    data_dir: DataDir = Path(".parley"),
-    kinds: Kinds = None,
-) -> None:
-    """Take a seat out of a run for good, so that its group need not wait for a person who does not come."""
-    from parley import lifecycle
-
-    typer.echo(lifecycle.remove(data_dir, run, seat, reason))
+app.command("runs")(list_runs)
+for command in (stop, resume, end, discard, export, remove):
+    app.command()(command)
 
 
 @app.command()
