@@ -1,12 +1,15 @@
 """How long people stay on a stage: from when they may go on, and what happens when their time is up."""
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
 from gateway.testing import FILE, Api
 from orchestrator.settling import fire_due_timers
+from shared.acts.standing_in import stand_in
+from shared.db.standings import lock_standing
 
 ASK: dict[str, Any] = {
     "id": "ask",
@@ -36,6 +39,12 @@ async def me(api: Api, token: str) -> Any:
     return (await api.participant(token, "GET", "/v1/me")).json()
 
 
+async def status_of(api: Api, member_id: str) -> Any:
+    async with api.database.transaction() as session:
+        row = await session.one(text("SELECT status FROM members WHERE id = :id"), {"id": member_id})
+    return row.status
+
+
 async def answers(api: Api) -> list[Any]:
     async with api.database.transaction() as session:
         rows = await session.all(text("SELECT value, valid FROM answers WHERE stage_id = 'ask'"))
@@ -61,6 +70,25 @@ async def test_nobody_goes_on_before_the_least_time_and_everybody_from_then_on(a
     assert late.status_code == 200, late.text
     assert (await me(api, token))["stage_id"] == "end"
     assert (await api.participant(token, "GET", "/v1/me/stages/ask")).json()["stay"] is None
+
+
+async def test_nobody_leaves_a_conversation_before_its_least_time_since_the_first_message(api: Api) -> None:
+    talk = {"id": "talk", "kind": "group_chat", "minimum_seconds": 120}
+    token = await api.join(await api.running(**{**study(), "stages": [talk, END]}))
+    api.clock.advance(1000)
+    unspoken = await api.advance(token, "talk")
+    body = {"text": "Hello", "client_message_id": "m-1"}
+    url = f"/v1/me/threads/{await api.thread(token)}/messages"
+    said = await api.participant(token, "POST", url, json=body)
+
+    api.clock.advance(119)
+    early = await api.advance(token, "talk")
+    api.clock.advance(1)
+    late = await api.advance(token, "talk")
+
+    assert said.status_code == 201, said.text
+    assert [(one.status_code, one.json()["reason"]) for one in (unspoken, early)] == [(409, "blocked")] * 2
+    assert late.status_code == 200, late.text
 
 
 CHECK: dict[str, Any] = {
@@ -124,6 +152,72 @@ async def test_whose_time_is_up_goes_on(api: Api, default: Any, stored: list[Any
     alerts = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/alerts")).json()["alerts"]
     assert [one["type"] for one in alerts] == (["default_refused"] if default == UNKNOWN_BEFORE else [])
     assert (await api.advance(token, "end")).json()["me"]["status"] == "completed"
+
+
+PAY: dict[str, Any] = {
+    "id": "pay",
+    "kind": "payout",
+    "currency": "EUR",
+    "items": [{"id": "c", "stage": "ask", "base": 2.5}],
+}
+ROLES: dict[str, Any] = {"id": "part", "kind": "role", "roles": [{"id": "chair", "name": "Chair"}]}
+NAMES: dict[str, Any] = {"id": "who", "kind": "profile", "set": "numbers"}
+
+
+async def test_whose_time_is_up_on_a_page_that_asks_nothing_has_what_it_gives(api: Api) -> None:
+    stay = {"stay": {"at_most_seconds": 60, "then": "go_on"}}
+    stages = [{**ROLES, **stay}, {**NAMES, **stay}, ASK, {**PAY, **stay}, END]
+    experiment_id = await api.running(**{**study(), "stages": stages})
+    token = await api.join(experiment_id)
+
+    for _ in range(2):
+        await api.settle(experiment_id)
+        await after(api, 61)
+    await api.advance(token, "ask", {"age": 33})
+    await api.settle(experiment_id)
+    await after(api, 61)
+
+    found = await me(api, token)
+    async with api.database.transaction() as session:
+        paid = [row.amount for row in await session.all(text("SELECT amount FROM payments"))]
+        pages = {row.stage_id: row.value for row in await session.all(text("SELECT stage_id, value FROM answers"))}
+    assert (found["stage_id"], [float(one) for one in paid]) == ("end", [2.5])
+    assert found["profile"]["name"].startswith("Participant ")
+    assert pages["part"] == {"role": "chair", "name": "Chair"}
+    assert pages["pay"]["amount"] == "2.50"
+
+
+async def test_who_has_failed_the_last_attempt_does_not_pass_by_waiting(api: Api) -> None:
+    strict = {**CHECK, "most_attempts": 1, "when_failed": "screened_out"}
+    stages = [{**strict, "stay": {"at_most_seconds": 60, "then": "go_on"}}, END]
+    experiment_id = await api.running(**{**study(), "stages": stages})
+    token = await api.join(experiment_id)
+    await api.settle(experiment_id)
+
+    (ask,) = (await me(api, token))["asks"]
+    body = {"answer": {"ten": "nine"}}
+    await api.participant(token, "POST", f"/v1/me/asks/{ask['id']}/answer", json=body)
+    await api.settle(experiment_id)
+    await after(api, 61)
+
+    assert (await me(api, token))["status"] == "screened_out"
+
+
+async def test_the_time_of_a_stage_is_up_for_an_agent_that_plays_on(api: Api) -> None:
+    helper = {"id": "helper", "profile": {"name": "Helper"}}
+    ask = {**ASK, "stay": {"at_most_seconds": 60}, "when_gone": "replace", "stand_in": "helper"}
+    experiment_id = await api.running(**{**study(), "stages": [ask, END], "personas": [helper]})
+    token = await api.join(experiment_id)
+    member_id = (await me(api, token))["member_id"]
+    await after(api, 30)
+
+    async with api.database.transaction() as session:
+        assert await stand_in(session, await lock_standing(session, UUID(member_id)), "helper", api.clock.now())
+    await after(api, 29)
+    before = await status_of(api, member_id)
+    await after(api, 1)
+
+    assert (before, await status_of(api, member_id)) == ("in_progress", "dropped_out")
 
 
 async def test_who_went_on_before_is_left_alone(api: Api) -> None:

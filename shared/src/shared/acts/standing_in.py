@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import lives
-from shared.acts.advancing import record_of
+from shared.acts.advancing import record_of, record_staying_away
 from shared.acts.assigning import arrive
 from shared.acts.own_arms import give_own_arm, lock_draws
 from shared.contracts.hints import AGENT_STEPS, Hint, provider_queue
@@ -19,6 +19,7 @@ from shared.db.alerts import raise_alert
 from shared.db.session import Session, as_json
 from shared.db.standing import Standing
 from shared.db.standings import lock_standing, standing_of
+from shared.db.stays import MOST
 from shared.experiment import snapshot
 from shared.logs import correlation
 
@@ -34,15 +35,19 @@ _SITTINGS: Final = text(
 )
 _REPLACE: Final = text(
     """
-    WITH stopped AS (
-        UPDATE timers SET state = 'cancelled' WHERE member_id = :member_id AND state IN ('armed', 'held')
+    WITH offered AS (
+        SELECT transfer_to FROM members WHERE id = :member_id
+    ), stopped AS (
+        UPDATE timers SET state = 'cancelled'
+        WHERE member_id = :member_id AND purpose <> :time_on_stage AND state IN ('armed', 'held')
     ), missed AS (
         UPDATE attention_checks SET closed_at = :now, outcome = 'missed'
         WHERE member_id = :member_id AND closed_at IS NULL
     )
     UPDATE members SET player = 'agent', agent_config = CAST(:agent AS jsonb), provider = :provider, token_hash = NULL,
-        status = :status, version = version + 1
+        status = :status, transfer_to = NULL, version = version + 1
     WHERE id = :member_id
+    RETURNING (SELECT transfer_to FROM offered) AS transfer_to
     """
 )
 # What the person was asked and has not answered is asked of the agent.
@@ -73,7 +78,10 @@ async def stand_in(session: Session, standing: Standing, persona_id: str, now: d
         return False
     whose = {"member_id": standing.member.id, "now": now}
     await session.run(_SITTINGS, {**whose, "persona": persona_id})
-    await session.run(_REPLACE, {**whose, **agent, "status": status})
+    # The stage's own limit is for everyone who plays the seat.
+    replaced = await session.one(_REPLACE, {**whose, **agent, "status": status, "time_on_stage": MOST})
+    if replaced.transfer_to is not None:
+        record_staying_away(session, standing, replaced.transfer_to, now, cause="timer")
     drafts = await session.all(_DRAFTS, {**whose, "provider": agent["provider"], "correlation": correlation.get()})
     _record(session, standing, "member.replaced", persona_id, now)
     for draft in drafts:

@@ -24,7 +24,7 @@ from shared.db.standings import lock_standing
 from shared.db.stays import LEAST, MOST, may_go_on, path_of
 from shared.errors import Conflict, InvalidInput
 from shared.lives import STILL_IN
-from shared.stage import PAGE, Ask, Done
+from shared.stage import PAGE, Ask, Blocked, Done
 from shared.stages import kind_of, parts_of
 
 TIME_IS_UP: Final = "the time for a stage was up"
@@ -100,11 +100,22 @@ async def end_stay(session: Session, timer_id: UUID, member_id: UUID, now: datet
     if stage.stay.then == "leave":
         await end_member(session, standing, "dropped_out", TIME_IS_UP, now, cause="timer", actor="lab")
     elif standing.is_in_progress:
-        done = await _with_default(session, standing, stage, now) if stage.stay.default is not None else Done()
+        done = await _with_what_there_is(session, standing, stage, now)
         await go_on(session, standing, done, now, cause="timer")
     else:
         due_at = now + timedelta(seconds=_AGAIN_SECONDS)
         await session.run(_POSTPONE, {"timer_id": timer_id, "due_at": due_at})
+
+
+async def _with_what_there_is(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Done:
+    """What follows for a member who may go on anyway, such as a payment; else the default of the file, or nothing."""
+    view = standing.view(stage, now)
+    completion = kind_of(stage).completion(stage, view)
+    if isinstance(completion, Blocked):
+        return Done() if stage.stay.default is None else await _with_default(session, standing, stage, now)
+    if PAGE not in view.own and completion.page is not None:
+        write_page(session, standing, completion.page, now)
+    return completion
 
 
 async def _with_default(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Done:
