@@ -111,8 +111,14 @@ def _order(side: Side) -> tuple[int, int]:
 
 
 def arm_of(row: Mapping[str, Any]) -> str:
-    """The arm of a game, as far as its treatment says more than the pair; empty without one."""
+    """The arm of a game, as far as its treatment says more than the pair; empty without one.
+
+    Where players have arms of their own it is both, in their order: `loss vs gain`; or the one that they share.
+    """
     treatment = str(row.get("treatment") or "")
+    if not treatment:
+        own = dict.fromkeys(str(row.get(f"treatment_{side}") or "") for side in SIDES)
+        return " vs ".join(own) if all(own) else ""
     cell = treatment.removeprefix(f"{row['player_a']}-vs-{row['player_b']}").removeprefix("-")
     return "" if cell == "default" else cell
 

@@ -97,6 +97,19 @@ def test_the_cells_of_a_design_are_pairs_of_their_own() -> None:
     assert {row["pair"] for row in reported(*cells)["pairs"]} == {"TFT vs ALLD, named", "TFT vs ALLD, neutral"}
 
 
+@pytest.mark.parametrize(
+    ("arms", "named"), [(("loss", "gain"), "loss vs gain"), (("loss", "loss"), "loss"), (("", ""), "")]
+)
+def test_games_of_players_with_arms_of_their_own_are_pairs_by_both_arms(arms: tuple[str, str], named: str) -> None:
+    game = [*rows("TFT", "ALLD", "c1", treatment="", treatment_a=arms[0], treatment_b=arms[1])]
+    other = [*rows("TFT", "ALLD", "c2", treatment="", treatment_a="gain", treatment_b="gain")]
+
+    tables = reported(game, other)
+
+    pair = f"TFT vs ALLD, {named}" if named else "TFT vs ALLD"
+    assert {row["pair"] for row in tables["pairs"]} == {pair, "TFT vs ALLD, gain"}
+
+
 def test_nothing_is_reported_of_an_experiment_in_which_nothing_was_played() -> None:
     assert GamesReporter(["game"]).report() is None
 
