@@ -172,6 +172,22 @@ def test_a_run_without_some_of_its_people_comes_to_its_data(tmp_path: Path, parl
     assert found["c2/m2"] == "removed"
 
 
+@pytest.mark.parametrize("resume", [(), ("--resume",)], ids=["a new run", "one that goes on"])
+def test_a_rehearsal_in_which_no_one_would_take_part_is_refused_before_anything_begins(
+    tmp_path: Path, parley: Parley, database_url: str, resume: tuple[str, ...]
+) -> None:
+    file = tmp_path / "missing.yaml"
+    file.write_text(ALONE_TOGETHER)
+    options = ("run", file, "--rehearse", "--no-shows", "5", "--silent", "1", "--out", tmp_path / "out", *resume)
+
+    refused = parley(*options, PARLEY_DATABASE_URL=database_url)
+
+    assert refused.returncode == 2, refused.stdout + refused.stderr
+    assert "Of 6 made-up people 5 never come and 1 go silent: at least one has to take part." in refused.stderr
+    assert "Starting the lab" not in refused.stdout + refused.stderr
+    assert not (tmp_path / "out").exists()
+
+
 ARRIVING = """
 parley: 1
 name: They make their groups

@@ -62,6 +62,13 @@ def test_a_run_of_another_file_is_refused(tmp_path: Path) -> None:
         run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE)
 
 
+def test_a_later_run_of_another_file_of_the_same_name_is_passed_over(tmp_path: Path) -> None:
+    own = a_run(tmp_path)
+    a_run(tmp_path, hours=1, file_hash="other")
+
+    assert run_folder.latest_unfinished(tmp_path, {"A talk": "same"}, FILE) == {"A talk": own}
+
+
 def two(out: Path, *, hours: int) -> tuple[Run, Run]:
     """Two runs that were begun together."""
     return a_run(out, hours=hours, name="x_1", file_hash="one"), a_run(out, hours=hours, name="x_2", file_hash="two")

@@ -142,7 +142,12 @@ def _meant(path: Path) -> str:
 
 def has_open_seats(experiment: Experiment) -> bool:
     """Whether the experiment needs people to join before it can end."""
-    return any(seat.open for cohort in experiment.cohorts for seat in cohort.seats)
+    return open_seats_in(experiment) > 0
+
+
+def open_seats_in(experiment: Experiment) -> int:
+    """How many people may join in all."""
+    return sum(cohort.count * seat.count for cohort in experiment.cohorts for seat in cohort.seats if seat.open)
 
 
 def mode_asked_for(experiment: Experiment, models: Models | None) -> ModelMode:

@@ -17,7 +17,7 @@ from parley.embedded import EmbeddedLab
 from parley.following import Ending, Follower
 from parley.key_trouble import refused_lines
 from parley.overview import Overview
-from parley.plans import Order, Plan, begun_experiment
+from parley.plans import Order, Plan, begun_experiment, require_people
 from parley.rehearsing import NOBODY_MISSING, Missing, rehearse
 from parley.run_folder import Run
 from parley.screen import (
@@ -251,9 +251,8 @@ class ExperimentRun:
             # Who has a seat from before the run was stopped takes part again by the same key.
             told = "1 made-up person takes part" if people == 1 else f"{people} made-up people take part"
             missing = Missing(self._order.no_shows, self._order.silent)
-            if people <= missing.no_shows + missing.silent:
-                found = f"of {people} made-up people {missing.no_shows} never come and {missing.silent} go silent"
-                raise InvalidInput(f"{found[0].upper()}{found[1:]}: at least one has to take part.")
+            # Of a run that goes on, seats may have been given up.
+            require_people(self._order, people)
             self._screen.notice(f"A rehearsal: {told}.", style="bold yellow")
             if missing != NOBODY_MISSING:
                 self._screen.notice(f"{missing.no_shows} of them never come, and {missing.silent} go silent.")

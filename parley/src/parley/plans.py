@@ -8,7 +8,15 @@ from pathlib import Path
 
 from formats.workbook import Draws, compile_designs, estimates
 from parley import run_folder
-from parley.experiment_file import ExperimentFile, Models, chosen_mode, kept_mode, mode_asked_for, read_file
+from parley.experiment_file import (
+    ExperimentFile,
+    Models,
+    chosen_mode,
+    kept_mode,
+    mode_asked_for,
+    open_seats_in,
+    read_file,
+)
 from parley.following import PATIENCE
 from parley.lab_database import LabDatabase
 from parley.run_folder import Run
@@ -78,12 +86,25 @@ def plans_of(order: Order, path: Path) -> list[Plan]:
         InvalidInput: the order is refused.
     """
     plans = _plans(order, path)
+    for plan in plans:
+        require_people(order, open_seats_in(plan.experiment))
     run_folder.require_writable(order.out)
     if order.resume:
         hashes = {plan.experiment.name: plan.file_hash for plan in plans}
         runs = run_folder.latest_unfinished(order.out, hashes, path, or_finished=order.retry_failed)
         plans = [_going_on(plan, runs.get(plan.experiment.name)) for plan in plans]
     return [plan if plan.file.named else _let_through(order, plan) for plan in plans]
+
+
+def require_people(order: Order, people: int) -> None:
+    """Refuse a rehearsal of whose made-up people, of whom there are so many, none would take part.
+
+    Raises:
+        InvalidInput: it is one.
+    """
+    if order.no_shows + order.silent and people <= order.no_shows + order.silent:
+        missing = f"{order.no_shows} never come and {order.silent} go silent"
+        raise InvalidInput(f"Of {people} made-up people {missing}: at least one has to take part.")
 
 
 def _plans(order: Order, path: Path) -> list[Plan]:

@@ -115,13 +115,14 @@ def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path, *, or_fi
     or_finished: finished runs count as well.
 
     Raises:
-        InvalidInput: there is none, or the newest one was made from another content of the file.
+        InvalidInput: there is none, or those that there are were made from another content of the file.
     """
     folders = sorted({out / slug(name) for name in wanted})
     runs = [run for folder in folders for run in _runs(folder)]
     kind = "run" if or_finished else "unfinished run"
     candidates = [run for run in runs if run.status == UNFINISHED or (or_finished and run.status == FINISHED)]
-    newest = max(candidates, key=lambda run: run.started_at, default=None)
+    own = [run for run in candidates if run.file_hash in wanted.values()]
+    newest = max(own or candidates, key=lambda run: run.started_at, default=None)
     if newest is None:
         where = " or ".join(map(str, folders[:3]))
         raise InvalidInput(
@@ -129,7 +130,7 @@ def latest_unfinished(out: Path, wanted: Mapping[str, str], file: Path, *, or_fi
             + ("" if or_finished else " After failures, --resume --retry-failed asks again.")
         )
     together = {run.file_hash: run for run in runs if run.started_at == newest.started_at}
-    if newest.file_hash not in wanted.values():
+    if not own:
         raise InvalidInput(
             f"The latest {kind}, {newest.folder}, was begun with another file or another version of it: "
             f"{newest.file} said something else than {file} says now. Restore that file to resume the run, "
