@@ -13,6 +13,8 @@ import pytest
 from gateway.testing import Api, assert_described, following
 from gateway.testing.moves import STAGES, a_study, in_the_talk
 from orchestrator.settling import fire_due_timers
+from shared.acts.standing_in import stand_in
+from shared.db.standings import lock_standing
 
 pytestmark = pytest.mark.postgres
 
@@ -278,11 +280,15 @@ async def test_a_stage_that_waits_for_all_waits_for_those_who_are_offered_a_plac
     assert (waiting, opened) == ("waiting", "current")
 
 
-@pytest.mark.parametrize("way", ["removed", "timed out", "accepted"])
+@pytest.mark.parametrize("way", ["removed", "timed out", "accepted", "replaced"])
 async def test_who_does_not_come_after_all_is_waited_for_no_more(api: Api, way: str) -> None:
-    stages = [STAGES[0], {"id": "last", "kind": "info", "lines": ["Hi"], "progress": {"wait_for_all": True}}]
+    first = {**STAGES[0], "when_gone": "replace", "stand_in": "helper"}
+    stages = [first, {"id": "last", "kind": "info", "lines": ["Hi"], "progress": {"wait_for_all": True}}]
     study = await a_study(
-        api, stages=stages, cohorts=[{"seats": [{"open": True, "count": 2}]}, {"seats": [{"open": True}]}]
+        api,
+        stages=stages,
+        cohorts=[{"seats": [{"open": True, "count": 2}]}, {"seats": [{"open": True}]}],
+        personas=[{"id": "helper", "profile": {"name": "Helper"}}],
     )
     await study.offer("Ada", "c2", seconds=30)
     await study.go_on("Bob", "one", {"why": "So"})
@@ -292,6 +298,10 @@ async def test_who_does_not_come_after_all_is_waited_for_no_more(api: Api, way: 
     elif way == "timed out":
         api.clock.advance(31)
         await fire_due_timers(api.database, api.clock.now())
+    elif way == "replaced":
+        async with api.database.transaction() as session:
+            standing = await lock_standing(session, UUID(study.ids["Ada"]))
+            assert await stand_in(session, standing, "helper", api.clock.now())
     else:
         await study.answer("Ada")
         await study.go_on("Ada", "one", {"why": "So"})
@@ -318,7 +328,7 @@ async def test_rankings_of_one_who_has_moved_name_those_whom_they_ranked(api: Ap
         found = list(csv.DictReader(StringIO(archive.read(name).decode())))
 
     told = ("cohort_path", "voter", "candidate", "candidate_name")
-    assert [tuple(row[column] for column in told) for row in found] == [("c2", "c1/m1", "c1/m2", "Ann")]
+    assert [tuple(row[column] for column in told) for row in found] == [("c1", "c1/m1", "c1/m2", "Ann")]
 
 
 async def test_a_game_that_goes_on_without_one_who_has_moved_leaves_their_new_one_alone(api: Api) -> None:

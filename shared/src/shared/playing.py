@@ -89,12 +89,14 @@ def drawn(
     cohort_name: str,
     arrived: Sequence[Member],
     before: Mapping[str, Json] | None = None,
+    brought: Mapping[str, Json] | None = None,
     given: Mapping[str, Json] | None = None,
     levels: Mapping[str, str] | None = None,
 ) -> dict[str, Json]:
     """What is drawn on a stage for the participants who have arrived.
 
     `before` is what was drawn for earlier ones; before the first draw it is what the file has `given` for the cohort.
+    `brought` is what counts as drawn for members who came with the stage behind them.
 
     The chance belongs to the cohort's name and not to its position: a cohort that the file names keeps its draws when
     others are added or moved. What is matched across the arms of a design belongs to the name without the `levels`
@@ -106,7 +108,7 @@ def drawn(
     if not before:
         name = _without_levels(cohort_name, levels or {})
         before = {**draws.matched(seeds.rng(seed, f"{name}/{stage.id}/draw")), **(given or {})}
-    return draws.draw(arrived, before, seeds.rng(seed, f"{cohort_name}/{stage.id}/draw"))
+    return draws.draw(arrived, {**before, **(brought or {})}, seeds.rng(seed, f"{cohort_name}/{stage.id}/draw"))
 
 
 def _without_levels(cohort_name: str, levels: Mapping[str, str]) -> str:

@@ -16,7 +16,20 @@ from shared.attendees import Attendee
 from shared.audience import may_read_answers
 from shared.contracts.experiment import ChatSettings, Profile, StageConfig
 from shared.lives import OUT, TAKING_PART
-from shared.stage import PAGE, Json, LabView, Member, Message, OwnView, Part, StageRead, Thread, View, of_everybody
+from shared.stage import (
+    PAGE,
+    Json,
+    LabView,
+    Member,
+    Message,
+    OwnView,
+    Part,
+    StageRead,
+    Thread,
+    View,
+    of_everybody,
+    plays_together,
+)
 from shared.stages import parts_of
 
 Answers = Mapping[UUID, Mapping[str, Json]]
@@ -124,6 +137,21 @@ class Facts:
 
     def with_state(self, stage_id: str, state: Mapping[str, Json]) -> "Facts":
         return replace(self, states={**self.states, stage_id: state})
+
+
+def draws_for(
+    stages: Iterable[StageConfig],
+    here: Mapping[str, Mapping[str, Json]],
+    elsewhere: Mapping[str, Mapping[str, Json]] | None,
+) -> dict[str, Mapping[str, Json]]:
+    """What a reader knows of draws: those of the cohort and, of stages done alone in an earlier one, those from there.
+
+    A game that was played in an earlier cohort is not shown any more, so neither are its draws.
+    """
+    if not elsewhere:
+        return dict(here)
+    own = {one.id for one in stages if not plays_together(parts_of(one))}
+    return {**here, **{stage_id: draws for stage_id, draws in elsewhere.items() if stage_id in own}}
 
 
 def public_view(facts: Facts, stage: StageConfig) -> View:

@@ -193,8 +193,10 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[st
         "stage": stages[row["position"]] if row["position"] < len(stages) else None,
         **{f"attribute.{name}": value for name, value in (row["agent"] or {}).get("attributes", {}).items()},
     }
+    # Of who has moved some pages stay in the cohort where they were answered, which may have had another arm.
+    given_in = row["arms_of_pages"] or {}
     for stage_id, value in (row["pages"] or {}).items():
-        stage = resolved.stage(stage_id)
+        stage = arms[given_in.get(stage_id, row["treatment"])].stage(stage_id)
         line.update({f"{stage_id}.{name}": cell for name, cell in parts_of(stage).data.cells(value).items()})
     for stage_id, value in (row["results"] or {}).items():
         cells = parts_of(resolved.stage(stage_id)).data.group_cells(value)

@@ -44,9 +44,10 @@ from shared.db.parts import answers_on, with_parts
 from shared.db.session import Database, Session
 from shared.db.stays import MOST
 from shared.db.waits import WAITING
+from shared.lives import ARRIVED
 from shared.logs import new_correlation
 from shared.playing import drawn, seated
-from shared.stage import Json, LabView
+from shared.stage import PAGE, Json, LabView
 from shared.stages import parts_of
 from shared.views import lab_view, member_of, resulted
 
@@ -164,7 +165,7 @@ async def _settle_stage(
     is_new = stage.id not in cohort.draws
     if is_new and not may_open(stage, cohort):
         return None
-    draws = draws_of(cohort, stage)
+    draws = draws_of(cohort, stage, await _brought(session, cohort, stage))
     if is_new or draws != cohort.draws[stage.id]:
         await settling.unlock(session, cohort, stage.id, draws, now)
     if is_new and stage.progress.at_most_seconds is not None:
@@ -172,15 +173,31 @@ async def _settle_stage(
     return draws
 
 
-def draws_of(cohort: CohortState, stage: StageConfig) -> dict[str, Json]:
-    """What is drawn on a stage that is open, for everybody whom it seats."""
-    found = dict(cohort.draws.get(stage.id) or {})
-    for part, own_stage in cohort.by_arm(stage):
-        found = _draws_of(part, own_stage, found)
+async def _brought(session: Session, cohort: CohortState, stage: StageConfig) -> dict[str, Json]:
+    """What members have brought to the cohort who came with the stage behind them, and for whom it draws no more."""
+    draws, known = parts_of(stage).draws, cohort.draws.get(stage.id) or {}
+    if draws is None:
+        return {}
+    past = [one.id for one in participants(cohort.members) if one.status in ARRIVED and one.is_beyond(stage.id)]
+    new = [one for one in past if not (draws.brought(one, None) or {}).keys() <= known.keys()]
+    pages = await answers_on(session, cohort.id, stage.id) if new else {}
+    found: dict[str, Json] = {}
+    for one in new:
+        found.update(draws.brought(one, pages.get(one, {}).get(PAGE)) or {})
     return found
 
 
-def _draws_of(cohort: CohortState, stage: StageConfig, before: dict[str, Json]) -> dict[str, Json]:
+def draws_of(cohort: CohortState, stage: StageConfig, brought: Mapping[str, Json] | None = None) -> dict[str, Json]:
+    """What is drawn on a stage that is open, for everybody whom it seats."""
+    found = dict(cohort.draws.get(stage.id) or {})
+    for part, own_stage in cohort.by_arm(stage):
+        found = _draws_of(part, own_stage, found, brought or {})
+    return found
+
+
+def _draws_of(
+    cohort: CohortState, stage: StageConfig, before: dict[str, Json], brought: Mapping[str, Json]
+) -> dict[str, Json]:
     if parts_of(stage).draws is None:
         return before
     there = [
@@ -188,13 +205,18 @@ def _draws_of(cohort: CohortState, stage: StageConfig, before: dict[str, Json]) 
         for member in participants(cohort.members)
         if stage.id in member.stage_ids and has_arrived(member, stage.id)
     ]
-    arrived = [member_of(member, stage.id, seat=member.seat) for member in seated(cohort.members, stage, there)]
+    arrived = [
+        # The seats of this cohort are those of its own members.
+        member_of(member, stage.id, seat=member.seat if member.path.startswith(f"{cohort.path}/") else None)
+        for member in seated(cohort.members, stage, there)
+    ]
     return drawn(
         stage,
         seed=cohort.seed,
         cohort_name=cohort.name,
         arrived=arrived,
         before=before,
+        brought=brought,
         given=cohort.given.get(stage.id),
         levels=cohort.design.levels,
     )

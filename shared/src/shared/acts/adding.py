@@ -13,6 +13,7 @@ from sqlalchemy import text
 from shared.acts.advancing import record_member
 from shared.acts.assigning import Planned, given_to_agent
 from shared.acts.conversation import advance_thread, open_threads
+from shared.acts.entering import require_players
 from shared.acts.making import member_row
 from shared.acts.own_arms import OwnArm, draw_own_arm
 from shared.contracts.hints import AGENT_STEPS, Hint
@@ -112,13 +113,11 @@ def _position(arm: Resolved, wanted: Addition) -> int:
 
 
 def _require_room(arm: Resolved, row: Row, position: int) -> None:
-    for stage in arm.stages[position:]:
-        parts = parts_of(stage)
-        if plays_together(parts) and stage.id in row.unlocked:
+    ahead = arm.stages[position:]
+    for stage in ahead:
+        if plays_together(parts_of(stage)) and stage.id in row.unlocked:
             raise Conflict(f"The game {stage.id} has begun; nobody joins it any more.", reason="in_a_game")
-        most = parts.players[1]
-        if most is not None and row.participants >= most:
-            raise Conflict(f"The stage {stage.id} is for {most} participants at most.", reason="full")
+    require_players(ahead, row.participants)
 
 
 async def _row_of(

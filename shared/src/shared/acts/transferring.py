@@ -5,7 +5,6 @@ the cohort that is left, the member is from then on one who has left. Lock order
 """
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
@@ -16,16 +15,16 @@ from shared import lives, seeds
 from shared.acts.advancing import end_member, mark_stepped, record_of, record_staying_away
 from shared.acts.asking import open_asks
 from shared.acts.conversation import leave_thread
+from shared.acts.entering import Target, target_of
 from shared.acts.notices import send_notice
 from shared.contracts.hints import AGENT_STEPS, Hint
 from shared.contracts.transfers import TRANSFER
 from shared.db.alerts import raise_alert
-from shared.db.designs import design
-from shared.db.session import ReadSession, Row, Session
+from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
 from shared.db.standings import lock_standing, standing_of
 from shared.db.waits import WAITING
-from shared.errors import Conflict, NotFound, Paused
+from shared.errors import Conflict, Paused
 from shared.stage import Ask, plays_together
 from shared.stages import parts_of
 
@@ -36,17 +35,6 @@ WITHDRAWN: Final = "the move to another group is not possible any more"
 STAYS: Final = "You stay in your group."
 MISSED: Final = "a move to another group was not answered in time"
 
-_TARGET: Final = text(
-    """
-    SELECT c.id, c.path, c.experiment_id, e.version, coalesce(
-            (SELECT m.treatment_id FROM members m WHERE m.id = :member_id), c.treatment_id) AS treatment_id,
-        c.status = 'ended' OR EXISTS (
-        SELECT FROM waits w WHERE w.cohort_id = c.id AND w.outcome = 'released') AS is_over,
-        CASE WHEN EXISTS (SELECT FROM stays s WHERE s.cohort_id = c.id AND s.member_id = :member_id)
-            THEN ARRAY(SELECT o.stage_id FROM cohort_stages o WHERE o.cohort_id = c.id) END AS begun_without
-    FROM cohorts c JOIN experiments e ON e.id = c.experiment_id WHERE c.id = :cohort_id
-    """
-)
 # A settle under way may be about to end the cohort: a member who enters it waits, and finds the result.
 _LOCK_TARGET: Final = text("SELECT 1 AS one FROM cohorts WHERE id = :cohort_id FOR NO KEY UPDATE")
 _OFFER: Final = text(
@@ -63,16 +51,6 @@ _OFFER: Final = text(
 _OFFERS: Final = text("SELECT count(*) AS made FROM timers WHERE member_id = :member_id AND purpose = :purpose")
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The cohort that a member is to enter, and its way there."""
-
-    id: UUID
-    path: str
-    stage_ids: tuple[str, ...]
-    position: int
-
-
 async def offer(
     session: Session, standing: Standing, cohort_id: UUID, now: datetime, *, seconds: float, actor: str
 ) -> None:
@@ -81,8 +59,7 @@ async def offer(
     Raises:
         NotFound: the experiment has no such cohort.
         Paused: the experiment is paused.
-        Conflict: the member may not be moved as it is, plays with others just now, or the cohort lacks its stage, has
-            ended, or has the member already.
+        Conflict: the member may not be moved as it is, or the cohort does not take it (`target_of`).
     """
     status = lives.after(standing.status, "offer_transfer")
     assert status == "transfer_pending"
@@ -90,7 +67,7 @@ async def offer(
         raise Paused
     if standing.member.kind != "participant":
         raise Conflict("Only participants move to another group.", reason="not_a_participant")
-    target = await _target(session, standing, cohort_id)
+    target = await target_of(session, standing, cohort_id)
     number = await _offers(session, standing.member.id) + 1
     path = f"{standing.member.path}/{DEADLINE}:{number}"
     await session.run(
@@ -117,33 +94,6 @@ async def _offers(session: ReadSession, member_id: UUID) -> int:
     row = await session.one(_OFFERS, {"member_id": member_id, "purpose": DEADLINE})
     made: int = row.made
     return made
-
-
-async def _target(session: ReadSession, standing: Standing, cohort_id: UUID) -> _Target:
-    row = await session.first(_TARGET, {"cohort_id": cohort_id, "member_id": standing.member.id})
-    if row is None or row.experiment_id != standing.experiment_id:
-        raise NotFound("There is no such group.")
-    if row.id == standing.cohort_id:
-        raise Conflict("The member is in this group already.", reason="same_cohort")
-    if row.is_over:
-        raise Conflict("This group has ended.", reason="cohort_ended")
-    return _Target(row.id, row.path, *await _way(session, standing, row))
-
-
-async def _way(session: ReadSession, standing: Standing, row: Row) -> tuple[tuple[str, ...], int]:
-    """The stages of the other cohort, and the place in them where the member goes on."""
-    stage = standing.stage
-    resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
-    if stage is None or stage.id not in resolved.stage_ids:
-        raise Conflict("The other group does not have the stage on which the member is.", reason="no_such_stage")
-    if plays_together(parts_of(stage)) and stage.id in standing.unlocked:
-        raise Conflict("The member plays with others just now; move them after that.", reason="in_a_game")
-    position = resolved.stage_ids.index(stage.id)
-    # Where the member was before, a game may have counted them as one who has gone.
-    begun = [one for one in resolved.stages[position:] if plays_together(parts_of(one))]
-    if any(one.id in (row.begun_without or ()) for one in begun):
-        raise Conflict("A game has begun there without the member.", reason="in_a_game")
-    return resolved.stage_ids, position
 
 
 _OFFERED: Final = text("SELECT transfer_to FROM members WHERE id = :member_id")
@@ -184,6 +134,8 @@ _MOVE: Final = text(
     ), taken AS (
         UPDATE timers SET cohort_id = :cohort_id
         WHERE member_id = :member_id AND NOT purpose = ANY(:ending) AND state IN ('armed', 'held')
+    ), begun AS (
+        DELETE FROM partial_answers WHERE member_id = :member_id AND NOT stage_id = ANY(:own_stages)
     )
     UPDATE answers SET cohort_id = :cohort_id, counted_at = NULL
     WHERE member_id = :member_id AND stage_id = ANY(:own_stages)
@@ -219,7 +171,7 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
     if (await session.one(_OFFERED, {"member_id": member_id})).transfer_to != wanted:
         raise Conflict("Another move is offered by now.", reason="transfer_pending")
     try:
-        target = await _target(session, standing, wanted)
+        target = await target_of(session, standing, wanted)
     except Conflict as refused:
         await _withdraw(session, standing, wanted, refused.message, now, cause=cause)
         return await standing_of(session, member_id)
@@ -236,7 +188,7 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
             "old_stage_ids": list(standing.stage_ids),
             "old_position": standing.position,
             "ending": [DEADLINE, WAITING, "reading"],
-            "own_stages": [one.id for one in standing.design.stages if not plays_together(parts_of(one))],
+            "own_stages": _own_stages(standing, target),
         },
     )
     if thread_id is not None:
@@ -250,6 +202,15 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
     if after.member.player != "person":
         session.announce(Hint(AGENT_STEPS, "member.changed", str(member_id)))
     return after
+
+
+def _own_stages(standing: Standing, target: Target) -> list[str]:
+    """The stages whose answers go along: not those that are about the others, or that the other cohort has not."""
+    return [
+        one.id
+        for one in standing.design.stages
+        if one.id in target.stage_ids and not plays_together(parts_of(one)) and not parts_of(one).names_others
+    ]
 
 
 async def decline(session: Session, standing: Standing, now: datetime, *, cause: str) -> None:

@@ -13,3 +13,9 @@ ATTENDANCE: Final = """(
     WHERE s.left_at IS NOT NULL AND m.cohort_id <> s.cohort_id AND NOT EXISTS (
         SELECT FROM stays n WHERE n.member_id = s.member_id AND n.cohort_id = s.cohort_id AND n.number > s.number))"""
 """Members by cohort. A member who has moved counts in each earlier one as a member who has left, where it was."""
+
+DRAWN_ELSEWHERE: Final = """CASE WHEN m.stay > 0 THEN (
+    SELECT jsonb_object_agg(x.stage_id, x.draws ORDER BY s.number DESC)
+    FROM stays s JOIN cohort_stages x ON x.cohort_id = s.cohort_id AND x.stage_id = ANY(s.stage_ids[1:s.position])
+    WHERE s.member_id = m.id AND s.left_at IS NOT NULL) END"""
+"""The draws of the stages that the member `m` did in earlier cohorts: each as it was where they were on it."""

@@ -14,7 +14,7 @@ from sqlalchemy import text
 from shared.attendees import Attendee, attendee
 from shared.audience import may_read
 from shared.contracts.experiment import AgentConfig, Persona, StageConfig
-from shared.db.attendance import ATTENDANCE
+from shared.db.attendance import ATTENDANCE, DRAWN_ELSEWHERE
 from shared.db.designs import design
 from shared.db.parts import read_of_everybody, with_parts
 from shared.db.prompts import PROMPT
@@ -25,7 +25,7 @@ from shared.errors import NotFound
 from shared.experiment import Resolved, snapshot, values_of
 from shared.stage import TALK, Ask, Json, Member, Message, OwnView, as_shown
 from shared.stages import parts_of
-from shared.views import Facts, People, by_tag, member_of, own_view
+from shared.views import Facts, People, by_tag, draws_for, member_of, own_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ _CONTEXT = text(
         here.scope,
         (SELECT json_object_agg(s.stage_id, json_build_array(s.draws, s.state, s.result))
             FROM cohort_stages s WHERE s.cohort_id = d.cohort_id) AS opened,
+        {DRAWN_ELSEWHERE} AS drawn_elsewhere,
         (SELECT array_agg(s.stage_id) FROM cohort_stages s
         WHERE s.cohort_id = d.cohort_id AND s.audience = 'cohort' AND {STAGE_IS_OVER}) AS over,
         (SELECT json_object_agg(a.stage_id, a.value) FROM members p JOIN answers a ON a.member_id = p.id
@@ -313,7 +314,7 @@ def _facts(row: Row, people: People, stages: Sequence[StageConfig], variables: M
     is_whole = row.moved_on or (parts_of(stage).state is not None and stage.id not in states)
     return Facts(
         people=people,
-        draws={stage_id: draws for stage_id, (draws, _, _) in opened.items()},
+        draws=draws_for(stages, {one: draws for one, (draws, _, _) in opened.items()}, row.drawn_elsewhere),
         states=states,
         results={stage_id: result for stage_id, (_, _, result) in opened.items() if result is not None},
         stages={one.id: one for one in stages},

@@ -92,6 +92,9 @@ _PARTICIPANTS: Final = f"""
         k.endpoint, k.model,
         (SELECT jsonb_object_agg(a.stage_id, a.value) FROM answers a
             WHERE a.member_id = x.id AND a.key = '' AND a.valid AND a.completed_at IS NOT NULL) AS pages,
+        CASE WHEN x.stay > 0 AND x.treatment_id IS NULL THEN (
+            SELECT jsonb_object_agg(a.stage_id, o.treatment_id) FROM answers a JOIN cohorts o ON o.id = a.cohort_id
+            WHERE a.member_id = x.id AND a.key = '') END AS arms_of_pages,
         (SELECT jsonb_object_agg(r.stage_id, r.result) FROM cohort_stages r
             WHERE r.cohort_id = c.id AND r.result IS NOT NULL) AS results
     FROM members x LEFT JOIN called k ON k.member_id = x.id

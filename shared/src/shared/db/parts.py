@@ -11,12 +11,17 @@ from shared.stage import PAGE, Json, of_everybody
 from shared.stages import parts_of
 from shared.views import Answers, Facts
 
-# Also of those who have left: pages that they completed stay.
+# Also of those who have left: pages that they completed stay. So do those of members who have moved to another cohort.
 _PAGES = text(
     """
-    SELECT a.stage_id, a.member_id, a.value FROM answers a JOIN members m ON m.id = a.member_id
-    WHERE a.cohort_id = :cohort_id AND a.stage_id = ANY(:stage_ids) AND a.key = '' AND a.completed_at IS NOT NULL
-        AND m.kind = 'participant'
+    SELECT a.stage_id, a.member_id, a.value FROM (
+        SELECT o.member_id, o.stage_id, o.key, o.value, o.completed_at FROM answers o WHERE o.cohort_id = :cohort_id
+        UNION ALL
+        SELECT DISTINCT ON (o.member_id, o.stage_id, o.key) o.member_id, o.stage_id, o.key, o.value, o.completed_at
+        FROM stays s JOIN answers o ON o.member_id = s.member_id AND o.stage_id = ANY(s.stage_ids[1:s.position])
+        WHERE s.cohort_id = :cohort_id AND s.left_at IS NOT NULL AND o.cohort_id <> :cohort_id
+    ) a JOIN members m ON m.id = a.member_id
+    WHERE a.stage_id = ANY(:stage_ids) AND a.key = '' AND a.completed_at IS NOT NULL AND m.kind = 'participant'
     ORDER BY length(m.path), m.path COLLATE "C"
     """
 )

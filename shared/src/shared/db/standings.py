@@ -11,6 +11,7 @@ from sqlalchemy import text
 
 from shared.attendees import Attendee, attendee
 from shared.contracts.experiment import PageSettings, StageConfig
+from shared.db.attendance import DRAWN_ELSEWHERE
 from shared.db.designs import design
 from shared.db.parts import with_parts
 from shared.db.reader_texts import reader_roles, reader_values
@@ -22,7 +23,7 @@ from shared.experiment import values_of
 from shared.lives import ARRIVED, COUNTED, TAKING_PART, in_sql
 from shared.stage import Json
 from shared.stages import parts_of
-from shared.views import Facts, People, member_of
+from shared.views import Facts, People, draws_for, member_of
 
 # Of a row `s` of cohort_stages: no participant who is waited for is on it or on the way to it any more.
 STAGE_IS_OVER: Final = f"""
@@ -55,6 +56,7 @@ _STANDING = text(
                 CASE WHEN CAST(:drawn_on AS text[]) IS NULL OR s.stage_id = m.stage_ids[m.position + 1]
                     OR s.stage_id = ANY(CAST(:drawn_on AS text[])) THEN s.draws END, s.state, s.result))
             FROM cohort_stages s WHERE s.cohort_id = m.cohort_id) AS opened,
+        {DRAWN_ELSEWHERE} AS drawn_elsewhere,
         (SELECT jsonb_agg(jsonb_build_array(a.stage_id, a.key, a.value))
             FROM answers a WHERE a.member_id = m.id) AS answers,
         (SELECT jsonb_agg(jsonb_build_array(k.id, k.stage_id, k.key, k.purpose, k.opened_at)
@@ -201,9 +203,10 @@ async def _as_standing(session: ReadSession, row: Row) -> Standing:
     answers: dict[str, dict[UUID, dict[str, Json]]] = {}
     for stage_id, key, value in row.answers or ():
         answers.setdefault(stage_id, {me.id: {}})[me.id][key] = value
+    drawn = {stage_id: draws for stage_id, (draws, _, _) in opened.items() if draws is not None}
     facts = Facts(
         people=People((me,)),
-        draws={stage_id: draws for stage_id, (draws, _, _) in opened.items() if draws is not None},
+        draws=draws_for(resolved.stages, drawn, row.drawn_elsewhere),
         states={stage_id: state for stage_id, (_, state, _) in opened.items() if state is not None},
         results={stage_id: result for stage_id, (_, _, result) in opened.items() if result is not None},
         stages=resolved.by_id,

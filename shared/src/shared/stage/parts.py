@@ -164,6 +164,17 @@ class Draws(ABC):
         """The problems of a file's values for one cohort; `where` is relative to them. `draw` gets the valid ones."""
         return [Problem(name, "a draw of this stage", "nothing: all of it is drawn") for name in given]
 
+    def brought(self, member_id: UUID, page: Json | None) -> Mapping[str, Json] | None:
+        """What counts as drawn for a member who came to the cohort when the stage was behind them: by their page.
+
+        `page`: None for one who has none, such as an agent that staff have added. None: they are drawn for like others.
+        """
+        return None
+
+    def has_room(self, brought: Mapping[str, Json], held: Mapping[str, Json]) -> bool:
+        """Whether a member who would bring this may come to a cohort whose participants hold that."""
+        return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TalkRules:

@@ -43,7 +43,7 @@ class Member:
     `present`: the member is in progress and on this stage now; `awaited`: they may still reach it. `script`: how the
     persona acts without a model, by stage or by kind. `persona`: the id of the persona, known in the data only.
     `player` is `hidden` in other members' views. `seat`: the number of a participant's seat, from 1; None in a member's
-    own view, so that no page shows it.
+    own view, so that no page shows it, and, where a stage draws, of a member who has come from another cohort.
     """
 
     id: UUID
@@ -62,6 +62,11 @@ class Member:
     def name(self) -> str:
         """The member's name for others; the path when the profile has none."""
         return self.profile.name or self.path
+
+    @property
+    def place(self) -> str:
+        """What chance belongs to where a stage draws: the place in the cohort; the whole path of one from another."""
+        return self.path if self.seat is None else self.path.rpartition("/")[2]
 
     def script_for(self, stage: StageConfig) -> Mapping[str, Json] | None:
         """The persona's script for this stage, or else for its kind; None: neither."""

@@ -30,7 +30,7 @@ class PayoutDraws(Draws):
 
     def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
         base = rng.getrandbits(64)
-        new = {str(one.id): self._of(Random(f"{base}/{one.path.rpartition('/')[2]}")) for one in members}
+        new = {str(one.id): self._of(Random(f"{base}/{one.place}")) for one in members}
         return {**new, **drawn}
 
     def _of(self, chance: Random) -> dict[str, Json]:
