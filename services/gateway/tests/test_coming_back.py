@@ -106,6 +106,7 @@ async def test_nobody_joins_a_locked_cohort_and_who_is_in_it_stays(api: Api) -> 
 
     assert [one.json()["locked"] for one in locked] == [True, True]
     assert (named.status_code, named.json()["reason"]) == (409, "locked")
+    assert not {"member_id", "token"} & named.json().keys()
     assert (anywhere.status_code, anywhere.json()["reason"]) == (409, "full")
     assert (back.json()["member_id"], taken.status_code) == (first["member_id"], 201)
     told = await rows(api, "SELECT type, actor FROM events WHERE type LIKE 'cohort.%locked' ORDER BY seq")
