@@ -1,20 +1,36 @@
 """A person who goes through any stage in the browser, by what its page offers."""
 
+import json
+from collections.abc import Mapping
 from contextlib import suppress
 from time import monotonic
+from typing import Any
 
 from playwright.async_api import Error, Locator, Page, expect
+
+from web.assets import assets
 
 PATIENCE_SECONDS = 30
 _AT_ONCE_MS = 2000
 LONG = "a" * 10_000
+Words = Mapping[str, Any]
+
+
+def words_in(language: str) -> Words:
+    """The pages' own words, and those of the kinds."""
+    files = assets().files
+    own = [path for path in files if path.endswith(f"words/{language}.json")]
+    return {key: said for path in own for key, said in json.loads(files[path].content).items()}
+
+
+ENGLISH = words_in("en")
 
 
 async def title_of(page: Page) -> str:
     return await page.get_by_role("heading", level=1).inner_text()
 
 
-async def fill_in(form: Locator) -> None:
+async def fill_in(form: Locator, words: Words = ENGLISH) -> None:
     """A valid value in each field of the form that has none."""
     for group in await form.locator("fieldset").all():
         choices = group.locator("input[type=radio]")
@@ -32,26 +48,29 @@ async def fill_in(form: Locator) -> None:
     for entry in await form.locator("input[type=text]:not([inputmode]), textarea").all():
         if not await entry.input_value():
             await entry.fill("Some words")
-    order = form.get_by_role("button", name="Take this order")
+    order = form.get_by_role("button", name=words["keep_this_order"])
     if await order.count():
         await order.click()
 
 
-async def act(page: Page, title: str) -> None:
+async def act(page: Page, title: str, words: Words = ENGLISH) -> None:
     """Whatever the page with this title asks for next; nothing while it waits."""
     main = page.locator("main", has=page.get_by_role("heading", level=1, name=title, exact=True))
     if await main.locator("[aria-busy]").count():
         return
-    for form in (main.locator("form.form").first, main.get_by_role("button", name="Look at").first):
+    for form in (
+        main.locator("form.form").first,
+        main.get_by_role("button", name=words["look_at"].replace("{name}", "").strip()).first,
+    ):
         if await form.count() == 0:
             continue
         if await form.evaluate("one => one.tagName") == "FORM":
-            await fill_in(form)
+            await fill_in(form, words)
             await form.locator("button[type=submit]").click()
         else:
             await form.click()
         return
-    mine = main.get_by_label("Your message")
+    mine = main.get_by_label(words["say_something"])
     if await mine.count() and not await main.locator(".message.own").count():
         await mine.fill("Hello to all")
         await mine.press("Enter")
@@ -59,15 +78,15 @@ async def act(page: Page, title: str) -> None:
         return
     go_on = (
         main.locator("article, .chat")
-        .get_by_role("button", name="Continue")
-        .or_(main.get_by_role("button", name="I am ready to end"))
+        .get_by_role("button", name=words["go_on"])
+        .or_(main.get_by_role("button", name=words["ready_to_end"]))
     )
     if await go_on.count() and await go_on.first.get_attribute("aria-disabled") is None:
         # Twice, as many people do: a double click skips nothing.
         await go_on.first.dblclick(timeout=2000)
 
 
-async def go_through(page: Page, until: str) -> None:
+async def go_through(page: Page, until: str, words: Words = ENGLISH) -> None:
     """Act until the stage with this title is there."""
     page.set_default_timeout(_AT_ONCE_MS)
     seen, end = "", monotonic() + PATIENCE_SECONDS
@@ -78,6 +97,6 @@ async def go_through(page: Page, until: str) -> None:
                 return
             if now != seen:
                 seen, end = now, monotonic() + PATIENCE_SECONDS
-            await act(page, now)
+            await act(page, now, words)
         await page.wait_for_timeout(60)
     await expect(page.get_by_role("heading", level=1, name=until)).to_be_visible()

@@ -1,14 +1,13 @@
 """What the lab says is said in the language of the page."""
 
-import json
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.pages.conftest import RunningLab
+from tests.pages.going_through import words_in
 from tests.pages.test_kinds import example_of
-from web.assets import assets
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -28,8 +27,8 @@ TALK: dict[str, Any] = {
 
 
 def german(key: str, **values: str) -> str:
-    words: dict[str, str] = json.loads(assets().files["words/de.json"].content)
-    return words[key].format(**values)
+    found: str = words_in("de")[key]
+    return found.format(**values)
 
 
 async def take_part(page: Page, experiment: dict[str, Any]) -> str:

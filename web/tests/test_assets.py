@@ -2,11 +2,13 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+import web
 from shared.contracts.appearance import OwnWords
 from web.app import routes
 from web.assets import JOIN, TAKE, assets, document
@@ -75,6 +77,21 @@ def test_the_first_pages_and_a_whole_chat_weigh_little() -> None:
     assert session <= SESSION_BYTES
 
 
+def test_scripts_are_served_without_their_comments_and_each_line_has_its_number() -> None:
+    pages = Path(web.__file__).parent / "pages"
+    scripts = [file for file in pages.rglob("*.js") if file.parent.name != "vendor"]
+
+    for file in scripts:
+        served = assets().files[file.relative_to(pages).as_posix()].content.decode().split("\n")
+        written = file.read_text().split("\n")
+        assert len(served) == len(written), file
+        left_out = [line.strip() for line, other in zip(written, served, strict=True) if line != other]
+        assert [line for line in left_out if not line.startswith(("/**", "*", "// "))] == [], file
+        assert all(line in ("", other) for line, other in zip(served, written, strict=True)), file
+
+    assert len(scripts) > 20
+
+
 def test_a_document_names_every_script_that_its_first_page_needs_and_no_other() -> None:
     found = assets()
     joining, taking = (
@@ -119,15 +136,14 @@ def test_every_language_has_the_same_words() -> None:
 
 def test_every_word_that_a_page_says_is_there() -> None:
     files = assets().files
-    known = set(re.findall(r'^  "([a-z_]+)":', files["words/en.json"].content.decode(), re.M))
-    said = {
-        key
-        for path, asset in files.items()
-        if path.endswith(".js")
-        for key in re.findall(r'\bsay\("([a-z_]+)"', asset.content.decode())
-    }
+    known = set(json.loads(files["words/en.json"].content))
+    unknown = set()
+    for path, asset in files.items():
+        own = files.get(f"{path.removesuffix('page.js')}words/en.json")
+        said = set(re.findall(r'\bsay\("([a-z_]+)"', asset.content.decode())) if path.endswith(".js") else set()
+        unknown |= said - known - (set() if own is None else set(json.loads(own.content)))
 
-    assert said - known == set()
+    assert unknown == set()
 
 
 def test_components_are_written_so_that_their_properties_are_checked() -> None:

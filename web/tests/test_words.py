@@ -17,12 +17,31 @@ ALL_ERRORS = [one for one in vars(errors).values() if isinstance(one, type) and 
 
 
 def words(language: str) -> dict[str, object]:
-    found: dict[str, object] = json.loads((WORDS / f"{language}.json").read_text())
-    return found
+    """Those of the pages, and those that kinds have beside theirs."""
+    files = [WORDS / f"{language}.json", *(SHARED / "stages").glob(f"*/words/{language}.json")]
+    return {key: said for file in files for key, said in json.loads(file.read_text()).items()}
 
 
 def test_both_languages_have_the_same_words() -> None:
-    assert set(words("en")) == set(words("de"))
+    folders = [WORDS, *(SHARED / "stages").glob("*/words")]
+    found = {
+        folder: {file.stem: set(json.loads(file.read_text())) for file in folder.glob("*.json")} for folder in folders
+    }
+
+    assert len(found) > 5
+    assert [folder for folder, languages in found.items() if set(languages) != {"de", "en"}] == []
+    assert [folder for folder, languages in found.items() if languages["de"] != languages["en"]] == []
+
+
+def test_words_that_kinds_have_are_their_own() -> None:
+    """Where two kinds have words under one key, they are the same: the one that is loaded later would win."""
+    for language in ("de", "en"):
+        said: dict[str, set[str]] = {}
+        for file in (WORDS / f"{language}.json", *(SHARED / "stages").glob(f"*/words/{language}.json")):
+            for key, one in json.loads(file.read_text()).items():
+                said.setdefault(key, set()).add(json.dumps(one))
+
+        assert {key for key, found in said.items() if len(found) > 1} == set()
 
 
 def test_there_are_words_for_every_reason_of_our_kinds() -> None:

@@ -24,12 +24,15 @@ _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
 }
 _OF_A_KIND: Final = ("page.js", "page.css")
+_WORDS_OF_A_KIND: Final = re.compile(r"kinds/(?P<kind>[^/]+)/words/(?P<language>[^/]+)\.json")
 JOIN: Final = "participant/join.js"
 TAKE: Final = "participant/main.js"
 """The scripts with which the two documents begin: joining, and taking part."""
 _IMPORT: Final = re.compile(r'^(?:import|export) [^;]*?"(\.{1,2}/[^"]+)"', re.M)
 _FAMILY: Final = re.compile(r"`([a-z]+_)\$\{")
 """The beginning of keys of words that a script puts together."""
+_COMMENTS: Final = re.compile(r"^[ \t]*(?:/\*\*(?:[^*]|\*(?!/))*\*/|// .*)[ \t]*$", re.M)
+"""Comments that fill whole lines: a quarter of what our scripts weigh. No text of ours has such a line."""
 _DIGEST_LENGTH: Final = 12
 _LEAST_ZIPPED: Final = 512
 
@@ -52,6 +55,8 @@ class Assets:
     kinds: tuple[str, ...]
     """The kinds of stages that have a page of their own."""
     languages: tuple[str, ...]
+    spoken: Mapping[str, tuple[str, ...]]
+    """The kinds that have words of their own, with the languages of these; English is one of them."""
 
     @property
     def import_map(self) -> str:
@@ -101,7 +106,13 @@ class Assets:
 
     def page(self, entry: str, language: str) -> str:
         """The HTML document that begins with this script, with the words of this language in it."""
-        given = {"assets": self.root, "kinds": self.kinds, "languages": self.languages, "language": language}
+        given = {
+            "assets": self.root,
+            "kinds": self.kinds,
+            "spoken": self.spoken,
+            "languages": self.languages,
+            "language": language,
+        }
         words = json.dumps(self.words(entry, language), ensure_ascii=False).replace("<", "\\u003c")
         preloaded = "\n".join(f'<link rel="modulepreload" href="{self.root}/{path}">' for path in self.first(entry))
         styles = "\n".join(
@@ -140,14 +151,30 @@ def assets() -> Assets:
         files={path: _asset(path, content) for path, content in found.items()},
         kinds=tuple(path.split("/")[1] for path in found if path.startswith("kinds/") and path.endswith("/page.js")),
         languages=tuple(Path(path).stem for path in found if path.startswith("words/")),
+        spoken=_spoken(found),
     )
+
+
+def _spoken(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for path in paths:
+        if match := _WORDS_OF_A_KIND.fullmatch(path):
+            found[match["kind"]] = (*found.get(match["kind"], ()), match["language"])
+    return found
 
 
 def _own() -> Iterator[tuple[str, bytes]]:
     for folder, prefix in ((_HERE / "pages", ""), (_HERE / "words", "words/")):
         for file in folder.rglob("*"):
             if file.suffix in _TYPES:
-                yield prefix + file.relative_to(folder).as_posix(), file.read_bytes()
+                is_ours = file.suffix == ".js" and file.parent.name != "vendor"
+                content = _without_comments(file.read_text("utf-8")).encode() if is_ours else file.read_bytes()
+                yield prefix + file.relative_to(folder).as_posix(), content
+
+
+def _without_comments(script: str) -> str:
+    """The same script, each line with the number that it has."""
+    return _COMMENTS.sub(lambda found: "\n" * found[0].count("\n"), script)
 
 
 def _of_kinds() -> Iterator[tuple[str, bytes]]:
@@ -156,6 +183,8 @@ def _of_kinds() -> Iterator[tuple[str, bytes]]:
         for file in _OF_A_KIND:
             if (folder / file).is_file():
                 yield f"kinds/{name}/{file}", (folder / file).read_bytes()
+        for words in sorted((folder / "words").glob("*.json")):
+            yield f"kinds/{name}/words/{words.name}", words.read_bytes()
 
 
 @cache

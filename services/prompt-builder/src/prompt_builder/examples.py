@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 from uuid import UUID
 
 from shared import seeds
@@ -23,6 +24,7 @@ from shared.experiment import (
 )
 from shared.experiment.assigning import of_cohort, of_seat, values_of
 from shared.experiment.complaints import one_of
+from shared.experiment.seat_names import seat_name
 from shared.experiment.treatments import treatment_named
 from shared.playing import alone, drawn
 from shared.stage import PAGE, TALK, Ask, Done, Json
@@ -58,7 +60,7 @@ def example_context(
     values = _values(experiment, resolved, seed, cohort, path)
     persona = resolved.persona_for(persona_id, values)
     stages = _until(resolved, stage_id)
-    people = _people(experiment_id, cohort, resolved, stages[-1])
+    people = _people(experiment_id, cohort, resolved, stages[-1], experiment.language)
     author = next((one for one in people.rows if one.path == path), None)
     if author is None:
         raise NotFound(f"{persona_id!r} does not sit in the stage {stage_id!r}.")
@@ -167,7 +169,9 @@ def _until(resolved: Resolved, stage_id: str) -> tuple[StageConfig, ...]:
     return resolved.stages[: resolved.stage_ids.index(stage_id) + 1]
 
 
-def _people(experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved, stage: StageConfig) -> People:
+def _people(
+    experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved, stage: StageConfig, language: str | None
+) -> People:
     """All members on this stage."""
     mediators = [
         (number, seat)
@@ -175,7 +179,7 @@ def _people(experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved, s
         if (chosen := resolved.personas[seat.persona_id].mediates_in) is None or stage.id in chosen
     ]
     numbered: list[tuple[int, Seat]] = [*enumerate(cohort.seats, 1), *mediators]
-    rows = (_attendee(experiment_id, seat, resolved, number) for number, seat in numbered)
+    rows = (_attendee(experiment_id, seat, resolved, number, language) for number, seat in numbered)
     return People(tuple(sorted(rows, key=lambda one: one.path)))
 
 
@@ -184,18 +188,18 @@ def _all_on(people: People, stage: StageConfig) -> People:
     return People(tuple(replace(one, position=one.stage_ids.index(stage.id)) for one in people.rows))
 
 
-def _attendee(experiment_id: UUID, seat: Seat, resolved: Resolved, number: int) -> Attendee:
-    is_mediator = isinstance(seat, MediatorAssignment)
+def _attendee(experiment_id: UUID, seat: Seat, resolved: Resolved, number: int, language: str | None) -> Attendee:
+    kind: Literal["participant", "mediator"] = "mediator" if isinstance(seat, MediatorAssignment) else "participant"
     persona = resolved.personas[seat.persona_id] if seat.persona_id is not None else None
     return Attendee(
         id=seeds.row_id(experiment_id, seat.path),
         path=seat.path,
-        kind="mediator" if is_mediator else "participant",
+        kind=kind,
         player="person" if persona is None else persona.player,
         status="in_progress",
         stage_ids=resolved.stage_ids,
         position=0,
-        profile=_profile(persona, f"{'Mediator' if is_mediator else 'Participant'} {number}"),
+        profile=_profile(persona, seat_name(kind, number, language)),
         chat=persona.chat.model_dump() if persona else {},
         script=persona.script if persona else {},
     )

@@ -40,7 +40,7 @@ _LOCK: Final = text("SELECT id FROM cohorts WHERE id = :cohort_id FOR NO KEY UPD
 _COHORT: Final = text(
     f"""
     SELECT c.id AS cohort_id, c.path, c.name, c.treatment_id, c.status, c.assigned,
-        e.id, e.status AS experiment_status, e.version, e.seed, e.pace, e.model_mode, e.is_test, e.document,
+        e.id, e.status AS experiment_status, e.version, e.seed, e.pace, e.model_mode, e.language, e.is_test, e.document,
         (SELECT count(*) FROM members m WHERE m.experiment_id = e.id AND m.kind = :kind
             AND m.path LIKE c.path || '/%') AS seats,
         (SELECT count(*) FROM members m WHERE m.cohort_id = c.id AND m.kind = 'participant'

@@ -24,6 +24,7 @@ from shared.experiment import (
     usual_typing_speed,
     values_of,
 )
+from shared.experiment.seat_names import seat_name
 from shared.stages import parts_of
 
 NO_TREATMENT = "default"
@@ -147,7 +148,7 @@ def member_row(
     persona = resolved.persona_for(seat.persona_id, known) if seat.persona_id is not None else None
     profile = persona.profile if persona else Profile()
     if not profile.name:
-        profile = profile.model_copy(update={"name": f"{kind.capitalize()} {number}"})
+        profile = profile.model_copy(update={"name": seat_name(kind, number, experiment.language)})
     agent = snapshot(persona, typing_speed=speed) if persona else None
     threads_only = kind == "mediator"
     return {

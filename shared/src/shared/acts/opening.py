@@ -43,7 +43,7 @@ async def may_be_opened(session: Session, experiment_id: UUID) -> bool:
 # A pause and the end of the experiment take a lock on this row that waits for this one.
 _EXPERIMENT: Final = text(
     """
-    SELECT id, status, seed, pace, model_mode, is_test, version, document -> 'assigned' AS assigned
+    SELECT id, status, seed, pace, model_mode, language, is_test, version, document -> 'assigned' AS assigned
     FROM experiments WHERE id = :experiment_id FOR SHARE
     """
 )

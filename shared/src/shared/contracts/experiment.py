@@ -34,7 +34,8 @@ class Profile(Document):
     """How others see a participant; the same shape for people and agents."""
 
     name: str = ""
-    """Shown with everything the participant says; empty: `Participant 1`, `Participant 2` by seat."""
+    """Shown with everything the participant says; empty: `Participant 1`, `Participant 2` by seat, in a
+    file with `language: de` `Person 1`, `Person 2`."""
     avatar: str = ""
     """One emoji or a short text."""
     pronouns: str = ""

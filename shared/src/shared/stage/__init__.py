@@ -27,7 +27,7 @@ from shared.stage.parts import (
 )
 from shared.stage.reads import Part, Read, StageRead, Use, of_everybody
 from shared.stage.scripted import PageScript, PageScripts, filled, fixed_answers, suggested
-from shared.stage.sentences import Label, LabLine, Reason, Sentence
+from shared.stage.sentences import Label, LabLine, LabWords, Reason, Sentence
 from shared.stage.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, Utterance, Wave
 from shared.stage.view import (
     MEDIATE,
@@ -76,6 +76,7 @@ __all__ = [
     "Json",
     "LabLine",
     "LabView",
+    "LabWords",
     "Label",
     "LastWords",
     "Lateness",

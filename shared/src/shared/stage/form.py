@@ -78,11 +78,11 @@ def number(
 
 
 def choice(title: str, options: Mapping[str, str]) -> dict[str, Json]:
-    """One of the options, by the value that is sent and the words that are shown."""
+    """One of the options, by the value that is sent and the words that are shown, a `Label` with its code."""
     return {
         "type": "string",
         **titled(title),
-        "oneOf": [{"const": value, "title": words} for value, words in options.items()],
+        "oneOf": [{"const": value, **titled(words)} for value, words in options.items()],
     }
 
 

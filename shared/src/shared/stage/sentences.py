@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Self
 
+from pydantic import BaseModel
+
 from shared.stage.view import Json
 
 
@@ -16,6 +18,11 @@ class Sentence(str):
         found = super().__new__(cls, sentence)
         found.code, found.params = code, params
         return found
+
+    @property
+    def spoken(self) -> dict[str, Json]:
+        """The sentence as a value of another one, which pages say in their words, too."""
+        return {"code": self.code, "params": dict(self.params), "text": str(self)}
 
     def __getnewargs_ex__(self) -> tuple[tuple[str, str], dict[str, Json]]:
         """For copies, which are made anew."""
@@ -32,3 +39,15 @@ class Label(Sentence):
 
 class LabLine(Sentence):
     """What the lab says in a conversation. Prompts and data have the sentence itself."""
+
+
+class LabWords(BaseModel):
+    """What the lab itself says on a page, as a code with its parameters, for pages with words of their own."""
+
+    code: str
+    params: dict[str, Json]
+
+    @classmethod
+    def of(cls, text: str) -> Self | None:
+        """None for a text that is not a `Label`: it is of the file, or of a member."""
+        return cls(code=text.code, params=dict(text.params)) if isinstance(text, Label) else None

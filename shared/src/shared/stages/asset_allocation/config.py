@@ -14,6 +14,9 @@ WHOLE: Final = 100
 CONSENSUS: Final = "consensus"
 """The column that says how much all agree."""
 
+USUAL_QUESTION: Final = "How do you divide your money?"
+"""Pages say it in their language."""
+
 
 class Asset(Document):
     """Something that a share can go to."""
@@ -30,7 +33,7 @@ class AssetAllocationStage(StageConfig):
     """Participants divide a hundred percent between assets."""
 
     kind: Literal["asset_allocation"] = "asset_allocation"
-    question: Text = "How do you divide your money?"
+    question: Text = USUAL_QUESTION
     """What participants are asked."""
     assets: tuple[Asset, ...] = Field(min_length=2, max_length=20)
     """The assets. Of two, the share of the first is asked, and the rest goes to the second; of more, every share."""

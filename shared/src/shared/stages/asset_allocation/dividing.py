@@ -61,7 +61,7 @@ def _reply_model(step: int, fields: tuple[tuple[str, str], ...]) -> type[SharesR
     return create_model("ShareReply", __base__=SharesReply, **asked)
 
 
-def _percent_to(name: str) -> Label:
+def percent_to(name: str) -> Label:
     return Label(f"Percent to {name}", "percent_to", name=name)
 
 
@@ -86,7 +86,7 @@ class Division(Question):
             )
             return Form((Field(SHARE, {**self._percent(title), "x-widget": "slider"}),))
         named = zip(fields_of(self.stage), self.names, strict=True)
-        return Form(tuple(Field(field, self._percent(_percent_to(name))) for field, name in named))
+        return Form(tuple(Field(field, self._percent(percent_to(name))) for field, name in named))
 
     def _percent(self, title: str) -> dict[str, Json]:
         return {**form.number(title, minimum=0, maximum=WHOLE, is_whole=True), "multipleOf": self.stage.step}

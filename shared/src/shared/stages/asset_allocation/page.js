@@ -1,6 +1,7 @@
 import { h, html, useState } from "parley/preact.js";
 import { Asked } from "parley/questions.js";
 import { Head } from "parley/ui.js";
+import { say } from "parley/words.js";
 
 /** @param {import("parley/page.js").StageProps} stage */
 export default function AllocationPage(stage) {
@@ -13,7 +14,7 @@ export default function AllocationPage(stage) {
     : view.assets.map((/** @type {any} */ asset) => (isAsked ? (entered[asset.id] ?? null) : asset.share));
   return html`<article>
     ${h(Head, { view })}
-    <p>${view.question}</p>
+    <p>${view.is_usual_question ? say("divide_money") : view.question}</p>
     <ul class="cards shares">${view.assets.map((/** @type {any} */ asset, /** @type {number} */ index) => html`<li key=${asset.id}>
       <p class="sum"><span>${asset.name}</span> <strong>${shares[index] === null ? "–" : `${shares[index]} %`}</strong></p>
       <meter min="0" max="100" value=${shares[index] ?? 0} aria-label=${asset.name}></meter></li>`)}</ul>

@@ -18,6 +18,7 @@ from shared.stage import (
     Data,
     Done,
     Json,
+    Label,
     LabView,
     OwnView,
     PageContent,
@@ -32,7 +33,7 @@ from shared.stage import (
 from shared.stages.asset_allocation import config
 from shared.stages.asset_allocation.config import CONSENSUS, WHOLE, Asset, AssetAllocationStage
 from shared.stages.asset_allocation.consensus import consensus
-from shared.stages.asset_allocation.dividing import Division, drawn, fields_of, script_problems, shares
+from shared.stages.asset_allocation.dividing import Division, drawn, fields_of, percent_to, script_problems, shares
 
 
 class ShownAsset(BaseModel):
@@ -47,6 +48,8 @@ class ShownAsset(BaseModel):
 class AssetAllocationPage(PageContent):
     kind: Literal["asset_allocation"] = "asset_allocation"
     question: str
+    is_usual_question: bool
+    """Whether the lab asks in its own words, since the file has none; pages say them in their language."""
     step: int
     assets: list[ShownAsset]
     """The assets; of two, the share of the first is asked."""
@@ -58,7 +61,13 @@ class AssetAllocation(StageKind[AssetAllocationStage]):
     def page(self, stage: AssetAllocationStage, view: OwnView) -> AssetAllocationPage:
         names, given = names_of(stage, view), shares(stage, view.own.get(PAGE))
         assets = [ShownAsset(id=one.id, name=name, share=given.get(one.id)) for one, name in names]
-        return AssetAllocationPage(**heading(stage), question=stage.question, step=stage.step, assets=assets)
+        return AssetAllocationPage(
+            **heading(stage),
+            question=stage.question,
+            is_usual_question=stage.question == config.USUAL_QUESTION,
+            step=stage.step,
+            assets=assets,
+        )
 
     def prompt(self, stage: AssetAllocationStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
         names = names_of(stage, view)
@@ -156,13 +165,13 @@ class ShareData(Data):
         self._stage = stage
 
     def columns(self) -> list[Column]:
-        return [Column(one.id, f"Percent to {one.name or one.id}", "integer") for one in self._stage.assets]
+        return [Column(one.id, percent_to(one.name or one.id), "integer") for one in self._stage.assets]
 
     def cells(self, page: Json) -> dict[str, Json]:
         return dict(shares(self._stage, page))
 
     def group_columns(self) -> list[Column]:
-        return [Column(CONSENSUS, "How much all agree, 0 to 100", "number")]
+        return [Column(CONSENSUS, Label("How much all agree, 0 to 100", "agreement"), "number")]
 
 
 def agreement(stage: AssetAllocationStage, view: LabView) -> dict[str, Json]:

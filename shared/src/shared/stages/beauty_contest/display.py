@@ -5,17 +5,17 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from shared.stage import Column, Json, OwnView, PageContent, heading
+from shared.stage import Column, Json, Label, OwnView, PageContent, heading
 from shared.stages.beauty_contest.contest import Contest, Round, Status
 
 SUMMARY_COLUMNS: Final = (
-    Column("status", "How the contest ended", "text"),
-    Column("rounds", "Rounds played", "integer"),
-    Column("guesses", "Own guesses", "integer"),
-    Column("first_guess", "Own guess in the first round", "number"),
-    Column("mean_distance", "Mean distance of own guesses from the target", "number"),
-    Column("wins", "Rounds won, shared ones included", "integer"),
-    Column("prize", "All prizes", "number"),
+    Column("status", Label("How the contest ended", "how_it_ended"), "text"),
+    Column("rounds", Label("Rounds played", "rounds_played"), "integer"),
+    Column("guesses", Label("Own guesses", "own_guesses"), "integer"),
+    Column("first_guess", Label("Own guess in the first round", "first_guess"), "number"),
+    Column("mean_distance", Label("Mean distance of own guesses from the target", "mean_distance"), "number"),
+    Column("wins", Label("Rounds won, shared ones included", "rounds_won"), "integer"),
+    Column("prize", Label("All prizes", "all_prizes"), "number"),
 )
 _DECIMALS: Final = 6
 """For computed figures; guesses are shown as they were given."""

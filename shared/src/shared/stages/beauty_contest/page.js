@@ -3,12 +3,15 @@ import { h, html } from "parley/preact.js";
 import { Head, Table } from "parley/ui.js";
 import { inDigits, say } from "parley/words.js";
 
+/** @param {number | null} value */
+const figure = (value) => (value === null ? "–" : inDigits(value));
+
 /** @param {import("parley/page.js").StageProps} stage */
 export default function ContestPage(stage) {
   const { view } = stage.page;
   return html`<article class="game">
     ${h(Head, { view })}
-    <p>${say("contest_rule", { lower: view.lower, upper: view.upper, factor: inDigits(view.factor), prize: view.prize })}</p>
+    <p>${say("contest_rule", { lower: inDigits(view.lower), upper: inDigits(view.upper), factor: inDigits(view.factor), prize: inDigits(view.prize) })}</p>
     <p class="hint">${say("players")}: ${view.players.join(", ")}</p>
     ${view.round === null ? null : html`<p class="round" role="status">${say("round_of", { number: view.round, count: view.rounds_in_all })}</p>`}
     ${h(Asked, { stage })}
@@ -18,16 +21,16 @@ export default function ContestPage(stage) {
           columns: [say("round_column"), say("your_guess"), say("mean"), say("target"), say("winners"), say("you_got")],
           rows: [...view.rounds].reverse().map((/** @type {any} */ one) => [
             one.round,
-            one.your_guess ?? "–",
-            one.mean ?? "–",
-            one.target ?? "–",
-            one.winners.map((/** @type {any} */ who) => `${who.is_you ? say("you") : who.name} (${who.guess})`).join(", ") || "–",
-            one.your_prize,
+            figure(one.your_guess),
+            figure(one.mean),
+            figure(one.target),
+            one.winners.map((/** @type {any} */ who) => `${who.is_you ? say("you") : who.name} (${inDigits(who.guess)})`).join(", ") || "–",
+            figure(one.your_prize),
           ]),
         })
       : null}
     ${view.messages.length > 0
-      ? html`<section><h2>${say("messages")}</h2><ul>${view.messages.map((/** @type {any} */ one) => html`<li>${say("round", { number: one.round })}, ${one.name}${one.is_you ? ` ${say("you")}` : ""}: ${one.text}</li>`)}</ul></section>`
+      ? html`<section><h2>${say("messages")}</h2><ul>${view.messages.map((/** @type {any} */ one) => html`<li>${say("round", { number: one.round })}, ${one.name}${one.is_you ? ` ${say("you")}` : ""}: <span class="said" dir="auto">${one.text}</span></li>`)}</ul></section>`
       : null}
   </article>`;
 }

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from shared.questions import one
-from shared.stage import PAGE, Answered, Column, Data, Json, LabView, Table
+from shared.stage import PAGE, Answered, Column, Data, Json, Label, LabView, Table
 from shared.stages.comprehension.attempts import attempts_of
 from shared.stages.comprehension.config import ComprehensionStage
 
 _OF_PAGE: Final = (
-    Column("attempts", "How often the questions were answered", "integer"),
-    Column("passed", "Whether all answers were right in the end", "boolean"),
+    Column("attempts", Label("How often the questions were answered", "times_answered"), "integer"),
+    Column("passed", Label("Whether all answers were right in the end", "all_right_in_the_end"), "boolean"),
 )
 _TABLE_COLUMNS: Final = ("participant", "attempt", "question", "value", "is_correct")
 

@@ -1,6 +1,6 @@
 """The configuration of a group interview."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,8 @@ from shared.stages.group_interview.replies import VariableType
 
 TaskType = Literal["context", "discussion", "public_question", "private_question"]
 Label = Annotated[str, Field(min_length=1, max_length=100)]
+USUAL_FACILITATOR: Final = "Facilitator"
+"""Pages say it in their language."""
 
 
 class InterviewRole(Document):
@@ -95,7 +97,7 @@ class GroupInterviewStage(StageConfig):
     """Told to all before the first task."""
     treatment: str = ""
     """Told to all under this treatment, after the context."""
-    facilitator: Label = "Facilitator"
+    facilitator: Label = USUAL_FACILITATOR
     """The name of the member who reads out the questions. A mediator with this name can be asked questions, too."""
     roles: tuple[InterviewRole, ...] = Field(min_length=1)
     """The roles of participants; seats take them in order, unless the `draws` of their cohort say otherwise."""

@@ -6,6 +6,8 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
+from shared.stage import Label
+
 Option = StrictBool | StrictInt | StrictFloat | StrictStr
 
 PLACEHOLDER: Final = "{response_options}"
@@ -48,17 +50,21 @@ Options = Annotated[ListOptions | RangeOptions | TextOptions, Field(discriminato
 
 
 def shown(options: Options | None, order: Sequence[int] | None = None) -> str:
-    """The sentence with the options; empty without any. `order` is that of a list's values."""
+    """The sentence with the options, in the lab's words a `Label`; empty without any. `order` is that of a list's
+    values."""
     if options is None:
         return ""
     if isinstance(options, TextOptions):
         return options.text
     if isinstance(options, RangeOptions):
-        return f"Answer with a number from {options.low} to {options.high} (both included)."
+        low, high = options.low, options.high
+        sentence = f"Answer with a number from {low} to {high} (both included)."
+        return Label(sentence, "answer_with_a_number", low=low, high=high)
     values = [option_text(options.values[index]) for index in order or range(len(options.values))]
+    listed = ", ".join(values)
     if len(values) == 1:
-        return f"Answer with {values[0]}."
-    return f"Answer with one of these: {', '.join(values)}."
+        return Label(f"Answer with {listed}.", "answer_with", value=listed)
+    return Label(f"Answer with one of these: {listed}.", "answer_with_one_of", values=listed)
 
 
 def option_text(option: Option) -> str:
@@ -69,9 +75,16 @@ def option_text(option: Option) -> str:
 def with_options(text: str, options: Options | None, order: Sequence[int] | None = None) -> str:
     """The question with its options at their place, or after it: they are always shown."""
     sentence = shown(options, order)
-    if PLACEHOLDER in text:
-        return text.replace(PLACEHOLDER, sentence)
-    return f"{text}\n{sentence}" if sentence else text
+    if not sentence:
+        return text.replace(PLACEHOLDER, "")
+    before, placeholder, after = text.partition(PLACEHOLDER)
+    if not placeholder:
+        before = f"{text}\n" if text else ""
+    # A question that has its options at two places has them in the lab's words, as they are.
+    whole = f"{before}{sentence}{after.replace(PLACEHOLDER, sentence)}"
+    if not isinstance(sentence, Label) or PLACEHOLDER in after:
+        return whole
+    return Label(whole, "with_options", before=before, how=sentence.spoken, after=after)
 
 
 def drawn_order(options: Options | None, rng: Random) -> list[int] | None:

@@ -1,7 +1,7 @@
 import { Asked } from "parley/questions.js";
 import { h, html } from "parley/preact.js";
 import { Details, Head, Text } from "parley/ui.js";
-import { say } from "parley/words.js";
+import { ownWords, say } from "parley/words.js";
 
 /** @param {import("parley/page.js").StageProps} stage */
 export default function InterviewPage(stage) {
@@ -23,8 +23,8 @@ function Lines({ view }) {
   if (view.transcript.length === 0) return null;
   return html`<section><h2>${say("messages")}</h2>
     <div class="log" role="log" tabindex="0" aria-label=${say("messages")}>
-      ${view.transcript.map((/** @type {any} */ line) => html`<article class=${line.role === view.role ? "message own" : "message"}>
-        <p class="author">${line.role}${line.to ? ` → ${line.to}` : ""}${line.role === view.role ? html` <span class="you">${say("you")}</span>` : null}</p>
-        <p class="said">${line.text}</p></article>`)}
+      ${view.transcript.map((/** @type {any} */ line) => html`<article class=${line.read_out ? "message read-out" : line.role === view.role ? "message own" : "message"}>
+        <p class="author">${ownWords(line.role, line.role_words)}${line.to ? ` → ${line.to}` : ""}${line.role === view.role ? html` <span class="you">${say("you")}</span>` : null}</p>
+        <p class="said">${ownWords(line.text, line.text_words)}</p></article>`)}
     </div></section>`;
 }

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.stage import OwnView, PageContent, heading
+from shared.stage import LabWords, OwnView, PageContent, heading
 from shared.stages.group_interview import answers, flow, transcript
 from shared.stages.group_interview.config import GroupInterviewStage, TaskType
 from shared.stages.group_interview.options import ListOptions, RangeOptions, TextOptions, option_text
@@ -18,7 +18,11 @@ class ShownLine(_Shown):
     """A reply, or a text that was read out."""
 
     role: str
+    role_words: LabWords | None
+    """The facilitator as a code, where the file has no name for them."""
     text: str
+    text_words: LabWords | None
+    """The text as a code, where the lab says in it how to answer."""
     task: str
     read_out: bool
     to: str | None
@@ -59,12 +63,21 @@ def page_of(stage: GroupInterviewStage, view: OwnView) -> InterviewPage:
         treatment=stage.treatment,
         role=role,
         role_description=flow.description_of(stage, role),
-        transcript=[
-            ShownLine(role=line.role, text=line.text, task=line.task_id, read_out=line.is_read_out, to=line.to)
-            for line in said
-        ],
+        transcript=[_shown(line) for line in said],
         questions=_open_questions(stage, view, role),
         over=flow.is_over(stage, view),
+    )
+
+
+def _shown(line: transcript.Line) -> ShownLine:
+    return ShownLine(
+        role=line.role,
+        role_words=LabWords.of(line.role),
+        text=line.text,
+        text_words=LabWords.of(line.text),
+        task=line.task_id,
+        read_out=line.is_read_out,
+        to=line.to,
     )
 
 

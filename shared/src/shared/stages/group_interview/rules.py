@@ -22,6 +22,7 @@ from shared.stage import (
     Draws,
     Form,
     Json,
+    Label,
     LabView,
     Member,
     Minutes,
@@ -246,7 +247,7 @@ class InterviewData(Data):
         return [role.label for role in given]
 
     def columns(self) -> list[Column]:
-        own = [Column(answers.ROLE, "Role", "text")] if answers.gives_roles(self._stage) else []
+        own = [Column(answers.ROLE, Label("Role", "role"), "text")] if answers.gives_roles(self._stage) else []
         asked = (task for task in self._stage.tasks if task.type != "context")
         return [*own, *(column for task in asked for column in tables.columns(task))]
 

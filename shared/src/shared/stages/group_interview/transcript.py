@@ -9,8 +9,13 @@ from typing import Final
 
 from shared.stage import Json, Label, LabView, MinutesLine
 from shared.stages.group_interview import flow
-from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
-from shared.stages.group_interview.options import with_options
+from shared.stages.group_interview.config import (
+    USUAL_FACILITATOR,
+    GroupInterviewStage,
+    InterviewQuestion,
+    InterviewTask,
+)
+from shared.stages.group_interview.options import shown, with_options
 
 _SPEAK: Final = "It is your turn in the discussion. Say what you want to say to the others."
 
@@ -30,8 +35,10 @@ class Line:
 
 
 def question_text(task: InterviewTask, question: InterviewQuestion, draws: Mapping[str, Json]) -> str:
-    """The question with its options."""
-    return with_options(question.text, question.options, flow.option_order(task, question.role, draws)).strip()
+    """The question with its options; a `Label` where the lab says how to answer."""
+    return _stripped(
+        with_options(question.text.strip(), question.options, flow.option_order(task, question.role, draws))
+    )
 
 
 def asked(stage: GroupInterviewStage, task: InterviewTask, role: str, draws: Mapping[str, Json]) -> str:
@@ -47,15 +54,33 @@ def label(stage: GroupInterviewStage, task: InterviewTask, role: str, draws: Map
     text = asked(stage, task, role, draws)
     question = flow.question_of(task, role)
     if question is not None:
-        told = {"name": stage.facilitator, "question": question_text(task, question, draws)}
-        return Label(text, "asks_you", **told)
-    return Label(text, "your_turn_to_speak") if text == _SPEAK else text
+        told = question_text(task, question, draws)
+        return Label(text, "asks_you", name=_spoken(facilitator(stage)), question=_spoken(told))
+    if text == _SPEAK:
+        return Label(text, "your_turn_to_speak")
+    how = shown(flow.options_of(task, role), flow.option_order(task, role, draws))
+    return Label(text, "your_turn_with_options", how=_spoken(how))
+
+
+def facilitator(stage: GroupInterviewStage) -> str:
+    """Who reads out; a `Label` where the file does not say."""
+    usual = stage.facilitator == USUAL_FACILITATOR
+    return Label(USUAL_FACILITATOR, "facilitator") if usual else stage.facilitator
+
+
+def _spoken(text: str) -> Json:
+    return text.spoken if isinstance(text, Label) else text
 
 
 def text_for_all(task: InterviewTask, draws: Mapping[str, Json]) -> str:
     """The text read out to all at the beginning of a context or a discussion."""
     order = flow.option_order(task, flow.ALL, draws)
-    return with_options(task.text, task.options, order).strip() if task.options is not None else task.text.strip()
+    return _stripped(with_options(task.text.strip(), task.options, order))
+
+
+def _stripped(text: str) -> str:
+    """Without spaces at its ends; a `Label` has none."""
+    return text if isinstance(text, Label) else text.strip()
 
 
 def lines(
@@ -96,7 +121,7 @@ def _task_lines(
     given: Mapping[str, Json],
 ) -> Iterator[Line]:
     if task.type in ("context", "discussion") and task.text.strip():
-        yield Line(stage.facilitator, text_for_all(task, draws), task.id, is_read_out=True)
+        yield Line(facilitator(stage), text_for_all(task, draws), task.id, is_read_out=True)
     before: str | None = None
     for turn in flow.turns(stage, task, draws):
         if turn.role not in given or flow.is_passed(given[turn.role]):
@@ -106,7 +131,7 @@ def _task_lines(
             asked = question_text(task, question, draws)
             # A private question in the same words to several roles is read out once; a public one to each.
             if asked != before or task.type != "private_question":
-                yield Line(stage.facilitator, asked, task.id, is_read_out=True, to=turn.role)
+                yield Line(facilitator(stage), asked, task.id, is_read_out=True, to=turn.role)
             before = asked
         yield Line(turn.role, reply_text(given[turn.role]), task.id)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from shared.stage import Column, Json, OwnView, PageContent, heading
+from shared.stage import Column, Json, Label, OwnView, PageContent, heading
 from shared.stages.matrix_game.arena import measures
 from shared.stages.matrix_game.arena.measures import Play
 from shared.stages.matrix_game.config import FixedHorizon, GeometricHorizon
@@ -16,19 +16,21 @@ from shared.stages.matrix_game.payoffs import Action, violations
 from shared.stages.matrix_game.prompts import OUTCOMES, PlayedRound
 
 SUMMARY_COLUMNS: Final = (
-    Column("status", "How the game ended", "text"),
-    Column("is_dilemma", "The payoffs make a Prisoner's Dilemma", "boolean"),
-    Column("rounds", "Rounds played", "integer"),
-    Column("counted_rounds", "Rounds that count", "integer"),
-    Column("points", "Own points", "number"),
-    Column("opponent_points", "Opponent's points", "number"),
-    Column("cooperation", "Own cooperation rate", "number"),
-    Column("opponent_cooperation", "Opponent's cooperation rate", "number"),
-    Column("mutual_cooperation", "Rate of rounds in which both cooperate", "number"),
-    Column("mutual_defection", "Rate of rounds in which both defect", "number"),
-    Column("exploits", "Rate of rounds in which only the opponent cooperates", "number"),
-    Column("is_exploited", "Rate of rounds in which only the player cooperates", "number"),
-    Column("retaliation", "Rate of defection after a defection of the opponent", "number"),
+    Column("status", Label("How the game ended", "how_it_ended"), "text"),
+    Column("is_dilemma", Label("The payoffs make a Prisoner's Dilemma", "is_dilemma"), "boolean"),
+    Column("rounds", Label("Rounds played", "rounds_played"), "integer"),
+    Column("counted_rounds", Label("Rounds that count", "rounds_that_count"), "integer"),
+    Column("points", Label("Own points", "own_points"), "number"),
+    Column("opponent_points", Label("Opponent's points", "points_of_the_other"), "number"),
+    Column("cooperation", Label("Own cooperation rate", "own_cooperation"), "number"),
+    Column("opponent_cooperation", Label("Opponent's cooperation rate", "cooperation_of_the_other"), "number"),
+    Column("mutual_cooperation", Label("Rate of rounds in which both cooperate", "both_cooperate"), "number"),
+    Column("mutual_defection", Label("Rate of rounds in which both defect", "both_defect"), "number"),
+    Column(
+        "exploits", Label("Rate of rounds in which only the opponent cooperates", "only_the_other_cooperates"), "number"
+    ),
+    Column("is_exploited", Label("Rate of rounds in which only the player cooperates", "only_you_cooperate"), "number"),
+    Column("retaliation", Label("Rate of defection after a defection of the opponent", "retaliation"), "number"),
 )
 
 _TOLD: Final = ("action", "reasoning", "message", "delivered", "violation", "status", "points", "opponent_points")
@@ -73,6 +75,8 @@ class ShownAction(BaseModel):
     letter: str
     """The value of the action in a move."""
     word: str
+    code: Literal["cooperate", "defect"] | None
+    """The word as a code, for pages with words of their own; null where actions have no words but letters."""
 
 
 class ShownOutcome(BaseModel):
@@ -159,13 +163,23 @@ def _in_order(game: Game) -> list[Action]:
 
 
 def _action(game: Game, action: Action) -> ShownAction:
-    letter = game.labels.letter(action)
-    return ShownAction(letter=letter, word=game.labels.word(action) or letter)
+    letter, word = game.labels.letter(action), game.labels.word(action)
+    return ShownAction(letter=letter, word=word or letter, code=_CODES[action] if word else None)
+
+
+_CODES: Final[Mapping[Action, Literal["cooperate", "defect"]]] = {"C": "cooperate", "D": "defect"}
 
 
 def actions_in_words(game: Game) -> dict[str, str]:
     """The words of both actions by the letter that is sent."""
-    return {shown.letter: shown.word for shown in (_action(game, action) for action in _in_order(game))}
+    return {game.labels.letter(action): _in_words(game, action) for action in _in_order(game)}
+
+
+def _in_words(game: Game, action: Action) -> str:
+    word = game.labels.word(action)
+    if not word:
+        return game.labels.letter(action)
+    return Label(word, "cooperate") if action == "C" else Label(word, "defect")
 
 
 def _outcome(game: Game, side: int, own: Action, other: Action) -> ShownOutcome:

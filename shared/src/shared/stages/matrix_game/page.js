@@ -17,9 +17,17 @@ export default function GamePage(stage) {
   </article>`;
 }
 
+/** What the action with a letter is called. @param {any} view */
+function wordsOf(view) {
+  return (/** @type {string} */ letter) => {
+    const found = view.actions.find((/** @type {any} */ one) => one.letter === letter);
+    return found?.code ? say(`label_${found.code}`) : (found?.word ?? letter);
+  };
+}
+
 /** @param {{ view: any, other: string }} props */
 function Payoffs({ view, other }) {
-  const word = (/** @type {string} */ letter) => view.actions.find((/** @type {any} */ one) => one.letter === letter)?.word ?? letter;
+  const word = wordsOf(view);
   return h(Table, {
     caption: say("payoffs"),
     columns: [say("you_choose"), say("other_chooses", { name: other }), say("you_get"), say("other_gets", { name: other })],
@@ -30,7 +38,7 @@ function Payoffs({ view, other }) {
 
 /** @param {{ view: any, other: string }} props */
 function History({ view, other }) {
-  const word = (/** @type {string} */ letter) => view.actions.find((/** @type {any} */ one) => one.letter === letter)?.word ?? letter;
+  const word = wordsOf(view);
   return h(Table, {
     caption: say("rounds_so_far"),
     columns: [say("round_column"), say("you_chose"), say("other_chose", { name: other }), say("you_got"), say("other_got", { name: other })],

@@ -14,6 +14,7 @@ from shared.stage import (
     Data,
     Done,
     Json,
+    Label,
     OwnView,
     Parts,
     Pay,
@@ -81,8 +82,16 @@ class PayoutData(Data):
         self._stage = stage
 
     def columns(self) -> list[Column]:
-        items = [Column(f"item.{one.id}", f"Paid for {one.name or one.stage}", "number") for one in self._stage.items]
-        return [Column("currency", "Currency", "text"), Column("amount", "Paid", "number"), *items]
+        names = {one.id: one.name or one.stage for one in self._stage.items}
+        items = [
+            Column(f"item.{one}", Label(f"Paid for {name}", "paid_for", name=name), "number")
+            for one, name in names.items()
+        ]
+        return [
+            Column("currency", Label("Currency", "currency"), "text"),
+            Column("amount", Label("Paid", "paid"), "number"),
+            *items,
+        ]
 
     def cells(self, page: Json) -> dict[str, Json]:
         """Numbers for readers of the table; the payments have decimals."""

@@ -14,6 +14,7 @@ from shared.stage import (
     Data,
     Done,
     Json,
+    Label,
     OwnView,
     PageContent,
     Parts,
@@ -28,9 +29,9 @@ from shared.stages.profile.drawing import NameDraws, profile_of
 from shared.stages.profile.sets import AVATARS
 
 _COLUMNS: Final = (
-    Column("name", "Name", "text"),
-    Column("avatar", "Avatar", "text"),
-    Column("pronouns", "Pronouns", "text"),
+    Column("name", Label("Name", "name"), "text"),
+    Column("avatar", Label("Avatar", "avatar"), "text"),
+    Column("pronouns", Label("Pronouns", "pronouns"), "text"),
 )
 
 

@@ -1,7 +1,7 @@
 """The configuration of a ranking."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,9 @@ from shared.contracts.experiment import Document, Slug, StageConfig, Together
 from shared.contracts.texts import Text
 from shared.errors import Problem
 from shared.rules import Rule
+
+USUAL_QUESTION: Final = "Bring these into an order, the best first."
+"""Pages say it in their language."""
 
 
 class RankedItem(Document):
@@ -26,7 +29,7 @@ class RankingStage(StageConfig):
 
     kind: Literal["ranking"] = "ranking"
     progress: Together = Together()
-    question: Text = "Bring these into an order, the best first."
+    question: Text = USUAL_QUESTION
     """The question to participants."""
     rank: Literal["participants", "items"] = "participants"
     """What is ranked: the participants who have come, or the `items`."""

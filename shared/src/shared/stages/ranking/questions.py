@@ -16,15 +16,17 @@ from shared.stage import (
     Field,
     Form,
     Json,
+    Label,
     OwnView,
     Question,
     Questions,
     Substitute,
     UnusableReply,
     WithoutAnswer,
+    form,
 )
 from shared.stages.ranking.candidates import RANKING, Candidate, candidates_of, places_of
-from shared.stages.ranking.config import RankingStage
+from shared.stages.ranking.config import USUAL_QUESTION, RankingStage
 
 
 class RankingQuestions(Questions):
@@ -79,7 +81,7 @@ class Ordering(Question):
         options = [{"const": one.id, "title": one.text} for one in self.candidates]
         schema = {
             "type": "array",
-            "title": self.stage.question,
+            **form.titled(self._title),
             "items": {"type": "string", "oneOf": options},
             "uniqueItems": True,
             "minItems": self.places,
@@ -87,6 +89,11 @@ class Ordering(Question):
             "x-widget": "ranking",
         }
         return Form((Field(RANKING, schema),))
+
+    @property
+    def _title(self) -> str:
+        question = self.stage.question
+        return Label(question, "bring_into_order") if question == USUAL_QUESTION else question
 
     def task(self) -> str:
         count = "all of them" if self.places == len(self.candidates) else f"{self.places} of them"

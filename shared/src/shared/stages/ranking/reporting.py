@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from shared.stage import PAGE, Answered, Column, Data, Json, LabView, Table
+from shared.stage import PAGE, Answered, Column, Data, Json, Label, LabView, Table
 from shared.stages.ranking import election
 from shared.stages.ranking.candidates import RANKING, ballots, eligible, tie_breaks
 from shared.stages.ranking.config import RankingStage
@@ -36,8 +36,14 @@ class RankingData(Data):
 
     def columns(self) -> list[Column]:
         if self._stage.rank == "items":
-            return [Column(item.id, f"Place of: {item.text}", "integer") for item in self._stage.items]
-        return [Column("first", "Ranked first", "member"), Column("ranked", "Places that were given", "integer")]
+            return [
+                Column(item.id, Label(f"Place of: {item.text}", "place_of", name=item.text), "integer")
+                for item in self._stage.items
+            ]
+        return [
+            Column("first", Label("Ranked first", "ranked_first"), "member"),
+            Column("ranked", Label("Places that were given", "places_given"), "integer"),
+        ]
 
     def cells(self, page: Json) -> dict[str, Json]:
         given = page.get(RANKING, []) if isinstance(page, Mapping) else []
@@ -59,8 +65,11 @@ class RankingData(Data):
         if self._stage.strategy == "none":
             return []
         if self._stage.rank == "participants":
-            return [Column("winner", "Elected", "member")]
-        return [Column("winner", "Elected", "text"), Column("winner.text", "Elected (text)", "text", derived=True)]
+            return [Column("winner", Label("Elected", "elected"), "member")]
+        return [
+            Column("winner", Label("Elected", "elected"), "text"),
+            Column("winner.text", Label("Elected (text)", "elected"), "text", derived=True),
+        ]
 
     def group_cells(self, result: Mapping[str, Json]) -> dict[str, Json]:
         elected = result.get("winner")

@@ -1,7 +1,7 @@
 import { h, html } from "parley/preact.js";
 import { Asked } from "parley/questions.js";
 import { Head } from "parley/ui.js";
-import { say } from "parley/words.js";
+import { ownWords, say } from "parley/words.js";
 
 /** @param {import("parley/page.js").StageProps} stage */
 export default function RevealPage(stage) {
@@ -24,6 +24,6 @@ export default function RevealPage(stage) {
 /** @param {{ lines: any[] }} props */
 function Lines({ lines }) {
   if (lines.length === 0) return html`<p class="hint">${say("nothing_known")}</p>`;
-  return html`<dl class="answers">${lines.map((line) => html`<div><dt>${line.label}</dt>
-    <dd>${line.value}${line.is_correct === null ? null : html` <strong class=${line.is_correct ? "right" : "wrong"}>${say(line.is_correct ? "is_right" : "is_wrong")}</strong>`}</dd></div>`)}</dl>`;
+  return html`<dl class="answers">${lines.map((line) => html`<div><dt>${ownWords(line.label, line.label_words)}</dt>
+    <dd>${ownWords(line.value, line.value_words)}${line.is_correct === null ? null : html` <strong class=${line.is_correct ? "right" : "wrong"}>${say(line.is_correct ? "is_right" : "is_wrong")}</strong>`}</dd></div>`)}</dl>`;
 }

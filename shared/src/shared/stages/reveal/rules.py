@@ -7,23 +7,27 @@ from pydantic import BaseModel, ConfigDict
 
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
-from shared.stage import Ask, Block, OwnView, PageContent, Parts, StageKind, heading
+from shared.stage import Ask, Block, LabWords, OwnView, PageContent, Parts, StageKind, heading
 from shared.stages.reveal import config, showing
 from shared.stages.reveal.config import Revealed, RevealStage
 
 
 class RevealedLine(BaseModel):
-    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     label: str
     """The question, or what the value is."""
+    label_words: LabWords | None
+    """The label as a code, where the lab has given it; null for a text of the file."""
     value: str
+    value_words: LabWords | None
+    """The same for the value."""
     is_correct: bool | None
     """Whether the answer is right; null where that is not shown."""
 
 
 class RevealedAnswers(BaseModel):
-    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     name: str | None
     """Whose answers they are; null: the reader's own."""
@@ -31,7 +35,7 @@ class RevealedAnswers(BaseModel):
 
 
 class RevealedStage(BaseModel):
-    model_config = ConfigDict(from_attributes=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     title: str
     """The stage of which it is."""
@@ -50,7 +54,7 @@ class Reveal(StageKind[RevealStage]):
     config_model = RevealStage
 
     def page(self, stage: RevealStage, view: OwnView) -> RevealPage:
-        items = [RevealedStage.model_validate(one) for one in showing.shown(stage, view)]
+        items = [_stage(one) for one in showing.shown(stage, view)]
         return RevealPage(**heading(stage), items=items)
 
     def prompt(self, stage: RevealStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
@@ -67,6 +71,24 @@ class Reveal(StageKind[RevealStage]):
 
     def example(self) -> RevealStage:
         return RevealStage(id="outcome", name="What came of it", items=(Revealed(stage="before", audience="all"),))
+
+
+def _stage(one: showing.Shown) -> RevealedStage:
+    answers = [RevealedAnswers(name=each.name, lines=_lines(each.lines)) for each in one.answers]
+    return RevealedStage(title=one.title, show=one.show, answers=answers, result=_lines(one.result))
+
+
+def _lines(lines: Sequence[showing.Line]) -> list[RevealedLine]:
+    return [
+        RevealedLine(
+            label=one.label,
+            label_words=LabWords.of(one.label),
+            value=one.value,
+            value_words=LabWords.of(one.value),
+            is_correct=one.is_correct,
+        )
+        for one in lines
+    ]
 
 
 KIND = Reveal()

@@ -2,13 +2,27 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, Literal
 
-from shared.stage import Column, Json, OwnView, Part, StageRead, as_shown
+from shared.stage import Column, Json, Label, OwnView, Part, StageRead, as_shown
 from shared.stages.reveal.config import Revealed, RevealStage
+
+_LEFT: Final = Label("somebody who has left", "somebody_who_has_left")
+_YES: Final = Label("yes", "yes")
+_NO: Final = Label("no", "no")
+_ENDS: Final = {
+    "over": Label("over", "ended_over"),
+    "failed": Label("failed", "ended_failed"),
+    "abandoned": Label("abandoned", "ended_abandoned"),
+}
+"""How a game ended, in its data."""
+_HOW_IT_ENDED: Final = "how_it_ended"
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
+    """Label and value; what the lab says itself is a `Label`, with a code."""
+
     label: str
     value: str
     is_correct: bool | None = None
@@ -25,7 +39,7 @@ class Answers:
 @dataclass(frozen=True, slots=True)
 class Shown:
     title: str
-    show: str
+    show: Literal["answers", "scored", "result"]
     answers: tuple[Answers, ...] = ()
     result: tuple[Line, ...] = ()
 
@@ -73,14 +87,17 @@ def _cells(
         if is_wanted and column.name in cells:
             line = None if part is None else part.line(column.name)
             told = cells.get(f"{column.name}.text") if line is None else line.text
-            yield Line(column.label, told or _in_words(cells[column.name], column.type, names))
+            value = cells[column.name]
+            if isinstance(column.label, Label) and column.label.code == _HOW_IT_ENDED:
+                told = _ENDS.get(str(value))
+            yield Line(column.label, told or _in_words(value, column.type, names))
 
 
 def _in_words(value: Json, kind: str, names: Mapping[str, str]) -> str:
     if kind == "member":
-        return names.get(str(value), "somebody who has left")
+        return names.get(str(value), _LEFT)
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return _YES if value else _NO
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

@@ -15,6 +15,7 @@ from shared.stage import (
     Completion,
     Data,
     Done,
+    Label,
     OwnView,
     PageContent,
     Parts,
@@ -103,7 +104,10 @@ class RoleData(Data):
         return [role.id for role in self._stage.roles]
 
     def columns(self) -> list[Column]:
-        return [Column("role", "Role", "text"), Column("name", "Role (name)", "text", derived=True)]
+        return [
+            Column("role", Label("Role", "role"), "text"),
+            Column("name", Label("Role (name)", "role"), "text", derived=True),
+        ]
 
 
 KIND = RoleKind()

@@ -32,7 +32,7 @@ function Stock({ stage, stock, form }) {
     ${stock.description ? html`<p>${stock.description}</p>` : null}
     ${h(Line, { label: say("prices_of", { name: stock.name }), values: stock.prices.map((/** @type {any} */ one) => one.close), names: days })}
     ${stock.cards.length > 0
-      ? html`<dl class="figures">${stock.cards.map((/** @type {any} */ card) => html`<div><dt>${card.title}</dt><dd>${card.value}${card.subtext ? html` <span class="hint">${card.subtext}</span>` : null}</dd></div>`)}</dl>`
+      ? html`<dl class="figures">${stock.cards.map((/** @type {any} */ card) => html`<div><dt>${card.code ? say(card.code) : card.title}</dt><dd>${valueOf(stock, card)}${card.subtext ? html` <span class="hint">${card.subtext}</span>` : null}</dd></div>`)}</dl>`
       : null}
     ${stock.years.length > 0
       ? h(Table, { caption: say("by_year", { name: stock.name }), columns: [say("year"), say("change")], rows: stock.years.map((/** @type {any} */ one) => [one.year, percent(one.change)]) })
@@ -42,4 +42,10 @@ function Stock({ stage, stock, form }) {
       children: h(Table, { caption: say("prices_of", { name: stock.name }), columns: [say("day"), say("price")], rows: stock.prices.map((/** @type {any} */ one) => [one.day, money(one.close, currency)]) }),
     })}
   </section>`;
+}
+
+/** The change of a year in the words of the language. @param {any} stock @param {any} card */
+function valueOf(stock, card) {
+  const year = card.code ? stock.years.find((/** @type {any} */ one) => String(one.year) === card.subtext) : null;
+  return year ? percent(year.change) : card.value;
 }

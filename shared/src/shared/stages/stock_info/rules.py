@@ -21,6 +21,7 @@ from shared.stage import (
     Field,
     Form,
     Json,
+    Label,
     OwnView,
     PageContent,
     Parts,
@@ -56,9 +57,14 @@ class ShownYear(BaseModel):
 
 
 class ShownCard(BaseModel):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     title: str
     value: str
     subtext: str
+    code: Literal["best_year", "worst_year"] | None = None
+    """What the lab shows here of itself, for pages with words of their own: `subtext` is the year; null for a card of
+    the file."""
 
 
 class ShownStock(BaseModel):
@@ -128,16 +134,21 @@ def viewed_by(stage: StockInfoStage, view: OwnView) -> list[str]:
     return [stock.id for stock in stage.stocks if key_of(stock) in view.own]
 
 
-def _cards(stage: StockInfoStage, stock: Stock) -> list[Card]:
+_Code = Literal["best_year", "worst_year"]
+
+
+def _cards(stage: StockInfoStage, stock: Stock) -> list[tuple[_Code | None, Card]]:
+    """Those of the lab with their codes, then those of the file."""
     years = prices.years(prices.read(stock.prices))
-    shown = []
-    for is_shown, title, year in (
-        (stage.show_best_year, "Best year", prices.best(years)),
-        (stage.show_worst_year, "Worst year", prices.worst(years)),
-    ):
+    shown: list[tuple[_Code | None, Card]] = []
+    possible: tuple[tuple[bool, _Code, str, prices.Year | None], ...] = (
+        (stage.show_best_year, "best_year", "Best year", prices.best(years)),
+        (stage.show_worst_year, "worst_year", "Worst year", prices.worst(years)),
+    )
+    for is_shown, code, title, year in possible:
         if is_shown and year is not None:
-            shown.append(Card(title=title, value=prices.in_percent(year.change), subtext=str(year.year)))
-    return [*shown, *stock.cards]
+            shown.append((code, Card(title=title, value=prices.in_percent(year.change), subtext=str(year.year))))
+    return [*shown, *((None, one) for one in stock.cards)]
 
 
 def _shown(stage: StockInfoStage, stock: Stock, *, is_viewed: bool) -> ShownStock:
@@ -148,7 +159,7 @@ def _shown(stage: StockInfoStage, stock: Stock, *, is_viewed: bool) -> ShownStoc
         description=stock.description,
         prices=[ShownPrice(day=one.day, close=float(one.close)) for one in known],
         years=[ShownYear(year=one.year, change=float(one.change)) for one in prices.years(known)],
-        cards=[ShownCard(**one.model_dump()) for one in _cards(stage, stock)],
+        cards=[ShownCard(**one.model_dump(), code=code) for code, one in _cards(stage, stock)],
         is_viewed=is_viewed,
     )
 
@@ -161,7 +172,7 @@ def _told(stage: StockInfoStage, stock: Stock) -> list[str]:
         at = f"{first.close} {stage.currency} on {first.day}, {last.close} {stage.currency} on {last.day}"
         lines.append(f"- Price: {at}")
     lines += [f"- {one.year}: {prices.in_percent(one.change)}" for one in prices.years(known)]
-    for card in _cards(stage, stock):
+    for _, card in _cards(stage, stock):
         lines.append(f"- {card.title}: {card.value}{f' ({card.subtext})' if card.subtext else ''}")
     return lines
 
@@ -223,8 +234,15 @@ class StockData(Data):
         self._stage = stage
 
     def columns(self) -> list[Column]:
-        viewed = [Column(f"viewed.{one.id}", f"Looked at {one.name}", "boolean") for one in self._stage.stocks]
-        return [*viewed, *(Column(f"stock.{one.id}", f"Name of {one.id}", "text") for one in self._stage.stocks)]
+        viewed = [
+            Column(f"viewed.{one.id}", Label(f"Looked at {one.name}", "looked_at", name=one.name), "boolean")
+            for one in self._stage.stocks
+        ]
+        names = [
+            Column(f"stock.{one.id}", Label(f"Name of {one.id}", "name_of", name=one.id), "text")
+            for one in self._stage.stocks
+        ]
+        return [*viewed, *names]
 
     def cells(self, page: Json) -> dict[str, Json]:
         if not isinstance(page, dict) or _VIEWED not in page:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from shared.questions import one
-from shared.stage import Answered, Column, Data, Json
+from shared.stage import Answered, Column, Data, Json, Label
 from shared.stages.survey import entries, order
 from shared.stages.survey.config import SurveyStage
 
-SCORE: Final = Column("score", "How many answers are correct", "integer", derived=True)
+SCORE: Final = Column("score", Label("How many answers are correct", "correct_answers"), "integer", derived=True)
 
 
 class SurveyData(Data):

@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Final
 
 from shared.questions import one
-from shared.stage import PAGE, Answered, Column, Data, Json, LabView, Table
+from shared.stage import PAGE, Answered, Column, Data, Json, Label, LabView, Table
 from shared.stages.survey_per_participant import people
 from shared.stages.survey_per_participant.config import SurveyPerParticipantStage
 
-_PEOPLE: Final = Column("people", "About how many people the answers are", "integer")
+_PEOPLE: Final = Column("people", Label("About how many people the answers are", "people_answered_about"), "integer")
 _TABLE_COLUMNS: Final = ("participant", "about", "is_self", "question", "value", "text")
 
 

@@ -156,7 +156,7 @@ class _Consent(Question):
 
 class _Accepted(Data):
     def columns(self) -> list[Column]:
-        return [Column(ACCEPTED, "The terms were accepted", "boolean")]
+        return [Column(ACCEPTED, Label("The terms were accepted", "terms_accepted"), "boolean")]
 
 
 class _TermsScripts(Scripts):

@@ -6,7 +6,7 @@ import { reason } from "./refusals.js";
 import { holds } from "./rules.js";
 import { keeper } from "./saving.js";
 import { Button, useFieldId } from "./ui.js";
-import { say, sayOr } from "./words.js";
+import { ownWords, say, sayOr } from "./words.js";
 
 /** @typedef {Record<string, any>} Schema */
 
@@ -40,6 +40,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   const required = isBare(schema) ? [BARE] : [...(schema.required ?? [])];
 
   useEffect(() => onChange?.(values), [values]);
+  useEffect(() => kept.catchUp(), []);
 
   /** @param {string} name @param {any} value */
   function change(name, value) {
@@ -101,7 +102,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
         value: values[name],
         problem: errors[name] ?? "",
         isRequired: required.includes(name) || "x-show-if" in field,
-        isDisabled: isDisabled || isBusy,
+        isDisabled,
         onChange: (/** @type {any} */ value) => change(name, value),
       }),
     )}
@@ -158,10 +159,7 @@ export function problemOf(field, value, isRequired) {
 }
 
 /** What is asked; where the lab has named the field, in the words of the page. @param {Schema | undefined} field @returns {string} */
-function titleOf(field) {
-  const own = field?.["x-title"];
-  return own ? sayOr(`label_${own.code}`, own.params, field?.title) : (field?.title ?? "");
-}
+const titleOf = (field) => ownWords(field?.title ?? "", field?.["x-title"]);
 
 /** The lab's problems by field. @param {import("./api.js").ProblemItem[]} problems @param {Record<string, Schema>} fields */
 function named(problems, fields) {
@@ -234,7 +232,7 @@ function Widget(props) {
     case "select":
       return html`<select id=${id} disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} onChange=${(/** @type {any} */ event) => onChange(event.target.value || undefined)}>
         <option value="" selected=${value === undefined}>${say("please_choose")}</option>
-        ${field.oneOf.map((/** @type {any} */ option) => html`<option value=${option.const} selected=${value === option.const}>${option.title}</option>`)}
+        ${field.oneOf.map((/** @type {any} */ option) => html`<option value=${option.const} selected=${value === option.const}>${titleOf(option)}</option>`)}
       </select>`;
     case "boxes":
       return field.items.oneOf.map((/** @type {any} */ option) => {
@@ -270,7 +268,7 @@ function asNumber(typed) {
 
 /** @param {any} props */
 function Radio({ id, value, option, isDisabled, onChange }) {
-  return html`<label class="option"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === option.const} onChange=${() => onChange(option.const)} /> ${h(OptionImage, { image: option["x-image"] })}<span>${option.title}</span></label>`;
+  return html`<label class="option"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === option.const} onChange=${() => onChange(option.const)} /> ${h(OptionImage, { image: option["x-image"] })}<span>${titleOf(option)}</span></label>`;
 }
 
 /** @param {any} props */

@@ -4,6 +4,12 @@ import { forget, recall, remember } from "./memory.js";
 
 const WAIT_MS = 800;
 const AGAIN_MS = 5000;
+const LONGEST_HAND_OVER_MS = 1000;
+
+/** How to leave to another tab what each form has not saved yet. @type {Set<() => void>} */
+const waits = new Set();
+/** @type {Set<Promise<void>>} */
+const underWay = new Set();
 
 /**
  * Keeps the values of one form. What the browser still holds is newer than what the lab has.
@@ -19,7 +25,10 @@ export function keeper(key, save) {
   /** @param {Values} values @param {number} wait */
   function later(values, wait) {
     clearTimeout(waiting);
-    waiting = setTimeout(() => void send(values), wait);
+    waiting = setTimeout(() => {
+      const sending = send(values).finally(() => underWay.delete(sending));
+      underWay.add(sending);
+    }, wait);
   }
 
   /** @param {Values} values */
@@ -32,6 +41,13 @@ export function keeper(key, save) {
     }
   }
 
+  function stop() {
+    isOver = true;
+    clearTimeout(waiting);
+    waits.delete(stop);
+  }
+  waits.add(stop);
+
   return {
     /** What the lab lacks. @returns {Values | null} */
     unsaved() {
@@ -41,16 +57,26 @@ export function keeper(key, save) {
         return null;
       }
     },
+    /** Save what the lab lacks: it was entered without a network, or in another tab. */
+    catchUp() {
+      const values = this.unsaved();
+      if (save && values !== null) later(values, WAIT_MS);
+    },
     /** @param {Values} values */
     keep(values) {
       remember(key, JSON.stringify(values));
-      if (save) later(values, WAIT_MS);
+      if (save && !isOver) later(values, WAIT_MS);
     },
     /** The answer is given. */
     drop() {
-      isOver = true;
-      clearTimeout(waiting);
+      stop();
       forget(key);
     },
   };
+}
+
+/** From here on another tab saves, which finds in the browser's memory what was entered here; wait for what is sent. */
+export async function handOver() {
+  for (const stop of [...waits]) stop();
+  await Promise.race([Promise.allSettled([...underWay]), new Promise((wake) => setTimeout(wake, LONGEST_HAND_OVER_MS))]);
 }

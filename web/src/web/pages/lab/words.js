@@ -33,6 +33,15 @@ export async function speak(wanted, lab) {
   plural = new Intl.PluralRules(found);
 }
 
+/**
+ * Load further words, those of a kind, in the language of the page if they are there in it, else in English.
+ * @param {string} folder @param {string[]} languages
+ */
+export async function learn(folder, languages) {
+  const more = await (await fetch(`${folder}/${languages.includes(language) ? language : "en"}.json`)).json();
+  words = { ...more, ...words };
+}
+
 /** Say these words of the experiment instead of the lab's. @param {Record<string, string>} instead */
 export function sayInstead(instead) {
   own = instead;
@@ -40,7 +49,7 @@ export function sayInstead(instead) {
 
 /**
  * The words for a key, with `{name}` filled in. A key with plural forms takes its form by `count`.
- * @param {string} key @param {Record<string, string | number>} [values]
+ * @param {string} key @param {Record<string, any>} [values]
  * @returns {string}
  */
 export function say(key, values = {}) {
@@ -48,8 +57,14 @@ export function say(key, values = {}) {
   const found = own[key] ?? words[key];
   if (found === undefined) return key;
   const form = typeof found === "string" ? found : (found[plural.select(Number(values.count))] ?? found.other ?? key);
-  return form.replace(/\{(\w+)\}/g, (place, name) => (name in values ? String(values[name]) : place));
+  return form.replace(/\{(\w+)\}/g, (place, name) => (name in values ? spoken(values[name]) : place));
 }
+
+/** A value may be a sentence of the lab itself. @param {any} value @returns {string} */
+const spoken = (value) => (value?.code ? sayOr(`label_${value.code}`, value.params, value.text) : String(value));
+
+/** What the lab itself says on a page, in the words of the page; else the text as it is. @param {string} text @param {any} words */
+export const ownWords = (text, words) => (words ? sayOr(`label_${words.code}`, words.params, text) : text);
 
 /** Whether there are words for this key. @param {string} key */
 export function hasWords(key) {

@@ -1,4 +1,5 @@
 /** The pages of the kinds: each kind's own, where its folder has one, else the page that is made from its forms. */
+import { learn } from "../lab/words.js";
 import GenericPage from "./generic.js";
 
 /**
@@ -10,13 +11,15 @@ import GenericPage from "./generic.js";
 const loaded = new Map();
 
 /**
- * The module of the kind's page. Once it is loaded, `loadedPage` has it.
- * @param {string} kind @param {{ kinds: string[], assets: string }} lab @returns {Promise<KindModule>}
+ * The module of the kind's page, and with it the kind's own words. Once it is loaded, `loadedPage` has it.
+ * @param {string} kind @param {{ kinds: string[], spoken: Record<string, string[]>, assets: string }} lab
+ * @returns {Promise<KindModule>}
  */
 export async function loadPage(kind, lab) {
   const known = loaded.get(kind);
   if (known) return known;
-  const found = lab.kinds.includes(kind) ? await import(`${lab.assets}/kinds/${kind}/page.js`) : { default: GenericPage };
+  const page = lab.kinds.includes(kind) ? import(`${lab.assets}/kinds/${kind}/page.js`) : { default: GenericPage };
+  const [found] = await Promise.all([page, lab.spoken[kind] && learn(`${lab.assets}/kinds/${kind}/words`, lab.spoken[kind])]);
   loaded.set(kind, found);
   return found;
 }
