@@ -27,6 +27,26 @@ MANY = """
     )
     UPDATE threads SET last_seq = 5000 FROM talk WHERE threads.id = talk.id
 """
+READ_BACK = """
+    (words) => new Promise((done) => {
+      const log = document.querySelector(".log");
+      const line = [...log.querySelectorAll(".said")].find((one) => one.textContent === words);
+      const count = log.querySelectorAll(".message").length;
+      log.scrollTop = 20;
+      const tops = [];
+      let more = 10;
+      const note = () => {
+        tops.push(line.getBoundingClientRect().top);
+        if (log.querySelectorAll(".message").length > count) more -= 1;
+        if (more > 0) requestAnimationFrame(note);
+        else done(tops);
+      };
+      note();
+    })
+"""
+"""Goes to the top, and says where this message is on the screen, frame by frame, until older ones are above it."""
+
+
 WORD = "Supercalifragilistic" * 30 + " https://example.org/ <b>bold</b>"
 
 
@@ -51,6 +71,14 @@ async def test_a_thread_of_5000_shows_the_newest_and_scrolls_back(
     await page.mouse.wheel(0, -100_000)
     await expect(messages).to_have_count(200)
     await expect(log.get_by_text("Message 4901", exact=True)).to_be_in_viewport()
+
+    for shown in (300, 400, 500):
+        oldest = 5101 - shown
+        tops: list[float] = await page.evaluate(READ_BACK, f"Message {oldest}")
+        await expect(messages).to_have_count(shown)
+        assert len(tops) > 10
+        assert max(tops) - min(tops) <= 1, (shown, tops)
+    await expect(log.get_by_text("Message 4501", exact=True)).to_be_attached()
 
     await other.get_by_label("Your message").fill(WORD)
     await other.get_by_label("Your message").press("Enter")

@@ -28,17 +28,6 @@ async def test_a_page_whose_first_request_fails_finds_the_lab_by_itself(page: Pa
     await expect(page.get_by_text("The connection is lost.")).to_have_count(0)
 
 
-async def test_a_second_tab_is_told_of_until_it_is_closed(context: BrowserContext, page: Page, lab: RunningLab) -> None:
-    await join(page, lab.started(STUDY))
-    second = await context.new_page()
-    await second.goto("/take")
-
-    for tab in (page, second):
-        await expect(tab.get_by_text("open in another tab")).to_be_visible()
-    await second.close()
-    await expect(page.get_by_text("open in another tab")).to_have_count(0)
-
-
 async def test_who_joins_again_in_a_second_tab_keeps_the_place_in_both(
     context: BrowserContext, page: Page, lab: RunningLab
 ) -> None:
@@ -51,7 +40,7 @@ async def test_who_joins_again_in_a_second_tab_keeps_the_place_in_both(
 
     await expect(second.get_by_text("Step 1 of")).to_be_visible()
     async with page.expect_event("load"):
-        await page.get_by_role("button", name="Continue").click()
+        await page.get_by_role("button", name="Take part in this tab").click()
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_text("How old are you?")).to_be_visible()
     await second.reload()

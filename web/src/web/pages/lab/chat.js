@@ -1,164 +1,53 @@
 /** A conversation: its messages as they come, a composer, replies and reactions. */
 import { h, html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
-import { newId, Refused } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
-import { reason } from "./refusals.js";
+import { useMessages, useOutgoing } from "./messages.js";
 import { Typists, useOwnTyping } from "./typing.js";
 import { Button, Name, useFieldId, Words } from "./ui.js";
 import { say, sayOr } from "./words.js";
 
 /**
- * @typedef {{ id: string, seq: number, author: { id: string, profile: any } | null, text: string,
- *   line?: { code: string, params: Record<string, any> } | null, topic: string | null,
- *   quote: { author: { profile: any } | null, text: string } | null,
- *   reactions: { reaction: string, count: number, member_ids: string[] }[] }} Message
- * @typedef {{ key: string, text: string, replyTo: string | null, error: string }} Pending
+ * @typedef {import("./messages.js").Message} Message
+ * @typedef {import("./messages.js").Pending} Pending
  * @typedef {import("./page.js").StageProps} StageProps
  */
 
-const AT_ONCE = 100;
 const LONGEST_MESSAGE = 10_000;
 const REACTIONS = /** @type {const} */ ([["heart", "❤️", "react_heart"], ["thumbs_up", "👍", "react_thumbs_up"]]);
 
 /** @param {{ stage: StageProps, hasReactions: boolean, mayWrite: boolean, whyNot?: string }} props */
 export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   const thread = stage.page.thread;
-  const { messages, first, older, isRead, wasCut } = useMessages(stage);
-  const kept = `pending:${stage.me.member_id}:${thread.id}`;
-  const [pending, setPending] = useState(() => /** @type {Pending[]} */ (JSON.parse(recall(kept) ?? "[]")));
-  // One message goes out after the other, or a slow one would be said after the next.
-  const sending = useRef(Promise.resolve());
+  const { messages, first, older, isRead, wasCut, stored } = useMessages(stage);
+  const outgoing = useOutgoing(stage, messages, stored);
   const [answered, setAnswered] = useState(/** @type {Message | null} */ (null));
+  const field = useRef(/** @type {HTMLElement | null} */ (null));
   const you = stage.me.member_id;
   const typing = useOwnTyping(stage);
 
-  /** @param {Pending} one */
-  async function post(one) {
-    try {
-      await stage.api.post(`/v1/me/threads/${thread.id}/messages`, {
-        text: one.text,
-        client_message_id: one.key,
-        reply_to: one.replyTo,
-      });
-      setPending((all) => all.filter((other) => other.key !== one.key));
-    } catch (error) {
-      const words = reason(error);
-      setPending((all) => all.map((other) => (other.key === one.key ? { ...other, error: words } : other)));
-      if (error instanceof Refused) stage.refresh();
-    }
-  }
-
   /** @param {string} text */
   function send(text) {
-    const one = { key: newId(), text, replyTo: answered?.id ?? null, error: "" };
-    setPending((all) => [...all, one]);
+    outgoing.send(text, answered?.id ?? null);
     setAnswered(null);
-    queue(one);
   }
 
-  /** @param {Pending} one */
-  function again(one) {
-    setPending((all) => all.map((other) => (other.key === one.key ? { ...other, error: "" } : other)));
-    queue({ ...one, error: "" });
+  /** @param {Message | null} message */
+  function answer(message) {
+    setAnswered(message);
+    field.current?.focus();
   }
 
-  /** @param {Pending} one */
-  function queue(one) {
-    sending.current = sending.current.then(() => post(one));
-  }
-
-  // What a reload has interrupted goes out again; the lab knows each message by its key.
-  useEffect(() => pending.forEach(again), []);
-  useEffect(() => (pending.length > 0 ? remember(kept, JSON.stringify(pending)) : forget(kept)), [pending]);
-
-  return html`<section class="conversation" aria-label=${say("messages")}>
-    ${h(Log, { messages, pending, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: again, isRead, wasCut,
-      onReply: hasReactions && mayWrite ? setAnswered : null,
+  return html`<section class="conversation" aria-label=${say("messages")} tabindex="-1">
+    ${h(Log, { messages, pending: outgoing.pending, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, isRead, wasCut,
+      onReply: hasReactions && mayWrite ? answer : null,
       onReact: (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) })}
     ${answered
       ? html`<p class="answered">${say("reply_to", { name: nameOf(answered), text: short(answered.text) })}
-          ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => setAnswered(null), children: "×" })}</p>`
+          ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => answer(null), children: "×" })}</p>`
       : null}
     ${h(Typists, { stage })}
-    ${mayWrite ? h(Composer, { draftKey: `draft:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
+    ${mayWrite ? h(Composer, { field, draftKey: `draft:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
   </section>`;
-}
-
-/**
- * The newest messages, and what comes. `first` is the number of the oldest that was read.
- * @param {StageProps} stage
- */
-function useMessages(stage) {
-  const thread = stage.page.thread;
-  const [messages, setMessages] = useState(/** @type {Message[]} */ ([]));
-  const [first, setFirst] = useState(Math.max(1, thread.last_seq - AT_ONCE + 1));
-  const [isRead, setRead] = useState(false);
-  const [wasCut, setCut] = useState(false);
-  const newest = useRef(first - 1);
-  const reading = useRef(false);
-
-  /** @param {Message[]} found */
-  function add(found) {
-    setMessages((all) => merged(all, found));
-  }
-
-  async function readOn() {
-    if (reading.current) return;
-    reading.current = true;
-    try {
-      for (;;) {
-        const answer = await stage.api.get(`/v1/me/threads/${thread.id}/messages?after_seq=${newest.current}&limit=${AT_ONCE}`);
-        add(answer.messages);
-        const isAll = answer.read_to <= newest.current || answer.messages.length < AT_ONCE;
-        newest.current = Math.max(newest.current, answer.read_to);
-        if (isAll) break;
-      }
-      setRead(true);
-      setCut(false);
-    } catch {
-      setCut(true);
-    } finally {
-      reading.current = false;
-    }
-  }
-
-  useEffect(() => {
-    void readOn();
-    return stage.listen((type, event) => {
-      if (type === "connected") void readOn();
-      else if (type === "message.created" && event.data.thread_id === thread.id) {
-        add([event.data]);
-      } else if ((type === "message.reacted" || type === "message.unreacted") && event.data.thread_id === thread.id) {
-        setMessages((all) =>
-          all.map((one) => (one.id === event.data.message_id ? { ...one, reactions: event.data.reactions } : one)),
-        );
-      }
-    });
-  }, [thread.id]);
-
-  async function older() {
-    const from = Math.max(1, first - AT_ONCE);
-    if (reading.current || from === first) return;
-    reading.current = true;
-    try {
-      const answer = await stage.api.get(`/v1/me/threads/${thread.id}/messages?after_seq=${from - 1}&limit=${first - from}`);
-      add(answer.messages);
-      setFirst(from);
-    } catch {
-      setCut(true);
-    } finally {
-      reading.current = false;
-    }
-  }
-
-  return { messages, first, older, isRead, wasCut };
-}
-
-/** Both lists as one, each message once, in the order of the thread. @param {Message[]} known @param {Message[]} found */
-function merged(known, found) {
-  const byId = new Map(known.map((one) => [one.id, one]));
-  for (const one of found) byId.set(one.id, one);
-  return [...byId.values()].sort((left, right) => left.seq - right.seq);
 }
 
 /** @param {StageProps} stage @param {Message} message @param {string} reaction @param {string} you */
@@ -184,6 +73,14 @@ function Log({ messages, pending, you, hasReactions, hasOlder, onOlder, onAgain,
   // What was said before is not read out: not when the page comes, and not when one reads back.
   const [isQuiet, setQuiet] = useState(true);
   const newest = messages[messages.length - 1]?.seq ?? 0;
+  const oldest = messages[0]?.seq ?? 0;
+  const lines = useRef(/** @type {{ manner: string, made: WeakMap<Message, any> }} */ ({ manner: "", made: new WeakMap() }));
+  const top = isReadingBack.current ? firstLine(box.current) : null;
+
+  // What was read stays where it was on the screen.
+  useLayoutEffect(() => {
+    if (top !== null && box.current !== null) box.current.scrollTop += top.line.offsetTop - top.was;
+  }, [oldest]);
 
   useLayoutEffect(() => {
     const news = messages.filter((/** @type {Message} */ one) => one.seq > seen.current && one.author?.id !== you).length;
@@ -202,6 +99,11 @@ function Log({ messages, pending, you, hasReactions, hasOlder, onOlder, onAgain,
     setUnseen(0);
   }
 
+  function toNews() {
+    toEnd();
+    box.current?.focus({ preventScroll: true });
+  }
+
   function onScroll() {
     const element = box.current;
     if (!element || isReadingBack.current) return;
@@ -211,26 +113,30 @@ function Log({ messages, pending, you, hasReactions, hasOlder, onOlder, onAgain,
   }
 
   async function showOlder() {
-    const element = box.current;
-    const height = element?.scrollHeight ?? 0;
-    const top = element?.scrollTop ?? 0;
     isAtEnd.current = false;
     isReadingBack.current = true;
     setQuiet(true);
     await onOlder();
-    // What was read stays where it was on the screen.
     requestAnimationFrame(() => {
-      if (element) element.scrollTop = top + element.scrollHeight - height;
       isReadingBack.current = false;
       setQuiet(false);
     });
+  }
+
+  /** A line is made once for each message, since there may be thousands. @param {Message} message */
+  function lineOf(message) {
+    const manner = `${hasReactions} ${onReply !== null}`;
+    if (lines.current.manner !== manner) lines.current = { manner, made: new WeakMap() };
+    const made = lines.current.made.get(message) ?? h(Line, { key: message.id, message, you, hasReactions, onReply, onReact });
+    lines.current.made.set(message, made);
+    return made;
   }
 
   return html`<div class="log-frame">
     <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-live=${isQuiet ? "off" : "polite"} aria-label=${say("messages")}>
       ${hasOlder ? html`<p>${h(Button, { kind: "quiet", onPress: showOlder, children: say("earlier_messages") })}</p>` : null}
       ${messages.length + pending.length === 0 ? html`<p class="hint">${wasCut ? say("offline") : say("no_messages")}</p>` : null}
-      ${messages.map((/** @type {Message} */ message) => h(Line, { key: message.id, message, you, hasReactions, onReply, onReact }))}
+      ${messages.map(lineOf)}
       ${pending.map(
         (/** @type {Pending} */ one) => html`<article key=${one.key} class="message own pending" aria-live="off">
           <p class="said" dir="auto">${one.text}</p>
@@ -238,12 +144,21 @@ function Log({ messages, pending, you, hasReactions, hasOlder, onOlder, onAgain,
         </article>`,
       )}
     </div>
-    ${unseen > 0 ? html`<p class="new-messages">${h(Button, { kind: "quiet", onPress: toEnd, children: say("new_messages", { count: unseen }) })}</p>` : null}
+    ${unseen > 0 ? html`<p class="new-messages">${h(Button, { kind: "quiet", onPress: toNews, children: say("new_messages", { count: unseen }) })}</p>` : null}
   </div>`;
+}
+
+/** The first line of a conversation, and where it is. @param {HTMLElement | null} box */
+function firstLine(box) {
+  const line = /** @type {HTMLElement | null | undefined} */ (box?.querySelector(".message, .lab-line"));
+  return line ? { line, was: line.offsetTop } : null;
 }
 
 /** The lab's own sentences in the language of the page. @param {Message} message */
 const saidByLab = ({ line, text }) => (line ? sayOr(`line_${line.code}`, line.params, text) : text);
+
+/** What the lab writes in place of words that it has deleted. */
+const DELETED = "[deleted]";
 
 /** @param {{ message: Message, you: string, hasReactions: boolean, onReply: any, onReact: any }} props */
 function Line({ message, you, hasReactions, onReply, onReact }) {
@@ -252,7 +167,7 @@ function Line({ message, you, hasReactions, onReply, onReact }) {
   return html`<article class=${isOwn ? "message own" : "message"}>
     <p class="author">${h(Name, { profile: message.author.profile, isYou: isOwn })}</p>
     ${message.quote ? html`<blockquote>${say("answers_message", { name: message.quote.author?.profile.name ?? say("lab_says"), text: message.quote.text })}</blockquote>` : null}
-    <p class="said" dir="auto">${h(Words, { text: message.text })}</p>
+    <p class="said" dir="auto">${h(Words, { text: message.text === DELETED ? say("deleted") : message.text })}</p>
     ${hasReactions
       ? html`<p class="reactions" aria-live="off">
           ${REACTIONS.map(([name, sign, label]) => {
@@ -267,8 +182,8 @@ function Line({ message, you, hasReactions, onReply, onReact }) {
   </article>`;
 }
 
-/** @param {{ draftKey: string, onSend: (text: string) => void, onType: (text: string | null) => void }} props */
-function Composer({ draftKey, onSend, onType }) {
+/** @param {{ field: any, draftKey: string, onSend: (text: string) => void, onType: (text: string | null) => void }} props */
+function Composer({ field, draftKey, onSend, onType }) {
   const [text, setText] = useState(recall(draftKey) ?? "");
   const id = useFieldId();
   const excess = [...text].length - LONGEST_MESSAGE;
@@ -290,7 +205,7 @@ function Composer({ draftKey, onSend, onType }) {
 
   return html`<form class="composer" onSubmit=${send}>
     <label class="hidden" for=${id}>${say("say_something")}</label>
-    <textarea id=${id} rows="2" placeholder=${say("say_something")} value=${text} onKeyDown=${onKeyDown} aria-describedby=${excess > 0 ? `${id}-problem` : undefined}
+    <textarea id=${id} ref=${field} rows="2" placeholder=${say("say_something")} value=${text} onKeyDown=${onKeyDown} aria-describedby=${excess > 0 ? `${id}-problem` : undefined}
       onInput=${(/** @type {any} */ event) => {
         setText(event.target.value);
         onType(event.target.value);

@@ -43,6 +43,7 @@ export function Asked({ stage, onChange }) {
   const { forms } = stage.page;
   const blocked = whyNot(stage.page);
   const mayGoOn = stage.isCurrent && (forms.length === 0 || (blocked.length === 0 && forms.every((/** @type {any} */ form) => form.ask_id !== null)));
-  return html`${forms.map((/** @type {any} */ form) => h(Question, { key: `${stage.page.stage_id}/${form.key}/${form.ask_id}`, stage, form, onChange }))}
-    ${mayGoOn ? h(GoOn, { stage, isWaiting: blocked.length > 0 }) : null}`;
+  return html`<div class="asks" role="group" aria-label=${stage.page.view.title} tabindex="-1">
+    ${forms.map((/** @type {any} */ form) => h(Question, { key: `${stage.page.stage_id}/${form.key}/${form.ask_id}`, stage, form, onChange }))}
+    ${mayGoOn ? h(GoOn, { stage, isWaiting: blocked.length > 0 }) : null}</div>`;
 }

@@ -46,6 +46,9 @@ export function Heading({ children, isNew = true }) {
   useLayoutEffect(() => {
     if (isNew) ref.current?.focus({ preventScroll: false });
   }, []);
+  useLayoutEffect(() => {
+    document.title = ref.current?.textContent ?? "";
+  });
   return html`<h1 ref=${ref} tabindex="-1">${children}</h1>`;
 }
 

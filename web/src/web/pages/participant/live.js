@@ -10,12 +10,14 @@ import { showsItself } from "./kinds.js";
 const GATHER_MS = 40;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 8000;
+const SHOWN_MS = 5000;
 
 /**
  * What the lab tells of the participant. It is read until the lab answers, and again after each cut of the connection.
  * @param {string} token @param {{ assets: string, languages: string[] }} lab
+ * @param {{ isActive: boolean, whenFree: () => Promise<void> }} tab Where it does not take part, the lab is asked nothing.
  */
-export function useParticipant(token, lab) {
+export function useParticipant(token, lab, { isActive, whenFree }) {
   const [place, setPlace] = useState(/** @type {{ me: any, page: any } | null} */ (null));
   const [isAway, setAway] = useState(false);
   const [isLive, setLive] = useState(true);
@@ -31,6 +33,8 @@ export function useParticipant(token, lab) {
   const appearance = useRef(/** @type {any} */ (null));
   const shown = useRef(/** @type {any} */ (null));
   shown.current = place?.page ?? null;
+  const isAsleep = useRef(!isActive);
+  isAsleep.current = !isActive;
 
   /** @type {import("../lab/page.js").Api} */
   const api = {
@@ -52,24 +56,27 @@ export function useParticipant(token, lab) {
 
   async function readNow() {
     wanted.current = false;
+    if (isAsleep.current) return;
     const before = acts.current;
     try {
       const [me, looks] = await Promise.all([look("/v1/me"), appearance.current ?? look("/v1/me/appearance")]);
+      await whenFree();
       const page = me.stage_id && !me.is_over ? await look(`/v1/me/stages/${me.stage_id}`) : null;
       if (me.language) await speak([me.language], lab);
       if (appearance.current === null) {
         appearance.current = looks;
         takeOn(looks);
       }
+      if (isAsleep.current) return;
       if (before === acts.current) setPlace({ me, page });
       else refresh();
       wait.current = FIRST_WAIT_MS;
       setAway(false);
     } catch (error) {
+      if (isAsleep.current) return;
       if (error instanceof Refused && error.status === 401) {
         // The place was taken again in another tab, under a token of its own.
-        const newer = recall("parley.token");
-        if (newer !== null && newer !== token) return location.reload();
+        if (isReplaced(token)) return location.reload();
         forget("parley.token");
         return setSignedOut(true);
       }
@@ -94,7 +101,12 @@ export function useParticipant(token, lab) {
   }
 
   useEffect(() => {
+    if (!isActive) return setPlace(null);
+    if (isReplaced(token)) return location.reload();
     void read();
+  }, [isActive]);
+
+  useEffect(() => {
     const lose = () => setAway(true);
     addEventListener("online", refresh);
     addEventListener("offline", lose);
@@ -104,10 +116,11 @@ export function useParticipant(token, lab) {
     };
   }, []);
 
+  const isConnected = isLive && !isAway;
   const me = place?.me ?? null;
   // A move to another group leads to that group's stream.
   useEffect(() => {
-    if (me === null || me.is_over) return undefined;
+    if (me === null || me.is_over || !isActive) return undefined;
     let cursor = me.cursor;
     let wasCut = false;
     /** @type {{ stop: () => void } | null} */
@@ -145,14 +158,15 @@ export function useParticipant(token, lab) {
       stream?.stop();
       document.removeEventListener("visibilitychange", onVisibility);
     };
-  }, [me?.cohort_id, me?.is_over]);
+  }, [me?.cohort_id, me?.is_over, isActive]);
 
   return {
     me,
     page: place?.page ?? null,
     appearance: appearance.current,
     isSignedOut,
-    isConnected: isLive && !isAway,
+    isConnected,
+    wasAway: useWasAway(isConnected),
     api,
     read,
     refresh,
@@ -164,6 +178,21 @@ export function useParticipant(token, lab) {
   };
 }
 
+/** Whether the connection has come back, for a while. @param {boolean} isConnected */
+function useWasAway(isConnected) {
+  const [isBack, setBack] = useState(false);
+  const was = useRef(isConnected);
+  useEffect(() => {
+    const hasReturned = isConnected && !was.current;
+    was.current = isConnected;
+    setBack(hasReturned);
+    if (!hasReturned) return undefined;
+    const end = setTimeout(() => setBack(false), SHOWN_MS);
+    return () => clearTimeout(end);
+  }, [isConnected]);
+  return isBack;
+}
+
 /** Whether this is an earlier place in the same stream. @param {string} cursor @param {string} other */
 function isBefore(cursor, other) {
   const [cohort, seq] = cursor.split(":");
@@ -171,24 +200,8 @@ function isBefore(cursor, other) {
   return cohort === otherCohort && Number(seq) < Number(otherSeq);
 }
 
-/** Whether the study is open in another tab of this browser. */
-export function useSecondTab() {
-  const [isDouble, setDouble] = useState(false);
-  useEffect(() => {
-    if (!("BroadcastChannel" in window)) return undefined;
-    const channel = new BroadcastChannel("parley");
-    channel.onmessage = ({ data }) => {
-      setDouble(data !== "gone");
-      // Whoever is still there says so, when one of several is gone.
-      if (data !== "here") channel.postMessage("here");
-    };
-    channel.postMessage("hello");
-    const leave = () => channel.postMessage("gone");
-    addEventListener("pagehide", leave);
-    return () => {
-      removeEventListener("pagehide", leave);
-      channel.close();
-    };
-  }, []);
-  return isDouble;
+/** Whether this browser has another place by now. @param {string} token */
+function isReplaced(token) {
+  const newer = recall("parley.token");
+  return newer !== null && newer !== token;
 }

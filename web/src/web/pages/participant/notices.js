@@ -1,5 +1,5 @@
 /** What the lab tells a participant beside the stage, and what a participant may do at any time. */
-import { h, html, useRef, useState } from "../vendor/preact.js";
+import { h, html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { newId } from "../lab/api.js";
 import { Form } from "../lab/form.js";
 import { Button } from "../lab/ui.js";
@@ -38,9 +38,11 @@ export function Help({ onAsk }) {
   const [state, setState] = useState(/** @type {"closed" | "open" | "sent"} */ ("closed"));
   // The same words sent again, because no answer came, are one request.
   const asked = useRef({ text: "", key: "" });
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => box.current?.querySelector("textarea")?.focus(), [state]);
   if (state === "sent") return html`<p role="status">${say("help_sent")}</p>`;
   if (state === "closed") return h(Button, { kind: "quiet", onPress: () => setState("open"), children: say("help") });
-  return h(Form, {
+  return html`<div class="help" ref=${box}>${h(Form, {
     schema: { type: "string", title: say("help_question"), minLength: 1, maxLength: 2000, "x-widget": "textarea" },
     draftKey: "draft:help",
     onSubmit: async (/** @type {any} */ text) => {
@@ -48,14 +50,16 @@ export function Help({ onAsk }) {
       await onAsk(text, asked.current.key);
       setState("sent");
     },
-  });
+  })}</div>`;
 }
 
 /** @param {{ onLeave: () => Promise<void> }} props */
 export function Leave({ onLeave }) {
   const [isAsked, setAsked] = useState(false);
+  const question = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => question.current?.focus(), [isAsked]);
   if (!isAsked) return h(Button, { kind: "quiet", onPress: () => setAsked(true), children: say("leave") });
-  return html`<div class="leave" role="group" aria-label=${say("leave")}>
+  return html`<div class="leave" role="group" aria-label=${say("leave")} tabindex="-1" ref=${question}>
     <p>${say("leave_question")}</p>
     <p class="actions">${h(Button, { kind: "quiet", onPress: onLeave, children: say("leave_yes") })}
       ${h(Button, { onPress: () => setAsked(false), children: say("leave_no") })}</p>

@@ -8,6 +8,12 @@ export function Nowhere() {
   return html`<main>${h(Heading, { children: say("join_title") })}${h(Notice, { children: say("no_place") })}</main>`;
 }
 
+/** The study goes on in another tab of this browser. @param {{ onTake: () => void }} props */
+export function Elsewhere({ onTake }) {
+  return html`<main>${h(Heading, { children: say("second_tab") })}<p>${say("second_tab_text")}</p>
+    <p class="actions">${h(Button, { onPress: onTake, children: say("use_this_tab") })}</p></main>`;
+}
+
 /** Who joins meanwhile is told to nobody. */
 const LOOK_MS = 5000;
 

@@ -1,27 +1,33 @@
 /** The frame around the stages of one participant: where they are, what the lab tells, and the page of the stage. */
-import { h, html, useEffect, useErrorBoundary, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
 import { Logo } from "../lab/appearance.js";
 import { reason } from "../lab/refusals.js";
 import { Links, Notice } from "../lab/ui.js";
 import { say } from "../lab/words.js";
-import { Clock } from "./clock.js";
 import { loadedPage, loadPage } from "./kinds.js";
-import { useParticipant, useSecondTab } from "./live.js";
+import { useParticipant } from "./live.js";
 import { Check, Help, LabNotice, Leave, Offer } from "./notices.js";
-import { End, Failed, Nowhere, Waiting } from "./parts.js";
+import { Elsewhere, End, Failed, Nowhere, Waiting } from "./parts.js";
 import { LookingBack, Progress } from "./progress.js";
 
-/** @param {{ token: string, lab: { kinds: string[], assets: string, languages: string[] } }} props */
+/** @param {{ token: string, lab: { kinds: string[], spoken: Record<string, string[]>, assets: string, languages: string[] } }} props */
 export function Shell({ token, lab }) {
-  const { me, page, appearance, isSignedOut, isConnected, api, read, refresh, show, listen } = useParticipant(token, lab);
+  const readAgain = useRef(() => {});
+  const tab = useOneTab(readAgain);
+  const { me, page, appearance, isSignedOut, isConnected, wasAway, api, read, refresh, show, listen } = useParticipant(token, lab, tab);
   const [failure, setFailure] = useState("");
   const [pastId, setPastId] = useState(/** @type {string | null} */ (null));
-  const isDouble = useSecondTab();
-  const behind = useBehind(me?.stages[0]?.state === "done", pastId);
+  // What was entered in another tab is read when the page is made.
+  const [turn, setTurn] = useState(0);
+  readAgain.current = () => void read().then(() => setTurn((count) => count + 1));
+  useEffect(() => void import("./focus.js").then((focus) => focus.keepFocus(), () => {}), []);
+  const behind = useLater(() => import("./looking_back.js"), me?.stages[0]?.state === "done", pastId);
+  const clock = useLater(() => import("./clock.js"), me !== null && (me.timers.length > 0 || me.waiting !== null), me);
   useEffect(() => setPastId(null), [me?.stage_id]);
   useEffect(() => preload(me, lab), [me?.stage_id]);
 
   if (isSignedOut) return h(Nowhere, {});
+  if (!tab.isActive) return h(Elsewhere, { onTake: tab.take });
   if (me === null) {
     return html`<main>${isConnected ? html`<p role="status">${say("loading")}</p>` : h(Notice, { tone: "warning", children: say("offline") })}</main>`;
   }
@@ -71,22 +77,22 @@ export function Shell({ token, lab }) {
     </header>
     <main>
       <div class="notices">
-        ${isConnected ? null : h(Notice, { tone: "warning", children: say("offline") })}
-        ${isDouble ? h(Notice, { tone: "warning", children: say("second_tab") }) : null}
+        ${isConnected ? null : h(Notice, { key: "offline", tone: "warning", children: say("offline") })}
+        ${isConnected && wasAway ? h(Notice, { key: "online", children: say("online") }) : null}
         ${me.notices.map((/** @type {any} */ one) => h(LabNotice, { key: one.id, notice: one, onRead: () => act(() => api.post(`/v1/me/notices/${one.id}/read`)) }))}
         ${me.check ? h(Check, { check: me.check, onHere: () => act(() => api.post("/v1/me/check")) }) : null}
         ${me.offer ? h(Offer, { onAnswer: (/** @type {boolean} */ accept) => act(() => api.post("/v1/me/transfer", { accept })) }) : null}
-        ${me.is_over ? null : h(Clock, { me, onEnd: refresh })}
+        ${me.is_over || clock === null ? null : h(clock.Clock, { me, onEnd: refresh })}
         ${me.is_paused ? h(Notice, { children: say("paused") }) : null}
         ${failure ? h(Notice, { tone: "error", children: failure }) : null}
         ${past ? h(LookingBack, { title: past.title, onBack: () => setPastId(null) }) : null}
       </div>
       ${past && behind ? h(behind.PastStage, { key: past.id, stageId: past.id, api, children: (/** @type {any} */ found) => h(StagePage, { stage: stageOf(found), lab }) }) : null}
       <div hidden=${past !== undefined}>
-        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh }) : page ? h(StagePage, { key: page.stage_id, stage: stageOf(page), lab }) : null}
+        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh }) : page ? h(StagePage, { key: `${page.stage_id}/${turn}`, stage: stageOf(page), lab }) : null}
       </div>
     </main>
-    ${me.is_over ? null : html`<footer>
+    ${me.is_over ? null : html`<footer tabindex="-1">
           ${h(Help, { onAsk: (/** @type {string} */ text, /** @type {string} */ key) => api.post("/v1/me/help", { text }, key) })}
           ${h(Leave, { onLeave: () => act(() => api.post("/v1/me/leave")) })}
         </footer>`}
@@ -94,15 +100,31 @@ export function Shell({ token, lab }) {
 }
 
 /**
- * What shows stages that lie behind the participant. It is fetched once there are some, and again if that has failed.
- * @param {boolean} hasSome @param {string | null} pastId
+ * A script that the first page does without. It is fetched once it is needed, and at each `again` if that has failed.
+ * @template Module
+ * @param {() => Promise<Module>} fetched @param {boolean} isNeeded @param {unknown} again
  */
-function useBehind(hasSome, pastId) {
-  const [behind, setBehind] = useState(/** @type {typeof import("./looking_back.js") | null} */ (null));
+function useLater(fetched, isNeeded, again) {
+  const [found, setFound] = useState(/** @type {Module | null} */ (null));
   useEffect(() => {
-    if (hasSome && behind === null) import("./looking_back.js").then(setBehind, () => {});
-  }, [hasSome, pastId]);
-  return behind;
+    if (isNeeded && found === null) fetched().then(setFound, () => {});
+  }, [isNeeded, again]);
+  return found;
+}
+
+/**
+ * Whether this tab of the browser is the one that takes part, and how to make it that.
+ * @param {{ current: () => void }} onYielded What is done when another tab has left what was entered there.
+ */
+function useOneTab(onYielded) {
+  const [isActive, setActive] = useState(true);
+  const tab = useRef(/** @type {ReturnType<typeof import("./tabs.js").takePart> | null} */ (null));
+  useEffect(() => {
+    import("./tabs.js").then(({ takePart }) => {
+      tab.current = takePart({ onActive: setActive, onYielded: () => onYielded.current() });
+    }, () => {});
+  }, []);
+  return { isActive, take: () => tab.current?.take(), whenFree: async () => tab.current?.whenFree() };
 }
 
 /** Fetch the next stage's page while the participant is on this one. @param {any} me @param {any} lab */

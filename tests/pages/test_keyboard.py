@@ -1,0 +1,301 @@
+"""A study with every own page is taken by keyboard alone: all is reached, the focus is seen, and never lost."""
+
+from typing import Any, Final
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.going_through import ENGLISH
+from tests.pages.taking_part import STUDY
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+MOST_KEYS: Final = 300
+QUESTIONS: Final[list[dict[str, Any]]] = [
+    *STUDY["stages"][1]["questions"][:4],
+    {"id": "share", "kind": "scale", "title": "Which share?", "lower": 0, "upper": 100},
+    {
+        "id": "how",
+        "kind": "choice",
+        "title": "How do you come here?",
+        "widget": "dropdown",
+        "options": [{"id": one, "text": one.capitalize()} for one in ("bus", "tram", "foot")],
+    },
+    {
+        "id": "all",
+        "kind": "choices",
+        "title": "Which have you tried?",
+        "options": [{"id": one, "text": one.capitalize()} for one in ("bus", "tram", "foot")],
+    },
+    {"id": "willing", "kind": "check", "title": "I am willing."},
+]
+REASONS: Final = [{"id": one, "text": one.capitalize()} for one in ("safe", "cheap", "quiet")]
+STAGES: Final[list[dict[str, Any]]] = [
+    {"id": "consent", "kind": "terms_of_service", "name": "Before you begin", "lines": ["Nothing is kept."]},
+    {"id": "who", "kind": "profile", "name": "Your name here", "set": "gendered"},
+    {"id": "about", "kind": "survey", "name": "About you", "questions": QUESTIONS},
+    {
+        "id": "check",
+        "kind": "comprehension",
+        "name": "Have you understood?",
+        "questions": [
+            {
+                "id": "who",
+                "kind": "choice",
+                "title": "With whom do you talk?",
+                "options": [{"id": "one", "text": "With one other"}, {"id": "two", "text": "With two others"}],
+                "correct": "one",
+            }
+        ],
+    },
+    {"id": "talk", "kind": "group_chat", "name": "The conversation", "replies_and_reactions": True},
+    {"id": "reasons", "kind": "ranking", "name": "What matters", "rank": "items", "items": REASONS},
+    {
+        "id": "game",
+        "kind": "matrix_game",
+        "name": "Three rounds",
+        "horizon": {"type": "fixed", "rounds": 3},
+    },
+    {"id": "outcome", "kind": "reveal", "name": "What came of it", "items": [{"stage": "reasons", "audience": "all"}]},
+    {"id": "pay", "kind": "payout", "name": "Your payment", "items": [{"id": "base", "stage": "about", "base": 2}]},
+]
+EVERY_PAGE: Final[dict[str, Any]] = {
+    "language": "en",
+    "stages": STAGES,
+    "personas": [{"id": "ann", "profile": {"name": "Ann"}, "text": "You live here."}],
+    "cohorts": [{"seats": [{"open": True}, {"persona": "ann"}]}],
+}
+
+WATCH: Final = """
+    window.lost = [];
+    let frames = 0;
+    let had = "";
+    const look = () => {
+      const one = document.activeElement;
+      const isLost = one === null || one === document.body;
+      if (!isLost) had = one.outerHTML.slice(0, 120);
+      frames = isLost && had && document.getElementById("page") ? frames + 1 : 0;
+      if (frames === 6) window.lost.push(had);
+      requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+"""
+"""Keeps what had the focus each time that nothing has it for more than some frames."""
+
+FOCUSED: Final = """
+    () => {
+      const one = document.activeElement;
+      if (one === null || one === document.body) return null;
+      const isSeen = (part) => {
+        const { outlineStyle, outlineWidth } = getComputedStyle(part);
+        return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+      };
+      const box = one.getBoundingClientRect();
+      one.dataset.reached = "yes";
+      if (one.type === "radio") for (const other of document.getElementsByName(one.name)) other.dataset.reached = "yes";
+      return {
+        tag: one.tagName, type: one.type ?? "", text: (one.getAttribute("aria-label") ?? one.textContent).trim(),
+        checked: one.checked ?? false, value: one.value ?? "", disabled: one.getAttribute("aria-disabled") === "true",
+        isSubmit: one.tagName === "BUTTON" && one.type === "submit",
+        hasChoice: one.name ? [...document.getElementsByName(one.name)].some((other) => other.checked) : false,
+        isSeen: isSeen(one) || [one.closest("label")].some((part) => part !== null && isSeen(part)),
+        isOnScreen: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
+        isInMain: one.closest("main") !== null,
+      };
+    }
+"""
+UNREACHED: Final = """
+    () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+      .filter((one) => one.checkVisibility() && !one.disabled && one.dataset.reached !== "yes")
+      .map((one) => one.outerHTML.slice(0, 160))
+"""
+
+
+async def focused(page: Page) -> dict[str, Any] | None:
+    """What has the focus, once it is checked that it can be seen."""
+    found: dict[str, Any] | None = await page.evaluate(FOCUSED)
+    if found is not None:
+        assert found["isSeen"], found
+        assert found["isOnScreen"], found
+    return found
+
+
+async def title_with_focus(page: Page) -> str:
+    """The title of the page, once the focus is on it."""
+    title = page.locator("h1:focus")
+    await expect(title).to_be_visible()
+    return await title.inner_text()
+
+
+async def all_is_reached(page: Page) -> None:
+    """With Tab through the whole page and back again: nothing is left out, nothing holds the focus."""
+    for key in ("Tab", "Shift+Tab"):
+        await page.evaluate("document.querySelectorAll('[data-reached]').forEach((one) => delete one.dataset.reached)")
+        for _ in range(MOST_KEYS):
+            await page.keyboard.press(key)
+            # From its end one comes to the beginning of the page, by way of the browser.
+            await focused(page)
+            if not await page.evaluate(UNREACHED):
+                break
+        assert await page.evaluate(UNREACHED) == [], key
+
+
+async def tab_to(page: Page, text: str) -> None:
+    """To the next button or field with this text."""
+    for _ in range(MOST_KEYS):
+        await page.keyboard.press("Tab")
+        found = await focused(page)
+        if found is not None and text in found["text"]:
+            return
+    raise AssertionError(f"{text!r} is not reached")
+
+
+async def fill_in(page: Page) -> None:
+    """From the title on: every field that comes, and the button that sends them or goes on."""
+    for _ in range(MOST_KEYS):
+        await page.keyboard.press("Tab")
+        found = await focused(page)
+        if found is None or not found["isInMain"]:
+            continue
+        match found:
+            case {"type": "radio", "hasChoice": False}:
+                await page.keyboard.press("Space")
+            case {"type": "checkbox", "checked": False}:
+                await page.keyboard.press("Space")
+            case {"type": "range"}:
+                await page.keyboard.press("ArrowRight")
+            case {"tag": "SELECT", "value": ""}:
+                await page.keyboard.press("ArrowDown")
+            case {"type": "text" | "textarea", "value": ""}:
+                await page.keyboard.type("33")
+            case {"tag": "BUTTON", "text": "Take this order"}:
+                await page.keyboard.press("Enter")
+            case {"tag": "BUTTON", "isSubmit": True} | {"tag": "BUTTON", "text": "Continue"}:
+                if not found["disabled"]:
+                    await page.keyboard.press("Enter")
+                    return
+    raise AssertionError("there is nothing to send")
+
+
+async def next_page(page: Page, title: str) -> None:
+    await expect(page.get_by_role("heading", level=1)).not_to_have_text(title)
+    assert await title_with_focus(page) != title
+
+
+async def talk(page: Page) -> None:
+    """Say something, answer it, like it, and end."""
+    await tab_to(page, "")
+    for _ in range(MOST_KEYS):
+        await page.keyboard.press("Tab")
+        found = await focused(page)
+        if found is not None and found["tag"] == "TEXTAREA":
+            break
+    await page.keyboard.type("Hello to all")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".message.own:not(.pending)")).to_have_count(1)
+    await page.keyboard.press("Shift+Tab")
+    while (found := await focused(page)) is None or found["text"] != "Reply":
+        await page.keyboard.press("Shift+Tab")
+    await page.keyboard.press("Enter")
+    found = await focused(page)
+    assert found is not None
+    assert found["tag"] == "TEXTAREA", "a reply is written at once"
+    await page.keyboard.press("Shift+Tab")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".answered")).to_have_count(0)
+    found = await focused(page)
+    assert found is not None
+    assert found["tag"] == "TEXTAREA", "without a reply one goes on writing"
+    await tab_to(page, "I am ready to end")
+    await page.keyboard.press("Enter")
+
+
+async def rank(page: Page) -> None:
+    """The last one up to the top: a place by its button, a place by the keys."""
+    await tab_to(page, "Move Quiet up")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".ranking .what")).to_have_text(["Safe", "Quiet", "Cheap"])
+    found = await focused(page)
+    assert found is not None
+    assert found["text"] == "Move Quiet up", "the button keeps the focus"
+    await page.keyboard.press("Shift+Tab")
+    await page.keyboard.press("Alt+ArrowUp")
+    await expect(page.locator(".ranking .what")).to_have_text(["Quiet", "Safe", "Cheap"])
+    await fill_in(page)
+
+
+async def understand(page: Page) -> None:
+    """The right answers, and on from where the focus was left."""
+    await fill_in(page)
+    await expect(page.get_by_text(ENGLISH["all_right"])).to_be_visible()
+    await fill_in(page)
+
+
+async def play(page: Page) -> None:
+    """Three rounds, each from where the focus was left by the one before."""
+    for number in (1, 2, 3):
+        await expect(page.locator(".round")).to_have_text(f"Round {number}")
+        await expect(page.locator("form.form")).to_be_visible()
+        await fill_in(page)
+    await expect(page.locator(".round")).to_have_count(0)
+    await fill_in(page)
+
+
+async def test_a_study_with_every_page_is_taken_by_keyboard_alone(page: Page, lab: RunningLab) -> None:
+    await page.add_init_script(WATCH)
+    experiment = lab.started(EVERY_PAGE)
+    await page.goto(f"/join/{experiment['join_code']}")
+    assert await title_with_focus(page)
+    await all_is_reached(page)
+    await tab_to(page, "Take part")
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/take")
+
+    for stage in STAGES:
+        await expect(page.get_by_role("heading", level=1)).to_have_text(stage["name"])
+        assert await title_with_focus(page) == stage["name"]
+        await expect(page.locator("main form, main article .button").first).to_be_visible()
+        await all_is_reached(page)
+        await page.locator("h1").focus()
+        await {"check": understand, "talk": talk, "reasons": rank, "game": play}.get(stage["id"], fill_in)(page)
+        await next_page(page, stage["name"])
+
+    await expect(page.get_by_text("You have completed the study.")).to_be_visible()
+    assert await page.evaluate("window.lost") == []
+
+
+async def test_the_focus_stays_near_what_goes_away(page: Page, lab: RunningLab) -> None:
+    await page.add_init_script(WATCH)
+    experiment = lab.started(STUDY)
+    await page.goto(f"/join/{experiment['join_code']}")
+    await tab_to(page, "Take part")
+    await page.keyboard.press("Enter")
+    assert await title_with_focus(page) == "Welcome"
+    (member,) = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"]
+    lab.ask("POST", f"/v1/members/{member['id']}/check", {})
+    lab.ask("POST", f"/v1/members/{member['id']}/message", {"text": "We start in a minute."})
+    await expect(page.get_by_role("button", name="I am here")).to_be_visible()
+    await expect(page.get_by_role("button", name="I have read this")).to_be_visible()
+
+    for words in ("I have read this", "I am here"):
+        await page.keyboard.press("Shift+Tab")
+        while (found := await focused(page)) is None or found["text"] != words:
+            await page.keyboard.press("Shift+Tab")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name=words)).to_have_count(0)
+        assert await title_with_focus(page) == "Welcome"
+    await tab_to(page, "Ask for help")
+    await page.keyboard.press("Enter")
+    await page.keyboard.type("I see no picture.")
+    await tab_to(page, "Send")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("Your question was sent.")).to_be_visible()
+    await tab_to(page, "Leave the study")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "No, stay")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Leave the study")).to_be_visible()
+
+    assert await page.evaluate("document.activeElement !== document.body")
+    assert await page.evaluate("window.lost") == []

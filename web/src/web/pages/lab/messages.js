@@ -1,0 +1,193 @@
+/** The messages of a conversation: the newest, what comes, and what one says oneself on its way to the lab. */
+import { newId, Refused } from "./api.js";
+import { forget, recall, remember } from "./memory.js";
+import { useEffect, useRef, useState } from "./preact.js";
+import { reason } from "./refusals.js";
+
+/**
+ * @typedef {{ id: string, seq: number, author: { id: string, profile: any } | null, text: string,
+ *   line?: { code: string, params: Record<string, any> } | null, topic: string | null,
+ *   quote: { author: { profile: any } | null, text: string } | null,
+ *   reactions: { reaction: string, count: number, member_ids: string[] }[] }} Message
+ * @typedef {{ key: string, text: string, replyTo: string | null, error: string, isRefused?: boolean, after?: number }} Pending
+ *   `after`: the newest message when it was said.
+ * @typedef {import("./page.js").StageProps} StageProps
+ */
+
+const AT_ONCE = 100;
+const AGAIN_MS = 5000;
+
+/**
+ * The newest messages, and what comes. `first` is the number of the oldest that was read.
+ * @param {StageProps} stage
+ */
+export function useMessages(stage) {
+  const thread = stage.page.thread;
+  const [messages, setMessages] = useState(/** @type {Message[]} */ ([]));
+  const [first, setFirst] = useState(Math.max(1, thread.last_seq - AT_ONCE + 1));
+  const [isRead, setRead] = useState(false);
+  const [wasCut, setCut] = useState(false);
+  const newest = useRef(first - 1);
+  const reading = useRef(false);
+
+  /** @param {Message[]} found */
+  function add(found) {
+    setMessages((all) => merged(all, found));
+  }
+
+  async function readOn() {
+    if (reading.current) return;
+    reading.current = true;
+    try {
+      for (;;) {
+        const answer = await stage.api.get(`/v1/me/threads/${thread.id}/messages?after_seq=${newest.current}&limit=${AT_ONCE}`);
+        add(answer.messages);
+        const isAll = answer.read_to <= newest.current || answer.messages.length < AT_ONCE;
+        newest.current = Math.max(newest.current, answer.read_to);
+        if (isAll) break;
+      }
+      setRead(true);
+      setCut(false);
+    } catch {
+      setCut(true);
+    } finally {
+      reading.current = false;
+    }
+  }
+
+  useEffect(() => {
+    void readOn();
+    return stage.listen((type, event) => {
+      if (type === "connected") void readOn();
+      else if (type === "message.created" && event.data.thread_id === thread.id) {
+        add([event.data]);
+      } else if ((type === "message.reacted" || type === "message.unreacted") && event.data.thread_id === thread.id) {
+        setMessages((all) =>
+          all.map((one) => (one.id === event.data.message_id ? { ...one, reactions: event.data.reactions } : one)),
+        );
+      }
+    });
+  }, [thread.id]);
+
+  async function older() {
+    const from = Math.max(1, first - AT_ONCE);
+    if (reading.current || from === first) return;
+    reading.current = true;
+    try {
+      const answer = await stage.api.get(`/v1/me/threads/${thread.id}/messages?after_seq=${from - 1}&limit=${first - from}`);
+      add(answer.messages);
+      setFirst(from);
+    } catch {
+      setCut(true);
+    } finally {
+      reading.current = false;
+    }
+  }
+
+  // What came by the stream meanwhile may be newer.
+  const stored = (/** @type {Message} */ one) => setMessages((all) => merged([one], all));
+  return { messages, first, older, isRead, wasCut, stored };
+}
+
+/** Both lists as one, each message once as the second has it, in the order of the thread. @param {Message[]} known @param {Message[]} found */
+function merged(known, found) {
+  const byId = new Map(known.map((one) => [one.id, one]));
+  for (const one of found) byId.set(one.id, one);
+  return [...byId.values()].sort((left, right) => left.seq - right.seq);
+}
+
+/**
+ * What one says: one message goes out after the other, or a slow one would be said after the next. While the lab cannot
+ * be reached they wait; the lab knows each by its key.
+ * @param {StageProps} stage @param {Message[]} messages @param {(message: Message) => void} onStored
+ */
+export function useOutgoing(stage, messages, onStored) {
+  const you = stage.me.member_id;
+  const thread = stage.page.thread;
+  const memory = `pending:${you}:${thread.id}`;
+  const [pending, setPending] = useState(() => /** @type {Pending[]} */ (JSON.parse(recall(memory) ?? "[]")));
+  const all = useRef(pending);
+  const isSending = useRef(false);
+  const isOver = useRef(false);
+  const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
+  const answered = useRef(/** @type {Set<string>} */ (new Set()));
+
+  /** @param {Pending[]} next */
+  function change(next) {
+    if (isOver.current) return;
+    all.current = next;
+    setPending(next);
+    if (next.length > 0) remember(memory, JSON.stringify(next));
+    else forget(memory);
+  }
+
+  /** @param {string} key @param {Partial<Pending>} now */
+  const mark = (key, now) => change(all.current.map((one) => (one.key === key ? { ...one, ...now } : one)));
+
+  async function sendAll() {
+    if (isSending.current) return;
+    isSending.current = true;
+    clearTimeout(again.current);
+    for (let one; !isOver.current && (one = all.current.find((each) => !each.isRefused)); ) {
+      if (!(await sendOne(one))) {
+        again.current = setTimeout(sendAll, AGAIN_MS);
+        break;
+      }
+    }
+    isSending.current = false;
+  }
+
+  /** Whether the lab has answered. @param {Pending} one */
+  async function sendOne({ key, text, replyTo }) {
+    try {
+      const body = { text, client_message_id: key, reply_to: replyTo };
+      const message = await stage.api.post(`/v1/me/threads/${thread.id}/messages`, body);
+      answered.current.add(message.id);
+      onStored(message);
+      change(all.current.filter((other) => other.key !== key));
+      return true;
+    } catch (error) {
+      const isRefused = error instanceof Refused;
+      mark(key, { error: reason(error), isRefused });
+      if (isRefused) stage.refresh();
+      return isRefused;
+    }
+  }
+
+  useEffect(() => {
+    // What a reload has interrupted goes out again.
+    change(all.current.map((one) => ({ ...one, error: "", isRefused: false })));
+    void sendAll();
+    const stop = stage.listen((type) => void (type === "connected" && sendAll()));
+    return () => {
+      stop();
+      isOver.current = true;
+      clearTimeout(again.current);
+    };
+  }, []);
+
+  return {
+    pending: notSaidYet(pending, messages.filter((one) => one.author?.id === you && !answered.current.has(one.id))),
+    /** @param {string} text @param {string | null} replyTo */
+    send(text, replyTo) {
+      const after = messages[messages.length - 1]?.seq ?? 0;
+      change([...all.current, { key: newId(), text, replyTo, error: "", after }]);
+      void sendAll();
+    },
+    /** @param {Pending} one */
+    sendAgain(one) {
+      mark(one.key, { error: "", isRefused: false });
+      void sendAll();
+    },
+  };
+}
+
+/** Those that the stream has not told yet: it may be faster than the answer. @param {Pending[]} pending @param {Message[]} own */
+function notSaidYet(pending, own) {
+  const told = new Set();
+  return pending.filter((one) => {
+    const found = own.find((message) => message.seq > (one.after ?? Infinity) && message.text === one.text && !told.has(message.id));
+    if (found) told.add(found.id);
+    return !found;
+  });
+}
