@@ -1,5 +1,6 @@
 """What becomes of roles, payments, and answers about others when their member moves to another cohort."""
 
+import asyncio
 import csv
 from io import BytesIO, StringIO
 from typing import Any, Final
@@ -273,3 +274,39 @@ async def test_the_answers_of_an_elected_member_who_moves_still_count_for_their_
     await study.go_on("Ann", "pay")
     (paid,) = await study.rows("SELECT amount FROM payments")
     assert float(paid.amount) == 0.35
+
+
+@pytest.mark.parametrize("others", [("Bob", "Ben"), ("Bob",)], ids=["enough players", "too few players"])
+async def test_who_has_played_elsewhere_is_no_player_of_a_game_that_begins_later(
+    api: Api, others: tuple[str, ...]
+) -> None:
+    first = {"id": "first", "kind": "info", "lines": ["Hi"]}
+    game = {"id": "game", "kind": "beauty_contest", "rounds": 1}
+    study = await a_study(api, stages=[first, game, {**LAST, "id": "more"}, LAST], cohorts=TWO_EACH)
+    if "Ben" in others:
+        await study.fill({"Ben": "c2"})
+    for row in await study.rows("SELECT id FROM members WHERE status = 'expected'"):
+        await api.experimenter("POST", f"/v1/members/{row.id}/remove", json={"reason": "a test"})
+    for name in ("Ada", "Ann"):
+        await study.go_on(name, "first")
+    for name in ("Ada", "Ann"):
+        await study.guess(name)
+    for name in ("Ada", "Ann"):
+        await study.go_on(name, "game")
+
+    async with asyncio.timeout(20):
+        await study.move("Ada", "c2")
+        for name in others:
+            await study.go_on(name, "first")
+        for name in others if len(others) > 1 else ():
+            await study.guess(name, 20)
+        for name in others:
+            await study.go_on(name, "game")
+
+    assert {(await study.me(name))["stage_id"] for name in (*others, "Ada")} == {"more"}
+    given = await study.rows(
+        "SELECT value FROM answers WHERE stage_id = 'game' AND key <> '' AND valid ORDER BY cohort_id"
+    )
+    assert sorted(row.value["guess"] for row in given) == [10, 10, *([20, 20] if len(others) > 1 else [])]
+    found = [(row["cohort_path"], row["participant"]) for row in await table(study, "guesses.csv")]
+    assert [one for one in found if one[1] == "c1/m1"] == [("c1", "c1/m1")]

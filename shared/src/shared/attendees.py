@@ -33,6 +33,8 @@ class Attendee:
     """Whether it is in another cohort than this one by now."""
     treatment: str | None = None
     """Its own arm; None: that of the cohort."""
+    entered: int = 0
+    """How many stages lay behind it when it came to this cohort from another one; read for settling alone."""
 
     @property
     def seat(self) -> int | None:
@@ -52,6 +54,10 @@ class Attendee:
         """Whether the member will answer nothing more on this stage: it is out, or a participant who is past it."""
         is_past = self.kind != "mediator" and stage_id in self.stage_ids[: self.position]
         return is_past or self.status in OUT
+
+    def came_past(self, stage_id: str) -> bool:
+        """Whether the stage lay behind the participant when it came from another cohort: it was on it elsewhere."""
+        return stage_id in self.stage_ids[: self.entered]
 
     def is_beyond(self, stage_id: str) -> bool:
         """Whether the participant has gone on from this stage."""
@@ -82,4 +88,5 @@ def attendee(fields: Mapping[str, Any]) -> Attendee:
         stay=fields.get("stay") or 0,
         has_moved=fields.get("has_moved") or False,
         treatment=fields.get("treatment"),
+        entered=fields.get("entered") or 0,
     )

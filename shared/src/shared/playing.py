@@ -12,7 +12,7 @@ from uuid import UUID
 from shared import seeds
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
-from shared.stage import Json, LabView, Member
+from shared.stage import Json, LabView, Member, plays_together
 from shared.stages import parts_of
 from shared.views import Facts, People, lab_view, own_view, stated, with_moves
 
@@ -124,6 +124,10 @@ def seated(rows: Sequence[Attendee], stage: StageConfig, arrived: Sequence[Atten
     Then what is due of those counts as passed, and no member waits for a seat that stays empty.
     """
     least, _ = parts_of(stage).players
+    if plays_together(parts_of(stage)):
+        # Who has played in another cohort does not play again.
+        rows = [one for one in rows if not one.came_past(stage.id)]
+        arrived = [one for one in arrived if not one.came_past(stage.id)]
     takers = [one for one in rows if one.kind == "participant" and stage.id in one.stage_ids]
     is_awaited = any(one.may_still_come_to(stage.id) for one in takers)
     is_paused = any(one.status == "paused" for one in takers)

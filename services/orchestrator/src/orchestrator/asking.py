@@ -33,8 +33,9 @@ async def settle_asks(
     assert counted is not None
     facts = await with_parts(session, cohort.facts({stage.id: draws}), cohort.id, [stage])
     played = played_out(cohort, facts, stage)
-    # What counts for those who have moved is made anew each time: their answers are those of the cohort where they are.
-    elsewhere = {one.id for one in cohort.members if one.has_moved}
+    # What counts for those who have moved is made anew each time: their answers are those of the cohort where they are,
+    # or where they have played.
+    elsewhere = {one.id for one in cohort.members if one.has_moved or one.came_past(stage.id)}
     passed = {at: value for at, value in played.passed.items() if at[0] not in elsewhere}
     if passed:
         await playing.write_passed(session, cohort.id, stage.id, passed, as_of=cohort.as_of, now=now)

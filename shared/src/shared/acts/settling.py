@@ -143,8 +143,8 @@ _STATE = text(
         (SELECT e.status = 'paused' FROM experiments e WHERE e.id = :experiment_id) AS is_held,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'stay', m.stay,
-            'has_moved', m.has_moved, 'treatment', m.treatment_id, 'profile', m.profile, 'provider', m.provider,
-            'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
+            'has_moved', m.has_moved, 'entered', m.entered, 'treatment', m.treatment_id, 'profile', m.profile,
+            'provider', m.provider, 'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
             ORDER BY m.path)
         FROM {ATTENDANCE} m WHERE m.cohort_id = :cohort_id) AS members,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
