@@ -1,4 +1,4 @@
-"""Markup and scripts in every text that others see do nothing, and nobody receives what is another's alone."""
+"""Markup and scripts in every text that others see do nothing, and no one receives what is another's alone."""
 
 from collections.abc import AsyncIterator
 from typing import Any, Final

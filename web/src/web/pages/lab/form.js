@@ -30,7 +30,10 @@ const isBare = (schema) => !(schema.type === "object" && schema.properties);
 export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, onSave, onChange, onSubmit }) {
   const fields = fieldsOf(schema);
   const [kept] = useState(() => keeper(draftKey, onSave && ((/** @type {any} */ next) => onSave(isBare(schema) ? next[BARE] ?? null : next))));
-  const [values, setValues] = useState(() => restored(kept.unsaved() ?? (isBare(schema) ? { [BARE]: saved ?? undefined } : saved), fields));
+  const atTheLab = () => (isBare(schema) ? { [BARE]: saved ?? undefined } : saved);
+  const [values, setValues] = useState(() => restored(kept.unsaved() ?? atTheLab(), fields));
+  const isTouched = useRef(false);
+  const known = useRef(JSON.stringify(saved));
   const [errors, setErrors] = useState(/** @type {Record<string, string>} */ ({}));
   const [failure, setFailure] = useState("");
   const [isBusy, setBusy] = useState(false);
@@ -41,9 +44,16 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
 
   useEffect(() => onChange?.(values), [values]);
   useEffect(() => kept.catchUp(), []);
+  // Another tab may have saved something meanwhile. What was entered here is newer.
+  useEffect(() => {
+    if (known.current === JSON.stringify(saved)) return;
+    known.current = JSON.stringify(saved);
+    if (!isTouched.current && kept.unsaved() === null) setValues(restored(atTheLab(), fields));
+  }, [saved]);
 
   /** @param {string} name @param {any} value */
   function change(name, value) {
+    isTouched.current = true;
     const next = { ...values, [name]: value };
     setValues(next);
     if (errors[name]) setErrors({ ...errors, [name]: "" });

@@ -17,9 +17,7 @@ export function Shell({ token, lab }) {
   const { me, page, appearance, isSignedOut, isConnected, wasAway, api, read, refresh, show, listen } = useParticipant(token, lab, tab);
   const [failure, setFailure] = useState("");
   const [pastId, setPastId] = useState(/** @type {string | null} */ (null));
-  // What was entered in another tab is read when the page is made.
-  const [turn, setTurn] = useState(0);
-  readAgain.current = () => void read().then(() => setTurn((count) => count + 1));
+  readAgain.current = () => void read();
   useEffect(() => void import("./focus.js").then((focus) => focus.keepFocus(), () => {}), []);
   const behind = useLater(() => import("./looking_back.js"), me?.stages[0]?.state === "done", pastId);
   const clock = useLater(() => import("./clock.js"), me !== null && (me.timers.length > 0 || me.waiting !== null), me);
@@ -89,7 +87,7 @@ export function Shell({ token, lab }) {
       </div>
       ${past && behind ? h(behind.PastStage, { key: past.id, stageId: past.id, api, children: (/** @type {any} */ found) => h(StagePage, { stage: stageOf(found), lab }) }) : null}
       <div hidden=${past !== undefined}>
-        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh }) : page ? h(StagePage, { key: `${page.stage_id}/${turn}`, stage: stageOf(page), lab }) : null}
+        ${me.is_over ? h(End, { me }) : page?.state === "waiting" ? h(Waiting, { page, me, refresh }) : page ? h(StagePage, { key: page.stage_id, stage: stageOf(page), lab }) : null}
       </div>
     </main>
     ${me.is_over ? null : html`<footer tabindex="-1">
