@@ -24,6 +24,9 @@ export function keepFocus() {
     near?.focus({ preventScroll: true });
   }
 
+  // A title shows that it has the focus to those who use keys; to others it is a title.
+  document.addEventListener("keydown", () => void (document.documentElement.dataset.keys = ""), true);
+  document.addEventListener("pointerdown", () => void delete document.documentElement.dataset.keys, true);
   note(document.activeElement);
   new MutationObserver(mend).observe(document.body, IN_THE_TREE);
   document.addEventListener("focusin", (event) => note(/** @type {Element} */ (event.target)));

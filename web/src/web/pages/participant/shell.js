@@ -125,10 +125,10 @@ function useOneTab(onYielded) {
   return { isActive, take: () => tab.current?.take(), whenFree: async () => tab.current?.whenFree() };
 }
 
-/** Fetch the next stage's page while the participant is on this one. @param {any} me @param {any} lab */
+/** Fetch this stage's page while the participant waits for it, and the next one's meanwhile. @param {any} me @param {any} lab */
 function preload(me, lab) {
-  const next = me?.stages[me.stages.findIndex((/** @type {any} */ one) => one.id === me.stage_id) + 1];
-  if (next) loadPage(next.kind, lab).catch(() => {});
+  const at = me?.stages.findIndex((/** @type {any} */ one) => one.id === me.stage_id) ?? -1;
+  if (at >= 0) for (const one of me.stages.slice(at, at + 2)) loadPage(one.kind, lab).catch(() => {});
 }
 
 /** The page of the stage's kind. @param {{ stage: import("../lab/page.js").StageProps, lab: any }} props */
