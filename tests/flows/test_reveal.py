@@ -51,7 +51,8 @@ async def test_a_person_and_an_agent_are_shown_the_same_and_only_when_it_is_over
         statuses = await ana.statuses()
 
     assert set(statuses.values()) == {"completed"}
-    right = {"label": "Capital?", "value": "Canberra", "is_correct": True}
+    own_words = {"label_words": None, "value_words": None}
+    right = {"label": "Capital?", "value": "Canberra", "is_correct": True, **own_words}
     assert scored["answers"] == [{"name": None, "lines": [right]}]
     assert [line["is_correct"] for one in of_eve for line in one["lines"]] == [False]
     names = {one["name"]: [line["value"] for line in one["lines"]] for one in everybody["answers"]}
