@@ -77,6 +77,18 @@ def test_a_silence_after_a_mediators_message_is_the_mediators_to_break() -> None
     assert asked(next_wave(TIMED, woken)) == [7]
 
 
+@pytest.mark.parametrize("turn_taking", ["race", "select"])
+@pytest.mark.parametrize(("run", "are_asked"), [(19, True), (20, False), (21, False)])
+def test_after_twenty_messages_of_agents_in_a_row_no_agent_is_asked(
+    turn_taking: str, run: int, are_asked: bool
+) -> None:
+    stage = GroupChatStage.model_validate({"id": "talk", "turn_taking": turn_taking})
+
+    wave = next_wave(stage, thread(speaker(1), speaker(2), PERSON, agent_run=run, last_author_id=UUID(int=1)))
+
+    assert bool(asked(wave)) is are_asked
+
+
 def test_in_race_the_last_author_is_asked_whether_it_is_ready_once_in_so_many_messages() -> None:
     stage = GroupChatStage(id="talk", ready_check_every=3, max_agent_run=50)
     agents = (speaker(1, spoken=2), speaker(2, spoken=1))
