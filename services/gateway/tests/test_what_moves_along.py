@@ -7,6 +7,7 @@ from typing import Any, Final
 from zipfile import ZipFile
 
 import pytest
+from sqlalchemy import text
 
 from gateway.testing import Api
 from gateway.testing.moves import Study, a_study
@@ -162,6 +163,14 @@ ABOUT: Final[dict[str, Any]] = {
 }
 
 
+BEGUN: Final = text(
+    """
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, completed_at, written_at)
+    VALUES (:member, 'others', 'about:p1', :cohort, '{"trust": 3}', :now, :now)
+    """
+)
+
+
 async def about_each_other(api: Api, **changes: Any) -> Study:
     study = await a_study(api, stages=[ABOUT, LAST], cohorts=TWO_EACH, **changes)
     await study.fill({"Ben": "c2"})
@@ -310,3 +319,15 @@ async def test_who_has_played_elsewhere_is_no_player_of_a_game_that_begins_later
     assert sorted(row.value["guess"] for row in given) == [10, 10, *([20, 20] if len(others) > 1 else [])]
     found = [(row["cohort_path"], row["participant"]) for row in await table(study, "guesses.csv")]
     assert [one for one in found if one[1] == "c1/m1"] == [("c1", "c1/m1")]
+
+
+async def test_who_answers_about_the_others_one_by_one_is_moved_when_that_is_done(api: Api) -> None:
+    study = await about_each_other(api)
+    (ada,) = await study.rows("SELECT cohort_id FROM members WHERE path = 'c1/m1'")
+    async with api.database.transaction() as session:
+        entry = {"member": study.ids["Ada"], "cohort": ada.cohort_id, "now": api.clock.now()}
+        await session.run(BEGUN, entry)
+
+    refused = await study.offer("Ada", "c2")
+
+    assert (refused.status_code, refused.json()["reason"]) == (409, "in_a_game")
