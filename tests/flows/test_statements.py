@@ -1,8 +1,10 @@
 """How many statements the hot paths send: a number that only grows on purpose."""
 
+from typing import Final
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from agent_worker.keys import Pass
 from agent_worker.steps import take_step
@@ -36,6 +38,23 @@ stages:
   - {id: three, kind: survey, questions: [{id: q, kind: text, title: Q}]}
 cohorts: [{seats: [{persona: ada}]}]
 """
+
+
+_MANY: Final = text(
+    """
+    WITH said AS (
+        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, text, elapsed_ms, created_at)
+        SELECT gen_random_uuid(), m.thread_id, n, CASE n % 2 WHEN 0 THEN m.member_id ELSE :person_id END, 'person',
+            'Message ' || n, 0, m.created_at - interval '1 day'
+        FROM messages m, generate_series(2, 5000) AS n WHERE m.thread_id = :thread_id AND m.seq = 1
+    )
+    UPDATE threads SET last_seq = 5000 WHERE id = :thread_id
+    """
+)
+_READ: Final = text(
+    "SELECT coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::int AS count FROM pg_stat_xact_user_tables"
+    " WHERE relname IN ('messages', 'threads', 'events')"
+)
 
 
 async def only_steps(lab: DrainLab) -> None:
@@ -132,3 +151,37 @@ async def test_a_transition_takes_few_statements(database: Database) -> None:
 
     assert [row.position for row in await lab.rows("SELECT position FROM members")] == [1]
     assert len(sent) <= TRANSITION, sent
+
+
+async def _posted(
+    database: Database, lab: DrainLab, thread_id: UUID, author: UUID, words: str
+) -> tuple[list[str], int]:
+    """The statements of a post, and how many rows of conversations they have read."""
+    async with database.transaction() as session:
+        # The connection may still count what it read before this transaction.
+        (before,) = await session.all(_READ, {})
+        with counted() as sent:
+            await post_message(session, thread_id, author, words, lab.clock.now(), client_key=words)
+        (after,) = await session.all(_READ, {})
+    return sent, after.count - before.count
+
+
+async def test_a_post_in_a_thread_of_5000_takes_what_it_takes_in_a_new_one(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(ROOM)
+    person_id, _ = await lab.join(experiment_id)
+    await lab.drain()
+    ((thread_id,),) = await lab.rows("SELECT id FROM threads")
+    await _posted(database, lab, thread_id, person_id, "The first.")
+    in_a_new_one, few = await _posted(database, lab, thread_id, person_id, "In a new one.")
+    async with database.transaction() as session:
+        await session.run(text("DELETE FROM messages WHERE seq > 1"), {})
+        await session.run(_MANY, {"thread_id": thread_id, "person_id": person_id})
+        await session.run(text("ANALYZE messages, threads, events"), {})
+
+    in_a_long_one, many = await _posted(database, lab, thread_id, person_id, "In a long one.")
+
+    assert in_a_long_one == in_a_new_one
+    assert few > 0
+    # For the limit of posts it looks at the last twenty of its author.
+    assert many <= few + 50, "the rows that a post reads do not grow with the thread"
