@@ -36,7 +36,7 @@ cohorts:
   - {{count: {COHORTS}, seats: [{{persona: ada}}, {{persona: bob}}, {{persona: cid}}]}}
 """
 AT_ONCE = "pages: {reading_words_per_minute: 0, writing_words_per_minute: 0}"
-BIG = FAST.replace(f"count: {COHORTS}", f"count: {4 * COHORTS}")
+BIG = FAST.replace(f"count: {COHORTS}", f"count: {12 * COHORTS}")
 LIVE = FAST.replace("pace: fast", "pace: live").replace("chat: {", f"{AT_ONCE}, chat: {{")
 
 

@@ -137,3 +137,23 @@ def test_our_containers_cannot_write_to_their_file_system_and_have_no_rights() -
     for name in (*OURS, "proxy", "migrate", "prepare"):
         assert SERVICES[name]["read_only"] is True, name
         assert SERVICES[name]["cap_drop"] == ["ALL"], name
+
+
+def test_everything_that_the_image_copies_reaches_the_engine() -> None:
+    """A build of one target would not show that another one misses a file."""
+    let_in = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    copies = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    sources = [source for line in copies for source in line.split()]
+
+    missing = [one for one in sources if not any(one == its or one.startswith(f"{its}/") for its in let_in)]
+
+    assert len(sources) > 10
+    assert missing == []
+
+
+def test_engines_without_buildkit_make_the_image_of_the_services_without_crewai() -> None:
+    stages = re.findall(r"^FROM \S+(?: AS (\S+))?$", (ROOT / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+
+    assert FILE["services"]["migrate"]["build"]["target"] == "lab"
+    assert not [name for name in stages[: stages.index("lab")] if "crewai" in name]
+    assert (ROOT / "deploy" / "Dockerfile").read_text().rstrip().endswith("FROM lab")
