@@ -37,6 +37,12 @@ CREDENTIALS = {
 MODEL_KEYS = "parley-model-keys"
 WITH_MODEL_KEYS = {"gateway", "agent-worker"}
 
+PROMETHEUS = {
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}},
+    "podSelector": {"matchLabels": {"app.kubernetes.io/name": "prometheus"}},
+}
+"""Where Prometheus runs, as its usual charts have it."""
+
 _KEDA = json.loads((Path(__file__).parent / "keda.schema.json").read_text())
 _SPREAD = {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
 
@@ -81,7 +87,7 @@ def _refused(manifest: Manifest, version: str) -> Iterator[str]:
 
 def rule_complaints(found: Sequence[Manifest]) -> list[str]:
     """What Kubernetes would accept and we would not."""
-    rules = (_pods, _deployments, _credentials, _networks, _scaling)
+    rules = (_pods, _deployments, _credentials, _networks, _numbers, _scaling)
     return [wrong for rule in rules for wrong in rule(found)]
 
 
@@ -180,6 +186,22 @@ def _networks(found: Sequence[Manifest]) -> Iterator[str]:
         for way in (*one["spec"].get("ingress", ()), *one["spec"].get("egress", ())):
             if not way.get("ports") or not (way.get("from") or way.get("to")):
                 yield f"{_called(one)} opens everything"
+
+
+def _numbers(found: Sequence[Manifest]) -> Iterator[str]:
+    """Prometheus, and no other pod from its namespace, reaches the port of each service that has /metrics."""
+    for service in SERVICES:
+        ports = named(found, "Deployment", service)["spec"]["template"]["spec"]["containers"][0]["ports"]
+        port = "health" if "health" in [one["name"] for one in ports] else "http"
+        if PROMETHEUS not in _let_in(found, {"app": service}, port):
+            yield f"Prometheus does not reach the numbers of {service}"
+
+
+def _let_in(found: Sequence[Manifest], labels: Mapping[str, str], port: str) -> list[Manifest]:
+    """Who may connect to this port of the pods with these labels."""
+    policies = [one["spec"] for one in found if one["kind"] == "NetworkPolicy"]
+    ways = [way for one in policies if _selects(one["podSelector"], labels) for way in one.get("ingress", ())]
+    return [peer for way in ways if port in [one["port"] for one in way["ports"]] for peer in way["from"]]
 
 
 def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

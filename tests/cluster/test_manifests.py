@@ -1,6 +1,7 @@
 """Every overlay is valid for Kubernetes and KEDA and meets our rules; the checks find broken ones."""
 
 import os
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.cluster.manifests import (
     schema_complaints,
 )
 from tests.containers.variables import READ
+from tests.operators.test_alerts import scraping
 
 pytestmark = pytest.mark.kubectl
 
@@ -64,6 +66,24 @@ def test_kinds_of_others_are_a_volume_that_all_services_read(tmp_path: Path) -> 
         assert "kinds" in [volume["name"] for volume in pod_of(found, service)["volumes"]]
     settings = next(one for one in found if one["metadata"]["name"].startswith("settings-"))
     assert settings["data"]["PARLEY_KINDS_DIR"] == "/kinds"
+
+
+def test_prometheus_asks_each_service_at_one_port_where_its_numbers_are() -> None:
+    job = yaml.safe_load(scraping()[1])["scrape_configs"][0]
+    kept = re.compile(job["relabel_configs"][0]["regex"])
+    found = manifests("production")
+
+    asked = {
+        service: [
+            one["name"] for one in container_of(found, service)["ports"] if kept.fullmatch(f"{service};{one['name']}")
+        ]
+        for service in SERVICES
+    }
+
+    others = {name: ["health"] for name in ("gateway", "orchestrator", "agent-worker")}
+    assert asked == others | {"prompt-builder": ["http"]}
+    assert job["job_name"] == "parley"
+    assert job["kubernetes_sd_configs"] == [{"role": "pod", "namespaces": {"names": ["parley"]}}]
 
 
 def test_the_longest_call_is_an_hour() -> None:
@@ -131,6 +151,10 @@ def open_the_database(found: list[Manifest]) -> None:
     del spec_of(found, "NetworkPolicy", "to-database")["egress"][0]["ports"]
 
 
+def let_all_of_monitoring_in(found: list[Manifest]) -> None:
+    del spec_of(found, "NetworkPolicy", "prometheus-to-prompt-builder")["ingress"][0]["from"][0]["podSelector"]
+
+
 def lose_a_provider(found: list[Manifest]) -> None:
     del spec_of(found, "ScaledObject", "agent-worker")["triggers"][1]
 
@@ -158,6 +182,9 @@ NOT_OF_OURS: list[tuple[Change, str]] = [
     (lambda f: without(f, "NetworkPolicy", "deny-by-default"), "not denied"),
     (lambda f: spec_of(f, "NetworkPolicy", "to-broker").update(podSelector={"matchLabels": {"app": "x"}}), "nobody"),
     (open_the_database, "opens everything"),
+    (lambda f: without(f, "NetworkPolicy", "prometheus-to-metrics"), "the numbers of gateway"),
+    (lambda f: without(f, "NetworkPolicy", "prometheus-to-prompt-builder"), "the numbers of prompt-builder"),
+    (let_all_of_monitoring_in, "numbers of prompt-builder"),
     (lambda f: spec_of(f, "ScaledObject", "gateway")["scaleTargetRef"].update(name="gateways"), "scales nothing"),
     (lambda f: spec_of(f, "ScaledObject", "gateway").update(minReplicaCount=1), "leaves one"),
     (lose_a_provider, "agent-worker.openai"),

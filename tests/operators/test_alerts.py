@@ -23,6 +23,11 @@ def promtool(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([command, *arguments], capture_output=True, text=True, check=False)
 
 
+def scraping() -> list[str]:
+    """The configurations of Prometheus that the manual shows: for Compose, and for a cluster."""
+    return re.findall(r"```yml\n(rule_files:.*?)```", (ROOT / "docs" / "operating.md").read_text(), re.DOTALL)
+
+
 def told() -> set[str]:
     """The names of our samples, without those that only some label has."""
     assert metrics.STREAMS is not None
@@ -32,6 +37,21 @@ def told() -> set[str]:
 
 def test_promtool_takes_the_rules() -> None:
     checked = promtool("check", "rules", str(RULES))
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["compose", "cluster"])
+def test_promtool_takes_the_configurations_of_the_manual(number: int, tmp_path: Path) -> None:
+    found = yaml.safe_load(scraping()[number])
+    for job in found["scrape_configs"]:
+        # Debian builds its promtool without Kubernetes.
+        if job.pop("kubernetes_sd_configs", None):
+            job["static_configs"] = [{"targets": ["127.0.0.1:8080"]}]
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(found))
+    shutil.copy(RULES, tmp_path)
+
+    checked = promtool("check", "config", str(tmp_path / "prometheus.yml"))
 
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
