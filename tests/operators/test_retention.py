@@ -39,9 +39,9 @@ async def api(database: Database, fake_clock: FakeClock) -> AsyncIterator[Api]:
     await bus.close()
 
 
-async def ended_study(api: Api) -> str:
+async def ended_study(api: Api, **fields: Any) -> str:
     """A study in which people have answered and talked, each secret in one place."""
-    experiment_id = await api.running()
+    experiment_id = await api.running(**fields)
     tokens = [await api.join(experiment_id, name) for name in ("Marmeladov", "Sonya")]
     for token in tokens:
         await api.advance(token, "welcome")
@@ -93,6 +93,25 @@ async def test_what_people_said_is_deleted_after_its_days_and_not_before(api: Ap
     assert early == list(SECRETS)
     assert await found_in(api) == []
     assert await members(api, experiment_id) == before
+
+
+@pytest.mark.parametrize(
+    ("of_the_lab", "of_the_file", "kept"), [(None, 7, 7), (30, 7, 7), (7, 30, 7), (30, None, 30), (None, None, None)]
+)
+async def test_a_file_says_for_itself_and_the_shorter_time_holds(
+    api: Api, of_the_lab: int | None, of_the_file: int | None, kept: int | None
+) -> None:
+    await ended_study(api, keep_personal_days=of_the_file)
+    orchestrator = an_orchestrator(api, of_the_lab)
+
+    api.clock.advance(((kept or 4000) - 1) * DAY)
+    await orchestrator.forget_people()
+    early = await found_in(api)
+    api.clock.advance(2 * DAY)
+    await orchestrator.forget_people()
+
+    assert early == list(SECRETS)
+    assert await found_in(api) == ([] if kept else list(SECRETS))
 
 
 async def test_the_data_files_can_be_had_afterwards_and_have_the_numbers(api: Api) -> None:

@@ -28,6 +28,7 @@ from shared.logs import go_on_with
 log = structlog.get_logger(__name__)
 _REST_SECONDS_PER_MEMBER: Final = 0.0005
 _SHORTEST_REST_SECONDS: Final = 0.01
+_FIRST_FORGETTING_SECONDS: Final = 60.0
 
 
 class Orchestrator:
@@ -51,8 +52,9 @@ class Orchestrator:
         self._background.repeat(self._fire_timers, every_seconds=self._settings.timer_seconds)
         self._background.repeat(self.watch, every_seconds=self._settings.watch_seconds)
         self._background.repeat(self._look_for_gone, every_seconds=self._settings.watch_seconds)
-        if self._settings.keep_personal_days is not None:
-            self._background.repeat(self.forget_people, every_seconds=self._settings.forget_seconds)
+        # Also soon: a process may never run for as long as lies between two looks.
+        self._background.later(_FIRST_FORGETTING_SECONDS, self.forget_people)
+        self._background.repeat(self.forget_people, every_seconds=self._settings.forget_seconds)
 
     async def stop(self) -> None:
         await self._background.stop()
@@ -135,7 +137,7 @@ class Orchestrator:
         """Delete the data of people in experiments whose time is over, each in a transaction of its own."""
         now = self._clock.now()
         async with self._database.read() as session:
-            found = await retention.due(session, now - timedelta(days=self._settings.keep_personal_days or 0))
+            found = await retention.due(session, now, self._settings.keep_personal_days)
         for experiment_id in found:
             async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
                 if await retention.forget_people(session, experiment_id, now):

@@ -15,8 +15,9 @@ class OrchestratorSettings(BaseSettings):
     """How often the watchdog announces what is overdue."""
     overdue_seconds: float = Field(default=5.0, ge=0)
     """How long a wanted draft may wait before it is announced again."""
-    keep_personal_days: int | None = Field(default=None, ge=1)
-    """How many days after an experiment's end the data of its people are kept; None: until they are deleted by hand."""
+    keep_personal_days: int | None = Field(default=None, ge=1, le=36_500)
+    """How many days after an experiment's end the data of its people are kept; a file may say fewer. None: as many as
+    the file says, and without a word there until they are deleted by hand."""
     forget_seconds: float = Field(default=3600.0, gt=0)
     """How often experiments are looked for whose time is over."""
     retry_seconds: float = Field(default=0.05, gt=0)

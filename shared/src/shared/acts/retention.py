@@ -12,7 +12,9 @@ from shared.db.session import ReadSession, Session
 
 _DUE: Final = text(
     """
-    SELECT id FROM experiments WHERE status = 'ended' AND ended_at < :before AND forgotten_at IS NULL
+    SELECT id FROM experiments
+    WHERE status = 'ended' AND forgotten_at IS NULL AND ended_at < :now - make_interval(
+        days => least(CAST(:days AS integer), CAST(document ->> 'keep_personal_days' AS integer)))
     ORDER BY ended_at LIMIT 20
     """
 )
@@ -63,9 +65,12 @@ _QUOTED: Final = (
 )
 
 
-async def due(session: ReadSession, before: datetime) -> Sequence[UUID]:
-    """Experiments that ended before this time and of which everything is stored still; a few at a time."""
-    return [row.id for row in await session.all(_DUE, {"before": before})]
+async def due(session: ReadSession, now: datetime, days: int | None) -> Sequence[UUID]:
+    """Experiments whose time is over and of which everything is stored still; a few at a time.
+
+    `days`: how long this lab keeps data; None: as long as the file says. The shorter of both holds.
+    """
+    return [row.id for row in await session.all(_DUE, {"now": now, "days": days})]
 
 
 async def forget_people(session: Session, experiment_id: UUID, now: datetime) -> bool:

@@ -33,6 +33,9 @@ from shared.stages import AnyStage
 
 SCHEMA_VERSION: Final = 1
 
+LONGEST_KEPT_DAYS: Final = 36_500
+"""The limit of how long data of people may be kept, so that every date can be reckoned with."""
+
 MAX_MEMBERS: Final = 200_000
 """The limit of participants and mediators of one experiment; a typing error in `count` should not fill a disk."""
 
@@ -109,6 +112,9 @@ class Experiment(Document):
     of seats. Left out: the browser's, and English names."""
     limits: Limits = Limits()
     """How much the experiment may spend."""
+    keep_personal_days: int | None = Field(default=None, ge=1, le=LONGEST_KEPT_DAYS)
+    """How many days after its end the data of its people are kept; then what they answered, said and were called is
+    deleted. A lab that keeps data for fewer days goes by its own number. Left out: the lab's number."""
     source: Source | None = None
     """The original of the experiment; left out: it was written in this format."""
 
