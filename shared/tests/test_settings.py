@@ -40,3 +40,26 @@ def test_what_is_set_to_nothing_is_not_set(monkeypatch: pytest.MonkeyPatch) -> N
 
     assert read_settings(ServerSettings).amqp_url is None
     assert read_settings(ServerSettings).database_url == DATABASE
+
+
+@pytest.mark.parametrize("password", ["p@secret", "p/secret", "p?secret", "p#secret", "a:p@secret"])
+@pytest.mark.parametrize("name", ["PARLEY_DATABASE_URL", "PARLEY_AMQP_URL"])
+def test_a_password_that_ends_the_address_is_told_without_any_of_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, password: str
+) -> None:
+    scheme = "amqp" if name == "PARLEY_AMQP_URL" else "postgresql"
+    monkeypatch.setenv(name, f"{scheme}://parley:{password}@127.0.0.1:5432/parley")
+
+    with pytest.raises(SettingsInvalid) as refused:
+        read_settings(ServerSettings)
+
+    assert f"{name}: " in refused.value.message
+    assert "In a password write @ as %40" in refused.value.message
+    assert "secret" not in refused.value.message
+
+
+def test_an_address_without_a_port_or_on_a_socket_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in ("postgresql:///parley?host=/run/postgresql", "postgresql://parley:p%40ss@host/parley"):
+        monkeypatch.setenv("PARLEY_DATABASE_URL", address)
+
+        assert read_settings(ServerSettings).database_url == address

@@ -63,6 +63,22 @@ def test_dead_letters_are_listed_shown_put_back_and_dropped(parley: Parley) -> N
     assert (again.returncode, again.stderr.startswith("There is no dead letter")) == (2, True)
 
 
+def test_a_broker_that_is_away_is_said_with_what_to_do() -> None:
+    told = subprocess.run(
+        [*COMMAND, "dead", "list"],
+        env=environment({"PARLEY_AMQP_URL": "amqp://parley:hush-hush@127.0.0.1:9/"}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert told.returncode == 1
+    assert told.stdout == ""
+    assert told.stderr.startswith("RabbitMQ does not answer at PARLEY_AMQP_URL. See that it runs")
+    assert len(told.stderr.splitlines()) == 1
+    assert "hush" not in told.stderr
+
+
 def test_without_a_broker_it_says_what_is_missing() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "parley.cli", "dead", "list"], env=environment({}), capture_output=True, text=True,

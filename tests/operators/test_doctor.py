@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import pytest
@@ -30,6 +31,7 @@ class Lab:
 
     database: Database
     bus: RabbitBus
+    address_of_broker: str
     servings: dict[str, Subscription]
     environment: pytest.MonkeyPatch
     clock: FakeClock
@@ -55,7 +57,7 @@ async def lab(
     monkeypatch.setenv("PARLEY_DATABASE_URL", database_url)
     monkeypatch.setenv("PARLEY_AMQP_URL", amqp_url)
     monkeypatch.setenv("PARLEY_AMQP_PREFIX", broker.prefix)
-    yield Lab(database, bus, servings, monkeypatch, FakeClock(now), Bounds(free_bytes=0, free_connections=0))
+    yield Lab(database, bus, amqp_url, servings, monkeypatch, FakeClock(now), Bounds(free_bytes=0, free_connections=0))
     await broker.close()
 
 
@@ -69,6 +71,20 @@ async def without_database(lab: Lab) -> None:
 
 async def without_broker(lab: Lab) -> None:
     lab.environment.setenv("PARLEY_AMQP_URL", "amqp://guest:guest@127.0.0.1:9/")
+
+
+async def with_a_database_that_is_not_there(lab: Lab) -> None:
+    lab.environment.setenv("PARLEY_DATABASE_URL", f"{lab.database.url}_gone")
+
+
+async def with_a_wrong_password(lab: Lab) -> None:
+    address = urlsplit(lab.address_of_broker)
+    port = f"{address.hostname}:{address.port or 5672}"
+    lab.environment.setenv("PARLEY_AMQP_URL", address._replace(netloc=f"nobody:hush-hush@{port}").geturl())
+
+
+async def with_a_virtual_host_that_is_not_there(lab: Lab) -> None:
+    lab.environment.setenv("PARLEY_AMQP_URL", urlsplit(lab.address_of_broker)._replace(path="/gone").geturl())
 
 
 async def with_another_clock(lab: Lab) -> None:
@@ -138,6 +154,9 @@ async def change(lab: Lab, statement: str) -> None:
     [
         (without_database, "PostgreSQL does not answer at PARLEY_DATABASE_URL. See that it runs"),
         (without_broker, "RabbitMQ does not answer at PARLEY_AMQP_URL. See that it runs"),
+        (with_a_database_that_is_not_there, "PostgreSQL answers at PARLEY_DATABASE_URL and lets nobody in"),
+        (with_a_wrong_password, "RabbitMQ answers at PARLEY_AMQP_URL and lets nobody in (ACCESS_REFUSED"),
+        (with_a_virtual_host_that_is_not_there, "See the user, the password and the virtual host in it"),
         (with_another_clock, "s apart. The lab goes by that of PostgreSQL; logs do not. Have both set by NTP."),
         (without_orchestrator, "No process consumes the queue orchestrator. Start an orchestrator."),
         (without_worker, "No agent worker is registered. Start one"),
@@ -161,6 +180,7 @@ async def test_what_is_broken_is_said_with_what_to_do(
     found = await lab.faults()
 
     assert [says in fault for fault in found].count(True) == 1, found
+    assert not any("hush" in fault for fault in found)
 
 
 async def test_a_database_without_tables_is_to_be_migrated(lab: Lab, postgres_server: Server) -> None:

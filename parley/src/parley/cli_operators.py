@@ -83,6 +83,15 @@ def revoke_key(
 dead = typer.Typer(
     help="Hints that a distributed lab has given up, at PARLEY_AMQP_URL.", no_args_is_help=True, rich_markup_mode=None
 )
+
+
+@dead.callback()
+def _dead() -> None:
+    from parley.lab_logs import log_errors_alone
+
+    log_errors_alone()
+
+
 Chosen = Annotated[str | None, typer.Argument(metavar="ID", help="The id of a dead letter, as the list shows it.")]
 All = Annotated[bool, typer.Option("--all", help="All of them.")]
 
@@ -140,9 +149,11 @@ def doctor(
     Exit codes: 0 nothing; 1 something is wrong; 2 an address is missing.
     """
     from parley.doctor import Bounds, faults
+    from parley.lab_logs import log_errors_alone
     from shared.clock import SystemClock
     from shared.contracts.secret_files import read_secret_files
 
+    log_errors_alone()
     read_secret_files(os.environ)
     found = asyncio.run(faults(SystemClock(), folder, Bounds()))
     for fault in found:

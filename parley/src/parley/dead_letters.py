@@ -8,12 +8,13 @@ from hashlib import sha256
 
 import uvloop
 
-from shared.bus.contract import Fate, dead_queue
+from parley import servers_away
+from shared.bus.contract import BusUnavailable, Fate, dead_queue
 from shared.bus.rabbit import RabbitBus
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, HintInvalid, provider_queue
 from shared.contracts.named_providers import read_providers
 from shared.contracts.secret_files import read_secret_files
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, Unavailable
 from shared.settings import BrokerSettings, read_settings
 
 
@@ -59,7 +60,7 @@ def letters(environ: dict[str, str]) -> list[DeadLetter]:
 
     Raises:
         SettingsInvalid: PARLEY_AMQP_URL is not set or wrong.
-        BusUnavailable: the broker is away.
+        Unavailable: the broker is away.
     """
     found: list[DeadLetter] = []
 
@@ -105,6 +106,8 @@ def _sift(environ: dict[str, str], choose: Callable[[DeadLetter], Fate]) -> None
         try:
             for queue in work_queues(environ):
                 await bus.sift_dead(queue, partial(_chosen, choose, queue))
+        except BusUnavailable as error:
+            raise Unavailable(servers_away.of_broker(error)) from error
         finally:
             await bus.close()
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
+from parley import servers_away
 from shared.bus import BusUnavailable
 from shared.bus.rabbit import RabbitBus
 from shared.clock import Clock
@@ -84,19 +85,13 @@ async def _of_lab(database: Database, bus: RabbitBus, clock: Clock, bounds: Boun
                 providers = await standing_work.wanted(session)
             async for fault in _of_work(database, clock, bounds, providers):
                 yield fault
-    except Unavailable:
-        yield (
-            "PostgreSQL does not answer at PARLEY_DATABASE_URL. See that it runs, that the address is right and that "
-            "this machine may connect."
-        )
+    except Unavailable as error:
+        yield servers_away.of_database(error)
     try:
         async for fault in _of_queues(bus, providers):
             yield fault
-    except BusUnavailable:
-        yield (
-            "RabbitMQ does not answer at PARLEY_AMQP_URL. See that it runs, that the address is right and that no "
-            "alarm is raised (rabbitmq-diagnostics alarms). Posts are taken meanwhile, and their hints wait."
-        )
+    except BusUnavailable as error:
+        yield servers_away.of_broker(error)
 
 
 def _schema(revision: str | None) -> str:

@@ -13,6 +13,7 @@ from shared.acts import drafts, pausing
 from shared.clock import Clock, SystemClock
 from shared.db import keys, migrate
 from shared.db.databases import connect
+from shared.db.failures import cause_of
 from shared.db.lab import is_running
 from shared.db.session import Database
 from shared.errors import SettingsInvalid, Unavailable
@@ -101,8 +102,8 @@ class LabDatabase:
             if self._postgres is not None:
                 raise
             raise Unavailable(
-                f"The database at PARLEY_DATABASE_URL cannot be used ({type(error).__name__}). See that the server "
-                "runs, that the database exists, and that the user may create tables in it."
+                f"The database at PARLEY_DATABASE_URL cannot be used ({cause_of(error) or type(error).__name__}). See "
+                "that the server runs, that the database exists, and that the user may create tables in it."
             ) from error
         if self._postgres is not None:
             self.directory.stamp(embedded_postgres.MAJOR, migrated.after)

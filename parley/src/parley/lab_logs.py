@@ -46,3 +46,9 @@ def logging_to(path: Path, on_error: OnError) -> Iterator[None]:
         finally:
             root.removeHandler(handler)
             set_up_logs("lab", level="WARNING", stream=sys.stderr)
+
+
+def log_errors_alone() -> None:
+    """For commands that say themselves what is away: standard output is theirs, and warnings would repeat it."""
+    set_up_logs("parley", level="ERROR", as_json=False)
+    logging.getLogger().addHandler(logging.NullHandler())

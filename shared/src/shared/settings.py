@@ -14,12 +14,26 @@ from shared.errors import SettingsInvalid
 def _postgres_url(value: str) -> str:
     if urlsplit(value).scheme not in ("postgresql", "postgres"):
         raise ValueError("must start with postgresql://")
-    return value
+    return _readable(value)
 
 
 def _amqp_url(value: str) -> str:
     if urlsplit(value).scheme not in ("amqp", "amqps"):
         raise ValueError("must start with amqp:// or amqps://")
+    return _readable(value)
+
+
+def _readable(value: str) -> str:
+    """The address; every library would find other parts in one whose password ends too early, and tell some of it."""
+    try:
+        parts = urlsplit(value)
+        is_readable = "@" not in parts.netloc.rpartition("@")[0] and parts.port != 0
+    except ValueError:
+        is_readable = False
+    if not is_readable:
+        raise ValueError(
+            "cannot be read. In a password write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25"
+        )
     return value
 
 

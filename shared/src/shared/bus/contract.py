@@ -34,6 +34,10 @@ class BusUnavailable(Unavailable):
     code = "bus_unavailable"
 
 
+class BusRefused(BusUnavailable):
+    """A broker answers and lets no one in: a wrong password, a virtual host that is not there."""
+
+
 class BusMisconfigured(ParleyError):
     """A queue on the broker has other properties than ours; a person must delete it."""
 

@@ -15,6 +15,7 @@ from shared.bus.contract import (
     DELIVERY_LIMIT,
     Bus,
     BusMisconfigured,
+    BusRefused,
     BusUnavailable,
     Fate,
     Handler,
@@ -27,7 +28,7 @@ from shared.bus.contract import (
     urgent_lane,
 )
 from shared.bus.intake import Intake
-from shared.bus.rabbit_link import Link, attempt
+from shared.bus.rabbit_link import Link, attempt, refusal_in
 from shared.bus.rabbit_subscriptions import Consumer, LinkedSubscription, Listening
 from shared.contracts.hints import Hint
 from shared.errors import ParleyError
@@ -72,6 +73,7 @@ class RabbitBus(Bus):
         self._supervisor: asyncio.Task[None] | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
         self._tried = asyncio.Event()
+        self._refusal = ""
         self._closed = False
 
     async def declare(self, queues: Sequence[str]) -> None:
@@ -197,7 +199,7 @@ class RabbitBus(Bus):
         except TimeoutError as error:
             raise BusUnavailable("the broker has not answered yet") from error
         if self._link is None or self._link.lost.is_set():
-            raise BusUnavailable("the broker is away")
+            raise BusRefused(self._refusal) if self._refusal else BusUnavailable("the broker is away")
         return self._link
 
     async def _supervise(self) -> None:
@@ -220,6 +222,7 @@ class RabbitBus(Bus):
         """Whether there is a link now, with every subscription attached."""
         opened: list[Link] = []
         error = await attempt(self._open_into(opened))
+        self._refusal = refusal_in(error)
         if error is None:
             return True
         for link in opened:

@@ -7,7 +7,15 @@ from typing import Any
 import aio_pika
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange, AbstractIncomingMessage
-from aio_pika.exceptions import ChannelNotFoundEntity, ChannelPreconditionFailed, PublishError
+from aio_pika.exceptions import (
+    AuthenticationError,
+    ChannelNotFoundEntity,
+    ChannelPreconditionFailed,
+    ConnectionClosed,
+    InvalidFrameError,
+    ProbableAuthenticationError,
+    PublishError,
+)
 
 from shared.bus.contract import BusMisconfigured, BusUnavailable, Fate, dead_queue, lane_of, urgent_lane
 from shared.bus.topology import declare_facts, declare_work_queue
@@ -26,6 +34,15 @@ async def attempt(awaitable: Awaitable[Any]) -> BaseException | None:
     """
     result: object = (await asyncio.gather(awaitable, return_exceptions=True))[0]
     return result if isinstance(result, BaseException) else None
+
+
+def refusal_in(error: BaseException | None) -> str:
+    """What a broker that answers says to one whom it does not let in; empty where none has answered."""
+    if isinstance(error, InvalidFrameError) and "Connection.Close" in str(error):
+        # Its answer to the virtual host, of which the library does not tell the words.
+        return "it closes the connection when the virtual host is named"
+    refused = isinstance(error, (AuthenticationError, ProbableAuthenticationError, ConnectionClosed))
+    return " ".join(str(part) for part in error.args) if refused and error is not None else ""
 
 
 class Patience:

@@ -105,6 +105,21 @@ def told_apart() -> Iterator[None]:
         raise
 
 
+def cause_of(error: BaseException) -> str:
+    """What the server or the driver said about a connection that failed, in one line without a password.
+
+    Takes an `Unavailable`, too; empty where nothing was said.
+    """
+    cause = error.__cause__ if isinstance(error, Unavailable) else error
+    said = str(cause.orig if isinstance(cause, DBAPIError) else cause or "").strip()
+    return " ".join(said.splitlines()[0].split()) if said else ""
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether a server answered and did not let us in: a wrong password, a database that is not there."""
+    return "FATAL:" in cause_of(error)
+
+
 def is_connection_problem(error: BaseException) -> bool:
     """Whether Postgres is away, as opposed to refusing the statement."""
     original = error.orig if isinstance(error, DBAPIError) else error
@@ -151,7 +166,7 @@ async def retry_until_done(work: Callable[[], Awaitable[ResultT]]) -> ResultT:
         try:
             return await work()
         except Unavailable as error:
-            log.warning("database.waited_for", reason=error.message)
+            log.warning("database.waited_for", reason=error.message, cause=cause_of(error))
         except Exception as error:
             if not is_deadlock(error):
                 raise
