@@ -316,7 +316,7 @@ def verdicts(samples: Sequence[Sample]) -> Iterator[str]:
         empty = [
             one
             for one in samples
-            if one.unit == unit and not one.old_messages and one.cohorts == 100 and one.workers == 2
+            if one.unit == unit and not one.old_messages and one.cohorts == COHORTS and one.workers == 2
         ]
         if full and empty:
             ratio = min(one.postgres_ms for one in full) / min(one.postgres_ms for one in empty)
