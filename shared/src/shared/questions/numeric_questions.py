@@ -1,5 +1,6 @@
 """Questions whose answers are numbers."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Final, Literal
@@ -17,8 +18,9 @@ _MOST_LISTED_STEPS: Final = 200
 
 
 class NumericQuestion(BaseQuestion):
+    @abstractmethod
     def _is_whole(self) -> bool:
-        raise NotImplementedError
+        """Whether only whole numbers are answers."""
 
     def _number(self, value: Json) -> Number:
         if isinstance(value, bool) or not isinstance(value, int | float) or not is_storable_number(value):
