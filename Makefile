@@ -20,8 +20,16 @@ WITHOUT_MODEL = $(if $(PARLEY_TEST_MODEL_URL),, and not real_model)
 # Manifests are rendered by kubectl, which few machines have.
 WITHOUT_KUBECTL = $(if $(shell command -v kubectl),, and not kubectl)
 
+# Some machines keep no compiled modules: every process of a test, and there are hundreds, would compile all of them anew.
+PYTEST = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+
+# The services of the commit before the newest migration are in the history of the repository, if anywhere.
+# Looked for once, and only by those who ask.
+NO_COMMIT_BEFORE = $(eval NO_COMMIT_BEFORE := $$(shell $(BIN)/python -m tests.operators.commit_before))$(NO_COMMIT_BEFORE)
+WITHOUT_HISTORY = $(if $(NO_COMMIT_BEFORE), and not history)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup run test pages check unit machine faults bench migrate lock crewai crewai-tests
+.PHONY: help setup run test pages check unit machine faults fuzz bench migrate lock crewai crewai-tests
 .DELETE_ON_ERROR:
 
 help: ## Show this list
@@ -36,7 +44,7 @@ test: setup .venv/.pages-installed ## Run every test; EXTRAS=crewai runs those o
 ifneq (,$(shell command -v npm))
 	-@$(MAKE) --no-print-directory web/node_modules/.installed
 endif
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not crewai and not docker and not grid$(WITHOUT_MODEL)$(WITHOUT_KUBECTL)" $(ARGS)
+	$(PYTEST) -n auto --dist worksteal -m "not crewai and not docker and not grid$(WITHOUT_MODEL)$(WITHOUT_KUBECTL)$(WITHOUT_HISTORY)" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
@@ -49,14 +57,15 @@ endif
 ifneq (,$(WITHOUT_KUBECTL))
 	@echo "LEFT OUT: the tests of the Kubernetes manifests, because there is no kubectl."
 endif
+	@$(if $(NO_COMMIT_BEFORE),echo "LEFT OUT: the services of the commit before the newest migration: $(NO_COMMIT_BEFORE).")
 ifneq (,$(WITHOUT_MODEL))
 	@echo "LEFT OUT: the test with a real model. 'make test PARLEY_TEST_MODEL_URL=http://127.0.0.1:11434/v1' runs it."
 endif
 
 pages: setup .venv/.pages-installed ## Look at every page in light and dark, in three widths, and over a slow network
-	$(BIN)/python -m pytest -n auto --dist worksteal -m grid tests/pages $(ARGS)
+	$(PYTEST) -n auto --dist worksteal -m grid tests/pages $(ARGS)
 
-check: setup .venv/.pages-installed ## Lint, format, types, import contracts and words
+check: setup .venv/.pages-installed .venv/.fuzz-installed ## Lint, format, types, import contracts and words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy conftest.py docs/check_words.py $(MEMBERS:%=%/src)
@@ -76,13 +85,16 @@ web/node_modules/.installed: web/package-lock.json
 	@touch $@
 
 unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
-	$(BIN)/python -m pytest -m "not services and not crewai and not docker and not real_model" $(ARGS)
+	$(PYTEST) -m "not services and not crewai and not docker and not real_model" $(ARGS)
 
 machine: setup ## Search longer for rows of commands that leave members stuck: PARLEY_MACHINE_EXAMPLES=200 by default
 	PARLEY_MACHINE_EXAMPLES=$${PARLEY_MACHINE_EXAMPLES:-200} $(BIN)/python -m pytest -n 0 tests/flows/test_lives_machine.py $(ARGS)
 
 faults: setup ## Strike a lab of several processes with faults under load: ARGS="--seed 1 --messages 10000 --faults 200" by default
 	$(BIN)/python -m tests.storms $(ARGS)
+
+fuzz: setup .venv/.fuzz-installed ## Send made-up requests to every address of the API: ARGS="--requests 20000 --seed 1" by default
+	$(BIN)/python -m tests.fuzzing $(ARGS)
 
 bench: setup ## Compare the speed of chat replies with a hand-written pipeline, measure surveys, discussions and workbooks
 	$(BIN)/python benchmarks/chat_pipeline.py $(ARGS)
@@ -102,6 +114,7 @@ lock: setup ## Write the lock files anew; ARGS=--upgrade takes newer versions
 	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock
 	$(COMPILE) pyproject.toml --group dev --group crewai --output-file requirements-crewai.lock
 	$(COMPILE) --group pages --constraint requirements.lock --output-file requirements-pages.lock
+	$(COMPILE) --group fuzz --constraint requirements.lock --output-file requirements-fuzz.lock
 
 # Certificates that a network adds to the system count for uv as they do for pip.
 export UV_SYSTEM_CERTS ?= 1
@@ -122,9 +135,9 @@ endef
 	@echo "Installing into .venv ..."
 	$(call install,.venv,requirements.lock)
 
-# The driver of the browser that the pages are tested with.
-.venv/.pages-installed: requirements-pages.lock .venv/.installed
-	@$(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python --requirement requirements-pages.lock
+# The driver of the browser that the pages are tested with, and what makes up requests.
+.venv/.pages-installed .venv/.fuzz-installed: .venv/.%-installed: requirements-%.lock .venv/.installed
+	@$(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python --requirement $<
 	@touch $@
 
 .venv-crewai/.installed: requirements-crewai.lock $(PROJECTS) | .venv-crewai/bin/python

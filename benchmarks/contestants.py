@@ -15,7 +15,7 @@ from benchmarks.floor.tables import SCHEMA
 from benchmarks.load import Room
 from benchmarks.processes import Service, Tool, free_port
 
-_API_KEY = "benchmark-0123456789"
+API_KEY = "benchmark-0123456789"
 _QUEUE = "floor.messages"
 _PATIENCE_SECONDS = 30.0
 
@@ -81,12 +81,12 @@ def _floor_rooms(count: int) -> tuple[Room, ...]:
 @contextmanager
 def distributed(place: Place, workers: int = 1) -> Iterator[Running]:
     """The four services as in production, on Postgres and RabbitMQ, with so many agent workers."""
-    _migrate(place)
+    migrate(place)
     gateway_port, prompts_port = free_port(), free_port()
     common = {
         "PARLEY_DATABASE_URL": place.database_url,
         "PARLEY_AMQP_URL": place.amqp_url,
-        "PARLEY_BOOTSTRAP_API_KEY": _API_KEY,
+        "PARLEY_BOOTSTRAP_API_KEY": API_KEY,
         "GATEWAY_PORT": str(gateway_port),
         "PROMPT_BUILDER_PORT": str(prompts_port),
         "PARLEY_PROMPT_BUILDER_URL": f"http://127.0.0.1:{prompts_port}",
@@ -111,7 +111,7 @@ def distributed(place: Place, workers: int = 1) -> Iterator[Running]:
             services[name].wait_for_http(f"http://127.0.0.1:{port}/readyz")
         pids = {name: service.process.pid for name, service in services.items()}
         open_rooms = partial(_parley_rooms, gateway_port)
-        yield Running(gateway_port, pids, open_rooms, _API_KEY, tuple(ready_ports.values()))
+        yield Running(gateway_port, pids, open_rooms, API_KEY, tuple(ready_ports.values()))
 
 
 @contextmanager
@@ -130,7 +130,8 @@ def embedded(place: Place) -> Iterator[Running]:
         yield Running(port, {lab.name: lab.process.pid}, lambda count: _parley_rooms(port, count, key))
 
 
-def _migrate(place: Place) -> None:
+def migrate(place: Place) -> None:
+    """Bring the contestant's database to the newest schema."""
     with Service("migrate", ["-m", "shared.db.migrate"], {"PARLEY_DATABASE_URL": place.database_url}) as migrate:
         if migrate.process.wait(timeout=60):
             raise RuntimeError(f"the database could not be migrated:\n{migrate.last_words()}")
@@ -158,7 +159,7 @@ def _experiment(rooms: int) -> dict[str, Any]:
     }
 
 
-def _parley_rooms(port: int, count: int, key: str = _API_KEY) -> tuple[Room, ...]:
+def _parley_rooms(port: int, count: int, key: str = API_KEY) -> tuple[Room, ...]:
     with httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=_PATIENCE_SECONDS) as client:
         client.headers["authorization"] = f"Bearer {key}"
         experiment_id = _sent(client.post("/v1/experiments", json=_experiment(count)))["id"]

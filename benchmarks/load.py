@@ -88,18 +88,26 @@ class Client(asyncio.Protocol):
 
     async def post(self, path: str, headers: Mapping[str, str], body: bytes) -> Any:
         """The decoded answer. Raises: RuntimeError when it is no success."""
+        return await self.request("POST", path, headers, body)
+
+    async def request(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Any:
+        """The decoded answer, None where it is empty. Raises: RuntimeError when it is no success."""
         if self._transport is None:  # not yet, or closed by the server after a pause
             await asyncio.get_running_loop().create_connection(lambda: self, "127.0.0.1", self._port)
         assert self._transport is not None
-        lines = [f"POST {path} HTTP/1.1", "host: 127.0.0.1", "content-type: application/json"]
+        lines = [f"{method} {path} HTTP/1.1", "host: 127.0.0.1"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        lines += [f"content-length: {len(body)}", "", ""]
+        lines += ["content-type: application/json", f"content-length: {len(body)}"] if body else []
         self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write("\r\n".join(lines).encode() + body)
+        self._transport.write("\r\n".join([*lines, "", ""]).encode() + body)
         status, content = await self._answer
         if not 200 <= status < 300:
-            raise RuntimeError(f"POST {path} was answered {status}: {content.decode(errors='replace')[:500]}")
-        return orjson.loads(content)
+            raise RuntimeError(f"{method} {path} was answered {status}: {content.decode(errors='replace')[:500]}")
+        return orjson.loads(content) if content else None
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
 
 
 class Observer:

@@ -14,14 +14,15 @@ _SMALL = {("model_calls", "prompt"): "CAST('[]' AS jsonb)", ("model_calls", "pro
 """Prompts are left out: they would take most of the disk, and no statement of a run looks at old ones."""
 
 
-def fill(database_url: str, messages: int) -> dict[str, int]:
-    """Copy every row that is there, with ids of its own for each copy, until there are so many messages.
+def fill(database_url: str, rows: int, *, of: str = "messages") -> dict[str, int]:
+    """Copy every row that is there, with ids of its own for each copy, until this table has so many.
 
     Returns the number of rows by table, of those that have a thousand.
     """
     with psycopg.connect(database_url, autocommit=True) as connection:
-        (there,) = connection.execute("SELECT count(*) FROM messages").fetchone() or (0,)
-        copies = max(1, round(messages / max(1, there)) - 1)
+        counted = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(of)))
+        (there,) = counted.fetchone() or (0,)
+        copies = max(1, round(rows / max(1, there)) - 1)
         # Copies refer to each other as the rows do that they are of.
         connection.execute("SET session_replication_role = replica")
         for table in metadata.sorted_tables:

@@ -375,6 +375,14 @@ def test_a_kind_that_does_not_is_told_what_was_expected_and_how_to_see_it(fresh_
     assert "pause: 1 promise is not kept." in done.stdout
 
 
+def test_a_folder_without_kinds_is_told_with_the_one_below_that_has_some(fresh_parley: Parley, pauses: Path) -> None:
+    done = fresh_parley("kinds", "check", pauses.parent)
+
+    assert done.returncode == 2
+    assert f"There are no kinds in {pauses.parent}: a kind is a package in it" in done.stderr
+    assert f"Did you mean {pauses}?" in done.stderr
+
+
 def test_kinds_to_check_have_to_be_there(fresh_parley: Parley) -> None:
-    assert fresh_parley("kinds", "check").returncode == 2
+    assert fresh_parley("kinds", "check").stderr.startswith("No installed package brings kinds.")
     assert fresh_parley("kinds", "check", "--kind", "nothing").returncode == 2

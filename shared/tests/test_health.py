@@ -1,13 +1,17 @@
 """The small health server answers what a container asks, and survives nonsense."""
 
 import asyncio
+import socket
 from contextlib import suppress
 
+import psycopg
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from shared.errors import SettingsInvalid
 from shared.metrics import OPEN_ASKS
-from shared.process import answering_health
+from shared.process import answering_health, connected
+from shared.settings import ProcessSettings
 
 
 async def no_look() -> None:
@@ -63,3 +67,54 @@ async def test_metrics_are_told_in_the_words_of_prometheus_after_a_look() -> Non
     assert b"text/plain; version=0.0.4" in head
     assert [sample.value for sample in told["parley_asks_open"].samples] == [3.0]
     assert told["parley_model_calls"].type == "counter"
+
+
+def settings_of(database_url: str, amqp_url: str) -> ProcessSettings:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    return ProcessSettings(
+        database_url=database_url, amqp_url=amqp_url, amqp_prefix="nobody.", health_host="127.0.0.1", health_port=port
+    )
+
+
+async def status(settings: ProcessSettings, path: str) -> bytes:
+    try:
+        return (await ask(settings.health_port, f"GET {path} HTTP/1.1\r\n\r\n".encode())).split(b" ", 2)[1]
+    except ConnectionRefusedError:
+        return b""
+
+
+async def until(settings: ProcessSettings, path: str, wanted: bytes) -> None:
+    async with asyncio.timeout(30):
+        while await status(settings, path) != wanted:  # noqa: ASYNC110 - the process sends no word of it
+            await asyncio.sleep(0.01)
+
+
+async def test_a_process_is_alive_and_not_ready_until_it_knows_the_tables(database_url: str, amqp_url: str) -> None:
+    settings, end = settings_of(database_url, amqp_url), asyncio.Event()
+
+    async def work() -> None:
+        async with connected(settings):
+            await end.wait()
+
+    with psycopg.connect(database_url) as other:
+        other.execute("LOCK TABLE alembic_version")
+        working = asyncio.create_task(work())
+        await until(settings, "/healthz", b"200")
+        before = await status(settings, "/readyz")
+        other.rollback()
+
+    await until(settings, "/readyz", b"200")
+    end.set()
+    await working
+
+    assert before == b"503"
+
+
+async def test_a_process_that_needs_newer_tables_says_so_and_ends(database_url: str, amqp_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute("UPDATE alembic_version SET version_num = '0001'")
+
+    with pytest.raises(SettingsInvalid, match=r"revision 0001, this service needs \d+\. Run first: python -m"):
+        async with connected(settings_of(database_url, amqp_url)):
+            pass

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 
+from shared.testing.network import WITHOUT_TLS
 from tests.cluster.manifests import Manifest, named
 
 _PORTS = {"gateway": "GATEWAY_PORT", "prompt-builder": "PROMPT_BUILDER_PORT"}
@@ -50,7 +51,10 @@ class Pod:
         probe = self._container[f"{what}Probe"]
         url = f"http://127.0.0.1:{self._ports[probe['httpGet']['port']]}{probe['httpGet']['path']}"
         try:
-            async with asyncio.timeout(probe.get("timeoutSeconds", 1)), httpx2.AsyncClient(timeout=None) as client:
+            async with (
+                asyncio.timeout(probe.get("timeoutSeconds", 1)),
+                httpx2.AsyncClient(timeout=None, verify=WITHOUT_TLS) as client,
+            ):
                 return 200 <= (await client.get(url)).status_code < 400
         except (httpx2.TransportError, TimeoutError):
             return False

@@ -70,6 +70,10 @@ class ComposeLab:
         name = self._ps("{{.ID}}", "--filter", f"label=com.docker.compose.service={service}").split()[0]
         _run(["docker", "kill", "--signal", "KILL", name], self._environment)
 
+    def restart(self, service: str) -> None:
+        """Restart the container of a service, with SIGKILL if it does not stop in time."""
+        self.compose("restart", "--timeout", _STOP_SECONDS, service)
+
     def replace(self, service: str) -> None:
         """Take the container of a service away and start another one, as an upgrade does."""
         self.compose("up", "--detach", "--no-deps", "--force-recreate", service)

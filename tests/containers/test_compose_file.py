@@ -121,6 +121,11 @@ def test_every_image_of_others_is_pinned(name: str) -> None:
     assert re.fullmatch(r"\$\{[A-Z]+_IMAGE:-[a-z]+:\d+(\.\d+)+(-[a-z]+)?\}", SERVICES[name]["image"])
 
 
+def test_the_number_of_workers_outlives_the_command_that_starts_the_lab() -> None:
+    """`--scale` holds for one `up`; the next one, of a restore or an upgrade, would stop the others."""
+    assert SERVICES["agent-worker"]["scale"] == "${AGENT_WORKER_CONTAINERS:-1}"
+
+
 def test_the_proxy_alone_is_published_and_on_this_machine_alone() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
 

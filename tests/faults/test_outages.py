@@ -19,6 +19,7 @@ from shared import embedded_postgres
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.settings import ServerSettings
 from shared.testing.buses import RabbitBroker
+from shared.testing.network import WITHOUT_TLS
 from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.faults.lab_tools import start
 
@@ -66,7 +67,7 @@ async def eventually(condition: Callable[[], Awaitable[bool]], what: str) -> Non
 @asynccontextmanager
 async def person_in(lab: EmbeddedLab, experiment_id: UUID) -> AsyncIterator[Person]:
     assert lab.url is not None
-    async with httpx2.AsyncClient(base_url=lab.url, timeout=15) as client:
+    async with httpx2.AsyncClient(base_url=lab.url, timeout=15, verify=WITHOUT_TLS) as client:
         client.headers["Authorization"] = f"Bearer {lab.directory.local_key()}"
         joined = (await client.post(f"/v1/experiments/{experiment_id}/join")).json()
         client.headers["Authorization"] = f"Bearer {joined['token']}"

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -13,7 +12,7 @@ from sqlalchemy import text
 
 from agent_worker.models import Model, build_models
 from agent_worker.settings import WorkerSettings
-from agent_worker.steps import CAUSE, take_step
+from agent_worker.stepping import Stepping
 from agent_worker.thinking import Thinker
 from orchestrator.playing_out import play_out
 from orchestrator.settling import fire_due_timers, settle
@@ -21,15 +20,14 @@ from prompt_builder.app import create_app
 from shared.acts import starting
 from shared.acts.joining import join
 from shared.acts.settling import CohortBusy, end_when_done
-from shared.acts.transferring import resolve
 from shared.contracts.experiment import Profile
 from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
 from shared.db import tables, unsettled
 from shared.db.due_drafts import overdue, overdue_hints
 from shared.db.prompts import PROMPT
 from shared.db.session import Database
-from shared.errors import NotFound
 from shared.experiment import load
+from shared.logs import correlation
 from shared.prompting import PromptClient
 from shared.testing.fake_clock import FakeClock
 
@@ -72,6 +70,7 @@ class DrainLab:
         database.on_commit = self._collect
         transport = httpx2.ASGITransport(app=create_app(database))
         self.prompts = PromptClient(httpx2.AsyncClient(transport=transport, base_url="http://prompts"))
+        self.stepping = Stepping(database, self.clock)
         self.thinker = Thinker(
             database=database,
             models=models or build_models({}),
@@ -149,18 +148,13 @@ class DrainLab:
             except CohortBusy:
                 self._busy.add(UUID(hint.id))
         elif hint.queue == AGENT_STEPS:
-            with suppress(NotFound):
-                await self.step(UUID(hint.id))
+            await self.step(UUID(hint.id))
         elif hint.queue != FACTS:
             await self.thinker.work_on(UUID(hint.id))
 
     async def step(self, member_id: UUID) -> None:
         """Let an agent take its step, and answer the offer of a move that it finds, as a worker does."""
-        now = self.clock.now()
-        async with self.database.transaction() as session:
-            is_offered = await take_step(session, member_id, now)
-        if is_offered:
-            await self.database.transact(lambda session: resolve(session, member_id, now, cause=CAUSE))
+        await self.stepping.take(member_id, correlation.get())
 
     async def _announce_cohorts(self, experiment_id: UUID) -> None:
         found = await self.rows("SELECT id FROM cohorts WHERE experiment_id = :id", id=experiment_id)

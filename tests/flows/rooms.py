@@ -20,6 +20,7 @@ from shared.db.standings import lock_standing
 from shared.lives import Outcome
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint, Replies
+from shared.testing.network import WITHOUT_TLS
 from tests.faults.lab_tools import start
 
 PATIENCE_SECONDS: Final = 30.0
@@ -90,7 +91,9 @@ class Room:
         """What the API answers to this person."""
         assert self.lab.url is not None
         headers = {"Authorization": f"Bearer {self.tokens[person]}"}
-        async with httpx2.AsyncClient(base_url=self.lab.url, headers=headers, timeout=PATIENCE_SECONDS) as client:
+        async with httpx2.AsyncClient(
+            base_url=self.lab.url, headers=headers, timeout=PATIENCE_SECONDS, verify=WITHOUT_TLS
+        ) as client:
             return await client.request(method, path, **request)
 
     async def agent(self, name: str) -> UUID:

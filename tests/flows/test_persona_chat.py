@@ -24,6 +24,7 @@ from shared.db.session import Database, ReadSession
 from shared.settings import ServerSettings
 from shared.stages import manner_of
 from shared.testing.buses import RabbitBroker
+from shared.testing.network import WITHOUT_TLS
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres
@@ -344,7 +345,7 @@ def _requests(body: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 async def _one_talk(servers: ServerSettings, folder: Path) -> list[tuple[str, str]]:
     async with EmbeddedLab(folder, servers=servers, environ={"LLM_USE_MOCK": "true"}, port=0) as lab:
         headers = {"Authorization": f"Bearer {lab.directory.local_key()}"}
-        async with httpx2.AsyncClient(base_url=str(lab.url), headers=headers, timeout=60) as client:
+        async with httpx2.AsyncClient(base_url=str(lab.url), headers=headers, timeout=60, verify=WITHOUT_TLS) as client:
             await client.put("/v1/personas/ada", json=ADA)
             for number in range(3):
                 body = {"text": f"Question {number}", "client_message_id": f"m{number}"}

@@ -10,6 +10,7 @@ import pytest
 from formats.exports import export
 from shared.settings import ServerSettings
 from shared.testing.fake_clock import FakeClock
+from shared.testing.network import WITHOUT_TLS
 from tests.flows.rooms import Room, eventually, talking_room_in
 from tests.flows.talking import answer, refused_key, talkative, wait_for, who
 from tests.flows.visiting import Data, Held, Visitor, a_study, silent_at_first, visited
@@ -261,7 +262,7 @@ class TestNothingLeaks:
         seen = ""
         async with (
             asyncio.timeout(20),
-            httpx2.AsyncClient(base_url=room.lab.url or "", headers=headers, timeout=20) as client,
+            httpx2.AsyncClient(base_url=room.lab.url or "", headers=headers, timeout=20, verify=WITHOUT_TLS) as client,
             client.stream("GET", "/v1/me/stream", params={"after": "start"}) as response,
         ):
             async for line in response.aiter_lines():

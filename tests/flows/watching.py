@@ -29,6 +29,7 @@ from shared.db import keys
 from shared.db.session import Row
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint
+from shared.testing.network import WITHOUT_TLS
 from tests.flows.watched_studies import AGENTS, SHOWN_STUDY, STEPS_STUDY, STUDY, Data
 
 PROVIDER_KEY: Final = "providerkeycanary"
@@ -344,7 +345,9 @@ async def watched_lab(servers: ServerSettings, folder: Path, evidence: Evidence)
         assert lab.url is not None
         # The lab closes connections that rest for five seconds; one that it is closing is not used again.
         limits = httpx2.Limits(keepalive_expiry=1)
-        client = await stack.enter_async_context(httpx2.AsyncClient(base_url=lab.url, timeout=30, limits=limits))
+        client = await stack.enter_async_context(
+            httpx2.AsyncClient(base_url=lab.url, timeout=30, limits=limits, verify=WITHOUT_TLS)
+        )
         # Thousands of reads need no socket: another gateway of the same lab answers them.
         gateway = create_app(
             lab.database,

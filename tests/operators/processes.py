@@ -16,6 +16,8 @@ from typing import Any, Final
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
+from shared.testing.network import WITHOUT_TLS
+
 KEY: Final = "a-key-of-the-operator"
 _SECONDS: Final = 60.0
 
@@ -30,11 +32,13 @@ class Services:
 
     @property
     def api(self) -> httpx2.Client:
-        return httpx2.Client(base_url=self.url, headers={"authorization": f"Bearer {KEY}"}, timeout=30)
+        return httpx2.Client(
+            base_url=self.url, headers={"authorization": f"Bearer {KEY}"}, timeout=30, verify=WITHOUT_TLS
+        )
 
     def numbers(self, service: str) -> dict[str, float]:
         """What /metrics tells, by the name of the sample; samples with several labels are added up."""
-        told = httpx2.get(f"{self.health[service]}/metrics").text
+        told = httpx2.get(f"{self.health[service]}/metrics", verify=WITHOUT_TLS).text
         numbers: dict[str, float] = {}
         for family in text_string_to_metric_families(told):
             for sample in family.samples:
@@ -93,7 +97,7 @@ def _wait_until_ready(address: str, log: Path) -> None:
     until = time.monotonic() + _SECONDS
     while time.monotonic() < until:
         try:
-            if httpx2.get(address).status_code == 200:
+            if httpx2.get(address, verify=WITHOUT_TLS).status_code == 200:
                 return
         except httpx2.TransportError:
             pass

@@ -2,11 +2,12 @@
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from parley import forked
 from parley.testing import COMMAND, environment
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from shared.testing.buses import RabbitBroker
@@ -32,14 +33,14 @@ async def _bury(broker: RabbitBroker) -> None:
 
 
 @pytest.fixture
-def parley(amqp_url: str) -> Iterator[Parley]:
+def parley(amqp_url: str, tmp_path: Path) -> Iterator[Parley]:
     """The command line at a broker with two dead letters."""
     broker = RabbitBroker(amqp_url, queues=[ORCHESTRATOR, AGENT_STEPS])
     asyncio.run(_bury(broker))
     variables = environment({"PARLEY_AMQP_URL": amqp_url, "PARLEY_AMQP_PREFIX": broker.prefix})
 
     def call(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run([*COMMAND, *arguments], env=variables, capture_output=True, text=True, check=False)
+        return forked.run(arguments, folder=tmp_path, variables=variables)
 
     yield call
     asyncio.run(broker.close())
@@ -63,14 +64,10 @@ def test_dead_letters_are_listed_shown_put_back_and_dropped(parley: Parley) -> N
     assert (again.returncode, again.stderr.startswith("There is no dead letter")) == (2, True)
 
 
-def test_a_broker_that_is_away_is_said_with_what_to_do() -> None:
-    told = subprocess.run(
-        [*COMMAND, "dead", "list"],
-        env=environment({"PARLEY_AMQP_URL": "amqp://parley:hush-hush@127.0.0.1:9/"}),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_a_broker_that_is_away_is_said_with_what_to_do(tmp_path: Path) -> None:
+    variables = environment({"PARLEY_AMQP_URL": "amqp://parley:hush-hush@127.0.0.1:9/"})
+
+    told = forked.run(["dead", "list"], folder=tmp_path, variables=variables)
 
     assert told.returncode == 1
     assert told.stdout == ""
@@ -80,10 +77,7 @@ def test_a_broker_that_is_away_is_said_with_what_to_do() -> None:
 
 
 def test_without_a_broker_it_says_what_is_missing() -> None:
-    told = subprocess.run(
-        [sys.executable, "-m", "parley.cli", "dead", "list"], env=environment({}), capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
+    told = subprocess.run([*COMMAND, "dead", "list"], env=environment({}), capture_output=True, text=True, check=False)
 
     assert told.returncode == 2
     assert "PARLEY_AMQP_URL" in told.stderr

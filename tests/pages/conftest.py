@@ -20,6 +20,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from parley import forked
 from parley.testing import environment
 from shared.db.databases import copy_database, drop_database
+from shared.testing.network import WITHOUT_TLS
 from shared.testing.services import Server
 
 CHROMIUM_VARIABLE: Final = "PARLEY_TEST_CHROMIUM"
@@ -40,7 +41,12 @@ class RunningLab:
         content = body.encode() if isinstance(body, str) else None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         answer = httpx2.request(
-            method, f"{self.url}{path}", content=content, headers=headers, timeout=_PATIENCE_MS / 1000
+            method,
+            f"{self.url}{path}",
+            content=content,
+            headers=headers,
+            timeout=_PATIENCE_MS / 1000,
+            verify=WITHOUT_TLS,
         )
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None

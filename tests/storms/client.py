@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import httpx2
 
+from shared.testing.network import WITHOUT_TLS
+
 Json = Any
 
 # Long enough for a restart of everything; a request without an answer after that is a failure of the lab.
@@ -34,7 +36,7 @@ class Client:
     _http: httpx2.AsyncClient = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._http = httpx2.AsyncClient(timeout=httpx2.Timeout(15.0))
+        self._http = httpx2.AsyncClient(timeout=httpx2.Timeout(15.0), verify=WITHOUT_TLS)
 
     async def get(self, path: str) -> Json:
         return await self.ask("GET", path)

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Final
 
 import httpx2
 
+from shared.testing.network import WITHOUT_TLS
 from tests.operators.processes import KEY, free_port
 from tests.storms.kinds import SEVERAL
 from tests.storms.waiting import until
@@ -41,13 +42,13 @@ _QUICKER: Final = {
 
 
 class Nursery:
-    """Starts services; see `tests.storms.nursery`."""
+    """Starts services; see `tests.storms.nursery`. `sources`: folders with code that goes before ours."""
 
-    def __init__(self) -> None:
+    def __init__(self, sources: Sequence[Path] = ()) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.storms.nursery"],
             cwd=_ROOT,
-            env={"PATH": os.environ["PATH"]},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, sources))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -106,7 +107,7 @@ class Service:
         self.clock.write_text(offset)
 
     async def wait_until_ready(self) -> None:
-        async with asyncio.timeout(_READY_SECONDS), httpx2.AsyncClient() as client:
+        async with asyncio.timeout(_READY_SECONDS), httpx2.AsyncClient(verify=WITHOUT_TLS) as client:
             while True:
                 with suppress(httpx2.TransportError):
                     if (await client.get(self.ready_at)).status_code == 200:
@@ -122,10 +123,12 @@ def _has_ended(pid: int) -> bool:
 class Cluster:
     """The services of one lab; each worker asks one of the prompt-builders."""
 
-    def __init__(self, folder: Path, common: Mapping[str, str], nursery: Nursery) -> None:
-        builders = [free_port() for _ in range(SEVERAL["prompt_builder"])]
+    def __init__(
+        self, folder: Path, common: Mapping[str, str], nursery: Nursery, several: Mapping[str, int] = SEVERAL
+    ) -> None:
+        builders = [free_port() for _ in range(several["prompt_builder"])]
         self.services: list[Service] = []
-        for kind, count in SEVERAL.items():
+        for kind, count in several.items():
             for number in range(count):
                 ports = {"health": free_port(), "api": free_port(), "builder": builders[number % len(builders)]}
                 self.services.append(_service(folder, kind, f"{kind}-{number + 1}", ports, common, nursery))
@@ -162,10 +165,12 @@ def _service(
 
 
 @asynccontextmanager
-async def cluster(folder: Path, common: Mapping[str, str]) -> AsyncIterator[Cluster]:
-    """All services, ready, until the block ends."""
-    nursery = Nursery()
-    made = Cluster(folder, common, nursery)
+async def cluster(
+    folder: Path, common: Mapping[str, str], *, several: Mapping[str, int] = SEVERAL, sources: Sequence[Path] = ()
+) -> AsyncIterator[Cluster]:
+    """All services, ready, until the block ends; `sources`: folders with code that goes before ours."""
+    nursery = Nursery(sources)
+    made = Cluster(folder, common, nursery, several)
     try:
         for one in made.services:
             await asyncio.to_thread(one.start)

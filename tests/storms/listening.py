@@ -8,6 +8,7 @@ from typing import Final
 
 import httpx2
 
+from shared.testing.network import WITHOUT_TLS
 from tests.storms.ledger import Heard, Ledger
 
 # A gateway that is held says nothing; one that lives says something every few seconds.
@@ -19,7 +20,7 @@ async def listen(
 ) -> None:
     """Follow from the cursor on until the lab says that the participant is out, or until cancelled."""
     heard: dict[str, Heard] = {}
-    async with httpx2.AsyncClient(timeout=httpx2.Timeout(5.0, read=_SILENCE_SECONDS)) as client:
+    async with httpx2.AsyncClient(timeout=httpx2.Timeout(5.0, read=_SILENCE_SECONDS), verify=WITHOUT_TLS) as client:
         while True:
             url = f"{rng.choice(gateways)}/v1/me/stream"
             headers = {"authorization": f"Bearer {token()}", "last-event-id": cursor}

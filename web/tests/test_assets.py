@@ -121,7 +121,12 @@ def test_documents_have_the_words_that_their_scripts_need() -> None:
     assert joining >= {"join", "joining", "go_on", "join_full", "refused", "refused_paused", "not_reachable", "loading"}
     assert joining.isdisjoint({"payoffs", "say_something", "leave", "line_has_left"})
     assert taking.isdisjoint({"join", "joining", "join_full"})
-    assert joining | taking == set(json.loads(found.files["words/de.json"].content))
+    assert joining | taking == set(json.loads(found.files["words/de.json"].content)) - {"needs_javascript"}
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "This page needs"), ("de", "Diese Seite braucht")])
+def test_a_browser_without_scripts_is_told_so_in_its_language(language: str, said: str) -> None:
+    assert f"<noscript><p>{said} JavaScript.</p></noscript>" in assets().page(JOIN, language)
 
 
 def test_every_language_has_the_same_words() -> None:

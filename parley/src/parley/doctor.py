@@ -17,7 +17,7 @@ from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.contracts.providers import MOCK_PROVIDER
 from shared.db import standing_work, workers
 from shared.db.databases import connect
-from shared.db.migrate import HEAD, read_revision
+from shared.db.schema import HEAD, read_revision
 from shared.db.session import Database
 from shared.errors import Unavailable
 from shared.settings import BrokerSettings, DatabaseSettings, read_settings

@@ -1,10 +1,12 @@
 """Checks kinds from outside the repository, and prints the findings for their authors."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
 from shared.errors import NotFound
+from shared.settings import KindSettings, read_settings
 from shared.stage_checks import check_kind
 from shared.stages import brought, kinds
 
@@ -20,8 +22,17 @@ def check_kinds(names: Sequence[str], seeds: Sequence[int]) -> int:
         raise NotFound(f"There is no kind {', '.join(unknown)}. There are: {', '.join(kinds())}.")
     wanted = names or brought()
     if not wanted:
-        raise NotFound("There are no kinds of others here. Name the folder in which their packages are.")
+        raise NotFound(_nothing_in(read_settings(KindSettings).kinds_dir))
     return max(_told(name, seeds) for name in wanted)
+
+
+def _nothing_in(folder: Path | None) -> str:
+    """That no kinds were found, with the folders below that have some."""
+    if folder is None:
+        return "No installed package brings kinds. Name the folder in which the packages of your kinds are."
+    below = sorted({path.parent.parent for path in folder.glob("*/*/__init__.py")})
+    there = f" Did you mean {' or '.join(map(str, below))}?" if below else ""
+    return f"There are no kinds in {folder}: a kind is a package in it, a folder with an __init__.py.{there}"
 
 
 def _told(name: str, seeds: Sequence[int]) -> int:

@@ -10,8 +10,14 @@ import structlog
 
 from shared.logs import set_up_logs
 
-OnError = Callable[[str], None]
-"""Called with the name of an event that was logged as an error."""
+OnError = Callable[[str, BaseException | None], None]
+"""Called with the name of an event that was logged as an error, and with the exception that it is about."""
+
+
+def _exception_of(logged: object) -> BaseException | None:
+    if isinstance(logged, BaseException):
+        return logged
+    return sys.exc_info()[1] if logged else None
 
 
 @contextmanager
@@ -20,7 +26,7 @@ def logging_to(path: Path, on_error: OnError) -> Iterator[None]:
 
     def watch(_: object, method: str, entry: structlog.typing.EventDict) -> structlog.typing.EventDict:
         if method in ("error", "exception", "critical"):
-            on_error(str(entry.get("event", "")))
+            on_error(str(entry.get("event", "")), _exception_of(entry.get("exc_info")))
         return entry
 
     with path.open("a", encoding="utf-8", buffering=1) as file:

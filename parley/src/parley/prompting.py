@@ -1,7 +1,7 @@
 """`parley prompt`: the prompt of a persona of a file, without a lab."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
@@ -12,8 +12,10 @@ from prompt_builder.examples import example_context
 from prompt_builder.previews import as_asked
 from prompt_builder.rendering import render
 from shared import seeds
+from shared.contracts.experiment import StageConfig
 from shared.contracts.prompts import Prompt
 from shared.errors import NotFound
+from shared.stages import parts_of
 
 _NO_EXPERIMENT = UUID(int=0)
 """Prompts hold no ids; the paths, which decide the draws, are those of the experiment."""
@@ -52,11 +54,18 @@ def shown(
     try:
         prompt = prompt_of(stage_id)
     except NotFound as error:
-        others = [stage.id for stage in experiment.stages if _is_asked(prompt_of, stage.id)]
-        if not others or stage_id not in [stage.id for stage in experiment.stages]:
+        if stage_id not in [stage.id for stage in experiment.stages]:
             raise
-        raise NotFound(f"{error.message} {persona_id!r} is asked on: {', '.join(others)}.") from error
+        others = [stage.id for stage in experiment.stages if _is_asked(prompt_of, stage.id)]
+        elsewhere = f" {persona_id!r} is asked on: {', '.join(others)}." if others else ""
+        raise NotFound(f"{error.message}{_later(experiment.stages, stage_id)}{elsewhere}") from error
     return ShownPrompt(_as_text(prompt), used if given is None else None)
+
+
+def _later(stages: Sequence[StageConfig], stage_id: str) -> str:
+    """That answers of others may lead to questions, where the kind makes a state of them."""
+    is_game = any(parts_of(one).state is not None for one in stages if one.id == stage_id)
+    return " It has just opened: what others' answers lead to is in model_calls.csv of a run." if is_game else ""
 
 
 def _is_asked(prompt_of: Callable[[str], Prompt], stage_id: str) -> bool:

@@ -1,11 +1,13 @@
 """Runs experiments in an embedded lab, for `parley up` and `parley run`."""
 
 import asyncio
+import inspect
 import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+import traceback
+from collections.abc import Coroutine, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -17,7 +19,7 @@ from parley.experiment_file import has_open_seats
 from parley.experiment_run import FINISHED, ExperimentRun, spent_calls_text
 from parley.following import PATIENCE
 from parley.interrupts import Interrupted, Interrupts
-from parley.lab_logs import logging_to
+from parley.lab_logs import OnError, logging_to
 from parley.overview import Overview
 from parley.plans import Order, Plan, plans_of, with_library
 from parley.screen import Screen, run_line
@@ -28,6 +30,7 @@ from shared.db.session import WHOLE_EXPERIMENT_SECONDS
 from shared.errors import InvalidInput, Unavailable
 from shared.experiment import models_used
 from shared.settings import KindSettings, ServerSettings, read_settings
+from shared.stages import brought, kinds
 
 DEFAULT_PORT: Final = 8000
 _MOST_LISTED: Final = 5
@@ -81,16 +84,28 @@ async def _execute(order: Order, plans: Sequence[Plan], servers: ServerSettings)
             return await _in_lab(order, plans, lab, screen, interrupts)
 
 
-def errors_to(screen: Screen, log: Path) -> Callable[[str], None]:
-    """Tells the user about each kind of error once; the log has all of them."""
+def errors_to(screen: Screen, log: Path) -> OnError:
+    """Tells the user about each kind of error once, and where in a kind of others it arose; the log has all of them."""
     told: set[str] = set()
 
-    def tell(event: str) -> None:
-        if event not in told:
-            told.add(event)
-            screen.problem(f"The lab had an error ({event}). Details are in {log}.")
+    def tell(event: str, error: BaseException | None) -> None:
+        what = f"({event}){_in_a_kind(error)}"
+        if what not in told:
+            told.add(what)
+            screen.problem(f"The lab had an error {what}. Details are in {log}.")
 
     return tell
+
+
+def _in_a_kind(error: BaseException | None) -> str:
+    """The last line of a kind of others that led to the error, in words; empty where none did."""
+    folders = {name: Path(inspect.getfile(type(kinds()[name]))).parent for name in brought()}
+    for frame in reversed(traceback.extract_tb(None if error is None else error.__traceback__)):
+        for name, folder in folders.items():
+            if folder in Path(frame.filename).parents:
+                what = f"{type(error).__name__}: {error}".partition("\n")[0]
+                return f" in the kind {name!r}: {what} ({frame.filename}, line {frame.lineno})"
+    return ""
 
 
 async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen, interrupts: Interrupts) -> int:

@@ -1,7 +1,7 @@
 """What a mock script in the experiment file makes of a rehearsal."""
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import given
@@ -15,6 +15,8 @@ from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, Model
 from shared.db.session import Database
 from tests.flows.drain import DrainLab
 
+TALK_SCHEMA: Final = TalkReply.model_json_schema()
+
 
 def a_request(
     script: dict[str, Any] | None, *, said: int = 0, path: str = "c1/m1/talk/start/call:1", pace: str = "live"
@@ -24,7 +26,7 @@ def a_request(
         seed=7,
         settings=ModelSettings(provider="mock"),
         messages=(ChatMessage(role="user", content="Hello there"),),
-        reply_schema=TalkReply.model_json_schema(),
+        reply_schema=TALK_SCHEMA,
         stage_id="talk",
         pace=pace,
         mock=None if script is None else MockScript.model_validate(script),

@@ -100,3 +100,36 @@ async def test_another_method_is_refused_with_all_that_there_are(api: Api, path:
         refused = await api.experimenter(method, path)
 
         assert (method, refused.status_code, refused.headers.get("allow")) == (method, 405, allowed)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (f"/v1/me/threads/{UUID(int=1)}/typing", {"is_typing": 0}),
+        ("/v1/me/transfer", {"accept": "yes"}),
+        (f"/v1/members/{UUID(int=1)}/view", {"seconds": "60"}),
+        (f"/v1/members/{UUID(int=1)}/view", {"seconds": True}),
+        (f"/v1/members/{UUID(int=1)}/transfer", {"cohort_id": str(UUID(int=1)), "seconds": "60"}),
+        (f"/v1/experiments/{UUID(int=1)}/fork", {"seed": "1"}),
+        (f"/v1/experiments/{UUID(int=1)}/fork", {"seed": True}),
+        (f"/v1/experiments/{UUID(int=1)}/max-calls", {"calls": "5"}),
+        ("/v1/keys", {"expires_at": 4_000_000_000}),
+        ("/v1/keys", {"expires_at": "4000000000"}),
+        ("/v1/keys", {"expires_at": "2096-10-02T07:06:40"}),
+    ],
+)
+async def test_a_value_of_another_type_than_declared_is_refused(api: Api, path: str, body: dict[str, Any]) -> None:
+    method = "PUT" if path.endswith("max-calls") else "POST"
+
+    refused = await api.experimenter(method, path, json=body)
+
+    assert refused.status_code == 422, refused.text
+    assert [problem["where"] for problem in refused.json()["problems"]] == [list(body)[-1]]
+
+
+@pytest.mark.parametrize("before", ["0.5", "1700000000", "2026-01-01", "2026-01-01T00:00:00"])
+async def test_a_time_is_written_out_with_its_zone(api: Api, before: str) -> None:
+    refused = await api.experimenter("GET", "/v1/deeds", params={"before": before})
+    taken = await api.experimenter("GET", "/v1/deeds", params={"before": "2026-01-01T00:00:00Z"})
+
+    assert (refused.status_code, taken.status_code) == (422, 200), refused.text

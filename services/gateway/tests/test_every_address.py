@@ -1,5 +1,6 @@
 """What holds at every address: keys, errors, logs, health and the documentation."""
 
+import json
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -171,6 +172,33 @@ async def test_the_api_documents_itself_without_other_hosts(api: Api) -> None:
     names = set(schema["components"]["schemas"])
     used = {ref.removeprefix("#/components/schemas/") for ref in _references(schema)}
     assert used <= names
+
+
+async def test_parameters_are_declared_as_they_can_be_sent(api: Api) -> None:
+    schema = (await api.client.get("/openapi.json")).json()
+
+    parameters = [
+        parameter
+        for operations in schema["paths"].values()
+        for operation in operations.values()
+        for parameter in operation.get("parameters", ())
+    ]
+    # An address and a header hold text: there is no null in them.
+    assert not [parameter for parameter in parameters if {"type": "null"} in parameter["schema"].get("anyOf", ())]
+    before = next(one for one in parameters if one["name"] == "before")["schema"]
+    assert (before["type"], before["format"]) == ("string", "date-time")
+
+
+async def test_the_examples_of_bodies_are_taken(api: Api) -> None:
+    schema = (await api.client.get("/openapi.json")).json()
+    body = schema["paths"]["/v1/experiments"]["post"]["requestBody"]["content"]
+
+    for media_type, one in body.items():
+        content = one["example"] if isinstance(one["example"], str) else json.dumps(one["example"])
+        stored = await api.experimenter(
+            "POST", "/v1/experiments", content=content, headers={"Content-Type": media_type}
+        )
+        assert stored.status_code == 201, stored.text
 
 
 async def test_the_bare_address_leads_to_the_documentation(api: Api) -> None:

@@ -181,7 +181,7 @@ async def test_an_experiment_tells_of_the_paused_keys_that_its_answers_wait_for(
         await called_keys.keep(session, refused)
         member_id = (await seat_of(session, UUID(experiment_id), "c1/m1")).id
         standing = await lock_standing(session, member_id)
-        await open_asks(session, standing, [Ask(member_id, PAGE, "page")], since)
+        open_asks(session, standing, [Ask(member_id, PAGE, "page")], since)
         await session.run(text("UPDATE drafts SET waits_for = 'openai'"))
 
     waiting = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()

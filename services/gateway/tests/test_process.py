@@ -14,6 +14,7 @@ import pytest
 from gateway.settings import GatewayProcessSettings, GatewaySettings
 from shared.errors import SettingsInvalid
 from shared.settings import read_settings
+from shared.testing.network import WITHOUT_TLS
 
 KEY = "a-key-that-is-long-enough"
 
@@ -70,10 +71,10 @@ def test_a_gateway_serves_with_the_key_it_was_given_and_stops(tmp_path: Path, da
         PARLEY_HEALTH_PORT=str(health_port),
     )
     try:
-        with httpx2.Client(base_url=f"http://127.0.0.1:{port}") as client:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", verify=WITHOUT_TLS) as client:
             _wait_until_ready(client, process)
             listed = client.get("/v1/experiments", headers={"Authorization": f"Bearer {KEY}"})
-        metrics = httpx2.get(f"http://127.0.0.1:{health_port}/metrics").text
+        metrics = httpx2.get(f"http://127.0.0.1:{health_port}/metrics", verify=WITHOUT_TLS).text
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=30)
     finally:

@@ -9,6 +9,7 @@ from sqlalchemy import text
 from structlog.typing import EventDict
 
 from gateway.testing import Api
+from shared.testing.network import WITHOUT_TLS
 
 pytestmark = pytest.mark.postgres
 
@@ -23,7 +24,7 @@ async def opened(address: str, path: str, **query: Any) -> tuple[int, str]:
     """The status of a stream that is opened without a header, and its first line."""
     async with (
         asyncio.timeout(10),
-        httpx2.AsyncClient(base_url=address) as client,
+        httpx2.AsyncClient(base_url=address, verify=WITHOUT_TLS) as client,
         client.stream("GET", path, params=query) as response,
     ):
         return response.status_code, await anext(response.aiter_lines())

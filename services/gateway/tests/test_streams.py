@@ -18,6 +18,7 @@ from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import FACTS, Hint
 from shared.db.facts import Event
 from shared.db.session import Database
+from shared.testing.network import WITHOUT_TLS
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ async def _listening(address: str, path: str, token: str, **headers: str) -> Asy
     """The events of a stream; the stream is open when this is entered."""
     headers = {"Authorization": f"Bearer {token}", **headers}
     async with (
-        httpx2.AsyncClient(base_url=address, timeout=10) as client,
+        httpx2.AsyncClient(base_url=address, timeout=10, verify=WITHOUT_TLS) as client,
         client.stream("GET", path, headers=headers) as response,
     ):
         assert response.status_code == 200, await response.aread()

@@ -25,8 +25,8 @@ from shared.db.databases import connect
 from shared.db.failures import retry_until_done
 from shared.db.lab import claim_lab
 from shared.db.lab_clock import LOOK_SECONDS, LabClock
-from shared.db.migrate import HEAD, read_revision
 from shared.db.outbox import Outbox
+from shared.db.schema import HEAD, require_schema
 from shared.db.session import Database
 from shared.errors import ParleyError, SettingsInvalid, Unavailable
 from shared.logs import set_up_logs
@@ -115,11 +115,13 @@ async def connected(
     """A distributed lab's parts for one process, until the block ends.
 
     Waits for Postgres when it is away, and answers health checks meanwhile; the broker may come later. The process is
-    ready while `is_ready` returns True. `look` reads numbers for /metrics each time they are asked for.
+    ready while `is_ready` returns True, and not before the tables are known to be those that it needs. `look` reads
+    numbers for /metrics each time they are asked for.
 
     Raises:
         SettingsInvalid: the database has not been migrated, or belongs to an embedded lab.
     """
+    has_schema = asyncio.Event()
     async with AsyncExitStack() as stack:
         database = connect(settings.database_url, pool_size=settings.database_pool_size)
         stack.push_async_callback(database.close)
@@ -127,10 +129,15 @@ async def connected(
         stack.push_async_callback(bus.close)
         clock = LabClock(database)
         parts = Parts(database, bus, clock)
+
+        async def ready() -> bool:
+            return has_schema.is_set() and await is_ready(parts)
+
         await stack.enter_async_context(
-            answering_health(settings.health_host, settings.health_port, lambda: is_ready(parts), lambda: look(parts))
+            answering_health(settings.health_host, settings.health_port, ready, lambda: look(parts))
         )
-        await _require_schema(database)
+        await wait_for_schema(database)
+        has_schema.set()
         await retry_until_done(clock.look)
         background = Background()
         background.repeat(clock.look, every_seconds=LOOK_SECONDS)
@@ -145,18 +152,20 @@ async def connected(
         yield parts
 
 
-async def _require_schema(database: Database) -> None:
-    found = await retry_until_done(partial(_revision, database))
-    if found is None or found < HEAD:
-        raise SettingsInvalid(
-            f"The database at PARLEY_DATABASE_URL is at {f'revision {found}' if found else 'no revision'}, this "
-            f"service needs {HEAD}. Run first: python -m shared.db.migrate"
-        )
+async def wait_for_schema(database: Database) -> None:
+    """Return once the database answers and has the tables that this code needs; those of the next version will do.
+
+    Raises:
+        SettingsInvalid: it has not, with what to do.
+    """
+    await retry_until_done(partial(_look_at_schema, database))
 
 
-async def _revision(database: Database) -> str | None:
+async def _look_at_schema(database: Database) -> None:
     async with database.read() as session:
-        return await read_revision(session)
+        found = await require_schema(session)
+    if found > HEAD:
+        log.warning("schema.newer", revision=found, known=HEAD)
 
 
 _ALLOCATIONS_BETWEEN_COLLECTIONS = 50_000

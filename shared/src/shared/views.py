@@ -7,7 +7,7 @@ draws, the data what was settled, and a page the people whom a prompt lists.
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, overload
 from uuid import UUID
 
@@ -47,7 +47,7 @@ def member_of(one: Attendee, stage_id: str, *, seat: int | None = None) -> Membe
         path=one.path,
         kind="mediator" if one.kind == "mediator" else "participant",
         player="person" if one.player == "person" else "agent" if one.player == "agent" else "script",
-        profile=Profile.model_construct(**one.profile),
+        profile=_profile(tuple(one.profile.items())),
         present=is_here and one.status in TAKING_PART,
         awaited=one.may_still_come_to(stage_id),
         chat=_chat_in(stage_id, one.chat),
@@ -57,9 +57,20 @@ def member_of(one: Attendee, stage_id: str, *, seat: int | None = None) -> Membe
     )
 
 
+# Members are made anew for each look at a cohort, with the same profiles and settings.
+@lru_cache(maxsize=4096)
+def _profile(fields: tuple[tuple[str, Any], ...]) -> Profile:
+    return Profile.model_construct(**dict(fields))
+
+
 def _chat_in(stage_id: str, chat: Mapping[str, Any]) -> ChatSettings:
     fields = {name: value for name, value in chat.items() if name != "by_stage"}
-    return ChatSettings.model_construct(**{**fields, **chat.get("by_stage", {}).get(stage_id, {})})
+    return _chat(tuple({**fields, **chat.get("by_stage", {}).get(stage_id, {})}.items()))
+
+
+@lru_cache(maxsize=4096)
+def _chat(fields: tuple[tuple[str, Any], ...]) -> ChatSettings:
+    return ChatSettings.model_construct(**dict(fields))
 
 
 def by_tag(seed: int, rows: Iterable[Attendee]) -> "People":

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import create_engine, text
 
-from shared.db import databases, migrate
+from shared.db import databases, migrate, schema
 from shared.db.databases import as_sqlalchemy_url
 from shared.db.session import Database
 from shared.errors import SettingsInvalid
@@ -89,7 +89,7 @@ def test_whoever_waits_goes_on_once_somebody_has_migrated(empty_url: str) -> Non
 
 async def test_revision_can_be_read_in_a_transaction(database: Database) -> None:
     async with database.transaction() as session:
-        assert await migrate.read_revision(session) == migrate.HEAD
+        assert await schema.read_revision(session) == migrate.HEAD
 
 
 def test_a_database_of_the_same_revision_with_other_tables_is_refused_and_left_as_it_is(empty_url: str) -> None:

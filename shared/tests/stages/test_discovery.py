@@ -138,6 +138,7 @@ PAGE_OF_ANOTHER_KIND = PAUSE.replace(
         (PAUSE.replace(") -> PausePage:", ") -> PageContent:"), "Pause.page must say which PageContent it returns"),
         (PAGE_OF_ANOTHER_KIND, "its page must say kind: Literal['pause']"),
         (PAUSE.replace("def prompt", "def describe"), "abstract"),
+        ("a = 1\nKIND = = 2", "pause/__init__.py, line 2)"),
         ("import nothing_like_it", "cannot be loaded. ModuleNotFoundError: No module named 'nothing_like_it'"),
     ],
 )

@@ -12,7 +12,9 @@ from shared.replies import Reply
 from shared.stage import (
     Ask,
     Block,
+    Blocked,
     Column,
+    Completion,
     Data,
     Draws,
     Field,
@@ -23,7 +25,11 @@ from shared.stage import (
     OwnView,
     Parts,
     Question,
+    Report,
+    Reporter,
+    ReportTable,
     Substitute,
+    Table,
 )
 from shared.stage_checks import Finding, check_kind
 from shared.stages.info.config import InfoStage
@@ -109,6 +115,46 @@ class WiderData(RoundData):
         return {"best": 3} if page else {}
 
 
+class MisspeltData(Data):
+    def columns(self) -> list[Column]:
+        return [Column("smu", "The sum", "integer")]
+
+
+class RoleData(Data):
+    def roles(self) -> Sequence[str]:
+        return ("first",)
+
+    def columns(self) -> list[Column]:
+        return [Column("role", "Role", "text")]
+
+    def cells(self, page: Json) -> dict[str, Json]:
+        return {"role": "second"} if page else {}
+
+
+class MistakenReporter(Reporter):
+    def __init__(self, stage_ids: Sequence[str]) -> None:
+        self._rows: list[Mapping[str, Json]] = []
+
+    def add(self, rows: Sequence[Mapping[str, Json]]) -> None:
+        self._rows += rows
+
+    def report(self) -> Report | None:
+        means = {one["cohort_path"]: one["mean"] for one in self._rows}
+        return Report((), {}, (str(means),)) if means else None
+
+
+class GreedyReporter(MistakenReporter):
+    def report(self) -> Report | None:
+        return Report((ReportTable("messages", (), ()),), {}, ()) if self._rows else None
+
+
+def tabled(name: str, *columns: str, reporter: type[MistakenReporter] | None = None) -> Game:
+    class Tabled(RoundData):
+        table = Table(name, columns, lambda view: [dict.fromkeys(columns)], reporter)
+
+    return Game(data=lambda stage: Tabled())
+
+
 class Gossip(Rounds):
     """It keeps what it was shown, and shows it to the next."""
 
@@ -130,6 +176,17 @@ class WaitsForAll(NumberQuestion):
 
     def passed(self) -> Substitute | None:
         return None
+
+
+class FirstDraws(Draws):
+    def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
+        return dict(drawn) or {str(one.id): "plays" for one in members}
+
+
+class ForTheFirst(Game):
+    def completion(self, stage: InfoStage, view: OwnView) -> Completion:
+        is_late = str(view.me.id) not in view.draws
+        return Blocked(("You came late.",)) if is_late else super().completion(stage, view)
 
 
 def first_of(state: dict[str, Json], view: LabView) -> Json:
@@ -175,11 +232,18 @@ def test_nothing_is_wrong_with_the_game_itself() -> None:
             "the same draws one by one",
         ),
         (Game(data=lambda stage: WiderData()), "Every cell has a column", "a column for the cell 'best'"),
+        (Game(data=lambda stage: MisspeltData()), "Every cell has a column", "found: ['sum']"),
+        (Game(data=lambda stage: RoleData()), "Every cell has a column", "in the column `role`: first"),
+        (tabled("answers", "number"), "No other kind has a table", "answers.csv is the lab's"),
+        (tabled("numbers", "stage"), "Rows of a kind's table", "found: ['stage']"),
+        (tabled("numbers", "number", reporter=MistakenReporter), "Rows of a kind's table", "KeyError: 'mean'"),
+        (tabled("numbers", "number", reporter=GreedyReporter), "Rows of a kind's table", "found: messages"),
         (stating(first_of), "The state is the same whenever", "'first'"),
         (stating(none_of_json), "", "the state to be plain JSON"),
         (Gossip(), "A prompt that is made late", "the prompt of question 'round:1/number' of m1"),
         (Gossip(), "While a question is open", "to stay as it was"),
-        (asking(WaitsForAll), "No member is stuck", "The game goes on."),
+        (ForTheFirst(draws=lambda stage: FirstDraws()), "No member is stuck", "You came late."),
+        (asking(WaitsForAll), "A member who leaves for good", "The game goes on."),
         (stating(of_who_is_there), "Neither the state nor what is due", "'here': 4"),
         (stating(while_all_are_there), "A leave and return undoes nothing", "to be Done for good"),
     ],
@@ -216,7 +280,7 @@ def test_a_page_that_does_not_fit_its_type_is_told_in_one_line() -> None:
 
 
 def test_who_was_there_and_what_they_did_is_told() -> None:
-    stuck = next(one for one in findings(asking(WaitsForAll)) if one.promise.startswith("No member is stuck"))
+    stuck = next(one for one in findings(asking(WaitsForAll)) if one.promise.startswith("A member who leaves"))
 
     assert "m1 (" in stuck.members
     assert any(act.endswith(" leaves") for act in stuck.order)

@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
+from shared.testing.network import WITHOUT_TLS
 
 SCHEMA = {
     "type": "object",
@@ -33,7 +34,7 @@ def a_call(text: str = "Hello", **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 async def client() -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(headers={"authorization": "Bearer any"}) as client:
+    async with httpx2.AsyncClient(headers={"authorization": "Bearer any"}, verify=WITHOUT_TLS) as client:
         yield client
 
 
@@ -152,7 +153,7 @@ async def test_calls_are_counted_by_header_or_by_messages_until_reset(client: ht
 
 
 async def test_no_key_or_another_key_is_refused() -> None:
-    async with FakeEndpoint(Behaviour(api_key="right")) as endpoint, httpx2.AsyncClient() as client:
+    async with FakeEndpoint(Behaviour(api_key="right")) as endpoint, httpx2.AsyncClient(verify=WITHOUT_TLS) as client:
         url = f"{endpoint.base_url}/chat/completions"
         statuses = [
             (await client.post(url, json=a_call(), headers=headers)).status_code
@@ -202,7 +203,9 @@ def test_the_command_serves_until_it_is_ended() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) as process:
         assert process.stdout is not None
         base_url = process.stdout.readline().strip().partition("OPENAI_BASE_URL=")[2]
-        response = httpx2.post(f"{base_url}/chat/completions", json=a_call(), headers={"authorization": "Bearer any"})
+        response = httpx2.post(
+            f"{base_url}/chat/completions", json=a_call(), headers={"authorization": "Bearer any"}, verify=WITHOUT_TLS
+        )
         process.terminate()
 
     assert response.status_code == 200

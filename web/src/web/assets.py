@@ -29,6 +29,8 @@ JOIN: Final = "participant/join.js"
 TAKE: Final = "participant/main.js"
 """The scripts with which the two documents begin: joining, and taking part."""
 _IMPORT: Final = re.compile(r'^(?:import|export) [^;]*?"(\.{1,2}/[^"]+)"', re.M)
+_WITHOUT_SCRIPTS: Final = "needs_javascript"
+"""The words for a browser without scripts; the server writes them into the document."""
 _FAMILY: Final = re.compile(r"`([a-z]+_)\$\{")
 """The beginning of keys of words that a script puts together."""
 _COMMENTS: Final = re.compile(r"^[ \t]*(?:/\*\*(?:[^*]|\*(?!/))*\*/|// .*)[ \t]*$", re.M)
@@ -90,13 +92,17 @@ class Assets:
 
     def words(self, entry: str, language: str) -> dict[str, object]:
         """The words in the document: who joins needs those that the scripts for it name, who takes part all others."""
-        known: dict[str, object] = json.loads(self.files[f"words/{language}.json"].content)
+        known = {key: said for key, said in self._all_words(language).items() if key != _WITHOUT_SCRIPTS}
         if entry == JOIN:
             named = self._named(known, self.first(JOIN))
             return {key: said for key, said in known.items() if key in named}
         others = [path for path in self.files if path.endswith(".js") and path != JOIN]
         for_joining = self._named(known, [JOIN]) - self._named(known, others)
         return {key: said for key, said in known.items() if key not in for_joining}
+
+    def _all_words(self, language: str) -> dict[str, object]:
+        found: dict[str, object] = json.loads(self.files[f"words/{language}.json"].content)
+        return found
 
     def _named(self, keys: Iterable[str], paths: Iterable[str]) -> set[str]:
         """Those of the keys of words that these scripts name, by the whole key or by its beginning."""
@@ -133,7 +139,7 @@ class Assets:
 <script type="application/json" id="words">{words}</script>
 <script type="module" src="{self.root}/{entry}"></script>
 </head>
-<body><div id="page"><noscript><p>This page needs JavaScript.</p></noscript></div></body>
+<body><div id="page"><noscript><p>{self._all_words(language)[_WITHOUT_SCRIPTS]}</p></noscript></div></body>
 </html>
 """
 

@@ -20,7 +20,7 @@ from shared.db.export_sections import SECTIONS
 from shared.db.session import Database, Session
 from shared.errors import InvalidInput
 from shared.experiment import SCHEMA_VERSION, Resolved
-from shared.stage import Report, Reporter, Table
+from shared.stage import COLUMNS_OF_ROWS, Report, Reporter, Table
 from shared.stages import parts_of, require_kinds
 
 EXPORT_VERSION: Final = 1
@@ -287,7 +287,7 @@ def _own_tables(
     for table, stage_ids in _stages_with_tables(arms).items():
         yield (
             f"{table.name}.csv",
-            [*rows.COHORT_STAGE_COLUMNS, *table.columns],
+            [*COLUMNS_OF_ROWS, *table.columns],
             reads.cohort_stages(session, experiment.id, [*stage_ids], rows.read_by_stage(arms)),
             partial(_reported_rows, arms=arms, reporter=reporters.get(table)),
         )

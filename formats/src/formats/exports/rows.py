@@ -8,7 +8,7 @@ from shared.attendees import attendee
 from shared.experiment import Resolved
 from shared.experiment.own_arms import why_shared
 from shared.playing import play_on
-from shared.stage import PAGE, Json, Table
+from shared.stage import COLUMNS_OF_ROWS, PAGE, Json, Table
 from shared.stages import parts_of
 from shared.views import Facts, People, lab_view
 
@@ -125,9 +125,6 @@ MODEL_CALL_COLUMNS: Final = (
     "started_at",
     "finished_at",
 )
-
-
-COHORT_STAGE_COLUMNS: Final = ("cohort_id", "cohort_path", "cohort", "treatment", "stage")
 
 
 def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[str]:
@@ -306,7 +303,7 @@ def _rows_in_arm(row: Mapping[str, Any], arm: Resolved, own: Mapping[str, str]) 
     )
     # A cohort without members was not settled again.
     view = play_on(facts, stage).view if row["state"] is None else lab_view(facts, stage)
-    where = {column: row[column] for column in COHORT_STAGE_COLUMNS}
+    where = {column: row[column] for column in COLUMNS_OF_ROWS}
     table = parts_of(stage).data.table
     met = row["met_before"] or {}
     if table is None:

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from agent_worker.attempts import Attempt, Invalid, call_row, validated
-from agent_worker.steps import CAUSE, walk_on
+from agent_worker.steps import CAUSE, Others, walk_on
 from shared import seeds
 from shared.acts import answering, asking, drafts, page_times
 from shared.acts.advancing import end_member
@@ -20,11 +20,13 @@ from shared.conversation import page_seconds
 from shared.db.batcher import Batcher
 from shared.db.session import Database, Session
 from shared.db.standing import Standing
-from shared.db.standings import lock_standing, standing_of
+from shared.db.standings import lock_standing, lock_standings, standing_of
 from shared.errors import InvalidInput, NotFound
 from shared.lives import STILL_IN
+from shared.logs import correlation
 from shared.stage import Ask, Json, OwnView, Question, UnusableReply, to_read
 from shared.stages import kind_of, parts_of
+from shared.urgency import is_urgent
 
 TIMER_MARGIN_SECONDS = 0.01
 """Added to a timer, so that it does not fire a moment before the row is due; the watchdog would then be the next to
@@ -43,15 +45,16 @@ Later = Callable[[float, Callable[[], Awaitable[None]]], None]
 class Answering:
     """Stores the answers of agents for one process.
 
-    Simultaneous answers of one member are stored together: each needs the member's lock, and waiting for it would keep
-    a database connection busy.
+    Simultaneous answers that follow from the same cause are stored together. Those of one member need the member's
+    lock, and waiting for it would keep a database connection busy; for those of several members one transaction costs
+    less than one each.
     """
 
     def __init__(self, database: Database, clock: Clock, later: Later) -> None:
         self._database = database
         self._clock = clock
         self._later = later
-        self._batcher = Batcher[UUID, Reply, None](self._store, most=_MOST_AT_ONCE)
+        self._batcher = Batcher[tuple[str | None, bool], Reply, None](self._store, most=_MOST_AT_ONCE)
 
     async def store(self, lease: drafts.Lease, attempt: Attempt) -> None:
         """Check the answer, store it, close the ask and let the member act on it, all in one transaction.
@@ -64,7 +67,8 @@ class Answering:
         """
         takes_time = lease.pace == "live" and lease.agent.pages.take_time
         if takes_time or attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
-            await self._batcher.do(lease.member_id, (lease, attempt))
+            # What follows from a batch is written with one correlation id.
+            await self._batcher.do((correlation.get(), is_urgent()), (lease, attempt))
 
     async def look(self, lease: drafts.Lease) -> OwnView:
         """Read the view against which an answer to this ask is checked."""
@@ -83,25 +87,33 @@ class Answering:
             return await answering.answer_shared_ask(session, lease, call, value, now, cause=CAUSE)
 
     async def _store(self, replies: Sequence[Reply]) -> list[Exception | None]:
-        """Store the answers of one member."""
+        """Store these answers, and let each member act on theirs."""
         now = self._clock.now()
         results: list[Exception | None] = []
         at_once: list[tuple[drafts.Lease, Mapping[str, Any], Json]] = []
-        member_id = replies[0][0].member_id
+        due: dict[UUID, datetime | None] = {}
+        members = dict.fromkeys(lease.member_id for lease, _ in replies)
         async with self._database.transaction() as session:
-            standing = await lock_standing(session, member_id, drawn_on={lease.stage.id for lease, _ in replies})
+            found = await lock_standings(session, members, drawn_on={lease.stage.id for lease, _ in replies})
             for lease, attempt in replies:
                 try:
-                    at_once += await _kept_or_given(session, standing, lease, attempt, now)
-                except Invalid as invalid:
-                    results.append(invalid)
+                    if lease.member_id not in found:
+                        raise NotFound("There is no such participant.")
+                    at_once += await _kept_or_given(session, found[lease.member_id], lease, attempt, now)
+                except (Invalid, NotFound) as error:
+                    results.append(error)
                 else:
                     results.append(None)
             stored = await answering.answer_by_replies(session, at_once, now)
-            answered = [(lease.stage, lease.ask, value) for lease, _, value in at_once if lease.draft_id in stored]
-            await act_on(session, standing, answered, now)
-            due_at = await page_times.next_due(session, member_id) if len(at_once) < len(replies) else None
-        self._give_later(member_id, due_at)
+            others = Others() if len(found) > 1 else None
+            for member_id, standing in found.items():
+                given = [(lease, value) for lease, _, value in at_once if lease.member_id == member_id]
+                answered = [(lease.stage, lease.ask, value) for lease, value in given if lease.draft_id in stored]
+                await act_on(session, standing, answered, now, others)
+                if len(given) < sum(lease.member_id == member_id for lease, _ in replies):
+                    due[member_id] = await page_times.next_due(session, member_id)
+        for member_id, due_at in due.items():
+            self._give_later(member_id, due_at)
         return results
 
     def _give_later(self, member_id: UUID, due_at: datetime | None) -> None:
@@ -172,8 +184,14 @@ def _seconds_taken(lease: drafts.Lease, view: OwnView, value: Json) -> float:
     return page_seconds(shown, written, lease.agent.pages, seeds.rng(lease.seed, f"{lease.path}/pace"))
 
 
-async def act_on(session: Session, standing: Standing, answered: Sequence[Answered], now: datetime) -> None:
-    """Act on a member's answers: settle the cohort, or let the member go on."""
+async def act_on(
+    session: Session,
+    standing: Standing,
+    answered: Sequence[Answered],
+    now: datetime,
+    others: Others | None = None,
+) -> None:
+    """Act on a member's answers: settle the cohort, or let the member go on; `others` as in `walk_on`."""
     acts = False
     for stage, ask, value in answered:
         standing = standing.with_answer(stage.id, ask.key, value)
@@ -182,7 +200,7 @@ async def act_on(session: Session, standing: Standing, answered: Sequence[Answer
         else:
             acts = True
     if acts:
-        await walk_on(session, standing, now)
+        await walk_on(session, standing, now, others)
 
 
 async def do_without(

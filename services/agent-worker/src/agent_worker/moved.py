@@ -5,17 +5,18 @@ from dataclasses import replace
 from shared.contracts.experiment import StageConfig
 from shared.db.session import Session
 from shared.db.standing import Standing
-from shared.db.standings import looking_ahead, read_by_round, standing_of
+from shared.db.standings import Ahead, looking_ahead, read_by_round, standing_of
 from shared.stage import Done, End, SetProfile, of_everybody
 from shared.stages import parts_of
 from shared.views import People, member_of
 
 
-async def after_move(session: Session, standing: Standing, done: Done) -> Standing:
+async def after_move(session: Session, standing: Standing, done: Done, ahead: Ahead) -> Standing:
     """The standing of a member whose lock is held, after a step has moved it on from the stage in this way.
 
     A locked stage may have been opened meanwhile, and what is drawn and known on a stage is of the whole cohort: that
-    is looked up. A thread, parts of others and texts that are made for their reader have the member read anew.
+    is looked up, and kept in `ahead`. A thread, parts of others and texts that are made for their reader have the
+    member read anew.
     """
     moved = _moved(standing, done)
     if moved is None:
@@ -23,7 +24,7 @@ async def after_move(session: Session, standing: Standing, done: Done) -> Standi
     found = moved.stage
     if found is None or not (moved.is_locked or _is_of_all(found)):
         return moved
-    return await looking_ahead(session, moved, found.id)
+    return await looking_ahead(session, moved, found.id, ahead)
 
 
 def _moved(standing: Standing, done: Done) -> Standing | None:

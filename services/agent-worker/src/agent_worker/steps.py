@@ -4,12 +4,14 @@
 lead to it; it reads the present state and does what is due. Usually that is nothing.
 """
 
+from collections.abc import Collection
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 from agent_worker.moved import after_move
 from shared import seeds
-from shared.acts.advancing import mark_stepped
+from shared.acts.advancing import mark_stepped, wake_agents
 from shared.acts.answering import write_page
 from shared.acts.asking import open_asks
 from shared.acts.attention import pass_check
@@ -20,7 +22,7 @@ from shared.contracts.experiment import StageConfig
 from shared.conversation import page_seconds, view_of
 from shared.db.session import Session
 from shared.db.standing import Standing
-from shared.db.standings import lock_standing, standing_of
+from shared.db.standings import Ahead, lock_standing, lock_standings, standing_of
 from shared.stage import PAGE, Blocked, Done, OwnView, lets_scripts_pass, to_read
 from shared.stages import kind_of, parts_of
 from shared.views import own_view, scripted_page
@@ -41,10 +43,32 @@ async def take_step(session: Session, member_id: UUID, now: datetime) -> bool:
     return standing.status == "transfer_pending" and standing.member.player != "person"
 
 
-async def walk_on(session: Session, standing: Standing, now: datetime) -> None:
+async def take_steps(session: Session, member_ids: Collection[UUID], now: datetime) -> Collection[UUID]:
+    """`take_step` for several members in one transaction; returns those who must take theirs each in its own.
+
+    They are in a conversation, whose lock is held as short as possible, or an offer or a check waits for them.
+    """
+    alone, others = [], Others()
+    for member_id, standing in (await lock_standings(session, member_ids, drawn_on=())).items():
+        if (_may_act(standing) and _talks(standing)) or standing.status in ("transfer_pending", "attention_check"):
+            alone.append(member_id)
+        else:
+            await walk_on(session, standing, now, others)
+    return alone
+
+
+@dataclass(frozen=True)
+class Others:
+    """That the transaction holds several members, and what was read for one of them and serves all."""
+
+    ahead: Ahead = field(default_factory=dict)
+
+
+async def walk_on(session: Session, standing: Standing, now: datetime, others: Others | None = None) -> None:
     """`take_step` for a caller that holds the member's lock and has just read the member's position.
 
-    A paused member, or one in a paused experiment, takes no step; resuming wakes the member.
+    A paused member, or one in a paused experiment, takes no step; resuming wakes the member. Where the transaction
+    holds `others`, too, a step into a conversation is announced and left to another transaction.
     """
     member_id = standing.member.id
     if standing.is_held or standing.status == "transfer_pending":
@@ -54,7 +78,12 @@ async def walk_on(session: Session, standing: Standing, now: datetime) -> None:
         # It needs no model.
         await pass_check(session, standing, now, cause=CAUSE)
         standing = await standing_of(session, member_id, drawn_on=())
-    while _may_act(standing) and (moved := await _act(session, standing, now)) is not None:
+    while _may_act(standing):
+        if others is not None and _talks(standing):
+            await wake_agents(session, [member_id])
+            return
+        if (moved := await _act(session, standing, now, {} if others is None else others.ahead)) is None:
+            break
         standing = moved
     if standing.stepped_version < standing.version:
         mark_stepped(session, member_id)
@@ -71,7 +100,12 @@ def _may_act(standing: Standing) -> bool:
     )
 
 
-async def _act(session: Session, standing: Standing, now: datetime) -> Standing | None:
+def _talks(standing: Standing) -> bool:
+    """Whether the member is on a stage with conversations."""
+    return standing.stage is not None and parts_of(standing.stage).has_thread
+
+
+async def _act(session: Session, standing: Standing, now: datetime, ahead: Ahead) -> Standing | None:
     """Take one step; the standing after it when the member has moved and may have more to do, else None.
 
     Settle opens shared asks. A script passes through stages that have no scripts for what they ask.
@@ -83,7 +117,7 @@ async def _act(session: Session, standing: Standing, now: datetime) -> Standing 
     is_asked_here = parts.state is None and standing.member.player != "script"
     wanted = parts.questions.due(view) if parts.questions is not None and is_asked_here else []
     if wanted:
-        await open_asks(session, standing, wanted, now)
+        open_asks(session, standing, wanted, now)
         return None
     if await _still_reads(session, standing, stage, view, now):
         return None
@@ -98,7 +132,7 @@ async def _act(session: Session, standing: Standing, now: datetime) -> Standing 
     done = completion if isinstance(completion, Done) else Done()
     if not await go_on(session, standing, done, now, cause=CAUSE, is_step=True):
         return None
-    return await after_move(session, standing, done)
+    return await after_move(session, standing, done, ahead)
 
 
 async def _still_reads(session: Session, standing: Standing, stage: StageConfig, view: OwnView, now: datetime) -> bool:

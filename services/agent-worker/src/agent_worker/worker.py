@@ -3,7 +3,6 @@
 import os
 import socket
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 from uuid import UUID, uuid4
@@ -12,9 +11,8 @@ import structlog
 
 from agent_worker.models import Limiter, Model
 from agent_worker.settings import WorkerSettings
-from agent_worker.steps import CAUSE, take_step
+from agent_worker.stepping import Stepping
 from agent_worker.thinking import Thinker
-from shared.acts import transferring
 from shared.acts.page_times import due_members
 from shared.background import Background, do_quietly
 from shared.bus import Bus, Subscription
@@ -23,7 +21,6 @@ from shared.contracts.hints import AGENT_STEPS, Hint, provider_of, provider_queu
 from shared.db import workers
 from shared.db.due_drafts import due_threads
 from shared.db.session import Database
-from shared.errors import NotFound
 from shared.limits import Limit
 from shared.logs import go_on_with
 from shared.prompting import Prompts
@@ -59,6 +56,7 @@ class Worker:
         self._id = uuid4()
         self._name = f"process {os.getpid()} on {socket.gethostname()}"
         self._limiter = Limiter(database, clock, limits or {})
+        self._steps = Stepping(database, clock)
         self._thinker = Thinker(
             database=database,
             models=models,
@@ -98,12 +96,7 @@ class Worker:
 
     async def on_member_changed(self, hint: Hint) -> None:
         go_on_with(hint.correlation)
-        with suppress(NotFound):
-            member_id = UUID(hint.id)
-            if await self._database.transact(lambda session: take_step(session, member_id, self._clock.now())):
-                await self._database.transact(
-                    lambda session: transferring.resolve(session, member_id, self._clock.now(), cause=CAUSE)
-                )
+        await self._steps.take(UUID(hint.id), hint.correlation)
 
     async def on_draft_wanted(self, hint: Hint) -> None:
         go_on_with(hint.correlation)

@@ -3,11 +3,13 @@
 import os
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.metadata import version
+from typing import Final
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from gateway import documentation, problems
 from gateway.context import Context
@@ -48,6 +50,35 @@ from shared.contracts.endpoints import OPEN, Endpoints
 from shared.db.session import Database
 from shared.prompting import Prompts
 from web import app as web_pages
+
+_ROUTERS: Final = [
+    module.router
+    for module in (
+        health,
+        operators,
+        keys,
+        imports,
+        experiments,
+        files,
+        media,
+        cohorts,
+        lifecycle,
+        members,
+        staff,
+        alerts,
+        links,
+        participants,
+        own_stream,
+        partial_answers,
+        stream_tickets,
+        threads,
+        reactions,
+        personas,
+        persona_chats,
+        prompts,
+        documentation,
+    )
+]
 
 
 def create_app(
@@ -90,38 +121,9 @@ def create_app(
         database, bus, clock, settings, environ, live, presence, limits, served_providers, endpoints, prompt_builder
     )
     app.state.context = context
-    routers = [
-        module.router
-        for module in (
-            health,
-            operators,
-            keys,
-            imports,
-            experiments,
-            files,
-            media,
-            cohorts,
-            lifecycle,
-            members,
-            staff,
-            alerts,
-            links,
-            participants,
-            own_stream,
-            partial_answers,
-            stream_tickets,
-            threads,
-            reactions,
-            personas,
-            persona_chats,
-            prompts,
-            documentation,
-        )
-    ]
-    for router in routers:
-        app.include_router(router, dependencies=[REFUSE_UNKNOWN])
     own = [route for route in app.routes if isinstance(route, Route)]
-    app.state.routes = [*own, *(route for router in routers for route in router.routes)]
+    app.state.routes = [*own, *(route for router in _ROUTERS for route in router.routes)]
+    app.routes.extend(_routes())
     app.routes.extend(web_pages.routes())
     problems.install(app)
     documentation.install(app)
@@ -137,6 +139,15 @@ def create_app(
         AroundRequest, max_body_bytes=settings.max_body_bytes, max_file_bytes=context.files.max_file_bytes
     )
     return app
+
+
+@cache
+def _routes() -> tuple[BaseRoute, ...]:
+    """The routes of every application in this process: FastAPI takes a tenth of a second to read them all."""
+    together = APIRouter()
+    for router in _ROUTERS:
+        together.include_router(router, dependencies=[REFUSE_UNKNOWN])
+    return tuple(together.routes)
 
 
 @asynccontextmanager

@@ -54,12 +54,22 @@ def _with_problems(schema: dict[str, Any]) -> dict[str, Any]:
             if method in path:
                 operation = path[method]
                 operation["responses"].pop("422", None)
+                for parameter in operation.get("parameters", ()):
+                    parameter["schema"] = _as_text_can_be(parameter["schema"])
                 for status in _refusals(operation, method, is_versioned=name.startswith("/v1")):
                     operation["responses"][str(status)] = {
                         "description": HTTPStatus(status).phrase,
                         "content": {MEDIA_TYPE: {"schema": problem}},
                     }
     return schema
+
+
+def _as_text_can_be(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter without null, which no address and no header can hold: it is left out instead."""
+    others = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    if len(others) != 1:
+        return schema
+    return {**others[0], **{name: value for name, value in schema.items() if name != "anyOf"}}
 
 
 def _refusals(operation: Mapping[str, Any], method: str, *, is_versioned: bool) -> Iterator[int]:

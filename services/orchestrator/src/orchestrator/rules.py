@@ -91,10 +91,11 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
 def opens_for_some(stage: StageConfig) -> bool:
     """Whether the stage may open while others are on their way, and nothing but their own step brings them into it.
 
-    An agent that comes while it is being opened may still have found it locked.
+    An agent that comes while it is being opened may still have found it locked. A stage that reads everybody's part of
+    others opens when those are over, wherever between them and itself the members are.
     """
     parts, progress = parts_of(stage), stage.progress
-    is_early = progress.min_participants > 0 or progress.at_most_seconds is not None
+    is_early = progress.min_participants > 0 or progress.at_most_seconds is not None or bool(of_everybody(parts.reads))
     return is_early and parts.talk is None and parts.state is None
 
 

@@ -12,7 +12,7 @@ import uvicorn
 from prompt_builder.app import create_app
 from prompt_builder.settings import PromptBuilderSettings
 from shared.db.databases import connect
-from shared.process import run_process
+from shared.process import run_process, wait_for_schema
 
 log = structlog.get_logger(__name__)
 
@@ -32,11 +32,14 @@ class _Server(uvicorn.Server):
 async def serve(settings: PromptBuilderSettings) -> None:
     """Answer until the process is told to stop."""
     database = connect(settings.database_url, pool_size=settings.database_pool_size)
-    server = _Server(
-        uvicorn.Config(create_app(database), host=settings.host, port=settings.port, log_config=None, access_log=False)
-    )
+    has_schema = asyncio.Event()
+    app = create_app(database, may_be_ready=has_schema.is_set)
+    server = _Server(uvicorn.Config(app, host=settings.host, port=settings.port, log_config=None, access_log=False))
     serving = asyncio.create_task(server.serve())
     try:
+        # It answers health checks meanwhile.
+        await wait_for_schema(database)
+        has_schema.set()
         await asyncio.shield(serving)
     finally:
         server.should_exit = True

@@ -1,5 +1,6 @@
 """The prompt builder over HTTP."""
 
+from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
@@ -12,7 +13,7 @@ from prompt_builder.builder import PromptBuilder
 from shared.contracts.prompts import PreviewQuestion, PromptQuestion
 from shared.db.context import check_reachable
 from shared.db.session import Database
-from shared.errors import Conflict, InvalidInput, ParleyError
+from shared.errors import Conflict, InvalidInput, ParleyError, Unavailable
 from shared.logs import correlation, go_on_with
 from shared.metrics import METRICS_TYPE, REQUEST_SECONDS, in_words_of_prometheus
 
@@ -21,8 +22,8 @@ log = structlog.get_logger(__name__)
 CORRELATION_HEADER = "x-correlation-id"
 
 
-def create_app(database: Database) -> FastAPI:
-    """The service on this database; the caller closes the database."""
+def create_app(database: Database, *, may_be_ready: Callable[[], bool] = lambda: True) -> FastAPI:
+    """The service on this database; the caller closes the database. Ready while that answers and `may_be_ready`."""
     app = FastAPI(title="Parley prompt builder", openapi_url=None, docs_url=None, redoc_url=None)
 
     prompts = PromptBuilder(database)
@@ -58,6 +59,8 @@ def create_app(database: Database) -> FastAPI:
             await check_reachable(database)
         except ParleyError as error:
             return _problem(error)
+        if not may_be_ready():
+            return _problem(Unavailable("The tables of the database are not known yet. Try again."))
         return Response(b'{"status":"ready"}', media_type="application/json")
 
     # Plain routes: parameters and response models would cost more than the prompt itself.

@@ -17,18 +17,19 @@ from shared.db.standing import Standing
 from shared.lives import STILL_IN, in_sql
 from shared.stage import PAGE, Ask, Json, Substitute
 
-# The calls are recorded in any case: they were paid. The member's lock comes first, for a caller that does not hold it,
-# and the row is looked at again if it was waited for.
+# The calls are recorded in any case: they were paid. The members' locks come first, for a caller that does not hold
+# them, and a row is looked at again if it was waited for.
 _ANSWER_BY_REPLIES = text(
     f"""
     WITH here AS (
-        SELECT m.kind, m.stage_ids[m.position + 1] AS stage_id FROM members m
-        WHERE m.id = :member_id AND m.status IN {in_sql(STILL_IN)}
+        SELECT m.id, m.kind, m.stage_ids[m.position + 1] AS stage_id FROM members m
+        WHERE m.id = ANY(:member_ids) AND m.status IN {in_sql(STILL_IN)}
         FOR NO KEY UPDATE
     ), {REPLIES_WITH_CALLS}, held AS (
         SELECT d.id, d.ask_id, g.owner, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
         FROM here CROSS JOIN reply g
-            JOIN drafts d ON d.id = g.draft_id AND d.lease_owner = g.owner AND d.state = 'thinking'
+            JOIN drafts d ON d.id = g.draft_id AND d.member_id = here.id AND d.lease_owner = g.owner
+                AND d.state = 'thinking'
             JOIN asks a ON a.id = d.ask_id
         WHERE here.kind = 'mediator' OR here.stage_id = d.stage_id
     ), closed AS (
@@ -57,15 +58,15 @@ _ANSWER_BY_REPLIES = text(
 async def answer_by_replies(
     session: Session, replies: Sequence[tuple[Lease, Mapping[str, Any], Json]], now: datetime
 ) -> set[UUID]:
-    """Record these calls of one member and, where lease and ask are still open, close both with the answer.
+    """Record these calls and, where lease and ask are still open, close both with the answer.
 
     Each reply comes with its call (see `drafts.save_call`). Returns the drafts that became answers. The caller holds
-    the member's lock.
+    the members' locks.
     """
     if not replies:
         return set()
-    member_id = replies[0][0].member_id
-    params = {"member_id": member_id, "replies": _as_rows(replies), "now": now}
+    member_ids = list({lease.member_id for lease, _, _ in replies})
+    params = {"member_ids": member_ids, "replies": _as_rows(replies), "now": now}
     row = await session.one(_ANSWER_BY_REPLIES, params)
     return set(row.answered or ())
 
@@ -75,13 +76,14 @@ async def answer_by_replies(
 _ANSWER_SHARED_ASK = text(
     f"""
     WITH here AS (
-        SELECT m.kind, m.stage_ids[m.position + 1] AS stage_id FROM members m
-        WHERE m.id = :member_id AND m.status IN {in_sql(STILL_IN)}
+        SELECT m.id, m.kind, m.stage_ids[m.position + 1] AS stage_id FROM members m
+        WHERE m.id = ANY(:member_ids) AND m.status IN {in_sql(STILL_IN)}
         FOR NO KEY UPDATE
     ), {REPLIES_WITH_CALLS}, held AS (
         SELECT d.id, d.ask_id, g.owner, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
         FROM here CROSS JOIN reply g
-            JOIN drafts d ON d.id = g.draft_id AND d.lease_owner = g.owner AND d.state = 'thinking'
+            JOIN drafts d ON d.id = g.draft_id AND d.member_id = here.id AND d.lease_owner = g.owner
+                AND d.state = 'thinking'
             JOIN asks a ON a.id = d.ask_id
         WHERE here.kind = 'mediator' OR here.stage_id = d.stage_id
     ), closed AS (
@@ -158,7 +160,7 @@ async def answer_shared_ask(
     """
     by_agent = lease.experiment_id, lease.cohort_id, lease.member_path, lease.member_id
     _record_answer(session, *by_agent, lease.stage.id, lease.ask, value, now, cause=cause)
-    params = {"member_id": lease.member_id, "replies": _as_rows([(lease, call, value)]), "now": now}
+    params = {"member_ids": [lease.member_id], "replies": _as_rows([(lease, call, value)]), "now": now}
     return bool((await session.flush_with(_ANSWER_SHARED_ASK, params)).passed)
 
 

@@ -1,6 +1,6 @@
 """Asking: what is wanted of one member, final once given; found, and closed for want of an answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -55,8 +55,12 @@ _OPEN = text(
 )
 
 
-async def open_asks(session: Session, standing: Standing, asks: Sequence[Ask], now: datetime) -> None:
-    """Open these asks of one agent on its stage, each with the draft of its answer; what is open already stays."""
+def open_asks(session: Session, standing: Standing, asks: Sequence[Ask], now: datetime) -> None:
+    """Open these asks of one agent on its stage, each with the draft of its answer; what was opened before stays.
+
+    They are written with the next statement. The caller holds the member's lock, and the hint of a draft that was
+    closed before finds nothing to do.
+    """
     assert standing.stage is not None
     is_open = {ask.key for ask in standing.asks if ask.stage_id == standing.stage.id}
     rows = [
@@ -65,7 +69,8 @@ async def open_asks(session: Session, standing: Standing, asks: Sequence[Ask], n
         if ask.key not in is_open
     ]
     if rows:
-        await _open(session, rows, cohort_id=standing.cohort_id, stage_id=standing.stage.id, now=now)
+        session.later(_OPEN, _opening(rows, cohort_id=standing.cohort_id, stage_id=standing.stage.id, now=now))
+        _announce(session, ((row["draft_id"], row["provider"]) for row in rows))
 
 
 async def open_shared_asks(
@@ -93,9 +98,12 @@ async def open_shared_asks(
         for ask in asks
         for one in (members[ask.member_id],)
     ]
-    opened = await _open(
-        session, rows, cohort_id=cohort.id, stage_id=stage_id, as_of=as_of, state=state if is_new else None, now=now
+    params = _opening(
+        rows, cohort_id=cohort.id, stage_id=stage_id, as_of=as_of, state=state if is_new else None, now=now
     )
+    found = await session.all(_OPEN, params)
+    _announce(session, ((row.draft_id, row.provider) for row in found))
+    opened = {row.id for row in found}
     for ask, row in zip(asks, rows, strict=True):
         if row["id"] in opened and members[ask.member_id].player == "person":
             _record_opening(session, cohort, members[ask.member_id], stage_id, ask, row["id"], now)
@@ -119,8 +127,7 @@ def _row(
     }
 
 
-async def _open(
-    session: Session,
+def _opening(
     rows: Sequence[Mapping[str, Any]],
     *,
     cohort_id: UUID,
@@ -128,9 +135,8 @@ async def _open(
     as_of: int | None = None,
     state: Mapping[str, Json] | None = None,
     now: datetime,
-) -> set[UUID]:
-    """The ids of the asks that are new."""
-    params = {
+) -> dict[str, Any]:
+    return {
         "asks": as_json(rows),
         "member_ids": sorted({row["member_id"] for row in rows}),
         "cohort_id": cohort_id,
@@ -140,11 +146,12 @@ async def _open(
         "correlation": correlation.get(),
         "now": now,
     }
-    opened = await session.all(_OPEN, params)
-    for row in opened:
-        if row.draft_id is not None:
-            session.announce(Hint(provider_queue(row.provider), "draft.wanted", str(row.draft_id)))
-    return {row.id for row in opened}
+
+
+def _announce(session: Session, drafts: Iterable[tuple[UUID, str | None]]) -> None:
+    for draft_id, provider in drafts:
+        if provider is not None:
+            session.announce(Hint(provider_queue(provider), "draft.wanted", str(draft_id)))
 
 
 def _record_new_state(session: Session, cohort: CohortState, stage_id: str, now: datetime) -> None:

@@ -15,7 +15,7 @@ from shared.acts.making import NO_TREATMENT, arm_of, make_cohorts, new_code
 from shared.acts.opening import keep_for_arrivals
 from shared.contracts.experiment import ModelMode
 from shared.db import files, tables
-from shared.db.experiments import find
+from shared.db.experiments import ALL, find
 from shared.db.limits import set_most_calls
 from shared.db.session import Session
 from shared.errors import Conflict, NotFound
@@ -78,7 +78,7 @@ async def use_files(session: Session, experiment_id: UUID, draft: Draft, now: da
     await files.use(session, experiment_id, digests, now)
 
 
-_LOCK = text("SELECT * FROM experiments WHERE id = :id FOR NO KEY UPDATE")
+_LOCK = text(f"SELECT {ALL} FROM experiments e WHERE e.id = :id FOR NO KEY UPDATE")  # noqa: S608 - put together from constants
 
 _SET_MODE = text(
     """

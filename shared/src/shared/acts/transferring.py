@@ -301,7 +301,7 @@ async def resolve(session: Session, member_id: UUID, now: datetime, *, cause: st
         await decline(session, standing, now, cause=cause)
         return
     key = f"{TRANSFER}:{await _offers(session, member_id)}"
-    await open_asks(session, standing, [Ask(member_id, key, TRANSFER)], now)
+    open_asks(session, standing, [Ask(member_id, key, TRANSFER)], now)
     mark_stepped(session, member_id)
 
 

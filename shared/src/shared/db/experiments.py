@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.db import tables
 from shared.db.places import Place, parameters
 from shared.db.session import ReadSession, Row
 from shared.errors import NotFound
 
-_FIND = text("SELECT * FROM experiments WHERE id = :id")
+ALL: Final = tables.all_of(tables.experiments, "e")
+"""The columns of an experiment `e`."""
+
+_FIND = text(f"SELECT {ALL} FROM experiments e WHERE e.id = :id")  # noqa: S608 - put together from constants
 
 
 async def find(session: ReadSession, experiment_id: UUID) -> Row:
@@ -25,7 +30,9 @@ async def find(session: ReadSession, experiment_id: UUID) -> Row:
     return row
 
 
-_OF_COHORT = text("SELECT e.* FROM cohorts c JOIN experiments e ON e.id = c.experiment_id WHERE c.id = :cohort_id")
+_OF_COHORT = text(
+    f"SELECT {ALL} FROM cohorts c JOIN experiments e ON e.id = c.experiment_id WHERE c.id = :cohort_id"  # noqa: S608 - put together from constants
+)
 
 
 async def of_cohort(session: ReadSession, cohort_id: UUID) -> Row:

@@ -100,7 +100,7 @@ def told_apart() -> Iterator[None]:
     except (DBAPIError, DriverError) as error:
         if is_connection_problem(error):
             raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
-        if _state_of(error) == _LOCK_TIMEOUT:
+        if is_lock_timeout(error):
             raise Unavailable("Another request holds a lock on this, and waiting took too long. Try again.") from error
         raise
 
@@ -136,6 +136,11 @@ _TRY_AGAIN_STATES = ("40P01", "40001")
 
 def _state_of(error: BaseException) -> str | None:
     return getattr(getattr(error, "orig", error), "sqlstate", None)
+
+
+def is_lock_timeout(error: BaseException) -> bool:
+    """Whether another transaction held a lock for longer than the statement waits."""
+    return _state_of(error) == _LOCK_TIMEOUT
 
 
 def is_deadlock(error: BaseException) -> bool:

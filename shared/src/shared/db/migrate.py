@@ -4,8 +4,17 @@ A change of `shared.db.tables` needs a migration in the same commit. On a databa
 `python -m shared.db.migrate --new "What it adds"` writes it into `migrations/versions`; read and tidy it, then run
 `ruff format` on it. A test compares the result of all migrations with `shared.db.tables`, and so does `--check`.
 
-A migration that is on the main branch is not written anew: databases have it already. The services of the commit before
-run on what it makes.
+A migration that is on the main branch is not written anew: databases have it already.
+
+Services go on while a migration runs, and those of the commit before run on what it makes, until they are replaced.
+So it adds: tables, columns that may be NULL or have a default, indexes. What no code reads any more goes with a later
+commit. A migration is a transaction. It waits for each lock for 0.2 s at most, since all statements that come later
+wait behind it, then begins anew; after a deadlock, too. An index on a big table is built without a lock, in a
+migration of its own:
+
+    with op.get_context().autocommit_block():
+        op.execute("DROP INDEX CONCURRENTLY IF EXISTS ix_messages_seen")  # what an attempt that failed has left
+        op.create_index("ix_messages_seen", "messages", ["seen_at"], postgresql_concurrently=True)
 """
 
 import argparse
@@ -17,32 +26,55 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import structlog
 from sqlalchemy import Connection, NullPool, create_engine, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from shared.contracts.secret_files import read_secret_files
+from shared.db import schema
 from shared.db.databases import as_sqlalchemy_url
-from shared.db.session import ReadSession
+from shared.db.failures import is_deadlock, is_lock_timeout
+from shared.db.schema import HEAD as HEAD
 from shared.db.tables import metadata
-from shared.errors import ParleyError, SettingsInvalid
+from shared.errors import ParleyError, SettingsInvalid, Unavailable
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-_MIGRATIONS = Path(__file__).parent / "migrations"
-_FILES = sorted(file.name for file in (_MIGRATIONS / "versions").glob("r[0-9]*.py"))
-
-HEAD = _FILES[-1][1:5] if _FILES else ""
-"""The newest revision, which this code needs. Revisions and their files are numbered."""
+log = structlog.get_logger(__name__)
 
 _ONE_AT_A_TIME = 0x7061726C6579  # "parley"
+_LOOK_SECONDS: Final = 0.1
 _EXPECTED = "parley_expected"
+_LOCK_SECONDS: Final = 0.2
+"""How long a migration waits for a lock; everybody who comes later for the same table waits as long.
+
+Postgres looks for deadlocks after a second of waiting and ends who looks first: a migration has given up by then.
+"""
+_PAUSE_SECONDS: Final = 2.0
+"""How long the others have the tables for themselves, before a migration asks for its locks again."""
+_PATIENCE_SECONDS: Final = 600.0
 
 
-_MADE_BY = hashlib.sha256(b"".join((_MIGRATIONS / "versions" / name).read_bytes() for name in _FILES)).hexdigest()
-"""The hash of the migrations, stored with the tables that they made: a migration may have been written anew."""
+@dataclass(frozen=True, slots=True)
+class Migrations:
+    """The migrations of a folder, as alembic wants it."""
+
+    folder: Path
+
+    @property
+    def newest(self) -> str:
+        return schema.files_of(self.folder)[-1].name[1:5]
+
+    @property
+    def digest(self) -> str:
+        """The hash of all, stored with the tables that they made: a migration may have been written anew."""
+        return hashlib.sha256(b"".join(path.read_bytes() for path in schema.files_of(self.folder))).hexdigest()
+
+
+OURS: Final = Migrations(schema.MIGRATIONS)
 
 
 class OtherTables(SettingsInvalid):
@@ -62,40 +94,95 @@ class Migrated:
         return f"The database went from {self.before or 'no tables'} to revision {self.after}."
 
 
-def upgrade(url: str) -> Migrated:
+def upgrade(url: str, *, migrations: Migrations = OURS, patience_seconds: float = _PATIENCE_SECONDS) -> Migrated:
     """Apply the missing migrations. Several processes may call it at once: one works, the others wait.
 
     Raises:
-        SettingsInvalid: the database is newer than this code.
+        SettingsInvalid: the database is newer than this code, or another program's.
         OtherTables: it has this code's newest revision, and other tables.
+        Unavailable: others held locks for `patience_seconds`. Each migration was done whole or not at all.
     """
-    with _connected(url) as connection:
-        # A lock of the session, not of the transaction, so that a migration may commit in between.
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _ONE_AT_A_TIME})
+    newest = migrations.newest
+    with _connected(url, lock_seconds=_LOCK_SECONDS) as connection:
+        _wait_for_others(connection)
         before = _revision(connection)
+        schema.require_own(before, [] if before else _present(connection))
         connection.commit()
-        if before is not None and before > HEAD:
+        if before is not None and before > newest:
             raise SettingsInvalid(
-                f"The database is at revision {before}, this version of Parley knows revisions up to {HEAD}. "
+                f"The database is at revision {before}, this version of Parley knows revisions up to {newest}. "
                 "Start a newer Parley, or point PARLEY_DATABASE_URL at another database."
             )
-        if before != HEAD:
-            # Imported here: most starts find nothing to migrate.
-            from alembic import command
+        if before != newest:
+            _apply(connection, migrations, patience_seconds)
+        _see_who_made_them(connection, migrations, url, is_new=before != newest)
+        return Migrated(before, newest)
 
-            command.upgrade(_config(connection), "head")
+
+def _wait_for_others(connection: Connection) -> None:
+    """Take the lock of those who migrate: one of the session, because a migration commits.
+
+    It is asked for again and again: an index that is built without a lock waits for all statements that go on.
+    """
+    while not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": _ONE_AT_A_TIME}):
+        connection.commit()
+        time.sleep(_LOOK_SECONDS)
+
+
+def _apply(connection: Connection, migrations: Migrations, patience_seconds: float) -> None:
+    # Imported here: most starts find nothing to migrate.
+    from alembic import command
+
+    until = time.monotonic() + patience_seconds
+    while True:
+        try:
+            command.upgrade(_config(connection, migrations), "head")
             connection.commit()
-        if connection.scalar(_MAKER) != _MADE_BY:
-            # A comparison of all tables takes a moment, so it is done only when their origin is unknown.
-            if before == HEAD and differences(url):
-                raise OtherTables(
-                    "The tables of this database were made by another version of Parley, and this one cannot read "
-                    "them. Nothing is lost: export what you need with the version that made them, then point "
-                    "PARLEY_DATABASE_URL at an empty database."
-                )
-            connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{_MADE_BY}'"))
-            connection.commit()
-        return Migrated(before, HEAD)
+            return
+        except DBAPIError as error:
+            connection.rollback()
+            if not (is_lock_timeout(error) or is_deadlock(error)):
+                raise
+            if time.monotonic() > until:
+                raise Unavailable(_HELD_UP.format(_revision(connection) or "no revision")) from error
+            log.warning("migration.waits", for_lock=is_lock_timeout(error))
+        time.sleep(_PAUSE_SECONDS)
+
+
+_HELD_UP: Final = (
+    "The database is at {} and goes no further: others hold locks that the next migration needs. Nothing is half done. "
+    "See in pg_stat_activity whose transaction began long ago (xact_start), end it, and migrate again."
+)
+
+
+def _see_who_made_them(connection: Connection, migrations: Migrations, url: str, *, is_new: bool) -> None:
+    digest = migrations.digest
+    if connection.scalar(_MAKER) == digest:
+        return
+    # A comparison of all tables takes a moment, so it is done only when their origin is unknown.
+    if not is_new and differences(url):
+        raise OtherTables(
+            "The tables of this database were made by another version of Parley, and this one cannot read "
+            "them. Nothing is lost: export what you need with the version that made them, then point "
+            "PARLEY_DATABASE_URL at an empty database."
+        )
+    connection.execute(text(f"COMMENT ON TABLE alembic_version IS '{digest}'"))
+    connection.commit()
+
+
+def newer_that_will_do(url: str) -> str | None:
+    """The revision of a database that is newer than this code and has all that it needs; writes nothing.
+
+    Raises:
+        SettingsInvalid: it is newer, and has not.
+    """
+    with _connected(url) as connection:
+        found = _revision(connection)
+        schema.require_own(found, [])
+        if found is None or found <= HEAD:
+            return None
+        schema.require_enough(found, _present(connection))
+        return found
 
 
 def current_revision(url: str) -> str | None:
@@ -121,14 +208,6 @@ def _revision_if_there(url: str) -> str | None:
         return None
 
 
-async def read_revision(session: ReadSession) -> str | None:
-    """The revision, for a process that is connected already."""
-    if (await session.one(_HAS_TABLE)).name is None:
-        return None
-    row = await session.first(_REVISION)
-    return None if row is None else str(row.version_num)
-
-
 def differences(url: str) -> list[str]:
     """The differences between the database (`-`) and the tables here (`+`): tables, columns, defaults, constraints and
     indexes, as Postgres prints them. Empty when they agree. Writes nothing."""
@@ -151,7 +230,7 @@ def new_revision(url: str, message: str) -> None:
     from alembic.script import Script
 
     with _connected(url) as connection:
-        script = command.revision(_config(connection), message, autogenerate=True, rev_id=f"{int(HEAD or 0) + 1:04}")
+        script = command.revision(_config(connection, OURS), message, autogenerate=True, rev_id=f"{int(HEAD) + 1:04}")
     assert isinstance(script, Script)
     path = Path(script.path)
     path.write_text(_tidied(path.read_text()))
@@ -162,33 +241,38 @@ def _tidied(source: str) -> str:
     return "".join(lines).replace("JSONB(astext_type=sa.Text())", "JSONB()")
 
 
-def _config(connection: Connection) -> "Config":
+def _config(connection: Connection, migrations: Migrations) -> "Config":
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    config.set_main_option("script_location", str(migrations.folder).replace("%", "%%"))
     config.set_main_option("file_template", "r%%(rev)s_%%(slug)s")
     config.set_main_option("path_separator", "os")
     return config
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[Connection]:
-    engine = create_engine(as_sqlalchemy_url(url), poolclass=NullPool, connect_args={"connect_timeout": 5})
+def _connected(url: str, *, lock_seconds: float = 0) -> Iterator[Connection]:
+    """`lock_seconds`: how long a statement waits for a lock; 0: without end."""
+    arguments = {"connect_timeout": 5, "options": f"-c lock_timeout={int(lock_seconds * 1000)}"}
+    engine = create_engine(as_sqlalchemy_url(url), poolclass=NullPool, connect_args=arguments)
     with engine.connect() as connection:
         yield connection
 
 
-_HAS_TABLE = text("SELECT CAST(to_regclass('alembic_version') AS text) AS name")
-_REVISION = text("SELECT version_num FROM alembic_version")
 _MAKER = text("SELECT obj_description(to_regclass('alembic_version'), 'pg_class')")
 
 
 def _revision(connection: Connection) -> str | None:
-    if connection.scalar(_HAS_TABLE) is None:
+    if connection.scalar(schema.HAS_REVISION) is None:
         return None
-    revision: str | None = connection.scalar(_REVISION)
+    revision: str | None = connection.scalar(schema.REVISION)
     return revision
+
+
+def _present(connection: Connection) -> list[tuple[str, str]]:
+    rows = connection.execute(schema.PRESENT, {"tables": schema.tables_of_ours()})
+    return [(row.of_table, row.name) for row in rows]
 
 
 _COLUMNS = text(
@@ -254,7 +338,13 @@ def _run(url: str, options: argparse.Namespace) -> int:
     if options.new:
         new_revision(url, options.new)
         return 0
-    print(upgrade(url))
+    newer = newer_that_will_do(url)
+    print(
+        upgrade(url)
+        if newer is None
+        else f"The database is at revision {newer}, newer than this version ({HEAD}), and has all that it needs; "
+        "nothing to do."
+    )
     return 0
 
 

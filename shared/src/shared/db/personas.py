@@ -62,11 +62,16 @@ def _outcome(version: int | None) -> Outcome:
 
 _LIST = text(
     """
-    SELECT * FROM personas WHERE owner_id = :owner_id AND id COLLATE "C" > :after
+    SELECT id, document, version, created_at, updated_at FROM personas
+    WHERE owner_id = :owner_id AND id COLLATE "C" > :after
     ORDER BY id COLLATE "C" LIMIT CAST(:most AS bigint)
     """
 )
-_SOME = text("SELECT * FROM personas WHERE owner_id = :owner_id AND id = ANY(:ids)")
+_SOME = text(
+    """
+    SELECT id, document, version, created_at, updated_at FROM personas WHERE owner_id = :owner_id AND id = ANY(:ids)
+    """
+)
 _DELETE = text("DELETE FROM personas WHERE owner_id = :owner_id AND id = :id")
 
 

@@ -222,6 +222,9 @@ class Session(ReadSession):
         """
         if any(rows is not None for _, _, rows in self._later):
             await self._catch_up()  # It may fail the transaction.
+        cohorts = {event.cohort_id for event in self._events}
+        if len(cohorts) > 1:
+            self.later(_LOCK_COUNTERS, {"cohort_ids": list(cohorts)})
         with self._answered_in_time():
             if not self.has_pending:
                 await self._driver.commit()
@@ -278,6 +281,10 @@ class Session(ReadSession):
 
 
 _COMMIT = text("COMMIT")
+# FLUSH takes the counters in the order in which it finds their rows, which is another one after each change.
+_LOCK_COUNTERS = text(
+    "SELECT cohort_id FROM streams WHERE cohort_id = ANY(:cohort_ids) ORDER BY cohort_id FOR NO KEY UPDATE"
+)
 
 
 def _nobody(_: Committed) -> None:

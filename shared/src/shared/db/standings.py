@@ -1,6 +1,7 @@
 """A member's standing, read with one statement, with or without the member's lock."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
@@ -30,8 +31,7 @@ STAGE_IS_OVER: Final = f"""
     NOT EXISTS (SELECT FROM members o WHERE o.cohort_id = s.cohort_id AND o.kind = 'participant'
         AND o.status IN {in_sql(COUNTED)} AND o.position < array_position(o.stage_ids, s.stage_id))
 """
-_STANDING = text(
-    f"""
+_STANDINGS = f"""
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
         m.stay, m.version, m.stepped_version, m.agent_config -> 'script' AS script, m.agent_config -> 'chat' AS chat,
         m.agent_config -> 'pages' AS pages,
@@ -84,12 +84,18 @@ _STANDING = text(
             WHERE o.cohort_id = m.cohort_id AND o.kind = 'participant' AND m.player = 'person'
         ) w WHERE w.stage_id IS NOT NULL) AS arrived
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
+"""  # noqa: S608 - put together from constants
+_STANDING = text(
+    f"""
+    {_STANDINGS}
     WHERE m.id = coalesce(CAST(:member_id AS uuid), (SELECT o.id FROM members o WHERE o.token_hash = :token_hash))
     """  # noqa: S608 - put together from constants
 )
+_STANDINGS_OF_ALL = text(f"{_STANDINGS} WHERE m.id = ANY(:member_ids)")
 # The lock is a statement of its own, so that what is read next has a snapshot taken after the lock was acquired.
 # NO KEY: new drafts and answers refer to the member while this lock is held.
 _LOCK_BY_ID = text("SELECT id FROM members WHERE id = :key FOR NO KEY UPDATE")
+_LOCK_ALL = text("SELECT id FROM members WHERE id = ANY(:keys) ORDER BY id FOR NO KEY UPDATE")
 _LOCK_BY_TOKEN = text("SELECT id FROM members WHERE token_hash = :key FOR NO KEY UPDATE")
 
 
@@ -101,6 +107,25 @@ async def lock_standing(session: Session, member_id: UUID, *, drawn_on: Collecti
     """
     session.later(_LOCK_BY_ID, {"key": member_id})
     return await standing_of(session, member_id, drawn_on=drawn_on)
+
+
+async def lock_standings(
+    session: Session, member_ids: Collection[UUID], *, drawn_on: Collection[str]
+) -> Mapping[UUID, Standing]:
+    """The standings of those of these members who exist, locked until the transaction ends, in the order given."""
+    if len(member_ids) == 1:
+        with suppress(NotFound):
+            return {one: await lock_standing(session, one, drawn_on=drawn_on) for one in member_ids}
+        return {}
+    ids = list(member_ids)
+    session.later(_LOCK_ALL, {"keys": ids})
+    rows = await session.all(_STANDINGS_OF_ALL, {"member_ids": ids, "drawn_on": list(drawn_on)})
+    standings = {row.id: await _as_standing(session, row) for row in rows}
+    found = {one: standings[one] for one in ids if one in standings}
+    for one, standing in found.items():
+        if read_by_round(standing.stage) - {*drawn_on}:
+            found[one] = await standing_of(session, one, drawn_on=drawn_on)
+    return found
 
 
 async def standing_of(session: ReadSession, member_id: UUID, *, drawn_on: Collection[str] | None = None) -> Standing:
@@ -167,9 +192,16 @@ async def unknown_token(session: ReadSession, token_hash: str) -> NotSignedIn | 
 _OPENED = text("SELECT draws, state FROM cohort_stages WHERE cohort_id = :cohort_id AND stage_id = :stage_id")
 
 
-async def looking_ahead(session: ReadSession, standing: Standing, stage_id: str) -> Standing:
-    """The standing with what is drawn and known on this stage now, if it is open."""
-    row = await session.first(_OPENED, {"cohort_id": standing.cohort_id, "stage_id": stage_id})
+Ahead = dict[tuple[UUID, str], Row | None]
+"""What is drawn and known on stages, by cohort and stage; None where the stage is locked."""
+
+
+async def looking_ahead(session: ReadSession, standing: Standing, stage_id: str, found: Ahead) -> Standing:
+    """The standing with what is drawn and known on this stage, if it is open; `found` keeps what was read."""
+    of_stage = standing.cohort_id, stage_id
+    if of_stage not in found:
+        found[of_stage] = await session.first(_OPENED, {"cohort_id": standing.cohort_id, "stage_id": stage_id})
+    row = found[of_stage]
     if row is None:
         return standing
     facts = replace(standing.facts, draws={**standing.facts.draws, stage_id: row.draws})

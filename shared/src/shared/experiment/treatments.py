@@ -42,7 +42,7 @@ class Resolved(BaseModel):
         Raises:
             NotFound: this arm has no such stage.
         """
-        found = next((stage for stage in self.stages if stage.id == stage_id), None)
+        found = self.by_id.get(stage_id)
         if found is None:
             raise NotFound(
                 f"There is no stage {stage_id!r} here; expected {one_of(stage_id, self.stage_ids, 'stage')}."

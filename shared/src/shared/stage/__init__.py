@@ -4,7 +4,17 @@ All rules are pure: they get the resolved stage and a view of the facts, and ret
 arguments. No code outside `stages/` depends on a particular kind.
 """
 
-from shared.stage.data import Answered, Column, Data, Report, Reporter, ReportTable, Table
+from shared.stage.data import (
+    COLUMNS_OF_ROWS,
+    FILES_OF_THE_LAB,
+    Answered,
+    Column,
+    Data,
+    Report,
+    Reporter,
+    ReportTable,
+    Table,
+)
 from shared.stage.effects import Effect, End, Pay, SetProfile
 from shared.stage.form import Field, Form
 from shared.stage.kind import Blocked, Completion, Done, PageContent, StageKind, heading, page_model, to_read
@@ -53,6 +63,8 @@ from shared.stage.view import (
 )
 
 __all__ = [
+    "COLUMNS_OF_ROWS",
+    "FILES_OF_THE_LAB",
     "MEDIATE",
     "PAGE",
     "READY",

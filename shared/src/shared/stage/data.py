@@ -3,18 +3,26 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from shared.stage.view import PAGE, Json, LabView, View
+
+COLUMNS_OF_ROWS: Final = ("cohort_id", "cohort_path", "cohort", "treatment", "stage")
+"""The columns that say which stage in which cohort a row of a kind's table is of."""
+
+FILES_OF_THE_LAB: Final = frozenset(
+    {"participants", "answers", "messages", "model_calls", "balance", "variables", "payments"}
+)
+"""The CSV files that the lab itself writes, without their ending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of the wide table; `type` is one of text, integer, number, boolean, member.
 
-    The value of a `member` column is the id of a member. A `derived` column adds to an answer that has a column of its
-    own; texts cannot name it.
+    `label` says in words what the values are; `answers.csv` has it beside them. The value of a `member` column is the
+    id of a member. A `derived` column adds to an answer that has a column of its own; texts cannot name it.
     """
 
     name: str
@@ -64,7 +72,7 @@ class Reporter(ABC):
 
     @abstractmethod
     def add(self, rows: Sequence[Mapping[str, Json]]) -> None:
-        """Add the rows of one stage in one cohort, with the columns that identify them."""
+        """Add the rows of one stage in one cohort, which have COLUMNS_OF_ROWS, too."""
 
     @abstractmethod
     def report(self) -> Report | None:
@@ -73,13 +81,15 @@ class Reporter(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A long table of a kind in the data: `<name>.csv`, with these columns after those that identify the row.
+    """A long table of a kind in the data: `<name>.csv`, with these columns after COLUMNS_OF_ROWS.
 
-    Its name is unique among kinds. `rows` makes the rows of one cohort, invalid answers included. `reporter` makes a
-    report on the table for these stages of one experiment; None: no report. Tables of several stages with the same
-    name and columns are one. `owner` is the key of a row with the path of the participant whose row it is, in whose arm
-    it is then; without it, it is the cohort's. Of a row about several, `owners` says which of its columns has the arm
-    of the participant whose path is in which. A reporter has the rows in the arm of the cohort.
+    Its name is unique among kinds, and none of FILES_OF_THE_LAB. `rows` makes the rows of one cohort, invalid answers
+    included. `reporter` makes a report on the table for these stages of one experiment; None: no report. Tables of
+    several stages with the same name and columns are one.
+
+    `owner` is the key of a row with the path of the participant whose row it is, in whose arm it is then; without it,
+    it is the cohort's. Of a row about several, `owners` names pairs: a column with the path of a participant, and the
+    column that gets their arm. A reporter has the rows in the arm of the cohort.
     """
 
     name: str

@@ -32,6 +32,7 @@ ONCE: Final[Sequence[Check]] = (
     questions.without_an_answer_there_is_an_end,
     questions.texts_are_read_or_refused,
     questions.forms_have_titles,
+    courses.who_leaves_holds_up_nobody,
 )
 """Checks without randomness."""
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from shared.stage import Ask, Done, Member
 from shared.stage_checks.play import At, Play
 from shared.stage_checks.promises import Unkept, expect, shortened
 from shared.stage_checks.trial import Trial
+
+_MOMENTS: Final = 6
+"""A member leaves after fewer acts than this."""
 
 
 def same_data_in_every_order(trial: Trial) -> None:
@@ -39,6 +42,19 @@ def everything_can_be_shown(play: Play) -> None:
     for view in play.views():
         play.kind.page(play.stage, view)
         play.kind.prompt(play.stage, view)
+
+
+def who_leaves_holds_up_nobody(trial: Trial) -> None:
+    """A member who leaves for good, at any of the first moments, holds up no other."""
+    for number in range(len(trial.play().participants)):
+        for moment in range(_MOMENTS):
+            play = trial.play(goes_on=True)
+            leaver = play.participants[number]
+            if not play.run(None, most=moment).is_here(leaver.id):
+                break
+            play.leave(leaver.id)
+            play.run(None)
+            expect(not play.stuck(), "everybody who is there to be asked something or to be done", play.stuck())
 
 
 def late_prompts_are_those_made_at_once(trial: Trial) -> None:

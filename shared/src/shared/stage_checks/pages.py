@@ -11,6 +11,8 @@ from pydantic import TypeAdapter
 
 from shared.schema_filler import fill
 from shared.stage import (
+    COLUMNS_OF_ROWS,
+    FILES_OF_THE_LAB,
     MEDIATE,
     PAGE,
     READY,
@@ -19,6 +21,7 @@ from shared.stage import (
     WAKE,
     Ask,
     Blocked,
+    Data,
     Done,
     OwnView,
     Speaker,
@@ -167,13 +170,25 @@ def pages_at_the_end(play: Play) -> dict[UUID, Any]:
 
 
 def cells_are_in_their_columns(trial: Trial) -> None:
-    """Every cell has a column, and is of its type or empty."""
+    """Every cell has a column, and is of its type or empty; every column has a field, and every role is known."""
     data = trial.kind.parts(trial.stage).data
     columns = {column.name: column for column in data.columns()}
     expect(len(columns) == len(data.columns()), "each column once", [column.name for column in data.columns()])
     expect(data.cells({}) == data.cells(None) == {}, "no cells for the pages {} and None", data.cells({}))
-    for page in pages_at_the_end(trial.straight()).values():
-        for name, cell in data.cells(page).items():
+    pages, roles = pages_at_the_end(trial.straight()).values(), data.roles()
+    if pages and type(data).cells is Data.cells:
+        fields = {name for page in pages if isinstance(page, Mapping) for name in page}
+        expect(
+            fields >= set(columns),
+            f"a field of the page that `completion` gives for each of {[*columns]}",
+            sorted(fields),
+        )
+    expect(not roles or "role" in columns, "a column `role` where the stage gives roles", [*columns])
+    for page in pages:
+        cells = data.cells(page)
+        is_given = not roles or cells.get("role") in (None, *roles)
+        expect(is_given, f"one of `roles` in the column `role`: {', '.join(roles)}", cells.get("role"))
+        for name, cell in cells.items():
             expect(name in columns, f"a column for the cell {name!r}", list(columns))
             is_of_type = cell is None or isinstance(cell, _TYPES[columns[name].type])
             expect(is_of_type, f"{name!r} to be of its column's type, {columns[name].type}", cell)
@@ -193,21 +208,39 @@ def lines_of_answers_agree(trial: Trial) -> None:
 
 
 def rows_are_in_their_table(trial: Trial) -> None:
-    """Rows of a kind's table have its columns; without rows there is no report."""
+    """Rows of a kind's table have its columns, and a report can be made of them; without rows there is none."""
     table = trial.kind.parts(trial.stage).data.table
     if table is None:
         return
+    twice = set(table.columns) & set(COLUMNS_OF_ROWS)
+    expect(not twice, f"columns beside {', '.join(COLUMNS_OF_ROWS)}, which every table has", sorted(twice))
     rows = table.rows(trial.straight().lab())
     expect(bool(rows), "rows of a stage that is over", rows)
     for row in rows:
         expect(set(row) <= set(table.columns) and is_json(row), f"a row of plain JSON with {table.columns}", row)
-    report = None if table.reporter is None else table.reporter([trial.stage.id]).report()
+    if table.reporter is None:
+        return
+    report = table.reporter([trial.stage.id]).report()
     expect(report is None, "no report without rows", report)
+    reporter = table.reporter([trial.stage.id])
+    where = {"cohort_id": "1", "cohort_path": "c1", "cohort": "c1", "treatment": "default", "stage": trial.stage.id}
+    reporter.add([{**where, **dict.fromkeys(table.columns), **row} for row in rows])
+    report = reporter.report()
+    for made in () if report is None else report.tables:
+        expect(made.name not in FILES_OF_THE_LAB, "a table of the report with a name of its own", made.name)
+        known = all(set(row) <= set(made.columns) for row in made.rows)
+        expect(
+            known and is_json([*map(dict, made.rows)]),
+            f"rows of {made.name} in plain JSON with {made.columns}",
+            made.rows,
+        )
 
 
 def table_names_are_its_own(trial: Trial) -> None:
-    """No other kind has a table of the same name."""
+    """No other kind has a table of the same name, nor has the lab."""
     mine = trial.kind.parts(trial.stage).data.table
+    if mine is not None:
+        expect(mine.name not in FILES_OF_THE_LAB, "a table with a name of its own", f"{mine.name}.csv is the lab's")
     examples = [kind.example() for name, kind in kinds().items() if name != trial.stage.kind]
     others = {one.kind: table.name for one in examples if (table := kind_of(one).parts(one).data.table) is not None}
     taken = [name for name, table in others.items() if mine is not None and table == mine.name]

@@ -234,6 +234,14 @@ class Play:
         self.log.append(what)
         self.settle()
 
+    def is_here(self, member_id: UUID) -> bool:
+        """Whether the member is in progress and on this stage."""
+        row = self.facts.people.row(member_id)
+        return row.status == "in_progress" and row.stage_id == self.stage.id
+
+    def leave(self, member_id: UUID) -> None:
+        self.move(member_id, f"{self._who(member_id)} leaves", status="left")
+
     def settle(self) -> None:
         """Draw for members who have come, make the state, and let agents go on."""
         before = self.facts.draws[self.stage.id]
@@ -275,9 +283,21 @@ class Play:
             people = [row for row in self.participants if row.player == "person" and self._may_go_on(row)]
             yield from (partial(self.advance, row.id) for row in people)
 
-    def run(self, rng: Random | None, *, accidents: float = 0.0, watch: "Watch | None" = None) -> "Play":
-        """Act until nothing is left to do; without `rng` in the order of names. `watch` is called before each act."""
-        for _ in range(_MOST_ACTS):
+    def run(
+        self,
+        rng: Random | None,
+        *,
+        accidents: float = 0.0,
+        watch: "Watch | None" = None,
+        most: int | None = None,
+    ) -> "Play":
+        """Act until nothing is left to do, or `most` times; without `rng` in the order of names.
+
+        `watch` is called before each act.
+        """
+        for number in range(_MOST_ACTS):
+            if number == most:
+                return self
             if rng is not None and rng.random() < accidents:
                 self._accident(rng)
             if watch is not None:
@@ -312,8 +332,7 @@ class Play:
         return question
 
     def _may_go_on(self, row: Attendee) -> bool:
-        is_here = row.status == "in_progress" and row.stage_id == self.stage.id
-        return is_here and isinstance(self.completion(self.own(row.id)), Done)
+        return self.is_here(row.id) and isinstance(self.completion(self.own(row.id)), Done)
 
     def _store(self, ask: Ask, value: Any, what: str) -> None:
         expect(is_json(value), f"what is stored for {ask.key or 'the page'!r} to be plain JSON", value)
@@ -330,7 +349,7 @@ class Play:
     def _accident(self, rng: Random) -> None:
         """Let a member leave, return, come late or fail, if one can."""
         row, is_silent = rng.choice(self.participants), rng.random() < 0.5
-        is_here = row.status == "in_progress" and row.stage_id == self.stage.id
+        is_here = self.is_here(row.id)
         asks = [ask for ask in self.asks() if ask.member_id == row.id]
         if row.status in ("left", "failed") and row.stage_id is not None:
             self.move(row.id, f"{_name(row)} comes back", status="in_progress")
@@ -339,7 +358,7 @@ class Play:
         elif is_here and asks and row.player == "agent" and rng.random() < 0.5:
             self.fail(rng.choice(asks), is_silent=is_silent)
         elif is_here:
-            self.move(row.id, f"{_name(row)} leaves", status="left")
+            self.leave(row.id)
 
     def _somebody_comes(self, rng: Random | None) -> bool:
         """Let an awaited member come, or never come."""

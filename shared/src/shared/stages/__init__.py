@@ -98,7 +98,12 @@ def _kind(source: Source) -> StageKind[Any]:
         kind = source.load()
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
-        reason = f"{type(error).__name__}: {error} ({frame.filename}, line {frame.lineno})"
+        file, line = frame.filename, frame.lineno
+        told = str(error)
+        if isinstance(error, SyntaxError):
+            # Its frames are those of the import.
+            file, line, told = error.filename or file, error.lineno or line, error.msg
+        reason = f"{type(error).__name__}: {told} ({file}, line {line})"
         raise SettingsInvalid(f"{who} cannot be loaded. {reason}") from error
     if not isinstance(kind, StageKind):
         raise SettingsInvalid(f"{who} needs KIND, an instance of its StageKind; it has {kind!r}.")

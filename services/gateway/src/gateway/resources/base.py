@@ -1,18 +1,23 @@
 """What all resources and requests have in common, and what the API says when it refuses."""
 
+import re
 from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
+    AwareDatetime,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    StrictBool,
     model_serializer,
 )
 
 from shared.storable import is_storable_text, storable_json
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}")
 
 
 class Resource(BaseModel):
@@ -33,12 +38,29 @@ def _storable_text(value: object) -> object:
     return value
 
 
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):
+        raise ValueError("a number is expected")
+    return value
+
+
+def _time(value: object) -> object:
+    if not (isinstance(value, str) and _TIME.match(value)):
+        raise ValueError("a time such as 2026-01-31T12:00:00Z is expected")
+    return value
+
+
 def _not_blank(value: str) -> str:
     if not value.strip():
         raise ValueError("text that is more than white space is expected")
     return value
 
 
+# JSON has types: pydantic by itself takes "5" and true for numbers, 0 and "yes" for booleans, and numbers for times.
+TrueOrFalse = StrictBool
+WholeNumber = Annotated[int, BeforeValidator(_number)]
+Number = Annotated[float, BeforeValidator(_number)]
+Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 StorableText = Annotated[str, BeforeValidator(_storable_text)]
 StorableJson = Annotated[Any, AfterValidator(storable_json)]
 MessageText = Annotated[StorableText, Field(min_length=1, max_length=10_000), AfterValidator(_not_blank)]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from gateway.resources.base import Request, Resource, StorableText
+from gateway.resources.base import Request, Resource, StorableText, WholeNumber
 from shared.contracts.experiment import ModelMode, Pace, PauseReason
 
 
@@ -128,7 +128,7 @@ class ForkRequest(Request):
 
     name: StorableText | None = Field(default=None, min_length=1, max_length=200)
     """The name of the copy; left out: `Copy of` the name."""
-    seed: int | None = Field(default=None, ge=0, le=2**63 - 1)
+    seed: WholeNumber | None = Field(default=None, ge=0, le=2**63 - 1)
     """The seed of the copy; left out: a new one."""
 
 
@@ -144,7 +144,7 @@ class RetryOfFailed(Resource):
 class CallLimitRequest(Request):
     """How many calls of real models an experiment may make in all, failed ones included."""
 
-    calls: int = Field(ge=1, le=2**31 - 1)
+    calls: WholeNumber = Field(ge=1, le=2**31 - 1)
 
 
 class CallLimitResource(Resource):

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
-from gateway.resources.base import Request, Resource, StorableText
+from gateway.resources.base import Request, Resource, StorableText, Time
 from shared.db.keys import ALL_SCOPES, Scope
 
 
@@ -15,7 +15,7 @@ class NewKey(Request):
     """Whose key it is; yours when left out."""
     label: StorableText = Field(default="", max_length=200, examples=["for the script of the pilot"])
     scopes: tuple[Scope, ...] = Field(default=ALL_SCOPES, min_length=1, max_length=3, examples=[["read"]])
-    expires_at: AwareDatetime | None = None
+    expires_at: Time | None = None
     """Until when it is valid; without a time until it is revoked."""
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from gateway.resources.base import Request, Resource, StorableText
+from gateway.resources.base import Number, Request, Resource, StorableText
 from shared.contracts.experiment import Slug
 
 
@@ -152,7 +152,7 @@ class CheckRequest(Request):
 
 
 class ViewRequest(Request):
-    seconds: float = Field(default=600, gt=0, le=3600)
+    seconds: Number = Field(default=600, gt=0, le=3600)
     """How long the token is valid."""
 
 
@@ -169,7 +169,7 @@ class NoticeRequest(Request):
 class TransferRequest(Request):
     cohort_id: UUID
     """The cohort that is offered, of the same experiment."""
-    seconds: float = Field(default=60, gt=0, le=86_400)
+    seconds: Number = Field(default=60, gt=0, le=86_400)
     """How long the participant has for an answer."""
 
 

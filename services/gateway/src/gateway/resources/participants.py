@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, JsonValue
 
 from gateway.resources.appearance import AppearanceResource
-from gateway.resources.base import Request, Resource, StorableJson, StorableText
+from gateway.resources.base import Request, Resource, StorableJson, StorableText, TrueOrFalse
 from gateway.resources.members import ProfileRequest, ProfileResource
 from shared.stages import AnyPage
 
@@ -138,7 +138,7 @@ class CompanionResource(Resource):
 
 
 class TransferAnswer(Request):
-    accept: bool
+    accept: TrueOrFalse
     """Without a yes the participant's part is over (`transfer_declined`)."""
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from gateway.resources.base import MessageText, Request, Resource, StorableText
+from gateway.resources.base import MessageText, Request, Resource, StorableText, TrueOrFalse
 from gateway.resources.members import ProfileResource
 
 
@@ -114,5 +114,5 @@ class MessageList(Resource):
 
 
 class TypingRequest(Request):
-    is_typing: bool = Field(examples=[True])
+    is_typing: TrueOrFalse = Field(examples=[True])
     """Whether the member is typing; said again every few seconds while they are."""

@@ -57,7 +57,12 @@ cohorts:
 FILE_BODY = forms.described(
     "An experiment file, as `GET /v1/experiment-schema` describes it.",
     yaml=_EXAMPLE,
-    json={"parley": 1, "name": "..."},
+    json={
+        "parley": 1,
+        "name": "A first experiment",
+        "stages": [{"id": "welcome", "kind": "info", "lines": ["# Welcome"]}],
+        "cohorts": [{"seats": [{"open": True, "count": 2}]}],
+    },
 )
 
 

@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 
 from gateway.context import ApiKey, InContext
+from gateway.resources.base import Time
 from gateway.resources.keys import DeedList, DeedResource, KeyList, KeyResource, NewKey, NewKeyResource
 from shared.db import key_lists, keys
 from shared.db.keys import Experimenter
@@ -71,7 +72,7 @@ async def revoke_key(key_id: UUID, context: InContext, key: ApiKey) -> Response:
 async def list_deeds(
     context: InContext,
     key: ApiKey,
-    before: Annotated[datetime | None, Query(description="Only what was done before this time.")] = None,
+    before: Annotated[Time | None, Query(description="Only what was done before this time.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> DeedList:
     """Every request with an API key that changed something, and every command that changed a run: your own, and with

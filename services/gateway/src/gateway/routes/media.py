@@ -8,7 +8,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
 
 from gateway.context import ApiKey, InContext
-from shared.contracts.media import ADDRESS, as_stored
+from shared.contracts.media import ADDRESS, MEDIA_TYPES, as_stored
 from shared.db import files, keys
 from shared.db.session import Session
 from shared.errors import InvalidInput, NotFound, Problem, TooLarge
@@ -22,6 +22,7 @@ _SAFE: Final = {
     "Referrer-Policy": "no-referrer",
     "Accept-Ranges": "bytes",
 }
+_CONTENT: Final = {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in MEDIA_TYPES}
 _RANGE: Final = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
@@ -75,7 +76,7 @@ async def upload(request: Request, context: InContext, key: ApiKey) -> UploadedF
     "/files/{name}",
     response_class=Response,
     summary="A file that a stage shows",
-    responses={200: {"content": {"application/octet-stream": {}}}, 206: {"description": "The bytes of the range."}},
+    responses={200: {"content": _CONTENT}, 206: {"description": "The bytes of the range.", "content": _CONTENT}},
 )
 async def serve(
     name: str, context: InContext, range_header: Annotated[str | None, Header(alias="Range", max_length=100)] = None

@@ -20,6 +20,7 @@ from gateway.settings import GatewaySettings
 from shared.db import pages
 from shared.db.session import Database
 from shared.testing.fake_clock import FakeClock
+from shared.testing.network import WITHOUT_TLS
 
 
 def assert_described(event: Any, *, is_member: bool) -> None:
@@ -164,7 +165,7 @@ async def following(
     headers = {"Authorization": f"Bearer {token}"}
     async with (
         asyncio.timeout(10),
-        httpx2.AsyncClient(base_url=address, timeout=10) as client,
+        httpx2.AsyncClient(base_url=address, timeout=10, verify=WITHOUT_TLS) as client,
         client.stream("GET", path, params={"after": after}, headers=headers) as response,
     ):
         assert response.status_code == 200, await response.aread()

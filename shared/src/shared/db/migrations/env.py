@@ -4,6 +4,9 @@ from alembic import context
 
 from shared.db.tables import metadata
 
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
+# Each migration is a transaction of its own, so that its locks end with it.
+context.configure(
+    connection=context.config.attributes["connection"], target_metadata=metadata, transaction_per_migration=True
+)
 with context.begin_transaction():
     context.run_migrations()

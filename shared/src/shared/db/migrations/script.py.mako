@@ -12,11 +12,8 @@ depends_on = None
 
 
 def upgrade() -> None:
-    # Rather fail than queue behind a long transaction and make everybody else queue behind us.
-    op.execute("SET LOCAL lock_timeout = '5s'")
     ${upgrades if upgrades else "pass"}
 
 
 def downgrade() -> None:
-    op.execute("SET LOCAL lock_timeout = '5s'")
     ${downgrades if downgrades else "pass"}

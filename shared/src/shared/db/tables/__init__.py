@@ -11,6 +11,7 @@ from shared.db.tables.accounts import lab as lab
 from shared.db.tables.accounts import personas as personas
 from shared.db.tables.accounts import request_limits as request_limits
 from shared.db.tables.accounts import stream_tickets as stream_tickets
+from shared.db.tables.base import all_of as all_of
 from shared.db.tables.base import metadata as metadata
 from shared.db.tables.calls import call_limits as call_limits
 from shared.db.tables.calls import gates as gates

@@ -11,6 +11,7 @@ from sqlalchemy import (
     DateTime,
     Integer,
     MetaData,
+    Table,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -51,3 +52,12 @@ def at(name: str, *, nullable: bool = True) -> Column[datetime]:
 def json_column(name: str, *, default: str | None = "{}", nullable: bool = False) -> Column[object]:
     server_default = None if default is None else text(f"'{default}'::jsonb")
     return Column(name, JSONB, nullable=nullable, server_default=server_default)
+
+
+def all_of(table: Table, alias: str) -> str:
+    """All columns of the table that this code knows, for a SELECT.
+
+    An asterisk would take those of a later version, too. Postgres refuses a prepared statement whose result has
+    changed, so that a process that runs while a column is added would never read the row again.
+    """
+    return ", ".join(f"{alias}.{column.name}" for column in table.columns)

@@ -1,6 +1,7 @@
 """How the questions are put, attempt by attempt, and how scripts answer them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Any, Final
 from uuid import UUID
@@ -31,7 +32,7 @@ from shared.stage import (
     suggested,
 )
 from shared.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of
-from shared.stages.comprehension.config import ComprehensionStage
+from shared.stages.comprehension.config import CheckedQuestion, ComprehensionStage
 
 _TASK: Final = "Answer every question on what you have read. The answers are checked, and you go on when all are right."
 
@@ -69,14 +70,7 @@ class Attempt(Question):
         return _TASK
 
     def reply_model(self) -> type[BaseModel]:
-        fields: dict[str, Any] = {
-            f"answer_{index}": (
-                asked.reply_type(),
-                Bounds(alias=asked.id, description=f"{asked.title} Answer with {asked.hint()}."),
-            )
-            for index, asked in enumerate(self._stage.questions)
-        }
-        return create_model("ComprehensionReply", __base__=PageReply, **fields)
+        return _reply_model(self._stage.questions)
 
     def answer_from_reply(self, reply: BaseModel) -> Json:
         return reply.model_dump(by_alias=True)
@@ -152,3 +146,16 @@ class ComprehensionScripts(PageScripts):
             given = filled(form, rng, fixed=fixed_answers(self._check, member))
             moves[member.id, key_of(number)] = right if member.script_for(self._check) is None else given
         return moves
+
+
+# Making the shape takes longer than all the rest of a prompt, and many agents are asked the same questions.
+@lru_cache(maxsize=1024)
+def _reply_model(questions: tuple[CheckedQuestion, ...]) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        f"answer_{index}": (
+            asked.reply_type(),
+            Bounds(alias=asked.id, description=f"{asked.title} Answer with {asked.hint()}."),
+        )
+        for index, asked in enumerate(questions)
+    }
+    return create_model("ComprehensionReply", __base__=PageReply, **fields)

@@ -1,0 +1,149 @@
+"""People who take a study of surveys by the requests that their pages make: the load generator, a process of its own.
+
+Reads one job as JSON from standard input and writes the result as JSON. Scripts, styles and the two documents are left
+out: a browser fetches them once for a whole study.
+"""
+
+import asyncio
+import sys
+import time
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, Self, cast
+
+import orjson
+import uvloop
+
+from benchmarks.load import Client
+
+ANSWER: Final = {"mood": 4, "why": "Because of the bus that never came.", "ticked": True}
+_GATHER_SECONDS: Final = 0.04
+"""So long a page waits for more events before it looks at where its participant is (GATHER_MS of live.js)."""
+_PATIENCE_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Job:
+    """People take turns between the ports; `at_once` of them are on the way at any time."""
+
+    ports: tuple[int, ...]
+    code: str
+    people: int
+    at_once: int
+
+    @classmethod
+    def read(cls, text: bytes) -> Self:
+        fields = orjson.loads(text)
+        return cls(**{**fields, "ports": tuple(fields["ports"])})
+
+
+class Stream(asyncio.Protocol):
+    """A live stream, of which only is noted that something has come."""
+
+    def __init__(self) -> None:
+        self._heard = asyncio.Event()
+        self._transport: asyncio.Transport | None = None
+
+    @classmethod
+    async def follow(cls, port: int, headers: dict[str, str], cursor: str) -> Self:
+        _, stream = await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port)
+        lines = ["GET /v1/me/stream HTTP/1.1", "host: 127.0.0.1", "accept: text/event-stream"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        lines += [f"last-event-id: {cursor}", "", ""]
+        assert stream._transport is not None
+        stream._transport.write("\r\n".join(lines).encode())
+        return stream
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._heard.set()
+
+    def data_received(self, data: bytes) -> None:
+        if b"data:" in data:
+            self._heard.set()
+
+    async def news(self) -> None:
+        """Return when something has come since the last time, and a page would look at it."""
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await self._heard.wait()
+        await asyncio.sleep(_GATHER_SECONDS)
+        self._heard.clear()
+
+    def close(self) -> None:
+        assert self._transport is not None
+        self._transport.close()
+
+
+class Person:
+    """One browser: a connection for requests, another one for the stream."""
+
+    def __init__(self, port: int, code: str, join_key: str) -> None:
+        self._port = port
+        self._link = f"/v1/join/{code}"
+        self._join_key = join_key
+        self._client = Client(port)
+        self._headers: dict[str, str] = {}
+        self.advance_seconds: list[float] = []
+        self.requests = 0
+
+    async def take_part(self) -> None:
+        await self._ask("GET", self._link)
+        joined = await self._ask("POST", self._link, {"join_key": self._join_key, "external_id": None})
+        self._headers = {"authorization": f"Bearer {joined['token']}"}
+        me, page = await self._look()
+        await self._ask("GET", "/v1/me/appearance")
+        stream = await Stream.follow(self._port, self._headers, me["cursor"])
+        self.requests += 1
+        while page is not None:
+            while page["state"] != "current":
+                await stream.news()
+                me, page = await self._look()
+                assert page is not None
+            await self._answer(page["stage_id"])
+            await stream.news()
+            me, page = await self._look()
+        stream.close()
+        self._client.close()
+
+    async def _look(self) -> tuple[Any, Any]:
+        me = await self._ask("GET", "/v1/me")
+        return me, None if me["is_over"] else await self._ask("GET", f"/v1/me/stages/{me['stage_id']}")
+
+    async def _answer(self, stage_id: str) -> None:
+        """What is entered is saved before it is sent."""
+        await self._ask("PUT", f"/v1/me/stages/{stage_id}/answer", {"answer": ANSWER})
+        began = time.perf_counter()
+        await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {"answer": ANSWER})
+        self.advance_seconds.append(time.perf_counter() - began)
+
+    async def _ask(self, method: str, path: str, content: Any = None) -> Any:
+        self.requests += 1
+        return await self._client.request(method, path, self._headers, orjson.dumps(content) if content else b"")
+
+
+async def measure(job: Job) -> dict[str, Any]:
+    gate = asyncio.Semaphore(job.at_once)
+    run = Random().randbytes(8).hex()
+    people = [
+        Person(job.ports[number % len(job.ports)], job.code, f"{run}{number:016}") for number in range(job.people)
+    ]
+
+    async def one(person: Person) -> None:
+        async with gate:
+            await person.take_part()
+
+    began = time.perf_counter()
+    # A failure ends the whole run with a message.
+    await asyncio.gather(*map(one, people))
+    return {
+        "seconds": time.perf_counter() - began,
+        "requests": sum(person.requests for person in people),
+        "advance_seconds": [seconds for person in people for seconds in person.advance_seconds],
+        "cpu_seconds": time.process_time(),
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(orjson.dumps(uvloop.run(measure(Job.read(sys.stdin.buffer.read())))).decode() + "\n")

@@ -1,0 +1,82 @@
+"""What schemathesis finds and is right nevertheless, each with its reason; docs/api.md tells users the same."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from schemathesis import Case, Response
+from schemathesis.core.failures import AcceptedNegativeData, Failure
+from schemathesis.openapi.checks import RejectedPositiveData
+
+
+@dataclass(frozen=True, slots=True)
+class Excepted:
+    """Requests that OpenAPI allows and that are refused all the same (422)."""
+
+    reason: str
+    operations: str = ".*"
+    """The method and the path, as a regular expression."""
+    says: str = ".*"
+    """The detail of the refusal or what one of its problems expected, as a regular expression."""
+
+    def fits(self, operation: str, said: list[str]) -> bool:
+        return bool(re.fullmatch(self.operations, operation)) and any(re.fullmatch(self.says, one) for one in said)
+
+
+EXCEPTIONS: Final = (
+    Excepted(
+        "OpenAPI says that a file is a text or an object; what may be in it is in the schema of experiment files, in "
+        "the pages on workbooks and personas, or in its first bytes.",
+        operations=r"POST /v1/experiments(/validate|/import|/import/validate)?"
+        r"|PUT /v1/experiments/\{experiment_id\}/file"
+        r"|POST /v1/files|POST /v1/persona-library|PUT /v1/personas/\{persona_id\}(/agent)?",
+    ),
+    Excepted(
+        "What an answer may be is known from the stage that it is for: the member's page has its form.",
+        operations=r"POST /v1/me/stages/\{stage_id\}/advance|(POST|PUT) /v1/me/asks/\{ask_id\}/answer"
+        r"|PUT /v1/me/stages/\{stage_id\}/answer",
+    ),
+    Excepted(
+        "A cursor is one that was given, or `start`.",
+        says=r"This cursor cannot be used\.|The list cannot be read on from there\.",
+    ),
+    Excepted(
+        "A key ends in the future; no schema knows what time it is.",
+        operations="POST /v1/keys",
+        says=r"The key would have expired already\.",
+    ),
+    Excepted(
+        "A message answers another one of its conversation; no schema knows which ones there are.",
+        operations=r"POST /v1/me/threads/\{thread_id\}/messages",
+        says=r"The message answers one that is not there\.",
+    ),
+    Excepted(
+        "An agent that is added is one of the experiment; a participant begins on a stage of its cohort, a "
+        "mediator on none; no schema knows which ones there are.",
+        operations=r"POST /v1/cohorts/\{cohort_id\}/members",
+        says=r"There is no such agent\.|The group has no such stage\.|A mediator goes through no stages\.",
+    ),
+    Excepted(
+        "A conversation goes on to a topic of its stage; no schema knows which ones there are.",
+        operations=r"POST /v1/me/threads/\{thread_id\}/go-on",
+        says=r"The conversation has no such topic\.",
+    ),
+    Excepted(
+        "Text without a visible character, or with characters that Postgres cannot hold, is refused with its place.",
+        says="text (that is more than white space|without NUL and without broken characters)",
+    ),
+)
+
+
+def is_excepted(failure: Failure, case: Case[Any], response: Response) -> bool:
+    """Whether an exception speaks of this finding."""
+    if isinstance(failure, AcceptedNegativeData):
+        # A body of YAML is a text to the gateway, as OpenAPI says: schemathesis means an object and sends a text.
+        return case.media_type == "application/yaml"
+    if not isinstance(failure, RejectedPositiveData) or response.status_code != 422:
+        return False
+    operation = f"{case.method.upper()} {case.operation.path}"
+    refusal = json.loads(response.content)
+    said = [refusal["detail"], *(problem["expected"] for problem in refusal["problems"])]
+    return any(one.fits(operation, said) for one in EXCEPTIONS)

@@ -1,0 +1,105 @@
+"""The code of the commit before the one that added the newest migration, as far as the repository has a history.
+
+`python -m tests.operators.commit_before` says why there is none, if there is none.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from tests.storms.kinds import SEVERAL
+
+ROOT: Final = Path(__file__).parents[2]
+_VERSIONS: Final = "shared/src/shared/db/migrations/versions"
+_SOURCES: Final = ("*/src", "services/*/src")
+
+
+class NoCommitBefore(Exception):
+    """There is none that says anything; with the reason."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A working copy of ours, with whatever history it has."""
+
+    folder: Path = ROOT
+
+    def commit_before(self) -> str:
+        """The commit, whose migrations are ours but for the newest ones.
+
+        Raises:
+            NoCommitBefore: with the reason.
+        """
+        newest = max((self.folder / _VERSIONS).glob("r[0-9]*.py"))
+        self._git("rev-parse", "HEAD", otherwise="there is no history here")
+        added = self._git("log", "-1", "--diff-filter=A", "--format=%H", "--", f"{_VERSIONS}/{newest.name}").strip()
+        # One that is not committed yet comes after everything that is.
+        wanted = f"{added.decode()}^" if added else "HEAD"
+        gone = "the history here begins with the newest migration"
+        before = self._git("rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}", otherwise=gone).decode().strip()
+        self._require_ours(before)
+        return before
+
+    def _require_ours(self, commit: str) -> None:
+        names = self._git("ls-tree", "--name-only", commit, f"{_VERSIONS}/").decode().split()
+        for name in (one for one in names if Path(one).match("r[0-9]*.py")):
+            ours = self.folder / name
+            if not ours.exists() or ours.read_bytes() != self._git("show", f"{commit}:{name}"):
+                raise NoCommitBefore(f"{ours.name} was written anew since then")
+
+    def unpack(self, commit: str, folder: Path) -> list[Path]:
+        """Write the code of the commit there; returns the folders from which its packages are imported."""
+        packed = self._git("archive", "--format=tar", commit)
+        with tarfile.open(fileobj=BytesIO(packed)) as archive:
+            archive.extractall(folder, filter="data")
+        return sorted(found for pattern in _SOURCES for found in folder.glob(pattern))
+
+    def _git(self, *arguments: str, otherwise: str = "git does not answer") -> bytes:
+        try:
+            done = subprocess.run(["git", "-C", str(self.folder), *arguments], capture_output=True, check=False)
+        except OSError as error:
+            raise NoCommitBefore("there is no git here") from error
+        if done.returncode != 0:
+            raise NoCommitBefore(otherwise)
+        return done.stdout
+
+
+def with_code_of(sources: list[Path]) -> dict[str, str]:
+    """The environment of a process that runs this code in place of ours."""
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, sources))}
+
+
+def require_running(sources: list[Path]) -> None:
+    """Import all services of this code.
+
+    Raises:
+        NoCommitBefore: the packages of today are not those that it needs.
+    """
+    imports = "; ".join(f"import {service}.__main__" for service in SEVERAL)
+    command = [sys.executable, "-c", imports]
+    done = subprocess.run(command, env=with_code_of(sources), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        told = done.stderr.strip().splitlines()[-1:]
+        raise NoCommitBefore(f"the code of the commit before does not run with the packages of today: {told}")
+
+
+def main() -> int:
+    repository = Repository()
+    try:
+        commit = repository.commit_before()
+        with TemporaryDirectory() as folder:
+            require_running(repository.unpack(commit, Path(folder)))
+    except NoCommitBefore as reason:
+        print(reason)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
