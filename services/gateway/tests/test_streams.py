@@ -10,6 +10,7 @@ from uuid import UUID
 
 import httpx2
 import pytest
+from jsonschema import Draft202012Validator
 from sqlalchemy import text
 
 from gateway.live import Live
@@ -111,6 +112,25 @@ async def test_what_is_said_reaches_everybody_who_listens(api: Api, address: str
     assert heard[0].data["data"]["author"]["profile"]["name"] == "Ada"
     assert "explanation" not in heard[0].data["data"]
     assert "actor" not in heard[0].data
+
+
+async def test_each_event_is_as_openapi_describes_it(api: Api, address: str) -> None:
+    experiment_id, ada, _ = await _talkers(api)
+    described = (await api.client.get("/openapi.json")).json()
+    streams = (("/v1/me/stream", ada), (f"/v1/experiments/{experiment_id}/stream", api.key))
+
+    for path, token in streams:
+        operation = described["paths"][path.replace(experiment_id, "{experiment_id}")]["get"]
+        event = operation["responses"]["200"]["content"]["text/event-stream"]["schema"]
+        data = {**event["properties"]["data"]["contentSchema"], "components": described["components"]}
+        async with _listening(address, path, token) as events:
+            await _say(api, ada, f"To {path}")
+            [told] = await _take(events, 1)
+
+        sent = {"event": told.type, "data": json.dumps(told.data), "id": told.cursor}
+        assert list(Draft202012Validator(event).iter_errors(sent)) == []
+        assert list(Draft202012Validator(data).iter_errors(told.data)) == []
+        assert list(Draft202012Validator(data).iter_errors({"type": "message.created"})) != []
 
 
 async def test_a_stream_goes_on_where_it_was_cut(api: Api, address: str) -> None:

@@ -27,7 +27,7 @@ from gateway.resources.experiments import (
     MeasureTable,
     PausedKey,
 )
-from gateway.routes.own_stream import EVENTS, STREAM_HEADERS, LastEventId, StreamCursor
+from gateway.routes.own_stream import STREAM_HEADERS, LastEventId, StreamCursor, stream_responses
 from gateway.typists import TypingFrame
 from shared.acts import starting
 from shared.acts.called_keys import Waiting, waiting_for_keys
@@ -203,7 +203,7 @@ async def require_models(
     "/experiments/{experiment_id}/stream",
     response_class=StreamingResponse,
     summary="Follow everything that happens (server-sent events)",
-    responses=EVENTS,
+    responses=stream_responses("ExperimenterEvent"),
 )
 async def stream(
     experiment_id: UUID,
