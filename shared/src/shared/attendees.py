@@ -2,11 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from shared.lives import ON_THE_WAY, OUT
 from shared.stage import Json
+
+
+@lru_cache(maxsize=4096)
+def as_uuid(text: str) -> UUID:
+    """An id from JSON; cached, because the ids of members repeat with each of their answers."""
+    return UUID(text)
 
 
 @dataclass(frozen=True, slots=True)

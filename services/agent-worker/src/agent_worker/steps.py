@@ -68,7 +68,8 @@ async def walk_on(session: Session, standing: Standing, now: datetime, others: O
     """`take_step` for a caller that holds the member's lock and has just read the member's position.
 
     A paused member, or one in a paused experiment, takes no step; resuming wakes the member. Where the transaction
-    holds `others`, too, a step into a conversation is announced and left to another transaction.
+    holds `others`, too, it leaves a step into a conversation to another one, for which it wakes the
+    member.
     """
     member_id = standing.member.id
     if standing.is_held or standing.status == "transfer_pending":

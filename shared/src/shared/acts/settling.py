@@ -8,14 +8,14 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.attendees import Attendee, attendee
+from shared.attendees import Attendee, as_uuid, attendee
 from shared.contracts.experiment import StageConfig
 from shared.contracts.hints import FACTS, Hint
 from shared.db.attendance import ATTENDANCE
 from shared.db.designs import design
 from shared.db.facts import Event
 from shared.db.failures import LockNotAvailable
-from shared.db.session import ReadSession, Row, Session, as_json, as_uuid
+from shared.db.session import ReadSession, Row, Session, as_json
 from shared.experiment import Resolved
 from shared.lives import in_sql, sources
 from shared.stage import Json

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.attendees import Attendee, attendee
+from shared.attendees import Attendee, as_uuid, attendee
 from shared.audience import may_read
 from shared.contracts.experiment import AgentConfig, Persona, StageConfig
 from shared.db.attendance import ATTENDANCE, DRAWN_ELSEWHERE
@@ -19,7 +19,7 @@ from shared.db.designs import design
 from shared.db.parts import read_of_everybody, with_parts
 from shared.db.prompts import PROMPT
 from shared.db.reader_texts import reader_roles, reader_values
-from shared.db.session import Database, ReadSession, Row, as_uuid
+from shared.db.session import Database, ReadSession, Row
 from shared.db.standings import STAGE_IS_OVER
 from shared.errors import NotFound
 from shared.experiment import Resolved, snapshot, values_of

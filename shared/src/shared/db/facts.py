@@ -63,6 +63,12 @@ def ranked(events: Sequence[Event]) -> list[dict[str, Any]]:
     return rows
 
 
+# FLUSH takes the counters in the order in which it finds their rows, which is another one after each change. So this
+# goes before it where there are several.
+LOCK_COUNTERS: Final = text(
+    "SELECT cohort_id FROM streams WHERE cohort_id = ANY(:cohort_ids) ORDER BY cohort_id FOR NO KEY UPDATE"
+)
+
 # A statement that writes a change together with the pending events ends with the same lines, from `given` on: `passed`
 # has one row when the change was made, and it comes after all locks of the change (a test compares).
 FLUSH = text(

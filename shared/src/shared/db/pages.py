@@ -8,12 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.attendees import attendee
+from shared.attendees import as_uuid, attendee
 from shared.audience import may_read, may_read_thread, quote_of
 from shared.contracts.experiment import Profile, StageConfig
 from shared.db.attendance import ATTENDANCE
 from shared.db.messages import QUOTED, joined, reactions
-from shared.db.session import ReadSession, Row, as_uuid
+from shared.db.session import ReadSession, Row
 from shared.db.standing import Standing
 from shared.db.standings import STAGE_IS_OVER, unknown_token
 from shared.errors import InvalidInput, NotFound, Problem

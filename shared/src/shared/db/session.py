@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from functools import cache, lru_cache
+from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shared.contracts.hints import FACTS, Hint
 from shared.db.bulk import CopyLine, copied, insert_into
-from shared.db.facts import FLUSH, Event, ranked
+from shared.db.facts import FLUSH, LOCK_COUNTERS, Event, ranked
 from shared.db.failures import Silence, hang_up_after, is_undone, retry_deadlocks, told_apart
 from shared.db.turnstile import Turnstile
 from shared.failpoints import failpoint
@@ -38,12 +38,6 @@ WHOLE_EXPERIMENT_SECONDS = 300.0
 _DIALECT = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]  # it says nothing of them
 Committed = Sequence[tuple[int | None, Hint]]
 """What is to be published now: hints with their outbox rows, and facts, which have none."""
-
-
-@lru_cache(maxsize=4096)
-def as_uuid(text: str) -> UUID:
-    """An id from JSON; cached, because the ids of members repeat with each of their answers."""
-    return UUID(text)
 
 
 def as_json(value: Any) -> str:
@@ -222,9 +216,8 @@ class Session(ReadSession):
         """
         if any(rows is not None for _, _, rows in self._later):
             await self._catch_up()  # It may fail the transaction.
-        cohorts = {event.cohort_id for event in self._events}
-        if len(cohorts) > 1:
-            self.later(_LOCK_COUNTERS, {"cohort_ids": list(cohorts)})
+        if len(cohorts := {event.cohort_id for event in self._events}) > 1:
+            self.later(LOCK_COUNTERS, {"cohort_ids": list(cohorts)})
         with self._answered_in_time():
             if not self.has_pending:
                 await self._driver.commit()
@@ -281,10 +274,6 @@ class Session(ReadSession):
 
 
 _COMMIT = text("COMMIT")
-# FLUSH takes the counters in the order in which it finds their rows, which is another one after each change.
-_LOCK_COUNTERS = text(
-    "SELECT cohort_id FROM streams WHERE cohort_id = ANY(:cohort_ids) ORDER BY cohort_id FOR NO KEY UPDATE"
-)
 
 
 def _nobody(_: Committed) -> None:
