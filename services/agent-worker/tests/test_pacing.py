@@ -1,7 +1,6 @@
 """An endpoint is given as many calls at a time as it has shown to carry, and a call that it had no room for is free."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import Any
@@ -13,15 +12,12 @@ from hypothesis import strategies as st
 
 from agent_worker.calling import Calling
 from agent_worker.models import Closed, Limiter, Pacer, Place
-from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.settings import WorkerSettings
 from shared.acts import drafts
-from shared.contracts.model_keys import read_model_keys
 from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
 from shared.db.session import Database
 from shared.stage import OwnView
 from shared.testing.fake_clock import FakeClock
-from shared.testing.fake_endpoint import FakeEndpoint
 from shared.urgency import Urgency, urgency
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
@@ -168,7 +164,7 @@ parley: 1
 name: Questions
 seed: 0
 model_mode: real
-personas: [{{id: ada, model: {{max_attempts: 1, timeout_seconds: 0.3}}}}]
+personas: [{{id: ada, model: {{max_attempts: 1}}}}]
 stages:
   - id: q
     kind: survey
@@ -179,29 +175,30 @@ cohorts: [{{seats: [{{persona: ada}}{people}]}}]
 
 
 class SlowAtFirst:
-    """A lab whose endpoint answers nothing until so many calls have been given up."""
+    """A model whose first calls time out, all of them in flight together, and the lab that asks it."""
 
-    def __init__(self, database: Database, endpoint: FakeEndpoint) -> None:
-        self.model = OpenAIModel(
-            read_model_keys({"OPENAI_API_KEY": "any", "OPENAI_BASE_URL": endpoint.base_url}),
-            base_url=endpoint.base_url,
-        )
-        self.lab = DrainLab(database, models={"openai": self.model}, together=50)
-        self._endpoint = endpoint
+    def __init__(self, database: Database) -> None:
+        self.lab = DrainLab(database, models={"openai": self}, together=50)
+        self._slow = self._asked = 0
+        self._are_all_in = asyncio.Event()
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        self._asked += 1
+        if self._asked > self._slow:
+            assert request.reply_schema is not None
+            (name,) = request.reply_schema["properties"]
+            return ModelReply(status="ok", parsed={name: 4})
+        if self._asked == self._slow:
+            self._are_all_in.set()
+        await self._are_all_in.wait()
+        return ModelReply(status="timeout", error="no reply")
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
 
     async def run(self, *, questions: int, slow: int, with_a_person: bool = False) -> list[Any]:
         """The answers, after the first `slow` calls have timed out."""
-        asked = 0
-
-        async def reply(body: dict[str, Any]) -> dict[str, Any]:
-            nonlocal asked
-            asked += 1
-            if asked <= slow:
-                await asyncio.Event().wait()
-            (name,) = body["response_format"]["json_schema"]["schema"]["properties"]
-            return {name: 4}
-
-        self._endpoint.replies = reply
+        self._slow = slow
         written = ", ".join(f"{{id: q{number}, kind: scale, title: Well}}" for number in range(questions))
         people = ", {open: true}" if with_a_person else ""
         experiment_id = await self.lab.start(SURVEY.format(questions=written, people=people))
@@ -212,11 +209,8 @@ class SlowAtFirst:
 
 
 @pytest.fixture
-async def slow(database: Database) -> AsyncIterator[SlowAtFirst]:
-    async with FakeEndpoint() as endpoint:
-        lab = SlowAtFirst(database, endpoint)
-        yield lab
-        await lab.model.aclose()
+def slow(database: Database) -> SlowAtFirst:
+    return SlowAtFirst(database)
 
 
 @pytest.mark.postgres

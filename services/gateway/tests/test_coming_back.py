@@ -43,14 +43,14 @@ async def test_the_same_external_id_gives_the_place_back_and_ends_the_old_token(
 
 async def test_the_stream_of_the_old_token_ends_and_that_of_the_new_one_goes_on(api: Api, address: str) -> None:
     experiment_id = await api.running()
-    first = (await api.take_seat(experiment_id, external_id=SECRET)).json()
+    first = await api.token_of(experiment_id, external_id=SECRET)
 
-    async with following(address, first["token"]) as events:
-        again = (await api.take_seat(experiment_id, external_id=SECRET)).json()
+    async with following(address, first) as events:
+        again = await api.token_of(experiment_id, external_id=SECRET)
         assert [event["type"] async for event in events if event["type"].startswith("member.")] == []
-    await api.advance(again["token"], "welcome")
+    await api.advance(again, "welcome")
 
-    async with following(address, again["token"]) as events:
+    async with following(address, again) as events:
         async for event in events:
             if event["type"] == "member.moved":
                 break

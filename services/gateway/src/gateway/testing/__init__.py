@@ -107,12 +107,17 @@ class Api:
         """What the experimenter is answered who gives a person a seat."""
         return await self.experimenter("POST", f"/v1/experiments/{experiment_id}/join", json=body)
 
+    async def token_of(self, experiment_id: str, **body: Any) -> str:
+        """The token of the person who is given a seat."""
+        seat = await self.take_seat(experiment_id, **body)
+        assert seat.status_code == 201, seat.text
+        token: str = seat.json()["token"]
+        return token
+
     async def join(self, experiment_id: str, name: str = "Ada") -> str:
         """The token of a new participant."""
-        joined = await self.take_seat(experiment_id, profile={"name": name})
-        assert joined.status_code == 201, joined.text
+        token = await self.token_of(experiment_id, profile={"name": name})
         await self.settle(experiment_id)
-        token: str = joined.json()["token"]
         return token
 
     async def advance(self, token: str, stage_id: str, answer: Any = None) -> httpx2.Response:
