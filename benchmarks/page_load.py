@@ -38,10 +38,12 @@ class Job:
 
 
 class Stream(asyncio.Protocol):
-    """A live stream, of which only is noted that something has come."""
+    """A live stream, of which only is noted up to where something has come."""
 
     def __init__(self) -> None:
         self._heard = asyncio.Event()
+        self._position = 0
+        self._rest = b""
         self._transport: asyncio.Transport | None = None
 
     @classmethod
@@ -61,19 +63,33 @@ class Stream(asyncio.Protocol):
         self._heard.set()
 
     def data_received(self, data: bytes) -> None:
-        if b"data:" in data:
-            self._heard.set()
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if line.startswith(b"id: "):
+                self._position = int(line.rpartition(b":")[2])
+                self._heard.set()
 
-    async def news(self) -> None:
-        """Return when something has come since the last time, and a page would look at it."""
+    async def has_news(self, cursor: str) -> bool:
+        """Whether a page that has seen so much looks at what has come by now."""
+        if self._position > _position(cursor):
+            await asyncio.sleep(_GATHER_SECONDS)
+            return True
+        return False
+
+    async def news(self, cursor: str) -> None:
+        """Return when something has come that a page which has seen so much looks at."""
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            await self._heard.wait()
-        await asyncio.sleep(_GATHER_SECONDS)
-        self._heard.clear()
+            while not await self.has_news(cursor):
+                self._heard.clear()
+                await self._heard.wait()
 
     def close(self) -> None:
         assert self._transport is not None
         self._transport.close()
+
+
+def _position(cursor: str) -> int:
+    return int(cursor.rpartition(":")[2])
 
 
 class Person:
@@ -98,12 +114,12 @@ class Person:
         self.requests += 1
         while page is not None:
             while page["state"] != "current":
-                await stream.news()
+                await stream.news(me["cursor"])
                 me, page = await self._look()
                 assert page is not None
-            await self._answer(page["stage_id"])
-            await stream.news()
-            me, page = await self._look()
+            me, page = await self._answer(page["stage_id"])
+            if await stream.has_news(me["cursor"]):
+                me, page = await self._look()
         stream.close()
         self._client.close()
 
@@ -111,12 +127,13 @@ class Person:
         me = await self._ask("GET", "/v1/me")
         return me, None if me["is_over"] else await self._ask("GET", f"/v1/me/stages/{me['stage_id']}")
 
-    async def _answer(self, stage_id: str) -> None:
-        """What is entered is saved before it is sent."""
+    async def _answer(self, stage_id: str) -> tuple[Any, Any]:
+        """What is entered is saved before it is sent. Returns where it has led to."""
         await self._ask("PUT", f"/v1/me/stages/{stage_id}/answer", {"answer": ANSWER})
         began = time.perf_counter()
-        await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {"answer": ANSWER})
+        led_to = await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {"answer": ANSWER})
         self.advance_seconds.append(time.perf_counter() - began)
+        return led_to["me"], led_to["page"]
 
     async def _ask(self, method: str, path: str, content: Any = None) -> Any:
         self.requests += 1

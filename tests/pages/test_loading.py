@@ -47,6 +47,23 @@ async def test_a_page_can_be_read_after_three_round_trips(page: Page, lab: Runni
     assert [one for one in asked if one.startswith("/v1/")] == [f"/v1/join/{experiment['join_code']}"]
 
 
+async def test_going_on_is_one_request(page: Page, lab: RunningLab) -> None:
+    """What the live stream tells of it is in the answer already."""
+    stages = [{"id": f"page{number}", "kind": "info", "lines": [f"Page {number}"]} for number in range(4)]
+    experiment = lab.started({**STUDY, "stages": stages})
+    await join(page, experiment)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(f"{request.method} {request.url.removeprefix(lab.url)}"))
+
+    for number in range(3):
+        await page.get_by_role("button", name="Continue").click()
+        await expect(page.get_by_text(f"Page {number + 1}")).to_be_visible()
+        await page.wait_for_timeout(300)
+
+    said = [one for one in asked if "/v1/" in one]
+    assert said == [f"POST /v1/me/stages/page{number}/advance" for number in range(3)]
+
+
 @pytest.mark.grid
 async def test_a_study_can_be_taken_over_a_slow_network(page: Page, lab: RunningLab) -> None:
     """What browsers call slow 3G: 400 ms to the lab and back, 50 kB a second."""

@@ -13,12 +13,15 @@ import pytest
 from jsonschema import Draft202012Validator
 from sqlalchemy import text
 
+from gateway.context import Context
 from gateway.live import Live
+from gateway.resources.participants import Page
+from gateway.routes import participants
 from gateway.testing import Api, assert_described, served
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import FACTS, Hint
 from shared.db.facts import Event
-from shared.db.session import Database
+from shared.db.session import Database, Session
 from shared.testing.network import WITHOUT_TLS
 
 
@@ -93,6 +96,11 @@ async def _talkers(api: Api) -> tuple[str, str, str]:
     return experiment_id, ada, bo
 
 
+async def _member(api: Api, token: str) -> str:
+    member_id: str = (await api.participant(token, "GET", "/v1/me")).json()["member_id"]
+    return member_id
+
+
 async def _say(api: Api, token: str, said: str) -> None:
     address = f"/v1/me/threads/{await api.thread(token)}/messages"
     answer = await api.participant(token, "POST", address, json={"text": said, "client_message_id": said})
@@ -161,6 +169,39 @@ async def test_the_cursor_of_a_page_misses_nothing(api: Api, address: str) -> No
         heard = await _take(events, 1)
 
     assert heard[0].data["data"]["text"] == "Hello"
+
+
+async def test_the_page_after_going_on_has_seen_what_going_on_has_told(api: Api, address: str) -> None:
+    experiment_id = await api.running()
+    ada, bo = [await api.join(experiment_id, name) for name in ("Ada", "Bo")]
+
+    cursor = (await api.advance(ada, "welcome")).json()["me"]["cursor"]
+    await api.advance(bo, "welcome")
+
+    async with _listening(address, f"/v1/me/stream?after={cursor}", ada) as events:
+        [next_told] = await _take(events, 1)
+    assert next_told.data["data"]["member_id"] == await _member(api, bo)
+
+
+async def test_the_page_after_going_on_has_not_seen_what_others_did_meanwhile(
+    api: Api, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment_id = await api.running()
+    ada, bo = [await api.join(experiment_id, name) for name in ("Ada", "Bo")]
+    page = participants._page
+
+    async def page_before_bo_goes_on(session: Session, context: Context, token: str) -> Page:
+        made = await page(session, context, token)
+        monkeypatch.setattr(participants, "_page", page)
+        await api.advance(bo, "welcome")
+        return made
+
+    monkeypatch.setattr(participants, "_page", page_before_bo_goes_on)
+    cursor = (await api.advance(ada, "welcome")).json()["me"]["cursor"]
+
+    async with _listening(address, f"/v1/me/stream?after={cursor}", ada) as events:
+        told = await _take(events, 2)
+    assert [one.data["data"]["member_id"] for one in told] == [await _member(api, bo), await _member(api, ada)]
 
 
 async def test_the_start_of_a_stream_is_the_first_event(api: Api, address: str) -> None:

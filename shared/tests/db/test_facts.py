@@ -1,9 +1,13 @@
-"""What is pending is written in the same way by every statement that writes it."""
+"""What is pending is written in the same way by every statement that writes it, and what its events are numbered."""
 
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
 from sqlalchemy import TextClause
 
 from shared.acts import answering, changes
-from shared.db.facts import FLUSH
+from shared.db.facts import FLUSH, Counted, position_after
 
 
 def from_given(statement: TextClause) -> str:
@@ -22,3 +26,32 @@ def test_answers_are_stored_alike_with_what_is_pending_and_without() -> None:
     alone, _, _ = answering._ANSWER_BY_REPLIES.text.partition(")\n    SELECT (SELECT array_agg(id) FROM answered)")
 
     assert begin == alone
+
+
+HERE, ELSEWHERE = UUID(int=1), UUID(int=2)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 3))), st.data())
+def test_a_reader_who_writes_has_seen_no_event_of_others_that_came_later(
+    writes: list[tuple[bool, int]], data: st.DataObject
+) -> None:
+    """`writes` of the cohort in their order: whether the reader's own, and how many events."""
+    position = data.draw(st.integers(0, sum(number for _, number in writes)))
+    numbered: list[tuple[bool, int]] = []
+    counted: list[Counted] = []
+    for is_own, number in writes:
+        before = len(numbered)
+        numbered += [(is_own, before + one) for one in range(1, number + 1)]
+        if is_own:
+            counted += [(str(ELSEWHERE), before, before + 9), (str(HERE), before, before + number)]
+
+    seen = position_after(counted, HERE, position)
+
+    assert seen >= position
+    assert all(is_own for is_own, number in numbered if position < number <= seen)
+
+
+def test_a_reader_has_seen_their_own_events() -> None:
+    counted = [(str(HERE), 4, 6), (str(HERE), 6, 7)]
+
+    assert [position_after(counted, HERE, position) for position in (3, 4, 6)] == [3, 7, 7]

@@ -30,6 +30,10 @@ def cohort_cursor(cursor: str, cohort_id: UUID) -> int:
     return position
 
 
+def cohort_cursor_text(cohort_id: UUID, position: int) -> str:
+    return f"{cohort_id}:{position}"
+
+
 def experiment_cursor(cursor: str, cohorts: int) -> list[int]:
     """The positions in `<n>.<n>.<n>`, one for each cohort; those at the end may be missing.
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import orjson
 from fastapi.sse import format_sse_event
 
+from gateway.cursors import cohort_cursor_text
 from shared.audience import told_as
 
 
@@ -51,7 +52,7 @@ class Frame:
         """With the cursor of the cohort as id."""
         event_type = told_as(self.event.type)
         data = f'{{{self._head(event_type)},"data":{self.event.public}}}'
-        return format_sse_event(data_str=data, event=event_type, id=f"{self.cohort_id}:{self.seq}")
+        return format_sse_event(data_str=data, event=event_type, id=cohort_cursor_text(self.cohort_id, self.seq))
 
     @cached_property
     def for_experimenters(self) -> bytes:

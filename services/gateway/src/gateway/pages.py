@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
+from gateway.cursors import cohort_cursor, cohort_cursor_text
 from gateway.resources.members import ProfileResource
 from gateway.resources.participants import (
     AskResource,
@@ -30,6 +31,7 @@ from gateway.resources.participants import (
 from shared.acts import attention, transferring
 from shared.acts.conversation import TIME_LIMIT
 from shared.contracts.experiment import STILL_THERE, Profile, StageConfig
+from shared.db.facts import Counted, position_after
 from shared.db.shells import OpenCheck, Shell, shows_others
 from shared.db.standing import OpenAsk, OpenTimer, Standing
 from shared.db.stays import LEAST, MOST, StayTimes
@@ -80,7 +82,7 @@ def me(standing: Standing, cursor: int, shell: Shell, now: datetime) -> Me:
         asks=_asks(standing, now),
         timers=_timers(standing, now),
         now=now,
-        cursor=f"{standing.cohort_id}:{cursor}",
+        cursor=cohort_cursor_text(standing.cohort_id, cursor),
     )
 
 
@@ -177,6 +179,13 @@ def page(standing: Standing, stay: StayTimes | None, cursor: int, shell: Shell, 
         me=me(standing, cursor, shell, now),
         page=stage_page(standing, stage, stay, now) if stage is not None and is_shown else None,
     )
+
+
+def seen_with(page: Page, counted: Sequence[Counted]) -> Page:
+    """The page with a cursor after the events of the transaction that made it."""
+    me = page.me
+    position = position_after(counted, me.cohort_id, cohort_cursor(me.cursor, me.cohort_id))
+    return page.model_copy(update={"me": me.model_copy(update={"cursor": cohort_cursor_text(me.cohort_id, position)})})
 
 
 def stage_page(standing: Standing, stage: StageConfig, stay: StayTimes | None, now: datetime) -> StagePage:

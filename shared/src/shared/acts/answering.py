@@ -121,7 +121,7 @@ _ANSWER_SHARED_ASK = text(
             FROM given GROUP BY cohort_id ORDER BY cohort_id
         ) g
         WHERE s.cohort_id = g.cohort_id
-        RETURNING s.cohort_id, s.last - g.n AS before
+        RETURNING s.cohort_id, s.last - g.n AS before, s.last
     ), recorded AS (
         INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
             public, audience, at)
@@ -146,6 +146,7 @@ _ANSWER_SHARED_ASK = text(
         (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
             AS announced,
         (SELECT count(*) FROM told) AS told,
+        (SELECT jsonb_agg(jsonb_build_array(cohort_id, before, last)) FROM counted) AS counted,
         EXISTS (SELECT FROM passed) AS passed
     """  # noqa: S608 - put together from constants
 )

@@ -108,7 +108,7 @@ _CHANGE = text(
             FROM given GROUP BY cohort_id ORDER BY cohort_id
         ) g
         WHERE s.cohort_id = g.cohort_id
-        RETURNING s.cohort_id, s.last - g.n AS before
+        RETURNING s.cohort_id, s.last - g.n AS before, s.last
     ), recorded AS (
         INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
             public, audience, at)
@@ -133,6 +133,7 @@ _CHANGE = text(
         (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
             AS announced,
         (SELECT count(*) FROM told) AS told,
+        (SELECT jsonb_agg(jsonb_build_array(cohort_id, before, last)) FROM counted) AS counted,
         EXISTS (SELECT FROM passed) AS passed
     """
 )

@@ -89,7 +89,7 @@ FLUSH = text(
             FROM given GROUP BY cohort_id ORDER BY cohort_id
         ) g
         WHERE s.cohort_id = g.cohort_id
-        RETURNING s.cohort_id, s.last - g.n AS before
+        RETURNING s.cohort_id, s.last - g.n AS before, s.last
     ), recorded AS (
         INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
             public, audience, at)
@@ -114,8 +114,24 @@ FLUSH = text(
         (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
             AS announced,
         (SELECT count(*) FROM told) AS told,
+        (SELECT jsonb_agg(jsonb_build_array(cohort_id, before, last)) FROM counted) AS counted,
         EXISTS (SELECT FROM passed) AS passed
     """
 )
 NOTHING_PENDING: Final = {"events": "[]", "hints": "[]", "facts": list[str]()}
 """The parameters of such a statement when the pending events are written later."""
+
+
+Counted = tuple[str, int, int]
+"""A cohort, and the last number of its events before and after a write."""
+
+
+def position_after(counted: Sequence[Counted], cohort_id: UUID, position: int) -> int:
+    """Up to where a reader has seen the cohort's events who read up to `position` and then wrote these.
+
+    It stays at `position` where an event of others, which the reader has not seen, came before their own.
+    """
+    for cohort, before, last in counted:
+        if cohort == str(cohort_id) and before == position:
+            position = last
+    return position

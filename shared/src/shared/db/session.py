@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shared.contracts.hints import FACTS, Hint
 from shared.db.bulk import CopyLine, copied, insert_into
-from shared.db.facts import FLUSH, LOCK_COUNTERS, Event, ranked
+from shared.db.facts import FLUSH, LOCK_COUNTERS, Counted, Event, ranked
 from shared.db.failures import Silence, hang_up_after, is_undone, retry_deadlocks, told_apart
 from shared.db.turnstile import Turnstile
 from shared.failpoints import failpoint
@@ -106,6 +106,8 @@ class Session(ReadSession):
         self._later: list[tuple[TextClause, Params, int | None]] = []
         self._stream: AsyncServerCursor[Row] | None = None
         self._committed: list[tuple[int | None, Hint]] = []
+        self.counted: list[Counted] = []
+        """The numbers that its events have got, once they are written."""
 
     async def run(self, statement: TextClause, params: Params | None = None) -> int:
         """Execute it and return the number of affected rows."""
@@ -249,6 +251,7 @@ class Session(ReadSession):
                 for row_id, queue, hint_type, subject_id, correlated, urgent in row.announced or ()
             ]
             self._committed += ((None, hint) for hint in self._hints if hint.queue == FACTS)
+            self.counted += row.counted or ()
         self._events, self._hints, self._settled = [], {}, None
 
     def _event_rows(self) -> list[dict[str, Any]]:

@@ -145,19 +145,21 @@ async def stage(stage_id: Slug, context: InContext, token: ReaderToken) -> Stage
 
 @router.post("/me/stages/{stage_id}/advance", summary="Answer and go on, in one request")
 async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: AdvanceRequest | None = None) -> Page:
-    """The answer is the page where the participant is afterwards. Going on twice from one stage is going on once."""
+    """The answer is the page where the participant is afterwards; its `cursor` comes after the events that going on has
+    made, unless others have made some meanwhile. Going on twice from one stage is going on once."""
     request = body or AdvanceRequest()
     if request.from_stage_id not in (None, stage_id):
         problem = Problem("from_stage_id", repr(request.from_stage_id), f"{stage_id!r}, as in the path")
         raise InvalidInput("The request names two stages.", [problem])
 
-    async def work(session: Session) -> Page:
+    async def work(session: Session) -> tuple[Page, Session]:
         standing = await standings.sign_in(session, token, lock=True)
         if _index(standing, stage_id) >= standing.position:
             await _leave_stage(session, context, standing, stage_id, request.answer)
-        return await _page(session, context, token)
+        return await _page(session, context, token), session
 
-    return await context.database.transact(work)
+    page, written = await context.database.transact(work)
+    return pages.seen_with(page, written.counted)
 
 
 def _index(standing: Standing, stage_id: str) -> int:

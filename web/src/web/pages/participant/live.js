@@ -24,12 +24,17 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
   const [isSignedOut, setSignedOut] = useState(false);
   const listeners = useRef(/** @type {Set<(type: string, event: any) => void>} */ (new Set()));
   const wanted = useRef(false);
+  // Whether the look is for more than an event, which what is shown may have seen by then.
+  const isAsked = useRef(false);
   const wait = useRef(FIRST_WAIT_MS);
   const last = useRef(/** @type {Promise<void>} */ (Promise.resolve()));
   // Counts what the participant did: an answer of the lab from before that says nothing any more.
   const acts = useRef(0);
-  // The cursor of the newest event: what the lab tells may be older.
+  // What the participant does just now: the answer tells what its events would.
+  const acting = useRef(/** @type {Promise<unknown>} */ (Promise.resolve()));
+  // The cursors of the newest event and of what is shown: either may be older.
   const heard = useRef("");
+  const seen = useRef("");
   const appearance = useRef(/** @type {any} */ (null));
   const shown = useRef(/** @type {any} */ (null));
   shown.current = place?.page ?? null;
@@ -55,7 +60,7 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
   }
 
   async function readNow() {
-    wanted.current = false;
+    wanted.current = isAsked.current = false;
     if (isAsleep.current) return;
     const before = acts.current;
     try {
@@ -68,7 +73,7 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
         takeOn(looks);
       }
       if (isAsleep.current) return;
-      if (before === acts.current) setPlace({ me, page });
+      if (before === acts.current) take({ me, page });
       else refresh();
       wait.current = FIRST_WAIT_MS;
       setAway(false);
@@ -86,18 +91,35 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
     }
   }
 
-  /** Several events in a row lead to one look. */
   function refresh() {
-    if (wanted.current) return;
-    wanted.current = true;
-    setTimeout(() => void read(), GATHER_MS);
+    isAsked.current = true;
+    lookSoon();
   }
 
-  /** Show what an act of the participant has led to, as it was then. @param {{ me: any, page: any }} next */
-  function show(next) {
-    acts.current += 1;
+  /** Several events in a row lead to one look, and those that what is shown has seen by then to none. */
+  function lookSoon() {
+    if (wanted.current) return;
+    wanted.current = true;
+    setTimeout(async () => {
+      if (!isAsked.current) await Promise.race([acting.current.catch(() => {}), pause(FIRST_WAIT_MS)]);
+      if (isAsked.current || isNews(heard.current, seen.current)) void read();
+      else wanted.current = false;
+    }, GATHER_MS);
+  }
+
+  /** @param {{ me: any, page: any }} next */
+  function take(next) {
+    seen.current = next.me.cursor;
     setPlace({ me: next.me, page: next.page });
-    if (isBefore(next.me.cursor, heard.current)) refresh();
+  }
+
+  /** Show what an act of the participant leads to, as it was then. @param {Promise<{ me: any, page: any }>} act */
+  async function show(act) {
+    acting.current = act;
+    const next = await act;
+    acts.current += 1;
+    take(next);
+    if (isNews(heard.current, seen.current)) lookSoon();
   }
 
   useEffect(() => {
@@ -131,7 +153,7 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
         onEvent: (type, event) => {
           if (event.cohort_id) heard.current = cursor = `${event.cohort_id}:${event.stream_seq}`;
           for (const hear of listeners.current) hear(type, event);
-          if (type !== "thread.typing" && !showsItself(shown.current, type, event)) refresh();
+          if (type !== "thread.typing" && !showsItself(shown.current, type, event)) lookSoon();
         },
         onState: (live) => {
           setLive(live);
@@ -193,11 +215,16 @@ function useWasAway(isConnected) {
   return isBack;
 }
 
-/** Whether this is an earlier place in the same stream. @param {string} cursor @param {string} other */
-function isBefore(cursor, other) {
-  const [cohort, seq] = cursor.split(":");
-  const [otherCohort, otherSeq] = other.split(":");
-  return cohort === otherCohort && Number(seq) < Number(otherSeq);
+/** @param {number} ms */
+function pause(ms) {
+  return new Promise((end) => setTimeout(end, ms));
+}
+
+/** Whether the event at one cursor is not in what was read at the other. @param {string} heard @param {string} seen */
+function isNews(heard, seen) {
+  const [cohort, seq] = heard.split(":");
+  const [seenCohort, seenSeq] = seen.split(":");
+  return heard !== "" && (cohort !== seenCohort || Number(seq) > Number(seenSeq));
 }
 
 /** Whether this browser has another place by now. @param {string} token */

@@ -52,7 +52,7 @@ export function Shell({ token, lab }) {
     act,
     advance: async (answer) => {
       try {
-        show(await api.post(`/v1/me/stages/${shown.stage_id}/advance`, answer === undefined ? {} : { answer }));
+        await show(api.post(`/v1/me/stages/${shown.stage_id}/advance`, answer === undefined ? {} : { answer }));
         setFailure("");
       } catch (error) {
         // A form shows what was wrong with its answer; a refusal of the page's own button is shown above it.
