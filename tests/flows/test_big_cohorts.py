@@ -1,6 +1,7 @@
 """What one more member of a cohort costs does not depend on how many there are."""
 
 import asyncio
+from collections.abc import Sequence
 from unittest.mock import patch
 
 import pytest
@@ -14,7 +15,7 @@ from shared.acts.advancing import mark_stepped
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.context import prompt_context
-from shared.db.session import Database
+from shared.db.session import Database, Row
 from shared.db.standings import lock_standing
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
@@ -42,6 +43,15 @@ stages: [{{id: talk, kind: private_chat, max_turns: 2}}]
 cohorts: [{{seats: [{{persona: ada, count: {members}}}], mediators: [host]}}]
 """
 FEW, MANY = 4, 24
+DRAFTS = """
+    SELECT d.id FROM drafts d JOIN members m ON m.id = d.member_id
+    WHERE m.experiment_id = :experiment_id ORDER BY m.path
+"""
+MEMBERS_READ = text(
+    """
+    SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) AS n FROM pg_stat_xact_user_tables WHERE relname = 'members'
+    """
+)
 
 
 async def statements_per_member(database: Database, document: str, members: int) -> float:
@@ -104,6 +114,34 @@ async def test_whoever_goes_through_pages_alone_is_read_without_the_others(datab
         context = await prompt_context(session, drafts[0].id)
 
     assert [one.id for one in context.facts.people.rows] == [context.author.id]
+
+
+async def members_read_for_a_prompt(database: Database, document: str, cohorts: int) -> int:
+    """How many rows of members Postgres reads for one prompt, where it has statistics and prefers indexes as in big tables."""
+    lab = DrainLab(database)
+    content = document.format(members=2).replace("cohorts: [{", f"cohorts: [{{count: {cohorts}, ")
+    experiment_id = await lab.start(content)
+    drafts: Sequence[Row] = []
+    while not drafts:
+        await lab.deliver(lab.next_hints())
+        drafts = await lab.rows(DRAFTS, experiment_id=experiment_id)
+    async with database.transaction() as session:
+        await session.run(text("ANALYZE"))
+    async with database.transaction() as session:
+        await session.run(text("SET LOCAL enable_seqscan = off"))
+        await session.run(text("SET LOCAL random_page_cost = 0"))
+        before: int = (await session.one(MEMBERS_READ)).n
+        await prompt_context(session, drafts[0].id)
+        after: int = (await session.one(MEMBERS_READ)).n
+    return after - before
+
+
+@pytest.mark.parametrize("document", [PAGES, TALKS])
+async def test_a_prompt_is_made_without_the_members_of_other_cohorts(database: Database, document: str) -> None:
+    few = await members_read_for_a_prompt(database, document, 10)
+    many = await members_read_for_a_prompt(database, document, 40)
+
+    assert 0 < many <= few
 
 
 async def test_a_big_cohort_rests_after_a_look_and_is_looked_at_once_for_all_that_happens_meanwhile(

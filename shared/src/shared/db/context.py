@@ -99,7 +99,7 @@ _CONTEXT = text(
         WHERE s.cohort_id = d.cohort_id AND s.audience = 'cohort' AND {STAGE_IS_OVER}) AS over,
         (SELECT json_object_agg(a.stage_id, a.value) FROM members p JOIN answers a ON a.member_id = p.id
         WHERE here.scope <> 'group' AND m.kind = 'mediator' AND p.cohort_id = d.cohort_id
-            AND here.scope = 'private:' || p.path AND a.key = '' AND a.valid) AS partner_pages,
+            AND p.path = substr(here.scope, length('private:') + 1) AND a.key = '' AND a.valid) AS partner_pages,
         (SELECT json_agg(json_build_array(a.member_id, a.stage_id, a.key, a.value, a.counted_at)
             ORDER BY a.member_id, a.stage_id, a.key)
         FROM (
@@ -133,7 +133,7 @@ _CONTEXT = text(
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
         LEFT JOIN threads here ON here.id = d.thread_id
         LEFT JOIN members partner ON m.kind = 'mediator' AND partner.experiment_id = m.experiment_id
-            AND here.scope = 'private:' || partner.path
+            AND partner.path = substr(here.scope, length('private:') + 1)
         CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM answers a
                 WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at > k.as_of)
                 OR :is_only_looked_at AND EXISTS (SELECT FROM cohort_stages g

@@ -40,7 +40,8 @@ async def snapshot(database: Database) -> AsyncIterator[Session]:
 _CONVERSATIONS: Final = f"""
     WITH held AS (
         SELECT x.id, x.stage_id, coalesce((SELECT o.treatment_id FROM members o
-            WHERE o.experiment_id = c.experiment_id AND x.scope = 'private:' || o.path), c.treatment_id) AS treatment_id
+            WHERE o.experiment_id = c.experiment_id AND o.path = substr(x.scope, length('private:') + 1)),
+            c.treatment_id) AS treatment_id
         FROM threads x {OF_COHORT}
     ), said AS (
         SELECT h.treatment_id, h.stage_id,

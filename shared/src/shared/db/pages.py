@@ -340,7 +340,7 @@ _THREADS = text(
     """
     SELECT t.id, t.stage_id, t.scope, m.id AS member_id, t.last_seq AS messages, t.opened_at, t.ended_at
     FROM threads t JOIN cohorts c ON c.id = t.cohort_id
-        LEFT JOIN members m ON m.experiment_id = c.experiment_id AND t.scope = 'private:' || m.path
+        LEFT JOIN members m ON m.experiment_id = c.experiment_id AND m.path = substr(t.scope, length('private:') + 1)
     WHERE t.cohort_id = :cohort_id ORDER BY t.opened_at, t.path COLLATE "C"
     """
 )
