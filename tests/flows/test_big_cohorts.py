@@ -117,7 +117,7 @@ async def test_whoever_goes_through_pages_alone_is_read_without_the_others(datab
 
 
 async def members_read_for_a_prompt(database: Database, document: str, cohorts: int) -> int:
-    """How many rows of members Postgres reads for one prompt, where it has statistics and prefers indexes as in big tables."""
+    """How many rows of members Postgres reads for one prompt, by the plan that it makes for big tables."""
     lab = DrainLab(database)
     content = document.format(members=2).replace("cohorts: [{", f"cohorts: [{{count: {cohorts}, ")
     experiment_id = await lab.start(content)
