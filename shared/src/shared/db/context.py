@@ -67,6 +67,8 @@ class PromptContext:
 # An answer to an ask is made of answers: messages of its own stage would depend on the time when the prompt is made.
 # A cohort without company (no shared messages, no shared asks, no answers for others) shows no other member on its
 # pages, so no other member is read: otherwise the cost of prompts would grow with the square of the cohort.
+# OFFSET keeps the partner of a private conversation from being joined as a table: before Postgres has statistics, it
+# would read all members of the experiment for each draft.
 # A member who has left a conversation knows nothing of what was said after the line about that, however late a prompt
 # or a preview is made.
 _CONTEXT = text(
@@ -132,8 +134,10 @@ _CONTEXT = text(
     FROM drafts d JOIN members m ON m.id = d.member_id JOIN cohorts c ON c.id = d.cohort_id
         JOIN experiments e ON e.id = m.experiment_id LEFT JOIN asks k ON k.id = d.ask_id
         LEFT JOIN threads here ON here.id = d.thread_id
-        LEFT JOIN members partner ON m.kind = 'mediator' AND partner.experiment_id = m.experiment_id
-            AND partner.path = substr(here.scope, length('private:') + 1)
+        LEFT JOIN LATERAL (SELECT p.treatment_id, p.assigned FROM members p
+            WHERE m.kind = 'mediator' AND p.experiment_id = m.experiment_id
+                AND p.path = substr(here.scope, length('private:') + 1)
+            OFFSET 0) partner ON true
         CROSS JOIN LATERAL (SELECT EXISTS (SELECT FROM answers a
                 WHERE a.cohort_id = d.cohort_id AND a.stage_id = d.stage_id AND a.counted_at > k.as_of)
                 OR :is_only_looked_at AND EXISTS (SELECT FROM cohort_stages g
