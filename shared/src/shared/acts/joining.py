@@ -37,26 +37,28 @@ async def prepare(
     await session.insert(tables.joining, [{"experiment_id": experiment_id, "rule": rule}])
 
 
-# The first seat in the order of the file; c10 comes after c2.
+# The first seat in the order of the file; c10 comes after c2. An experiment may have thousands of cohorts of one, and
+# people come before Postgres has statistics: each open seat has its cohort looked up by its id (OFFSET keeps that), and
+# those that have begun are read once.
 _TAKE_SEAT = text(
     """
-    WITH open AS MATERIALIZED (
-        SELECT c.id, c.path, CAST(:in_order AS boolean) OR EXISTS (
-            SELECT FROM members o WHERE o.cohort_id = c.id AND o.player = 'person' AND o.status <> 'expected'
-        ) AS has_begun
-        FROM cohorts c
-        WHERE c.experiment_id = :experiment_id AND NOT c.locked AND c.status = 'running'
-            AND (CAST(:cohort_id AS uuid) IS NULL OR c.id = :cohort_id)
-            AND (CAST(:arm AS text) IS NULL OR c.treatment_id = :arm)
-            AND EXISTS (SELECT FROM members o WHERE o.cohort_id = c.id AND o.status = 'expected')
-    )
     UPDATE members SET status = 'in_progress', token_hash = :token_hash, joined_at = :now, arrived_at = :now,
         joins = 1, external_id = :external_id, version = version + 1,
         profile = profile || CAST(:profile AS jsonb), joining = CAST(:joining AS jsonb)
     WHERE id = (
-        SELECT m.id FROM members m JOIN open ON open.id = m.cohort_id
+        SELECT m.id
+        FROM members m CROSS JOIN LATERAL (
+            SELECT c.path FROM cohorts c
+            WHERE c.id = m.cohort_id AND NOT c.locked AND c.status = 'running'
+                AND (CAST(:arm AS text) IS NULL OR c.treatment_id = :arm)
+            OFFSET 0
+        ) c
         WHERE m.experiment_id = :experiment_id AND m.status = 'expected'
-        ORDER BY NOT open.has_begun, length(open.path), open.path COLLATE "C", length(m.path), m.path COLLATE "C"
+            AND (CAST(:cohort_id AS uuid) IS NULL OR m.cohort_id = :cohort_id)
+        ORDER BY NOT (CAST(:in_order AS boolean) OR m.cohort_id IN (
+                SELECT o.cohort_id FROM members o
+                WHERE o.experiment_id = :experiment_id AND o.player = 'person' AND o.status <> 'expected'
+            )), length(c.path), c.path COLLATE "C", length(m.path), m.path COLLATE "C"
         LIMIT 1
         FOR NO KEY UPDATE OF m SKIP LOCKED
     )
