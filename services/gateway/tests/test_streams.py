@@ -204,6 +204,28 @@ async def test_the_page_after_going_on_has_not_seen_what_others_did_meanwhile(
     assert [one.data["data"]["member_id"] for one in told] == [await _member(api, bo), await _member(api, ada)]
 
 
+async def test_who_comes_to_an_open_stage_is_told_when_something_was_drawn_for_them(api: Api, address: str) -> None:
+    items = [{"id": "come", "stage": "quiz", "base": 2.5}]
+    stages = [
+        {"id": "quiz", "kind": "info", "lines": ["Hello"]},
+        {"id": "payment", "kind": "payout", "currency": "EUR", "items": items},
+    ]
+    experiment_id = await api.running(stages=stages)
+    ada, bo = [await api.join(experiment_id, name) for name in ("Ada", "Bo")]
+    await api.advance(ada, "quiz")
+    await api.settle(experiment_id)
+    came = (await api.advance(bo, "quiz")).json()
+    assert came["page"]["reasons"][0]["code"] == "being_drawn"
+
+    async with _listening(address, f"/v1/me/stream?after={came['me']['cursor']}", bo) as events:
+        await api.settle(experiment_id)
+        [told] = await _take(events, 1)
+
+    assert (told.type, told.data["data"]) == ("stage.updated", {"stage_id": "payment"})
+    page = await api.participant(bo, "GET", "/v1/me/stages/payment")
+    assert page.json()["reasons"] == []
+
+
 async def test_the_start_of_a_stream_is_the_first_event(api: Api, address: str) -> None:
     experiment_id, ada, _ = await _talkers(api)
     await _say(api, ada, "Hello")

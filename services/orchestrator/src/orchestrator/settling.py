@@ -167,7 +167,8 @@ async def _settle_stage(
         return None
     draws = draws_of(cohort, stage, await _brought(session, cohort, stage))
     if is_new or draws != cohort.draws[stage.id]:
-        await settling.unlock(session, cohort, stage.id, draws, now)
+        here = on_stage(cohort.members, stage.id)
+        await settling.unlock(session, cohort, stage.id, draws, now, here=here)
     if is_new and stage.progress.at_most_seconds is not None:
         await waiting.stop_waits(session, cohort, stage, on_stage(cohort.members, stage.id))
     return draws

@@ -264,13 +264,23 @@ _UNLOCK = text(
 
 
 async def unlock(
-    session: Session, cohort: CohortState, stage_id: str, draws: Mapping[str, Json], now: datetime
+    session: Session,
+    cohort: CohortState,
+    stage_id: str,
+    draws: Mapping[str, Json],
+    now: datetime,
+    *,
+    here: Sequence[Attendee] = (),
 ) -> None:
-    """Open a stage for the cohort, or extend its draws; the first time is recorded as an event."""
+    """Open a stage for the cohort, or extend its draws. That it opens is told to all, later draws to the people among
+    `here`, who are on the stage and may wait for theirs."""
     opened = {"cohort_id": cohort.id, "stage_id": stage_id, "audience": cohort.design.stage(stage_id).audience}
     row = await session.one(_UNLOCK, {**opened, "now": now, "draws": as_json(draws)})
     if row.is_new:
         record(session, cohort, "stage.unlocked", f"{cohort.path}/{stage_id}", {"stage_id": stage_id}, now)
+    elif people := [one.id for one in here if one.player == "person"]:
+        told = {"stage_id": stage_id}
+        record(session, cohort, "stage.updated", f"{cohort.path}/{stage_id}", told, now, audience=people)
 
 
 _RESTING = text(
