@@ -269,6 +269,7 @@ async def test_the_focus_stays_near_what_goes_away(page: Page, lab: RunningLab) 
     await page.add_init_script(WATCH)
     experiment = lab.started(STUDY)
     await page.goto(f"/join/{experiment['join_code']}")
+    assert await title_with_focus(page)
     await tab_to(page, "Take part")
     await page.keyboard.press("Enter")
     assert await title_with_focus(page) == "Welcome"
