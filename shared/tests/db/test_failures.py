@@ -18,6 +18,13 @@ pytestmark = [pytest.mark.fault, pytest.mark.timeout(60)]
 ONE = text("SELECT 1 AS one")
 SLOW = text("SELECT pg_sleep(0.5)")
 ENDLESS = text("SELECT pg_sleep(600)")
+# Other tests use other databases of the same server, and locks of this kind, too.
+END_THOSE_WITH_LOCKS = text(
+    """
+    SELECT pg_terminate_backend(k.pid) FROM pg_locks k JOIN pg_database d ON d.oid = k.database
+    WHERE k.locktype = 'advisory' AND d.datname = current_database()
+    """
+)
 ASLEEP = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
 
 
@@ -130,7 +137,7 @@ async def test_the_right_to_the_lab_is_taken_again_after_a_silent_failover(
         proxy.swallow()
         # The old server is gone, and its lock with it.
         async with database.read() as session:
-            await session.all(text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"))
+            await session.all(END_THOSE_WITH_LOCKS)
 
         await asyncio.wait_for(claim.renew(), 10)
 
