@@ -13,10 +13,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from sqlalchemy import text
 
+from gateway.app import create_app
 from gateway.context import Context
 from gateway.live import Live
 from gateway.resources.participants import Page
 from gateway.routes import participants
+from gateway.settings import GatewaySettings
 from gateway.testing import Api, assert_described, served
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import FACTS, Hint
@@ -158,6 +160,22 @@ async def test_a_stream_goes_on_where_it_was_cut(api: Api, address: str) -> None
 
     assert [one.data["data"]["text"] for one in (*missed, *live)] == ["two", "three", "four"]
     assert asked == [*missed, *live]
+
+
+async def test_pages_of_an_allowed_origin_may_follow_a_stream(api: Api) -> None:
+    _, ada, _ = await _talkers(api)
+    settings = GatewaySettings(allowed_origins=("https://pages.example",))
+    app = create_app(api.database, InProcessBus(), api.clock, settings, environ={})
+    headers = {"Authorization": f"Bearer {ada}", "Origin": "https://pages.example"}
+
+    async with (
+        served(app) as address,
+        httpx2.AsyncClient(base_url=address, timeout=10, verify=WITHOUT_TLS) as client,
+        client.stream("GET", "/v1/me/stream", headers=headers) as response,
+    ):
+        assert response.headers["access-control-allow-origin"] == "https://pages.example"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["cache-control"] == "no-store"
 
 
 async def test_the_cursor_of_a_page_misses_nothing(api: Api, address: str) -> None:

@@ -8,7 +8,7 @@ and resumes from the last cursor it has seen.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import suppress
+from itertools import chain
 from uuid import UUID
 
 import structlog
@@ -35,38 +35,47 @@ Show = Callable[[Frame | TypingFrame], bytes | None]
 
 
 class Listener:
-    """The bounded inbox of one stream: a client whose inbox is full is cut off."""
+    """The bounded inbox of one stream: a client whose inbox is full is cut off.
+
+    Without a queue or events of asyncio, because they take 4 KiB, most of them for others who wait as well.
+    """
 
     def __init__(self, backlog: int) -> None:
-        self._inbox: asyncio.Queue[Frames] = asyncio.Queue(backlog)
-        self._over = asyncio.Event()
+        self._backlog = backlog
+        self._inbox: list[Frames] = []
+        self._waiting: asyncio.Future[None] | None = None
+        self.is_over = False
 
     def offer(self, frames: Frames) -> None:
         if self.is_over:
             return
-        try:
-            self._inbox.put_nowait(frames)
-        except asyncio.QueueFull:
+        if len(self._inbox) == self._backlog:
             log.warning("stream.too_slow")
             self.end()
+            return
+        self._inbox.append(frames)
+        self._wake()
 
     def end(self) -> None:
-        self._over.set()
-        # Wakes a stream that waits; one whose inbox is full is awake.
-        with suppress(asyncio.QueueFull):
-            self._inbox.put_nowait(())
-
-    @property
-    def is_over(self) -> bool:
-        return self._over.is_set()
+        self.is_over = True
+        self._wake()
 
     async def next(self, timeout_seconds: float) -> Frames:
-        """What has come; nothing after the time-out."""
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                return await self._inbox.get()
-        except TimeoutError:
-            return ()
+        """All that has come; nothing after the time-out, or at the end."""
+        if not (self._inbox or self.is_over):
+            loop = asyncio.get_running_loop()
+            self._waiting = loop.create_future()
+            timer = loop.call_later(timeout_seconds, self._wake)
+            try:
+                await self._waiting
+            finally:
+                timer.cancel()
+        come, self._inbox = self._inbox, []
+        return tuple(chain.from_iterable(come))
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
 
 class _Reader:

@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway import problems
+from gateway.streaming import take_streams
 from shared.db import keys
 from shared.logs import correlation, new_correlation
 from shared.metrics import REQUEST_SECONDS
@@ -58,6 +59,7 @@ class AroundRequest:
     async def _handle(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         started = perf_counter()
         status = 0
+        streams = take_streams(scope)
         correlation_id = correlation.get()
 
         async def send_with_headers(message: Message) -> None:
@@ -77,6 +79,8 @@ class AroundRequest:
                 await problems.too_large(most)(scope, receive, send_with_headers)
             else:
                 await self._app(scope, _limited(receive, most), send_with_headers)
+            for send_stream in streams:
+                await send_stream()
         except Exception:
             log.exception("http.failed")
             if status:

@@ -59,7 +59,7 @@ def state_of(standing: Standing, index: int) -> State:
     return "waiting" if standing.is_locked else "current"
 
 
-def me(standing: Standing, cursor: int, shell: Shell, now: datetime) -> Me:
+def me(standing: Standing, shell: Shell, now: datetime) -> Me:
     """The shell of the participant's page; `standing` has the company where something is asked or others are shown."""
     return Me(
         member_id=standing.member.id,
@@ -82,7 +82,7 @@ def me(standing: Standing, cursor: int, shell: Shell, now: datetime) -> Me:
         asks=_asks(standing, now),
         timers=_timers(standing, now),
         now=now,
-        cursor=cohort_cursor_text(standing.cohort_id, cursor),
+        cursor=cohort_cursor_text(standing.cohort_id, standing.cursor),
     )
 
 
@@ -171,12 +171,12 @@ def _mark(standing: Standing, index: int) -> StageMark:
     return StageMark(id=stage.id, title=stage.title, kind=stage.kind, state=state_of(standing, index))
 
 
-def page(standing: Standing, stay: StayTimes | None, cursor: int, shell: Shell, now: datetime) -> Page:
+def page(standing: Standing, stay: StayTimes | None, shell: Shell, now: datetime) -> Page:
     """Where the participant is now; `standing` has the company on that stage, `stay` the times there."""
     stage = standing.stage
     is_shown = stage is not None and standing.status in STILL_IN
     return Page(
-        me=me(standing, cursor, shell, now),
+        me=me(standing, shell, now),
         page=stage_page(standing, stage, stay, now) if stage is not None and is_shown else None,
     )
 

@@ -133,21 +133,16 @@ async def _with_told(session: ReadSession, facts: Facts, cohort_id: UUID, stage_
     return replace(facts.with_answers(stage_id, {**pages, **facts.answers.get(stage_id, {})}), over=(stage_id,))
 
 
-_CURSOR = text("SELECT last FROM streams WHERE cohort_id = :cohort_id")
 _CURSOR_OF = "SELECT s.last FROM streams s JOIN members m ON m.cohort_id = s.cohort_id WHERE"
 _CURSOR_OF_TOKEN = text(f"{_CURSOR_OF} m.token_hash = :reader")
 _CURSOR_OF_MEMBER = text(f"{_CURSOR_OF} m.id = :reader")
 
 
-async def cursor(session: ReadSession, cohort_id: UUID) -> int:
-    """The position of the cohort's stream. Read it before the data that it goes with, so that no event is missed."""
-    row = await session.one(_CURSOR, {"cohort_id": cohort_id})
-    last: int = row.last
-    return last
-
-
 async def cursor_of(session: ReadSession, reader: UUID | str) -> int:
-    """`cursor` for the cohort of this member, by id or the hash of their token; 0 for an unknown token."""
+    """The number of the last event of this member's cohort, by id or the hash of their token; 0 for an unknown token.
+
+    Read it before the data that it goes with, so that no event is missed; a `Standing` brings its own.
+    """
     statement = _CURSOR_OF_MEMBER if isinstance(reader, UUID) else _CURSOR_OF_TOKEN
     row = await session.first(statement, {"reader": reader})
     return 0 if row is None else row.last

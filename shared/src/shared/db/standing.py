@@ -43,6 +43,8 @@ class Standing:
     member: Member
     experiment_id: UUID
     cohort_id: UUID
+    cursor: int
+    """The number of the last event of the cohort that it can show."""
     seed: int
     pace: str
     model_mode: str

@@ -50,6 +50,7 @@ _STANDINGS = f"""
             ) i WHERE i.state IN ('armed', 'held')) END AS timers,
         m.player = 'person' AND EXISTS (SELECT FROM notices n WHERE n.member_id = m.id AND n.read_at IS NULL)
             AS has_notices,
+        (SELECT v.last FROM streams v WHERE v.cohort_id = m.cohort_id) AS cursor,
         m.cohort_id, m.experiment_id, e.seed, e.pace, e.model_mode, e.language, e.paused_at, e.resumed_at,
         e.version AS design_version, coalesce(m.treatment_id, c.treatment_id) AS treatment_id,
         (SELECT jsonb_object_agg(s.stage_id, jsonb_build_array(
@@ -160,7 +161,7 @@ async def sign_in(session: Session, token: str, *, lock: bool) -> Standing:
     """
     token_hash = hash_token(token)
     if lock:
-        await session.first(_LOCK_BY_TOKEN, {"key": token_hash})
+        session.later(_LOCK_BY_TOKEN, {"key": token_hash})
     return await seen_by(session, token_hash)
 
 
@@ -257,6 +258,7 @@ async def _as_standing(session: ReadSession, row: Row) -> Standing:
         member=member_of(me, me.stage_id or ""),
         experiment_id=row.experiment_id,
         cohort_id=row.cohort_id,
+        cursor=row.cursor,
         seed=row.seed,
         pace=row.pace,
         model_mode=row.model_mode,

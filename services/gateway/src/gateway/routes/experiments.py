@@ -7,7 +7,6 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
-from fastapi.sse import EventSourceResponse
 
 from formats.exports import reports
 from gateway import archives, cursors, forms
@@ -27,7 +26,8 @@ from gateway.resources.experiments import (
     MeasureTable,
     PausedKey,
 )
-from gateway.routes.own_stream import STREAM_HEADERS, LastEventId, StreamCursor, stream_responses
+from gateway.routes.own_stream import LastEventId, StreamCursor, stream_responses
+from gateway.streaming import EventStream
 from gateway.typists import TypingFrame
 from shared.acts import starting
 from shared.acts.called_keys import Waiting, waiting_for_keys
@@ -201,7 +201,7 @@ async def require_models(
 
 @router.get(
     "/experiments/{experiment_id}/stream",
-    response_class=StreamingResponse,
+    response_class=EventStream,
     summary="Follow everything that happens (server-sent events)",
     responses=stream_responses("ExperimenterEvent"),
 )
@@ -211,7 +211,7 @@ async def stream(
     bearer: ExperimentersStream,
     after: StreamCursor = None,
     last_event_id: LastEventId = None,
-) -> StreamingResponse:
+) -> EventStream:
     """The last event of each chunk has an `id`: the cursor over all cohorts. After a reconnect some events may come
     again; `cohort_id` and `stream_seq` tell them."""
     async with context.database.transaction() as session:
@@ -223,7 +223,7 @@ async def stream(
     cursor = last_event_id or after
     positions = cursors.experiment_cursor(cursor, len(ids)) if cursor else [newest[one] for one in ids]
     sent = dict(zip(ids, positions, strict=True))
-    return EventSourceResponse(_events_of(context, experiment_id, sent), headers=STREAM_HEADERS)
+    return EventStream(_events_of(context, experiment_id, sent))
 
 
 async def _events_of(context: Context, experiment_id: UUID, sent: dict[UUID, int]) -> AsyncGenerator[bytes, None]:

@@ -6,19 +6,17 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query
-from fastapi.responses import StreamingResponse
-from fastapi.sse import EventSourceResponse
 
 from gateway import cursors
 from gateway.context import Context, InContext, ParticipantsStream
 from gateway.live import RETRY_MS
+from gateway.streaming import EventStream
 from gateway.visibility import MemberVisibility
 from shared.db import pages as reads
 from shared.errors import Conflict
 
 router = APIRouter(prefix="/v1", tags=["participants"])
 
-STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 StreamCursor = Annotated[
     str | None,
     Query(description="Where to go on; left out: from now. `start`: from the first event.", max_length=50_000),
@@ -49,13 +47,13 @@ def stream_responses(model: str) -> dict[int | str, dict[str, Any]]:
 
 @router.get(
     "/me/stream",
-    response_class=StreamingResponse,
+    response_class=EventStream,
     summary="Follow what happens (server-sent events)",
     responses=stream_responses("StreamEvent"),
 )
 async def stream(
     context: InContext, bearer: ParticipantsStream, after: StreamCursor = None, last_event_id: LastEventId = None
-) -> StreamingResponse:
+) -> EventStream:
     """Once the participant is out, nothing more is told to them: the stream ends, and a new one is refused."""
     async with context.database.transaction() as session:
         who = await bearer.page_reader(session, context)
@@ -71,8 +69,8 @@ async def stream(
     position = max(position, reader.entered_seq)
     events = _events_of(context, reader, position)
     if who.until is None:
-        return EventSourceResponse(_in_presence(context, reader, events), headers=STREAM_HEADERS)
-    return EventSourceResponse(_until(context, who.until, events), headers=STREAM_HEADERS)
+        return EventStream(_in_presence(context, reader, events))
+    return EventStream(_until(context, who.until, events))
 
 
 async def _in_presence(

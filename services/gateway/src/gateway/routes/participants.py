@@ -97,23 +97,21 @@ async def join(
 async def joined(session: Session, context: Context, member_id: UUID, token: str) -> Joined:
     """The answer to a person who has just joined."""
     standing = await standings.sign_in(session, token, lock=False)
-    cursor = await reads.cursor(session, standing.cohort_id)
-    return Joined(member_id=member_id, token=token, me=await _me(session, context, standing, cursor))
+    return Joined(member_id=member_id, token=token, me=await _me(session, context, standing))
 
 
 @router.get("/me", summary="Everything that the shell of the page shows")
 async def who_am_i(context: InContext, token: ReaderToken) -> Me:
     async with context.database.transaction() as session:
         reader = await reader_of(session, context, token)
-        cursor = await reads.cursor_of(session, reader.key)
-        return await _me(session, context, await standings.seen_by(session, reader.key), cursor)
+        return await _me(session, context, await standings.seen_by(session, reader.key))
 
 
-async def _me(session: Session, context: Context, standing: Standing, cursor: int) -> Me:
+async def _me(session: Session, context: Context, standing: Standing) -> Me:
     if standing.stage is not None and (standing.asks or shows_others(standing)):
         # The form of an ask may name those who are there.
         standing = await reads.with_company(session, standing, standing.stage)
-    return pages.me(standing, cursor, await shell_of(session, standing), context.clock.now())
+    return pages.me(standing, await shell_of(session, standing), context.clock.now())
 
 
 @router.get("/me/appearance", summary="How the pages of the experiment look")
@@ -197,12 +195,11 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
 
 async def _page(session: Session, context: Context, token: str) -> Page:
     """Read anew, because others may have moved meanwhile."""
-    cursor = await reads.cursor_of(session, hash_token(token))
     standing = await standings.sign_in(session, token, lock=False)
     if standing.stage is not None:
         standing = await reads.with_company(session, standing, standing.stage)
     stay = None if standing.stage is None else await _stay(session, standing, standing.stage)
-    return pages.page(standing, stay, cursor, await shell_of(session, standing), context.clock.now())
+    return pages.page(standing, stay, await shell_of(session, standing), context.clock.now())
 
 
 async def _stay(session: Session, standing: Standing, stage: StageConfig) -> StayTimes | None:
@@ -280,8 +277,7 @@ async def pass_check(context: InContext, token: MemberToken) -> Me:
     async def work(session: Session) -> Me:
         standing = await standings.sign_in(session, token, lock=True)
         await attention.pass_check(session, standing, context.clock.now(), cause="request")
-        cursor = await reads.cursor(session, standing.cohort_id)
-        return await _me(session, context, await standings.sign_in(session, token, lock=False), cursor)
+        return await _me(session, context, await standings.sign_in(session, token, lock=False))
 
     return await context.database.transact(work)
 
@@ -326,7 +322,7 @@ async def answer_offer(body: TransferAnswer, context: InContext, token: MemberTo
             standing = await standings.sign_in(session, token, lock=True)
             await transferring.decline(session, standing, now, cause="request")
         standing = await standings.sign_in(session, token, lock=False)
-        return await _me(session, context, standing, await reads.cursor(session, standing.cohort_id))
+        return await _me(session, context, standing)
 
     return await context.database.transact(work)
 
@@ -338,7 +334,6 @@ async def leave(context: InContext, token: MemberToken) -> Me:
     async def work(session: Session) -> Me:
         standing = await standings.sign_in(session, token, lock=True)
         await advancing.end_member(session, standing, "left", "left", context.clock.now(), cause="request")
-        cursor = await reads.cursor(session, standing.cohort_id)
-        return await _me(session, context, await standings.sign_in(session, token, lock=False), cursor)
+        return await _me(session, context, await standings.sign_in(session, token, lock=False))
 
     return await context.database.transact(work)
