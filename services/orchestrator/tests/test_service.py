@@ -19,6 +19,7 @@ from shared.db import tables
 from shared.db.session import Database
 from shared.experiment import load
 from shared.testing.fake_clock import FakeClock
+from shared.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
 
@@ -109,3 +110,20 @@ async def test_what_is_announced_again_and_seen_already_is_not_settled_again(dat
         await orchestrator.on_unsettled(hint)
 
     assert sent == [LOCK, LOOK]
+
+
+async def test_a_hint_of_what_the_last_run_has_seen_reads_no_cohort(database: Database) -> None:
+    cohort_id = await a_cohort(database)
+    orchestrator = Orchestrator(database=database, bus=InProcessBus(), clock=FakeClock(NOW))
+    hint = Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id))
+    await orchestrator.on_unsettled(hint)
+
+    with counted() as late:
+        await orchestrator.on_unsettled(hint)
+    await something_happens(database)
+    with counted() as new:
+        await orchestrator.on_unsettled(hint)
+
+    assert len(late) == 1
+    assert len(new) > 1
+    assert await is_settled(database)

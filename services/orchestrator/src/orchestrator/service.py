@@ -91,7 +91,10 @@ class Orchestrator:
         """Returns for how many seconds the cohort is to be left alone now."""
         try:
             while True:
-                members = await retry_deadlocks(lambda: settle(self._database, cohort_id, self._clock.now()))
+                # A run may have seen what several hints are about.
+                members = await retry_deadlocks(
+                    lambda: settle(self._database, cohort_id, self._clock.now(), only_unsettled=True)
+                )
                 if rest_seconds := _rest_seconds(members):
                     return rest_seconds
                 if not await self._has_more(cohort_id):

@@ -57,17 +57,18 @@ _MOST_BEGUN_AT_ONCE: Final = 50
 log = structlog.get_logger(__name__)
 
 
-async def settle(database: Database, cohort_id: UUID, now: datetime) -> int:
+async def settle(database: Database, cohort_id: UUID, now: datetime, *, only_unsettled: bool = False) -> int:
     """Do everything that is due in a cohort, and end its experiment when it was the last.
 
-    Returns how many members the cohort has.
+    `only_unsettled`: nothing is due if nothing has happened since it was last settled. Returns how many members the
+    cohort has, 0 where nothing was looked at.
 
     Raises:
         CohortBusy: another process is settling it; come back later.
     """
     while True:
         try:
-            looked = await _look(database, cohort_id, now)
+            looked = await _look(database, cohort_id, now, only_unsettled=only_unsettled)
         except MemberIsBack:
             continue
         if looked is None:
@@ -80,10 +81,12 @@ async def settle(database: Database, cohort_id: UUID, now: datetime) -> int:
             return len(cohort.members)
 
 
-async def _look(database: Database, cohort_id: UUID, now: datetime) -> "tuple[CohortState, _Outcome] | None":
-    """One transaction of settling; None when there is no such cohort."""
+async def _look(
+    database: Database, cohort_id: UUID, now: datetime, *, only_unsettled: bool
+) -> "tuple[CohortState, _Outcome] | None":
+    """One transaction of settling; None when there is nothing to look at."""
     async with database.transaction() as session:
-        cohort = await settling.lock_cohort(session, cohort_id)
+        cohort = await settling.lock_cohort(session, cohort_id, only_unsettled=only_unsettled)
         if cohort is None:
             return None
         outcome = await _settle(session, cohort, now) if cohort.status == "running" else _Outcome.DONE

@@ -115,7 +115,8 @@ class CohortState:
 
 _LOCK = text(
     """
-    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.version
+    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.version,
+        (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
     FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
     WHERE c.id = :cohort_id
     FOR NO KEY UPDATE OF c NOWAIT
@@ -175,10 +176,11 @@ _STATE = text(
 )
 
 
-async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
+async def lock_cohort(session: Session, cohort_id: UUID, *, only_unsettled: bool = False) -> CohortState | None:
     """The cohort, under its lock until the transaction ends. Counts what was answered.
 
-    None when there is none, or its experiment is paused.
+    None when there is none, or its experiment is paused; with `only_unsettled` also when nothing has happened since it
+    was last settled.
 
     Raises:
         CohortBusy: another process is settling it. The transaction must be rolled back.
@@ -187,7 +189,7 @@ async def lock_cohort(session: Session, cohort_id: UUID) -> CohortState | None:
         row = await session.first(_LOCK, {"cohort_id": cohort_id})
     except LockNotAvailable as error:
         raise CohortBusy from error
-    if row is None:
+    if row is None or (only_unsettled and not row.is_unsettled):
         return None
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
     shared = [stage.id for stage in resolved.stages if parts_of(stage).state is not None]
