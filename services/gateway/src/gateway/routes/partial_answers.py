@@ -16,13 +16,13 @@ router = APIRouter(prefix="/v1/me", tags=["participants"])
 @router.put("/stages/{stage_id}/answer", status_code=204, summary="Save what has been entered on a page so far")
 async def save_page(stage_id: Slug, body: AnswerRequest, context: InContext, token: MemberToken) -> None:
     """Nothing of it is checked, and it is no answer: `advance` gives that, and what was saved is deleted then."""
-    async with context.database.transaction() as session:
+    async with context.database.autocommit() as session:
         await partial_answers.save_page(session, hash_token(token), stage_id, body.answer, context.clock.now())
 
 
 @router.get("/stages/{stage_id}/answer", summary="What was saved of a page")
 async def of_page(stage_id: Slug, context: InContext, token: MemberToken) -> PartialAnswerResource:
-    async with context.database.transaction() as session:
+    async with context.database.read() as session:
         found = await partial_answers.of_page(session, hash_token(token), stage_id)
     return PartialAnswerResource(answer=found.value, saved_at=found.saved_at)
 
@@ -30,12 +30,12 @@ async def of_page(stage_id: Slug, context: InContext, token: MemberToken) -> Par
 @router.put("/asks/{ask_id}/answer", status_code=204, summary="Save what has been entered for an ask so far")
 async def save_ask(ask_id: UUID, body: AnswerRequest, context: InContext, token: MemberToken) -> None:
     """Nothing of it is checked, and it is no answer: `POST` gives that, and what was saved is deleted then."""
-    async with context.database.transaction() as session:
+    async with context.database.autocommit() as session:
         await partial_answers.save_ask(session, hash_token(token), ask_id, body.answer, context.clock.now())
 
 
 @router.get("/asks/{ask_id}/answer", summary="What was saved for an ask")
 async def of_ask(ask_id: UUID, context: InContext, token: MemberToken) -> PartialAnswerResource:
-    async with context.database.transaction() as session:
+    async with context.database.read() as session:
         found = await partial_answers.of_ask(session, hash_token(token), ask_id)
     return PartialAnswerResource(answer=found.value, saved_at=found.saved_at)
