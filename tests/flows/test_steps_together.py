@@ -127,9 +127,10 @@ async def test_members_who_step_into_a_conversation_together_come_to_its_end(dat
     assert sorted(Counter(row.member_id for row in said).values()) == [1, 1, 1, 1]
 
 
-async def test_a_step_into_a_conversation_is_left_to_a_transaction_of_its_own(database: Database) -> None:
+@pytest.mark.parametrize("first", ["kind: info, lines: [Welcome.]", "kind: profile, set: animals"])
+async def test_a_step_into_a_conversation_is_left_to_a_transaction_of_its_own(database: Database, first: str) -> None:
     lab = DrainLab(database)
-    await lab.start(OPEN_TALK)
+    await lab.start(OPEN_TALK.replace("kind: info, lines: [Welcome.]", first))
     members = await waiting(lab)
     lab.hints = []
     async with database.transaction() as session:

@@ -12,7 +12,10 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import ANSWER, Api, following
+from gateway.app import create_app
+from gateway.settings import GatewaySettings
+from gateway.testing import ANSWER, Api, following, served
+from shared.bus.in_process import InProcessBus
 
 pytestmark = pytest.mark.postgres
 
@@ -56,6 +59,17 @@ async def test_the_stream_of_the_old_token_ends_and_that_of_the_new_one_goes_on(
                 break
         else:
             pytest.fail("the new stream has ended")
+
+
+async def test_the_stream_of_the_old_token_ends_without_waiting_for_other_news(api: Api) -> None:
+    settings = GatewaySettings(stream_ping_seconds=60)
+    app = create_app(api.database, InProcessBus(), api.clock, settings, environ={})
+    experiment_id = await api.running()
+    first = await api.token_of(experiment_id, external_id=SECRET)
+
+    async with app.router.lifespan_context(app), served(app) as address, following(address, first) as events:
+        await api.token_of(experiment_id, external_id=SECRET)
+        assert [event["type"] async for event in events if event["type"].startswith("member.")] == []
 
 
 async def test_where_the_file_demands_the_old_token_an_external_id_alone_brings_nobody_back(api: Api) -> None:

@@ -447,3 +447,18 @@ async def test_a_gateway_that_stops_ends_its_streams(api: Api) -> None:
     await listening.__aexit__(None, None, None)
 
     assert rest == []
+
+
+async def test_what_is_drawn_for_a_newcomer_where_each_is_alone_is_told_to_the_newcomer(api: Api) -> None:
+    experiment_id = await api.running(
+        stages=[{"id": "who", "kind": "profile", "set": "animals"}, {"id": "end", "kind": "info", "lines": ["Bye"]}],
+        cohorts=[{"seats": [{"open": True, "count": 4}]}],
+    )
+    members = []
+    for name in ("Ada", "Bo", "Cy", "Di"):
+        members.append(await _member(api, await api.join(experiment_id, name)))
+        await api.settle(experiment_id)
+
+    async with api.database.transaction() as session:
+        told = await session.all(text("SELECT audience FROM events WHERE type = 'stage.updated' ORDER BY stream_seq"))
+    assert [[str(one) for one in row.audience] for row in told] == [[member] for member in members]

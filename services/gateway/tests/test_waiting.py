@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api
+from gateway.testing import FILE, Api, following, served
 from orchestrator.settling import fire_due_timers, settle
 from shared.acts.waiting import end_wait
 
@@ -69,6 +69,20 @@ async def test_a_person_who_waits_reads_how_many_are_missing_and_until_when(api:
     assert (two["missing"], two["until"]) == (1, alone["until"])
     assert [(await me(api, one))["waiting"] for one in (ada, ben, cat)] == [None] * 3
     assert await rows(api, "SELECT DISTINCT state FROM timers") == [("cancelled",)]
+
+
+async def test_who_comes_first_is_told_until_when_they_wait(api: Api) -> None:
+    experiment_id = await api.running(**study(before=True))
+    ada = await api.join(experiment_id, "Ada")
+    came = (await api.advance(ada, "first")).json()["me"]
+
+    await api.settle(experiment_id)
+
+    assert came["waiting"]["until"] is None
+    assert (await me(api, ada))["waiting"]["until"] is not None
+    async with served(api.app) as address, following(address, ada, came["cursor"]) as events:
+        told = await anext(events)
+    assert (told["type"], told["data"]) == ("stage.updated", {"stage_id": "meet"})
 
 
 async def test_without_a_limit_people_wait_as_long_as_it_takes(api: Api) -> None:

@@ -71,6 +71,29 @@ async def test_who_moves_keeps_the_role_on_pages_in_texts_and_in_data(api: Api) 
     assert row["parts.role"] == before
 
 
+async def test_who_moves_while_they_read_their_role_keeps_it(api: Api) -> None:
+    free = {**ROLES, "roles": [{"id": f"r{number}"} for number in range(20)]}
+    study = await a_study(api, stages=[free, LAST], cohorts=TWO_EACH)
+    before = await role(study, "Ada")
+
+    await study.move("Ada", "c2")
+    shown = await role(study, "Ada")
+    await study.move("Ada", "c1")
+
+    assert (shown, await role(study, "Ada")) == (before, before)
+    await study.go_on("Ada", "parts")
+    (row,) = [row for row in await table(study, "participants.csv") if row["path"] == "c1/m1"]
+    assert row["parts.role"] == before
+
+
+async def test_a_role_that_is_still_read_needs_room_as_well(api: Api) -> None:
+    study, chair, _ = await in_their_roles(api)
+
+    refused = await study.offer(chair, "c2")
+
+    assert (refused.status_code, refused.json()["reason"]) == (409, "full")
+
+
 async def test_a_cohort_that_has_as_many_of_a_role_as_it_may_takes_no_more(api: Api) -> None:
     study, chair, _ = await in_their_roles(api)
     for name in ("Ada", "Ann", "Bob"):

@@ -81,6 +81,8 @@ async def walk_on(session: Session, standing: Standing, now: datetime, others: O
         standing = await standing_of(session, member_id, drawn_on=())
     while _may_act(standing):
         if others is not None and _talks(standing):
+            # Else a change of its profile since the move would count as a step that is still to come.
+            mark_stepped(session, member_id)
             await wake_agents(session, [member_id])
             return
         if (moved := await _act(session, standing, now, {} if others is None else others.ahead)) is None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import orjson
+from fastapi.sse import KEEPALIVE_COMMENT
 
 from gateway.events import EventRow, Frame
 from gateway.typists import TypingFrame
@@ -33,7 +34,9 @@ class MemberVisibility:
         if frame.event.subject_id == self._reader.member_id:
             self._reader = _after(self._reader, frame.event)
             self._is_void = _is_void(self._reader, frame.event)
-        return shown
+        has_ended = self._is_void or self._reader.is_out
+        # With something to send, the stream looks at once whether it is over.
+        return KEEPALIVE_COMMENT if shown is None and has_ended else shown
 
     def _may_see_typing(self, frame: TypingFrame) -> bool:
         is_own = frame.hint.member_id == self._reader.member_id

@@ -1,6 +1,6 @@
 """Settling a cohort: unlocks, draws, conversations, the end. Level-triggered, one transaction, safe to repeat."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -170,24 +170,47 @@ async def _settle_stage(
         return None
     draws = draws_of(cohort, stage, await _brought(session, cohort, stage))
     if is_new or draws != cohort.draws[stage.id]:
-        here = on_stage(cohort.members, stage.id)
+        here = _for_whom(stage, cohort.draws.get(stage.id) or {}, draws, on_stage(cohort.members, stage.id))
         await settling.unlock(session, cohort, stage.id, draws, now, here=here)
     if is_new and stage.progress.at_most_seconds is not None:
         await waiting.stop_waits(session, cohort, stage, on_stage(cohort.members, stage.id))
     return draws
 
 
+def _for_whom(
+    stage: StageConfig, before: Mapping[str, Json], draws: Mapping[str, Json], here: Sequence[Attendee]
+) -> Sequence[Attendee]:
+    """Those on the stage who may see something else for what was drawn since: where each is alone, who is named."""
+    if not parts_of(stage).is_each_alone:
+        return here
+    new = set(_new_names(before, draws))
+    return [one for one in here if str(one.id) in new or one.path in new] or here
+
+
+def _new_names(before: Mapping[str, Json], draws: Mapping[str, Json]) -> Iterator[str]:
+    for name, value in draws.items():
+        if name not in before:
+            yield name
+        elif isinstance(value, Mapping) and isinstance(before[name], Mapping):
+            yield from _new_names(before[name], value)
+
+
 async def _brought(session: Session, cohort: CohortState, stage: StageConfig) -> dict[str, Json]:
-    """What members have brought to the cohort who came with the stage behind them, and for whom it draws no more."""
+    """What members have brought to the cohort for whom the stage, where they were on it or beyond, draws no more."""
     draws, known = parts_of(stage).draws, cohort.draws.get(stage.id) or {}
     if draws is None:
         return {}
-    past = [one.id for one in participants(cohort.members) if one.status in ARRIVED and one.is_beyond(stage.id)]
-    new = [one for one in past if not (draws.brought(one, None) or {}).keys() <= known.keys()]
-    pages = await answers_on(session, cohort.id, stage.id) if new else {}
+    there = [one for one in participants(cohort.members) if one.status in ARRIVED]
+    new = [one for one in there if not (draws.brought(one.id, None) or {}).keys() <= known.keys()]
+    past = [one.id for one in new if one.is_beyond(stage.id)]
+    came = [one.id for one in new if one.stay > 0 and one.stage_id == stage.id]
+    pages = await answers_on(session, cohort.id, stage.id) if past else {}
+    elsewhere = await settling.drawn_before(session, stage.id, came) if came else {}
     found: dict[str, Json] = {}
-    for one in new:
-        found.update(draws.brought(one, pages.get(one, {}).get(PAGE)) or {})
+    for member_id in past:
+        found.update(draws.brought(member_id, pages.get(member_id, {}).get(PAGE)) or {})
+    for member_id, drawn_there in elsewhere.items():
+        found.update(draws.brought(member_id, None, drawn_there) or {})
     return found
 
 

@@ -60,7 +60,7 @@ async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
     position = _position(standing, resolved, row)
     require_players(resolved.stages[position:], row.participants)
-    await _require_role(session, standing, resolved.stages[:position], row.id)
+    await _require_role(session, standing, resolved.stages[: position + 1], row.id)
     return Target(row.id, row.path, resolved.stage_ids, position)
 
 
@@ -103,14 +103,15 @@ _HERE: Final = text(
 _DRAWS: Final = text("SELECT draws FROM cohort_stages WHERE cohort_id = :cohort_id AND stage_id = :stage_id")
 
 
-async def _require_role(
-    session: ReadSession, standing: Standing, behind: Iterable[StageConfig], cohort_id: UUID
-) -> None:
-    """What was drawn for a member stays theirs, so there must be room for it."""
+async def _require_role(session: ReadSession, standing: Standing, done: Iterable[StageConfig], cohort_id: UUID) -> None:
+    """What was drawn for a member stays theirs, so there must be room for it; they are on the last stage of `done`."""
     member_id = standing.member.id
-    for stage in behind:
+    for stage in done:
         draws = parts_of(stage).draws
-        brought = None if draws is None else draws.brought(member_id, standing.facts.own(stage.id, member_id).get(PAGE))
+        is_here = standing.stage is not None and stage.id == standing.stage.id
+        elsewhere = standing.facts.draws.get(stage.id, {}) if is_here else None
+        page = standing.facts.own(stage.id, member_id).get(PAGE)
+        brought = None if draws is None else draws.brought(member_id, page, elsewhere)
         if draws is None or brought is None:
             continue
         if not draws.has_room(brought, await _held(session, stage, cohort_id)):

@@ -33,7 +33,7 @@ _ARM: Final = text(
     INSERT INTO timers (id, path, cohort_id, member_id, purpose, due_at)
     SELECT g.id, g.path, :cohort_id, g.member_id, :purpose, :due_at
     FROM jsonb_to_recordset(CAST(:timers AS jsonb)) AS g(id uuid, path text, member_id uuid)
-    ON CONFLICT DO NOTHING
+    ON CONFLICT DO NOTHING RETURNING member_id
     """
 )
 
@@ -41,7 +41,10 @@ _ARM: Final = text(
 async def arm_waits(
     session: Session, cohort: CohortState, stage: StageConfig, waiting: Iterable[Attendee], now: datetime
 ) -> None:
-    """Start the time of each person who waits at this locked stage, once. The caller holds the cohort's lock."""
+    """Start the time of each person who waits at this locked stage, once, and tell them until when they wait.
+
+    The caller holds the cohort's lock.
+    """
     paths = {member.id: path_of(member.path, stage.id, member.stay) for member in waiting if member.player == "person"}
     if not paths or stage.progress.at_most_seconds is None:
         return
@@ -51,7 +54,9 @@ async def arm_waits(
     ]
     due_at = now + timedelta(seconds=stage.progress.at_most_seconds)
     whose = {"cohort_id": cohort.id, "purpose": WAITING, "due_at": due_at}
-    await session.run(_ARM, {**whose, "timers": as_json(timers)})
+    if armed := [row.member_id for row in await session.all(_ARM, {**whose, "timers": as_json(timers)})]:
+        told = {"stage_id": stage.id}
+        settling.record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=armed)
 
 
 _STOP: Final = text("UPDATE timers SET state = 'cancelled' WHERE path = ANY(:paths) AND cohort_id = :cohort_id")

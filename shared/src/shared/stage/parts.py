@@ -164,10 +164,13 @@ class Draws(ABC):
         """The problems of a file's values for one cohort; `where` is relative to them. `draw` gets the valid ones."""
         return [Problem(name, "a draw of this stage", "nothing: all of it is drawn") for name in given]
 
-    def brought(self, member_id: UUID, page: Json | None) -> Mapping[str, Json] | None:
+    def brought(
+        self, member_id: UUID, page: Json | None, elsewhere: Mapping[str, Json] | None = None
+    ) -> Mapping[str, Json] | None:
         """What counts as drawn for a member who came to the cohort when the stage was behind them: by their page.
 
-        `page`: None for one who has none, such as an agent that staff have added. None: they are drawn for like others.
+        `page`: None for one who has none, such as an agent that staff have added. `elsewhere`: what their former cohort
+        had drawn, if they came when they were on the stage. None: they are drawn for like others.
         """
         return None
 

@@ -30,9 +30,14 @@ class RoleDraws(Draws):
             given[one] = chances[one].choice(open_roles) if open_roles else None
         return given
 
-    def brought(self, member_id: UUID, page: Json | None) -> dict[str, Json]:
+    def brought(
+        self, member_id: UUID, page: Json | None, elsewhere: Mapping[str, Json] | None = None
+    ) -> dict[str, Json]:
         """The role that the member has; one who has none, because the stage was never theirs, gets none later."""
-        return {str(member_id): page.get("role") if isinstance(page, Mapping) else None}
+        me = str(member_id)
+        if elsewhere is not None:
+            return {me: elsewhere[me]} if me in elsewhere else {}
+        return {me: page.get("role") if isinstance(page, Mapping) else None}
 
     def has_room(self, brought: Mapping[str, Json], held: Mapping[str, Json]) -> bool:
         with_room = _with_room(self._stage.roles, Counter(held.values()))

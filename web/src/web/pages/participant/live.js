@@ -118,6 +118,8 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
     acting.current = act;
     const next = await act;
     acts.current += 1;
+    // An answer that was long on its way may be older than what a look has shown meanwhile.
+    if (isOlder(next.me.cursor, seen.current)) return refresh();
     take(next);
     if (isNews(heard.current, seen.current)) lookSoon();
   }
@@ -225,6 +227,13 @@ function isNews(heard, seen) {
   const [cohort, seq] = heard.split(":");
   const [seenCohort, seenSeq] = seen.split(":");
   return heard !== "" && (cohort !== seenCohort || Number(seq) > Number(seenSeq));
+}
+
+/** Whether one cursor comes before the other, in the same group. @param {string} one @param {string} other */
+function isOlder(one, other) {
+  const [cohort, seq] = one.split(":");
+  const [otherCohort, otherSeq] = other.split(":");
+  return cohort === otherCohort && Number(seq) < Number(otherSeq);
 }
 
 /** Whether this browser has another place by now. @param {string} token */
