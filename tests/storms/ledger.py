@@ -30,7 +30,7 @@ class Given:
 
 @dataclass
 class Heard:
-    """What one participant's live streams of one cohort have told, however often they were opened anew.
+    """What one participant's live streams have told of one stay in a cohort, however often they were opened anew.
 
     `after` is where they began, `until` the last event that they told, `messages` the numbers of the events that were
     messages, in the order in which they came.

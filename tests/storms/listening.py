@@ -19,7 +19,7 @@ async def listen(
     ledger: Ledger, gateways: list[str], token: Callable[[], str], member_id: str, cursor: str, rng: Random
 ) -> None:
     """Follow from the cursor on until the lab says that the participant is out, or until cancelled."""
-    heard: dict[str, Heard] = {}
+    heard: list[Heard] = []
     async with httpx2.AsyncClient(timeout=httpx2.Timeout(5.0, read=_SILENCE_SECONDS), verify=WITHOUT_TLS) as client:
         while True:
             url = f"{rng.choice(gateways)}/v1/me/stream"
@@ -31,7 +31,7 @@ async def listen(
                     if answer.is_success:
                         async with aclosing(_events(answer)) as events:
                             async for place, kind in events:
-                                _note(ledger, heard, member_id, place, kind)
+                                note(ledger, heard, member_id, place, kind)
                                 cursor = place
             except httpx2.TransportError:
                 pass
@@ -53,13 +53,15 @@ async def _events(answer: httpx2.Response) -> AsyncGenerator[tuple[str, str]]:
                 place = kind = ""
 
 
-def _note(ledger: Ledger, heard: dict[str, Heard], member_id: str, place: str, kind: str) -> None:
+def note(ledger: Ledger, heard: list[Heard], member_id: str, place: str, kind: str) -> None:
+    """Add an event to what the member has `heard` so far, and what is new of that to the ledger."""
     cohort_id, _, number = place.rpartition(":")
-    if cohort_id not in heard:
-        heard[cohort_id] = Heard(member_id, cohort_id, int(number), int(number))
-        ledger.streams.append(heard[cohort_id])
+    # Who comes back to a cohort has not heard what was said there meanwhile.
+    if not heard or heard[-1].cohort_id != cohort_id:
+        heard.append(Heard(member_id, cohort_id, int(number), int(number)))
+        ledger.streams.append(heard[-1])
         if not kind:
             return
-    heard[cohort_id].until = max(heard[cohort_id].until, int(number))
+    heard[-1].until = max(heard[-1].until, int(number))
     if kind == "message.created":
-        heard[cohort_id].messages.append(int(number))
+        heard[-1].messages.append(int(number))

@@ -8,6 +8,7 @@ from shared.db.session import Database
 from tests.flows.drain import DrainLab
 from tests.storms.checker import DOUBLED, LOST, STUCK, Findings, check, unrecorded
 from tests.storms.ledger import Given, Heard, Ledger, Post
+from tests.storms.listening import note
 from tests.storms.models import Call
 from tests.storms.servers import Rows, rows_of
 
@@ -110,3 +111,15 @@ async def test_a_call_of_which_no_row_tells_is_unrecorded(rows: Rows) -> None:
 
     assert await unrecorded(rows, calls) == []
     assert len(await unrecorded(rows, [*calls, calls[0]])) == 1
+
+
+def test_what_was_said_in_a_cohort_while_a_member_was_in_another_one_is_not_missing_on_its_streams() -> None:
+    ledger = Ledger()
+    heard: list[Heard] = []
+    told = (("a:3", ""), ("a:5", "message.created"), ("b:1", ""), ("a:9", ""), ("a:11", "message.created"))
+
+    for place, kind in told:
+        note(ledger, heard, "ada", place, kind)
+
+    stays = [(one.cohort_id, one.after, one.until, one.messages) for one in ledger.streams]
+    assert stays == [("a", 3, 5, [5]), ("b", 1, 1, []), ("a", 9, 11, [11])]
