@@ -73,7 +73,8 @@ async def left_over(page: Page, experiment: dict[str, Any]) -> set[str]:
     found = set()
     for text in await page.evaluate(SHOWN):
         # Texts of the file are put side by side: a name and a question, options that were chosen.
-        for piece in re.split("⟦⟧|[,:→]", MARKED.sub("⟦⟧", text)):
+        # A number in brackets belongs to the name before it, and may have a comma.
+        for piece in re.split("⟦⟧|[,:→]", re.sub(r"\([\d.,]+\)", "", MARKED.sub("⟦⟧", text))):
             words = " ".join(piece.split())
             is_known = any(re.search(rf"(?<!\w){re.escape(words)}(?!\w)", known) for known in of_the_file)
             if re.search(r"[^\W\d_]{2,}", words) and not is_known:
