@@ -37,7 +37,7 @@ Show = Callable[[Frame | TypingFrame], bytes | None]
 class Listener:
     """The bounded inbox of one stream: a client whose inbox is full is cut off.
 
-    Without a queue or events of asyncio, because they take 4 KiB, most of them for others who wait as well.
+    It uses no queue and no event of asyncio: each keeps lists of waiting tasks, which take 4 KiB of an idle stream.
     """
 
     def __init__(self, backlog: int) -> None:

@@ -40,7 +40,7 @@ from shared.acts.timers import DueTimer
 from shared.attendees import Attendee
 from shared.chat.speaking import EVERYONE_LEFT
 from shared.contracts.experiment import StageConfig
-from shared.db.parts import answers_on, with_parts
+from shared.db.parts import answers_on, drawn_before, with_parts
 from shared.db.session import Database, Session
 from shared.db.stays import MOST
 from shared.db.waits import WAITING
@@ -205,7 +205,7 @@ async def _brought(session: Session, cohort: CohortState, stage: StageConfig) ->
     past = [one.id for one in new if one.is_beyond(stage.id)]
     came = [one.id for one in new if one.stay > 0 and one.stage_id == stage.id]
     pages = await answers_on(session, cohort.id, stage.id) if past else {}
-    elsewhere = await settling.drawn_before(session, stage.id, came) if came else {}
+    elsewhere = await drawn_before(session, stage.id, came) if came else {}
     found: dict[str, Json] = {}
     for member_id in past:
         found.update(draws.brought(member_id, pages.get(member_id, {}).get(PAGE)) or {})

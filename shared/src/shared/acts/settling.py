@@ -285,24 +285,6 @@ async def unlock(
         record(session, cohort, "stage.updated", f"{cohort.path}/{stage_id}", told, now, audience=people)
 
 
-_DRAWN_BEFORE = text(
-    """
-    SELECT DISTINCT ON (s.member_id) s.member_id, x.draws
-    FROM stays s JOIN cohort_stages x ON x.cohort_id = s.cohort_id AND x.stage_id = :stage_id
-    WHERE s.member_id = ANY(:member_ids) AND s.left_at IS NOT NULL AND s.stage_ids[s.position + 1] = :stage_id
-    ORDER BY s.member_id, s.number DESC
-    """
-)
-
-
-async def drawn_before(
-    session: ReadSession, stage_id: str, member_ids: Sequence[UUID]
-) -> Mapping[UUID, Mapping[str, Json]]:
-    """What the cohort that each of these members came from had drawn on the stage, if they were on it there."""
-    rows = await session.all(_DRAWN_BEFORE, {"stage_id": stage_id, "member_ids": member_ids})
-    return {row.member_id: row.draws for row in rows}
-
-
 _RESTING = text(
     """
     SELECT m.id FROM members m

@@ -1,6 +1,6 @@
 """Reads all members' pages of a few stages, for stages that read them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from sqlalchemy import text
@@ -70,3 +70,21 @@ async def answers_on(session: ReadSession, cohort_id: UUID, stage_id: str) -> An
     for row in await session.all(_ANSWERS, {"cohort_id": cohort_id, "stage_id": stage_id}):
         found.setdefault(row.member_id, {})[row.key] = row.value
     return found
+
+
+_DRAWN_BEFORE = text(
+    """
+    SELECT DISTINCT ON (s.member_id) s.member_id, x.draws
+    FROM stays s JOIN cohort_stages x ON x.cohort_id = s.cohort_id AND x.stage_id = :stage_id
+    WHERE s.member_id = ANY(:member_ids) AND s.left_at IS NOT NULL AND s.stage_ids[s.position + 1] = :stage_id
+    ORDER BY s.member_id, s.number DESC
+    """
+)
+
+
+async def drawn_before(
+    session: ReadSession, stage_id: str, member_ids: Sequence[UUID]
+) -> Mapping[UUID, Mapping[str, Json]]:
+    """What the cohort that each of these members came from had drawn on the stage, if they were on it there."""
+    rows = await session.all(_DRAWN_BEFORE, {"stage_id": stage_id, "member_ids": member_ids})
+    return {row.member_id: row.draws for row in rows}
