@@ -1,6 +1,7 @@
 """What holds at every address: keys, errors, logs, health and the documentation."""
 
 import json
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -13,6 +14,7 @@ from structlog.typing import EventDict
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from gateway.testing import FILE, Api
+from gateway.typescript import schema_of_the_api
 from shared.acts import starting
 from shared.bus.in_process import InProcessBus
 from shared.db import keys
@@ -217,3 +219,35 @@ def _references(value: Any) -> list[str]:
         own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
         return own + [ref for part in value.values() for ref in _references(part)]
     return [ref for part in value for ref in _references(part)] if isinstance(value, list) else []
+
+
+def _parts(schema: Any, at: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object in a schema, with its place."""
+    if isinstance(schema, dict):
+        yield at, schema
+    for name, part in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        if isinstance(part, dict | list):
+            yield from _parts(part, f"{at}/{name}")
+
+
+def test_the_documentation_knows_the_bounds_of_every_field() -> None:
+    of_python = {"ge", "gt", "le", "lt", "min_length", "max_length", "multiple_of"}
+
+    unknown = {at for at, part in _parts(schema_of_the_api()) if of_python & {*part} and not at.endswith("/properties")}
+
+    assert unknown == set()
+
+
+def test_every_text_in_an_address_or_a_header_is_bounded() -> None:
+    bounds = {"maxLength", "pattern", "enum", "const", "format"}
+    operations = ((path, one) for path, one in _parts(schema_of_the_api()["paths"]) if "operationId" in one)
+
+    unbounded = {
+        f"{at}: {parameter['name']}"
+        for at, operation in operations
+        for parameter in operation.get("parameters", ())
+        for _, part in _parts(parameter["schema"])
+        if part.get("type") == "string" and not bounds & {*part}
+    }
+
+    assert unbounded == set()

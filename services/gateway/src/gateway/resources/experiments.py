@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field
 
-from gateway.resources.base import Request, Resource, StorableText, WholeNumber
+from gateway.resources.base import Request, Resource, Seed, StorableText, WholeNumber
 from shared.contracts.experiment import ModelMode, Pace, PauseReason
 
 
@@ -128,7 +128,7 @@ class ForkRequest(Request):
 
     name: StorableText | None = Field(default=None, min_length=1, max_length=200)
     """The name of the copy; left out: `Copy of` the name."""
-    seed: WholeNumber | None = Field(default=None, ge=0, le=2**63 - 1)
+    seed: Seed | None = None
     """The seed of the copy; left out: a new one."""
 
 

@@ -23,7 +23,7 @@ async def list_alerts(
     experiment_id: UUID,
     context: InContext,
     key: ApiKey,
-    after: Annotated[str | None, Query(description="The `next_after` of the page before.")] = None,
+    after: Annotated[str | None, Query(max_length=100, description="The `next_after` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> AlertList:
     """Models that failed for good, missing answers, paused keys, spent calls. What is over has a `resolved_at`."""

@@ -134,7 +134,7 @@ async def list_experiments(
         str | None,
         Query(max_length=200, pattern=r"^[^\x00]*$", description="Only those with this in their name."),
     ] = None,
-    after: Annotated[str | None, Query(description="The `next_after` of the page before.")] = None,
+    after: Annotated[str | None, Query(max_length=100, description="The `next_after` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> ExperimentList:
     """A page of them; `next_after` says from where to read on. Test chats with personas are left out."""

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
+from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from formats.importing import IMPORTERS, Choice
@@ -30,7 +31,7 @@ _FILE_BODY = {
     }
 }
 People = Annotated[
-    list[str] | None,
+    list[Annotated[str, Field(max_length=200)]] | None,
     Query(description="A seat that a person takes by joining: a role, or session/role; once for each."),
 ]
 Sessions = Annotated[int | None, Query(ge=1, description="Only so many sessions, the first ones.")]

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
 
@@ -79,7 +79,9 @@ async def upload(request: Request, context: InContext, key: ApiKey) -> UploadedF
     responses={200: {"content": _CONTENT}, 206: {"description": "The bytes of the range.", "content": _CONTENT}},
 )
 async def serve(
-    name: str, context: InContext, range_header: Annotated[str | None, Header(alias="Range", max_length=100)] = None
+    name: Annotated[str, Path(max_length=200)],
+    context: InContext,
+    range_header: Annotated[str | None, Header(alias="Range", max_length=100)] = None,
 ) -> Response:
     """Needs no token: its name is the digest of its content, which no one can guess."""
     async with context.database.read() as session:
