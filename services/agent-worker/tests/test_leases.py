@@ -62,12 +62,21 @@ async def a_wanted_draft(database: Database) -> tuple[DrainLab, UUID]:
     return lab, draft.id
 
 
-def a_thinker(lab: DrainLab, model: Slow, *, lease_seconds: float) -> Thinker:
+class Ahead(SystemClock):
+    """The time, and an hour more once it is told so."""
+
+    by = timedelta()
+
+    def now(self) -> datetime:
+        return super().now() + self.by
+
+
+def a_thinker(lab: DrainLab, model: Slow, *, lease_seconds: float, clock: SystemClock | None = None) -> Thinker:
     return Thinker(
         database=lab.database,
         models={"mock": model},
         prompts=lab.prompts,
-        clock=SystemClock(),
+        clock=clock or SystemClock(),
         settings=WorkerSettings(lease_seconds=lease_seconds),
         later=lambda delay, work: None,
     )
@@ -117,6 +126,24 @@ async def test_a_call_whose_lease_was_taken_over_is_broken_off(database: Databas
 
     assert model.was_broken_off
     assert not await lab.rows("SELECT 1 FROM answers")
+
+
+async def test_a_lease_that_is_over_before_it_is_taken_is_renewed_before_the_model_is_asked(database: Database) -> None:
+    lab, draft_id = await a_wanted_draft(database)
+    model, clock = Slow(), Ahead()
+
+    async with database.transaction() as holder:
+        await holder.run(text("SELECT FROM drafts WHERE id = :id FOR UPDATE"), {"id": draft_id})
+        work = asyncio.create_task(a_thinker(lab, model, lease_seconds=30, clock=clock).work_on(draft_id))
+        while not await lab.rows(f"SELECT pid {_WAITING}"):
+            pass
+        clock.by = timedelta(hours=1)
+    await model.asked.wait()
+    until = await lease_until(lab)
+    model.answer.set()
+    await work
+
+    assert until > SystemClock().now() + timedelta(minutes=59)
 
 
 MANY = """

@@ -38,6 +38,7 @@ class Leases:
         self._database = database
         self._clock = clock
         self._settings = settings
+        self._renews_after = timedelta(seconds=settings.lease_seconds / 3)
         self._taking = Batcher[bool, UUID, drafts.Lease | None](self._take_all, most=_MOST_LEASED_AT_ONCE)
         self._sharing = Sharing(database, clock)
 
@@ -70,7 +71,7 @@ class Leases:
         task = asyncio.create_task(call)
         try:
             while True:
-                done, _ = await asyncio.wait((task,), timeout=self._settings.lease_seconds / 3)
+                done, _ = await asyncio.wait((task,), timeout=self._renews_after.total_seconds())
                 if done:
                     return task.result()
                 if not await self._renew(lease):
@@ -105,7 +106,15 @@ class Leases:
         found: dict[UUID, drafts.Lease | Exception | None] = {**leased}
         for draft_id in passed_over:
             found[draft_id] = await self._take_alone(draft_id, now, until)
-        return [found.pop(draft_id, None) for draft_id in draft_ids]
+        return [await self._in_time(found.pop(draft_id, None), now) for draft_id in draft_ids]
+
+    async def _in_time(
+        self, lease: drafts.Lease | Exception | None, began: datetime
+    ) -> drafts.Lease | Exception | None:
+        """The lease, renewed if its statement took so long that it may be over by now; None when it was lost."""
+        while isinstance(lease, drafts.Lease) and (now := self._clock.now()) - began > self._renews_after:
+            lease, began = lease if await self._renew(lease) else None, now
+        return lease
 
     async def _take_alone(self, draft_id: UUID, now: datetime, until: datetime) -> drafts.Lease | Exception | None:
         """The lease, or the error: an error must not cost other drafts the leases that they already have."""
