@@ -1,7 +1,9 @@
 """What must hold after any storm: queries that find what is wrong, and a comparison with what clients were told."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final
 
 from shared.lives import STILL_IN, in_sql
@@ -21,8 +23,6 @@ DOUBLED: Final = {
     "a reply was published without its claim": """
         SELECT m.id FROM messages m LEFT JOIN trigger_log l ON l.message_id = m.id
         WHERE m.author_kind = 'agent' AND m.trigger_key IS NOT NULL AND l.message_id IS NULL""",
-    "a draft's call was recorded as good more than once": """
-        SELECT draft_id FROM model_calls WHERE status = 'ok' GROUP BY 1, part HAVING count(*) > 1""",
 }
 LOST: Final = {
     "messages of a conversation have a gap": """
@@ -106,11 +106,21 @@ _MESSAGES: Final = """
     JOIN threads t ON t.id::text = e.payload ->> 'thread_id'
     WHERE e.type = 'message.created' ORDER BY 1, 2
 """
-_ARRIVALS: Final = """
-    SELECT subject_id AS member_id, payload ->> 'to_stage_id' AS stage_id, cohort_id, stream_seq
-    FROM events WHERE type = 'member.moved'
+_MOVES: Final = """
+    SELECT subject_id AS member_id, type, payload ->> 'to_stage_id' AS stage_id, cohort_id, stream_seq
+    FROM events WHERE type IN ('member.moved', 'member.arrived', 'member.transferred') ORDER BY seq
 """
 _FIRST_STAGES: Final = "SELECT DISTINCT stage_ids[1] AS stage_id FROM members"
+
+
+@dataclass
+class Stay:
+    """A member's time in a cohort: between which events, and by which they came to each stage."""
+
+    cohort_id: str
+    after: int = 0
+    until: float = inf
+    came: dict[str, int] = field(default_factory=dict)
 
 
 async def _check_streams(rows: Rows, ledger: Ledger, found: Findings) -> None:
@@ -118,17 +128,14 @@ async def _check_streams(rows: Rows, ledger: Ledger, found: Findings) -> None:
     for row in await rows(_MESSAGES):
         said.setdefault(str(row["cohort_id"]), []).append(row)
     first = {row["stage_id"] for row in await rows(_FIRST_STAGES)}
-    arrived: dict[tuple[str, str], dict[str, int]] = {}
-    for row in await rows(_ARRIVALS):
-        key = str(row["member_id"]), row["stage_id"]
-        arrived.setdefault(key, {})[str(row["cohort_id"])] = row["stream_seq"]
+    stays_of = stays(await rows(_MOVES), first)
     missing, twice = [], []
     for heard in ledger.streams:
+        there = stays_of.get(heard.member_id) or [Stay(heard.cohort_id, came=dict.fromkeys(first, 0))]
         for_them = [
             row["stream_seq"]
             for row in said.get(heard.cohort_id, ())
-            if _is_for(heard, row["stream_seq"], row["audience"])
-            and (row["stage_id"] in first or _has_come(heard, row, arrived))
+            if _is_for(heard, row["stream_seq"], row["audience"]) and was_there(there, row)
         ]
         missing += [(heard.member_id, seq) for seq in set(for_them) - set(heard.messages)]
         if len(heard.messages) != len(set(heard.messages)) or heard.messages != sorted(heard.messages):
@@ -137,15 +144,38 @@ async def _check_streams(rows: Rows, ledger: Ledger, found: Findings) -> None:
     _note(found.doubled, "a live stream told a message twice, or out of order", twice)
 
 
+def stays(moves: Iterable[dict[str, Any]], first: Iterable[str]) -> dict[str, list[Stay]]:
+    """The stays of each member who has moved at all, the first one first."""
+    found: dict[str, list[Stay]] = {}
+    for row in moves:
+        cohort_id, seq = str(row["cohort_id"]), row["stream_seq"]
+        mine = found.setdefault(str(row["member_id"]), [])
+        if row["type"] == "member.arrived":
+            at = list(mine[-1].came)[-1:] if mine else []
+            mine.append(Stay(cohort_id, seq, came=dict.fromkeys(at, seq)))
+            continue
+        if not mine:
+            mine.append(Stay(cohort_id, came=dict.fromkeys(first, 0)))
+        last = next(one for one in reversed(mine) if one.cohort_id == cohort_id)
+        if row["type"] == "member.transferred":
+            last.until = seq
+        else:
+            last.came[row["stage_id"]] = seq
+    return found
+
+
 def _is_for(heard: Heard, seq: int, audience: list[Any] | None) -> bool:
     is_meant = audience is None or heard.member_id in map(str, audience)
     return is_meant and heard.after < seq <= heard.until
 
 
-def _has_come(heard: Heard, row: dict[str, Any], arrived: dict[tuple[str, str], dict[str, int]]) -> bool:
-    """Streams tell of a stage only who has come to it; who came to it in another cohort is there from the beginning."""
-    in_cohorts = arrived.get((heard.member_id, row["stage_id"]))
-    return in_cohorts is not None and in_cohorts.get(heard.cohort_id, 0) < row["stream_seq"]
+def was_there(there: Iterable[Stay], row: dict[str, Any]) -> bool:
+    """Streams tell of a stage only who has come to it in this stay, or was on it when the stay began."""
+    cohort_id, stage_id, seq = str(row["cohort_id"]), row["stage_id"], row["stream_seq"]
+    return any(
+        stay.cohort_id == cohort_id and stay.after < seq < stay.until and stay.came.get(stage_id, inf) < seq
+        for stay in there
+    )
 
 
 def _note(told: dict[str, list[Any]], name: str, wrong: list[Any]) -> None:
@@ -153,14 +183,38 @@ def _note(told: dict[str, list[Any]], name: str, wrong: list[Any]) -> None:
         told[name] = wrong
 
 
-async def unrecorded(rows: Rows, calls: list[Call]) -> list[Call]:
-    """Calls that reached the endpoint and of which no row tells: a worker lost them, and they were made again."""
-    recorded = Counter({row["prompt_hash"]: row["count"] for row in await rows(_CALLS)})
-    of_prompt: dict[str, list[Call]] = {}
+async def made_again(rows: Rows, calls: Iterable[Call]) -> list[Call]:
+    """Calls that reached the endpoint for nothing: of which no row tells, or whose reply came after the lease was lost.
+
+    A row and a call with one prompt belong together by their time; clocks of workers may be an hour ahead or back.
+    """
+    recorded: dict[str, list[dict[str, Any]]] = {}
+    for row in await rows(_CALLS):
+        recorded.setdefault(row["prompt_hash"], []).append(row)
+    made: dict[str, list[Call]] = {}
     for call in calls:
-        of_prompt.setdefault(call.prompt_hash, []).append(call)
-    # Of several with one prompt it is not known which; the last was recorded.
-    return [one for key, made in of_prompt.items() for one in made[: max(0, len(made) - recorded[key])]]
+        made.setdefault(call.prompt_hash, []).append(call)
+    again: list[Call] = []
+    for prompt_hash, of_prompt in made.items():
+        told = recorded.get(prompt_hash, [])
+        apart = sorted(
+            (abs(call.at - row["started_at"]), at, place)
+            for at, call in enumerate(of_prompt)
+            for place, row in enumerate(told)
+        )
+        row_of: dict[int, int] = {}
+        taken: set[int] = set()
+        for _, at, place in apart:
+            if at not in row_of and place not in taken:
+                row_of[at] = place
+                taken.add(place)
+        again += [call for at, call in enumerate(of_prompt) if at not in row_of or told[row_of[at]]["is_again"]]
+    return again
 
 
-_CALLS: Final = "SELECT prompt_hash, count(*) FROM model_calls WHERE status <> 'unreachable' GROUP BY 1"
+_CALLS: Final = """
+    SELECT prompt_hash, started_at, status = 'ok' AND EXISTS (SELECT FROM model_calls later
+        WHERE later.draft_id = c.draft_id AND later.part = c.part AND later.status = 'ok'
+            AND later.attempt > c.attempt) AS is_again
+    FROM model_calls c WHERE status <> 'unreachable'
+"""

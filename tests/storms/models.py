@@ -2,6 +2,8 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from random import Random
 from time import monotonic
@@ -27,6 +29,7 @@ class Call:
 
     prompt_hash: str
     began: float = field(default_factory=monotonic)
+    at: datetime = field(default_factory=partial(datetime.now, UTC))
     ended: float | None = None
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from tests.operators.processes import KEY
 from tests.storms import staff
 from tests.storms.canary import Canaries
-from tests.storms.checker import Findings, check, unrecorded
+from tests.storms.checker import Findings, check, made_again
 from tests.storms.client import Client
 from tests.storms.faults import Fault, deal
 from tests.storms.lab import Lab
@@ -148,9 +148,9 @@ class Storm:
         return not await self._lab.postgres.rows("SELECT id FROM outbox LIMIT 1")
 
     async def _judge_calls(self, findings: Findings) -> None:
-        """A call of which no row tells was made again: only what ends a worker or its writing may cause that."""
+        """A call may be made again only because of what ends a worker or its writing."""
         paid_twice = []
-        for call in await unrecorded(self._lab.postgres.rows, self._lab.models.calls):
+        for call in await made_again(self._lab.postgres.rows, self._lab.models.calls):
             causes = [one for one in self._struck if one.fault.repeats and _meets(one, call)]
             if causes:
                 causes[0].repeated += 1

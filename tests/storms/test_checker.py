@@ -1,12 +1,13 @@
 """The checker finds what it looks for: each invariant is broken by hand in the data of a small run."""
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
 
 from shared.db.session import Database
 from tests.flows.drain import DrainLab
-from tests.storms.checker import DOUBLED, LOST, STUCK, Findings, check, unrecorded
+from tests.storms.checker import DOUBLED, LOST, STUCK, Findings, check, made_again, stays, was_there
 from tests.storms.ledger import Given, Heard, Ledger, Post
 from tests.storms.listening import note
 from tests.storms.models import Call
@@ -29,9 +30,6 @@ BREAKS = {
     "a message has not exactly one event": """
         UPDATE events SET payload = payload || '{"id": "other"}' WHERE type = 'message.created'""",
     "a reply was published without its claim": "DELETE FROM trigger_log",
-    "a draft's call was recorded as good more than once": """
-        INSERT INTO model_calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(),
-            'attempt', c.attempt + 100))).* FROM model_calls c LIMIT 1""",
     "messages of a conversation have a gap": """
         UPDATE messages SET seq = seq + 100 WHERE seq = (SELECT max(seq) FROM messages)""",
     "a conversation has other messages than it counted": "UPDATE threads SET last_seq = last_seq + 1",
@@ -105,12 +103,68 @@ async def test_a_stream_that_tells_a_message_again_has_doubled_it(rows: Rows) ->
     assert set((await check(rows, ledger)).doubled) == {"a live stream told a message twice, or out of order"}
 
 
-async def test_a_call_of_which_no_row_tells_is_unrecorded(rows: Rows) -> None:
-    recorded, *_ = await rows("SELECT prompt_hash, count(*) FROM model_calls GROUP BY 1")
-    calls = [Call(recorded["prompt_hash"]) for _ in range(recorded["count"])]
+@pytest.fixture
+async def calls(rows: Rows) -> list[Call]:
+    """The calls of all rows with one prompt, as the endpoint saw them."""
+    found = await rows("SELECT prompt_hash, started_at FROM model_calls ORDER BY prompt_hash, started_at")
+    return [Call(row["prompt_hash"], at=row["started_at"]) for row in found]
 
-    assert await unrecorded(rows, calls) == []
-    assert len(await unrecorded(rows, [*calls, calls[0]])) == 1
+
+async def test_a_call_of_which_no_row_tells_was_made_again(rows: Rows, calls: list[Call]) -> None:
+    lost = Call(calls[0].prompt_hash, at=calls[0].at + timedelta(seconds=5))
+
+    assert await made_again(rows, calls) == []
+    assert await made_again(rows, [*calls, lost]) == [lost]
+
+
+async def test_a_call_recorded_by_a_clock_that_is_an_hour_back_was_made_once(rows: Rows, calls: list[Call]) -> None:
+    lost = Call(calls[0].prompt_hash, at=calls[0].at + timedelta(seconds=5))
+    await rows("UPDATE model_calls SET started_at = started_at - interval '1 hour'")
+
+    assert await made_again(rows, [*calls, lost]) == [lost]
+
+
+async def test_a_good_call_whose_draft_got_another_good_one_was_made_again(rows: Rows, calls: list[Call]) -> None:
+    await rows(
+        """INSERT INTO model_calls SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(),
+            'attempt', c.attempt + 100, 'started_at', c.started_at + interval '5 seconds'))).*
+        FROM model_calls c ORDER BY prompt_hash, started_at LIMIT 1"""
+    )
+    later = Call(calls[0].prompt_hash, at=calls[0].at + timedelta(seconds=5))
+
+    assert await made_again(rows, [*calls, later]) == [calls[0]]
+
+
+A_AND_B = [
+    ("member.moved", "a", 3, "talk"),
+    ("member.arrived", "b", 2, None),
+    ("member.transferred", "a", 6, None),
+    ("member.moved", "b", 5, "page"),
+    ("member.arrived", "a", 9, None),
+    ("member.transferred", "b", 7, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("stage_id", "seq", "is_told"),
+    [
+        ("talk", 2, False),
+        ("talk", 4, True),
+        ("talk", 8, False),
+        ("talk", 10, False),
+        ("page", 5, False),
+        ("page", 10, True),
+    ],
+)
+def test_who_comes_back_to_a_cohort_is_told_of_the_stage_that_they_are_on(
+    stage_id: str, seq: int, is_told: bool
+) -> None:
+    names = ("type", "cohort_id", "stream_seq", "stage_id")
+    moves = [{"member_id": "ada", **dict(zip(names, one, strict=True))} for one in A_AND_B]
+
+    there = stays(moves, {"before"})["ada"]
+
+    assert was_there(there, {"cohort_id": "a", "stage_id": stage_id, "stream_seq": seq}) is is_told
 
 
 def test_what_was_said_in_a_cohort_while_a_member_was_in_another_one_is_not_missing_on_its_streams() -> None:

@@ -12,7 +12,7 @@ import pytest
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.testing.buses import RabbitBroker
 from tests.operators.processes import KEY
-from tests.storms.checker import check, unrecorded
+from tests.storms.checker import check, made_again
 from tests.storms.client import Client
 from tests.storms.cluster import Cluster, cluster
 from tests.storms.lab import calling
@@ -70,7 +70,7 @@ async def test_a_rolling_restart_loses_nothing_and_pays_for_nothing_twice(
     found = await check(rows, ledger)
 
     assert not found
-    assert await unrecorded(rows, models.calls) == []
+    assert await made_again(rows, models.calls) == []
     assert [one.broken for one in load.people if one.broken] == []
     assert ledger.posts
     assert sum(len(one.messages) for one in ledger.streams) > len(ledger.posts)
