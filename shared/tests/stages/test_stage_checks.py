@@ -148,6 +148,11 @@ class GreedyReporter(MistakenReporter):
         return Report((ReportTable("messages", (), ()),), {}, ()) if self._rows else None
 
 
+class RepeatingReporter(MistakenReporter):
+    def report(self) -> Report | None:
+        return Report((ReportTable("numbers", (), ()),), {}, ()) if self._rows else None
+
+
 def tabled(name: str, *columns: str, reporter: type[MistakenReporter] | None = None) -> Game:
     class Tabled(RoundData):
         table = Table(name, columns, lambda view: [dict.fromkeys(columns)], reporter)
@@ -237,7 +242,8 @@ def test_nothing_is_wrong_with_the_game_itself() -> None:
         (tabled("answers", "number"), "No other kind has a table", "answers.csv is the lab's"),
         (tabled("numbers", "stage"), "Rows of a kind's table", "found: ['stage']"),
         (tabled("numbers", "number", reporter=MistakenReporter), "Rows of a kind's table", "KeyError: 'mean'"),
-        (tabled("numbers", "number", reporter=GreedyReporter), "Rows of a kind's table", "found: messages"),
+        (tabled("numbers", "number", reporter=GreedyReporter), "Rows of a kind's table", "found: 'messages'"),
+        (tabled("numbers", "number", reporter=RepeatingReporter), "Rows of a kind's table", "found: 'numbers'"),
         (stating(first_of), "The state is the same whenever", "'first'"),
         (stating(none_of_json), "", "the state to be plain JSON"),
         (Gossip(), "A prompt that is made late", "the prompt of question 'round:1/number' of m1"),

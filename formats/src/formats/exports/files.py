@@ -73,7 +73,7 @@ async def export(
                 counts.update(await _write_tables(session, experiment, folder, reporters, marks))
                 found = _reports_of(reporters.values())
                 for report in found:
-                    counts.update(_write_report(report, folder, marks))
+                    counts.update(_write_report(report, folder, marks, {*counts}))
         manifest = _manifest(experiment, called, counts, now)
         if origin is not None:
             manifest.update(await asyncio.to_thread(_write_origin, origin, data, folder, wanted, counts))
@@ -208,13 +208,19 @@ async def _reporters(session: Session, experiment_id: UUID) -> dict[Table, Repor
     return {table: table.reporter([*stage_ids]) for table, stage_ids in tables.items() if table.reporter is not None}
 
 
-def _write_report(report: Report, folder: Path, marks: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Write the files of the report; yields those with rows, and the number of rows."""
+def _write_report(
+    report: Report, folder: Path, marks: Mapping[str, Any], taken: Collection[str]
+) -> Iterator[tuple[str, int]]:
+    """Write the files of the report; yields those with rows, and the number of rows.
+
+    A table with the name of a file that is `taken` gets another one: it must not replace the rows of a kind.
+    """
     for table in report.tables:
-        with csv_file(folder / f"{table.name}.csv", _marked(marks, table.columns)) as write:
+        name = f"{table.name}_report.csv" if f"{table.name}.csv" in taken else f"{table.name}.csv"
+        with csv_file(folder / name, _marked(marks, table.columns)) as write:
             for row in table.rows:
                 write({**marks, **row})
-        yield f"{table.name}.csv", len(table.rows)
+        yield name, len(table.rows)
     for name, figure in report.figures.items():
         with whole_file(folder / name) as binary:
             binary.write(figure.encode())

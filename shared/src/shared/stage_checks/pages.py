@@ -217,7 +217,8 @@ def rows_are_in_their_table(trial: Trial) -> None:
     rows = table.rows(trial.straight().lab())
     expect(bool(rows), "rows of a stage that is over", rows)
     for row in rows:
-        expect(set(row) <= set(table.columns) and is_json(row), f"a row of plain JSON with {table.columns}", row)
+        expect(set(row) <= set(table.columns), f"no columns but {table.columns}", sorted(set(row) - set(table.columns)))
+        expect(is_json(row), "a row of plain JSON", row)
     if table.reporter is None:
         return
     report = table.reporter([trial.stage.id]).report()
@@ -227,7 +228,8 @@ def rows_are_in_their_table(trial: Trial) -> None:
     reporter.add([{**where, **dict.fromkeys(table.columns), **row} for row in rows])
     report = reporter.report()
     for made in () if report is None else report.tables:
-        expect(made.name not in FILES_OF_THE_LAB, "a table of the report with a name of its own", made.name)
+        is_free = made.name not in FILES_OF_THE_LAB and made.name not in {table.name, *_tables_of_others(trial)}
+        expect(is_free, "a table of the report with a name of its own", f"{made.name!r}, which is another table's")
         known = all(set(row) <= set(made.columns) for row in made.rows)
         expect(
             known and is_json([*map(dict, made.rows)]),
@@ -241,10 +243,14 @@ def table_names_are_its_own(trial: Trial) -> None:
     mine = trial.kind.parts(trial.stage).data.table
     if mine is not None:
         expect(mine.name not in FILES_OF_THE_LAB, "a table with a name of its own", f"{mine.name}.csv is the lab's")
+    taken = _tables_of_others(trial).get(mine.name) if mine is not None else None
+    expect(taken is None, "a table with a name of its own", f"the name of the table of {taken}")
+
+
+def _tables_of_others(trial: Trial) -> dict[str, str]:
+    """The kind with each name of a table."""
     examples = [kind.example() for name, kind in kinds().items() if name != trial.stage.kind]
-    others = {one.kind: table.name for one in examples if (table := kind_of(one).parts(one).data.table) is not None}
-    taken = [name for name, table in others.items() if mine is not None and table == mine.name]
-    expect(not taken, "a table with a name of its own", f"the name of the table of {', '.join(taken)}")
+    return {table.name: one.kind for one in examples if (table := kind_of(one).parts(one).data.table) is not None}
 
 
 def minutes_are_of_a_stage_with_a_state(trial: Trial) -> None:
