@@ -1,6 +1,7 @@
 """Failures stay bounded, recorded and local: odd replies, deadlocks, broken rows, empty seats."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -362,6 +363,20 @@ async def test_a_person_before_a_stage_that_can_never_open_is_reported_as_stuck(
         stuck = await find_stuck(session, experiment_id)
 
     assert [(one.stage_id, "never opens" in one.reason) for one in stuck] == [("second", True)]
+
+
+async def test_a_cohort_with_which_the_orchestrator_fails_each_time_is_stuck_after_a_while(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(SURVEY)
+    async with database.transaction() as session:
+        await session.run(_EMPTY_OUTBOX)
+        early = await find_stuck(session, experiment_id, waits_since=lab.clock.now() - timedelta(seconds=60))
+        lab.clock.advance(61)
+        late = await find_stuck(session, experiment_id, waits_since=lab.clock.now() - timedelta(seconds=60))
+
+    assert not early
+    assert late
+    assert all("an error in the rules" in one.reason for one in late)
 
 
 async def test_removing_an_empty_seat_says_no_goodbye(database: Database) -> None:

@@ -44,6 +44,8 @@ PATIENCE: Final = timedelta(minutes=5)
 """How long a run waits for a refused key."""
 STUCK_LOOKS: Final = 3
 """A run is stuck when so many looks in a row find it unchanged."""
+LONGEST_STEP: Final = timedelta(minutes=1)
+"""A cohort that waits so long for the orchestrator waits in vain: a rule of its stage raises an error each time."""
 
 _LAB: Final = "lab"
 
@@ -332,7 +334,7 @@ class Follower:
             return False
         self._stuck_looked_at = self._monotonic()
         async with self._database.transaction() as session:
-            found = await find_stuck(session, self._experiment_id)
+            found = await find_stuck(session, self._experiment_id, waits_since=self._clock.now() - LONGEST_STEP)
         self._times_stuck = self._times_stuck + 1 if found and found == self._stuck else int(bool(found))
         self._stuck = found
         return self._times_stuck >= STUCK_LOOKS

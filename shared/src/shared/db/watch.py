@@ -30,13 +30,17 @@ _AT_WORK = text(
             WHERE c.experiment_id = :id AND c.status = 'running' AND t.state = 'armed'
                 AND t.purpose <> 'check_due')
         OR EXISTS (SELECT FROM streams s JOIN cohorts c ON c.id = s.cohort_id
-            WHERE c.experiment_id = :id AND s.settled < s.unsettled)
+            WHERE c.experiment_id = :id
+                AND (CAST(:since AS timestamptz) IS NULL OR EXISTS (SELECT FROM events e
+                    WHERE e.cohort_id = s.cohort_id AND e.stream_seq = s.last AND e.at > :since))
+                AND (s.settled < s.unsettled OR EXISTS (SELECT FROM members m
+                    WHERE m.cohort_id = c.id AND m.kind = 'participant' AND m.player <> 'person'
+                        AND m.status IN {in_sql(TAKING_PART)} AND m.stepped_version < m.version)))
         OR EXISTS (SELECT FROM members m
-            WHERE m.experiment_id = :id AND m.kind = 'participant' AND (
-                m.player = 'person' AND (m.status = 'expected' OR m.status IN {in_sql(TAKING_PART)} AND EXISTS (
+            WHERE m.experiment_id = :id AND m.kind = 'participant' AND m.player = 'person'
+                AND (m.status = 'expected' OR m.status IN {in_sql(TAKING_PART)} AND EXISTS (
                     SELECT FROM cohort_stages u
-                    WHERE u.cohort_id = m.cohort_id AND u.stage_id = m.stage_ids[m.position + 1]))
-                OR m.player <> 'person' AND m.status IN {in_sql(TAKING_PART)} AND m.stepped_version < m.version))
+                    WHERE u.cohort_id = m.cohort_id AND u.stage_id = m.stage_ids[m.position + 1])))
         OR NOT EXISTS (SELECT FROM cohorts c WHERE c.experiment_id = :id AND c.status = 'running')
         OR EXISTS (SELECT FROM members m WHERE m.experiment_id = :id AND m.status = 'paused')
         OR EXISTS (SELECT FROM experiments e WHERE e.id = :id AND e.status <> 'running')
@@ -56,8 +60,9 @@ _UNDER_WAY = text(
 _WAITING = text(
     f"""
     SELECT m.path, m.stage_ids[m.position + 1] AS stage_id, s.unlocked_at, t.ended_at IS NOT NULL AS ended,
-        t.id IS NOT NULL AS has_thread
-    FROM members m
+        t.id IS NOT NULL AS has_thread,
+        v.settled < v.unsettled OR m.player <> 'person' AND m.stepped_version < m.version AS has_failed
+    FROM members m JOIN streams v ON v.cohort_id = m.cohort_id
         LEFT JOIN cohort_stages s ON s.cohort_id = m.cohort_id AND s.stage_id = m.stage_ids[m.position + 1]
         LEFT JOIN threads t ON t.cohort_id = m.cohort_id AND t.stage_id = m.stage_ids[m.position + 1]
             AND t.scope IN ('group', 'private:' || m.path)
@@ -72,20 +77,25 @@ async def are_calls_under_way(session: ReadSession, experiment_id: UUID, now: da
     return bool((await session.one(_UNDER_WAY, {"id": experiment_id, "now": now})).are_there)
 
 
-async def find_stuck(session: ReadSession, experiment_id: UUID) -> Sequence[Stuck]:
+async def find_stuck(
+    session: ReadSession, experiment_id: UUID, *, waits_since: datetime | None = None
+) -> Sequence[Stuck]:
     """The members of a stuck run; empty while anything can still happen, and when the run has ended.
 
-    One look can fall between two steps of a running lab: trust two equal results with time in between.
+    One look can fall between two steps of a running lab: trust two equal results with time in between. A cohort in
+    which nothing has happened since `waits_since` waits for the orchestrator in vain; None: however long it waits.
     """
-    if (await session.one(_AT_WORK, {"id": experiment_id})).at_work:
+    if (await session.one(_AT_WORK, {"id": experiment_id, "since": waits_since})).at_work:
         return ()
     return [
-        Stuck(row.path, row.stage_id, _why(row.unlocked_at is not None, row.has_thread, row.ended))
+        Stuck(row.path, row.stage_id, _why(row.unlocked_at is not None, row.has_thread, row.ended, row.has_failed))
         for row in await session.all(_WAITING, {"id": experiment_id})
     ]
 
 
-def _why(is_unlocked: bool, has_thread: bool, has_ended: bool) -> str:
+def _why(is_unlocked: bool, has_thread: bool, has_ended: bool, has_failed: bool) -> str:
+    if has_failed:
+        return "cannot go on because of an error in the rules of the stage, which the log tells"
     if not is_unlocked:
         return "waits for a stage that never opens: too few participants are left to reach it"
     if has_thread and not has_ended:
