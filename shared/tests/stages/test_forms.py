@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.stage import StageKind, filled
+from shared.stage.form import problems_of
 from shared.stage_checks import Trial
 from shared.stage_checks.play import Asked
 from shared.stage_checks.questions import wrong_answers, wrong_values
@@ -42,3 +44,28 @@ def test_what_the_suite_takes_for_wrong_is_wrong(kind: StageKind[Any]) -> None:
         assert list(wrong_answers(one, Random(1)))
         for field in one.question.form().fields:
             assert not any(map(Draft202012Validator(field.schema).is_valid, wrong_values(field.schema)))
+
+
+class Offer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    offer: int = Field(le=10)
+
+
+@pytest.mark.parametrize(
+    ("answer", "where", "told"),
+    [
+        ({}, "offer", "found nothing, expected a value"),
+        ({"offer": 3, "more": 1}, "more", "found an unknown field, expected no field of this name"),
+        (5, "", "found 5, expected an object with fields"),
+        ({"offer": 11}, "offer", "found 11, expected less than or equal to 10"),
+    ],
+)
+def test_what_pydantic_refuses_is_told_in_words_for_people(answer: Any, where: str, told: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Offer.model_validate(answer)
+
+    (problem,) = problems_of(refused.value)
+
+    assert problem.where == where
+    assert f"found {problem.found}, expected {problem.expected}" == told

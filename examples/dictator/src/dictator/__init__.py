@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from shared.contracts.experiment import StageConfig
+from shared.contracts.experiment import StageConfig, Together
 from shared.errors import InvalidInput
 from shared.replies import Reply, whole_number
 from shared.stage import (
@@ -42,6 +42,8 @@ class DictatorStage(StageConfig):
     """Two participants: one is drawn to divide an endowment, the other gets what is given."""
 
     kind: Literal["dictator"] = "dictator"
+    progress: Together = Together()
+    """The game begins when both are there."""
     endowment: int = Field(default=10, ge=1, le=1_000_000)
     """How many points there are to divide."""
 

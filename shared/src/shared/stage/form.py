@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from shared.errors import Problem
 from shared.stage.sentences import Label
@@ -88,11 +89,18 @@ def choice(title: str, options: Mapping[str, str]) -> dict[str, Json]:
 
 def problems_of(error: ValidationError) -> list[Problem]:
     """The problems that a pydantic model found, by the names of its fields."""
-    return [
-        Problem(".".join(map(str, each["loc"])), repr(each["input"])[:_LONGEST_FOUND], _expected(each["msg"]))
-        for each in error.errors(include_url=False)
-    ]
+    return [_problem(each) for each in error.errors(include_url=False)]
 
 
-def _expected(message: str) -> str:
-    return message.removeprefix("Value error, ").removeprefix("Input should be ")
+def _problem(each: ErrorDetails) -> Problem:
+    where = ".".join(map(str, each["loc"]))
+    match each["type"]:
+        case "missing":
+            return Problem(where, "nothing", "a value")
+        case "extra_forbidden":
+            return Problem(where, "an unknown field", "no field of this name")
+        case "model_type" | "model_attributes_type" | "dict_type":
+            expected = "an object with fields"
+        case _:
+            expected = each["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    return Problem(where, repr(each["input"])[:_LONGEST_FOUND], expected)

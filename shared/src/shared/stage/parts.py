@@ -275,6 +275,7 @@ class Scripts(ABC):
     def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
         """The answers that scripted members give now, by member and key; settle calls it until there are none.
 
+        A scripted member is one whose `player` is `script`; an agent's script is for the mock.
         They are stored without `check`. `rng_of` gives the random stream of a path below the stage, such as
         `m1/round:7`; use only the last part of a member's path, or the draws would depend on the cohort's position.
         Only a stage with a state is settled after every answer: on others a script answers with `page`.
