@@ -151,12 +151,14 @@ def stays(moves: Iterable[dict[str, Any]], first: Iterable[str]) -> dict[str, li
         cohort_id, seq = str(row["cohort_id"]), row["stream_seq"]
         mine = found.setdefault(str(row["member_id"]), [])
         if row["type"] == "member.arrived":
-            at = list(mine[-1].came)[-1:] if mine else []
+            at = list(mine[-1].came)[-1:] if mine else [*first]
             mine.append(Stay(cohort_id, seq, came=dict.fromkeys(at, seq)))
             continue
-        if not mine:
-            mine.append(Stay(cohort_id, came=dict.fromkeys(first, 0)))
-        last = next(one for one in reversed(mine) if one.cohort_id == cohort_id)
+        last = next((one for one in reversed(mine) if one.cohort_id == cohort_id), None)
+        if last is None:
+            # A member begins on the first stage, which no event tells of.
+            last = Stay(cohort_id, came=dict.fromkeys(first, 0))
+            mine.insert(0, last)
         if row["type"] == "member.transferred":
             last.until = seq
         else:

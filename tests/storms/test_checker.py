@@ -167,6 +167,19 @@ def test_who_comes_back_to_a_cohort_is_told_of_the_stage_that_they_are_on(
     assert was_there(there, {"cohort_id": "a", "stage_id": stage_id, "stream_seq": seq}) is is_told
 
 
+def test_who_is_moved_from_the_first_stage_is_on_it_in_the_other_cohort() -> None:
+    moves = [
+        {"member_id": "ada", "type": "member.arrived", "cohort_id": "b", "stream_seq": 8, "stage_id": None},
+        {"member_id": "ada", "type": "member.transferred", "cohort_id": "a", "stream_seq": 9, "stage_id": None},
+    ]
+
+    there = stays(moves, {"talk"})["ada"]
+
+    places = [("a", 5), ("a", 10), ("b", 7), ("b", 9)]
+    told = [was_there(there, {"cohort_id": name, "stage_id": "talk", "stream_seq": seq}) for name, seq in places]
+    assert told == [True, False, False, True]
+
+
 def test_what_was_said_in_a_cohort_while_a_member_was_in_another_one_is_not_missing_on_its_streams() -> None:
     ledger = Ledger()
     heard: list[Heard] = []

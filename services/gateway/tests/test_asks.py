@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from gateway.testing import Api
+from shared.stages import kinds
 from shared.testing.rounds import rounds_for_info
 
 GAME: dict[str, Any] = {
@@ -154,3 +155,20 @@ async def test_who_has_left_answers_nothing_more(api: Api) -> None:
     refused = await answer(api, ada, ask["id"], 4)
 
     assert (refused.status_code, refused.json()["reason"]) == (409, "ask_closed")
+
+
+@pytest.mark.parametrize("kind", ["matrix_game", "group_interview", "beauty_contest"])
+@pytest.mark.parametrize("body", [{}, {"answer": {}}, {"answer": None}])
+async def test_going_on_without_an_answer_skips_nothing_that_the_lab_asks(
+    api: Api, kind: str, body: dict[str, Any]
+) -> None:
+    stage = kinds()[kind].example().model_dump(mode="json")
+    experiment_id = await api.running(stages=[{**stage, "id": "game"}], cohorts=GAME["cohorts"])
+    ada, bob = [await api.join(experiment_id, name) for name in ("Ada", "Bob")]
+
+    refused = [await api.participant(one, "POST", "/v1/me/stages/game/advance", json=body) for one in (ada, bob)]
+
+    assert [one.status_code for one in refused] == [409, 409]
+    assert {one.json()["code"] for one in refused} == {"conflict"}
+    statuses = [(await api.participant(one, "GET", "/v1/me")).json()["status"] for one in (ada, bob)]
+    assert statuses == ["in_progress", "in_progress"]

@@ -256,6 +256,11 @@ def page_answer(stage: StageConfig, view: OwnView, answer: Json) -> Json:
     return page
 
 
+def takes_answer(stage: StageConfig, view: OwnView) -> bool:
+    """Whether the page has a question to `view.me`, which counts as answered when they go on."""
+    return _page_question(stage, view) is not None
+
+
 def _page_question(stage: StageConfig, view: OwnView) -> Question | None:
     questions = parts_of(stage).questions
     return None if questions is None else questions.question(view, Ask(view.me.id, PAGE, "page"))

@@ -183,9 +183,11 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
         raise Conflict("This stage is not open yet; wait for the others.", reason="stage_locked")
     now = context.clock.now()
     await require_long_enough(session, standing, current, now)
-    value = pages.page_answer(current, standing.view(current, now), answer)
-    answered = standing.with_answer(current.id, PAGE, value).view(current, now)
-    completion = kind_of(current).completion(current, answered)
+    view = standing.view(current, now)
+    value = pages.page_answer(current, view, answer)
+    if pages.takes_answer(current, view):
+        view = standing.with_answer(current.id, PAGE, value).view(current, now)
+    completion = kind_of(current).completion(current, view)
     if isinstance(completion, Blocked):
         reasons = [one.model_dump() for one in pages.reasons_of(completion.reasons)]
         raise Conflict(" ".join(completion.reasons), reason="blocked", params={"reasons": reasons})

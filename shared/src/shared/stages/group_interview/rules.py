@@ -10,7 +10,6 @@ from shared.contracts.experiment import StageConfig
 from shared.contracts.models import HINT_IS_MEDIATOR, HINT_QUESTION, Hint
 from shared.errors import Problem
 from shared.stage import (
-    PAGE,
     Answered,
     Ask,
     Block,
@@ -75,7 +74,7 @@ class GroupInterview(StageKind[GroupInterviewStage]):
     def completion(self, stage: GroupInterviewStage, view: OwnView) -> Completion:
         if flow.is_over(stage, view):
             return Done(answers.page(stage, view))
-        return Done() if PAGE in view.own else Blocked((Reason("The interview is not over yet.", "goes_on"),))
+        return Blocked((Reason("The interview is not over yet.", "goes_on"),))
 
     def parts(self, stage: GroupInterviewStage) -> Parts:
         return Parts(

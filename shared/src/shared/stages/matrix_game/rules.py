@@ -102,7 +102,7 @@ class MatrixGame(StageKind[MatrixGameStage]):
         summary = display.summary(game, view.me.id)
         is_seated = game.side_of(view.me.id) is not None
         is_full = all(seat in view.draws for seat in SEATS)
-        if PAGE in view.own or game.status != "playing" or (is_full and not is_seated):
+        if game.status != "playing" or (is_full and not is_seated):
             return Done(summary)
         return Blocked((Reason("The game goes on.", "goes_on"),))
 
