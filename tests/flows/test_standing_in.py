@@ -3,13 +3,16 @@
 import csv
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 
 from formats.exports import export
 from shared.acts.standing_in import stand_in
+from shared.db.session import Database
 from shared.db.standings import lock_standing
 from shared.settings import ServerSettings
+from tests.flows.drain import DrainLab
 from tests.flows.rooms import eventually, talking_room_in
 from tests.flows.talking import answer
 
@@ -63,3 +66,34 @@ async def test_what_the_person_said_stays_theirs_and_the_agent_goes_on_with_it(
         assert [row.author_kind for row in kinds] == ["person", "agent"]
         with (tmp_path / "answers.csv").open(newline="", encoding="utf-8-sig") as table:
             assert [(row["stage"], row["player"]) for row in csv.DictReader(table)] == [("after", "agent")]
+
+
+IN_TURNS: Final = """
+parley: 1
+name: In turns
+seed: 5
+pace: fast
+personas: [{id: helper, text: I am Helper., profile: {name: Helper}, chat: {max_responses: 2}}]
+stages:
+  - {id: talk, kind: group_chat, turn_taking: round, when_gone: replace, stand_in: helper, gone_after_seconds: 60}
+cohorts: [{seats: [{open: true, count: 3}]}]
+"""
+
+
+async def test_who_takes_the_place_of_a_person_has_their_turn(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(IN_TURNS)
+    for _ in range(3):
+        await lab.join(experiment_id)
+    await lab.drain()
+    (thread,) = await lab.rows("SELECT turn_state FROM threads")
+    holder = UUID(thread.turn_state["holder"])
+
+    async with database.transaction() as session:
+        assert await stand_in(session, await lock_standing(session, holder), "helper", lab.clock.now())
+    await lab.drain()
+
+    said = await lab.rows("SELECT member_id, author_kind FROM messages WHERE member_id IS NOT NULL")
+    assert [(row.member_id, row.author_kind) for row in said] == [(holder, "agent")]
+    (thread,) = await lab.rows("SELECT turn_state FROM threads")
+    assert UUID(thread.turn_state["holder"]) != holder

@@ -105,6 +105,40 @@ async def test_an_external_id_gives_the_place_back_to_another_browser(api: Api) 
     assert first["member_id"] == again["member_id"]
 
 
+async def test_another_person_at_the_same_browser_gets_a_place_of_their_own(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+
+    _, first = await taken(api, code, "one-browser", external_id="p-1")
+    status, second = await taken(api, code, "one-browser", external_id="p-2")
+    _, back = await taken(api, code, "one-browser", external_id="p-1")
+    _, again = await taken(api, code, "one-browser")
+
+    assert (status, second["member_id"] == first["member_id"]) == (201, False)
+    assert back["member_id"] == first["member_id"]
+    assert again["member_id"] == first["member_id"]
+
+
+async def test_who_comes_back_by_an_id_in_another_browser_keeps_the_key_of_the_first(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+
+    _, first = await taken(api, code, "first-browser", external_id="p-1")
+    await taken(api, code, "other-browser", external_id="p-1")
+    _, again = await taken(api, code, "first-browser")
+
+    assert again["member_id"] == first["member_id"]
+
+
+async def test_where_the_file_demands_the_old_token_a_link_takes_it(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE, rejoin="token"))
+
+    _, first = await taken(api, code, "first-browser", external_id="p-1")
+    without, refused = await taken(api, code, "other-browser", external_id="p-1")
+    status, again = await taken(api, code, "other-browser", external_id="p-1", token=first["token"])
+
+    assert (without, "send the token" in refused["detail"]) == (409, True)
+    assert (status, again["member_id"]) == (201, first["member_id"])
+
+
 async def test_a_link_to_a_cohort_leads_to_it_alone(api: Api) -> None:
     experiment_id = await api.running(**FILE)
     cohorts = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]

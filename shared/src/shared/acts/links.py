@@ -76,19 +76,34 @@ _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended(:key_hash, 
 _RETURN = text(
     """
     UPDATE members SET token_hash = CASE WHEN player = 'person' THEN :token_hash END
-    WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash RETURNING id, player
+    WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash
+        AND (CAST(:external_id AS text) IS NULL OR external_id IS NULL OR external_id = :external_id)
+    RETURNING id, player
     """
 )
-_KEEP_KEY = text("UPDATE members SET join_key_hash = :key_hash WHERE id = :member_id")
+# Another person at the same browser: the key goes with the last one, and the one before comes back by their id.
+_FREE_KEY = text(
+    "UPDATE members SET join_key_hash = NULL WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash"
+)
+# Who comes back by their id in another browser keeps the key of the first, which would take a second place otherwise.
+_KEEP_KEY = text("UPDATE members SET join_key_hash = :key_hash WHERE id = :member_id AND join_key_hash IS NULL")
 
 
 async def join_by(
-    session: Session, code: str, join_key: str, now: datetime, *, profile: Profile | None, external_id: str | None
+    session: Session,
+    code: str,
+    join_key: str,
+    now: datetime,
+    *,
+    profile: Profile | None,
+    external_id: str | None,
+    old_token: str | None = None,
 ) -> tuple[UUID, str]:
     """Take a place where the code leads; the member's id, and the token, which is shown this once.
 
     The key is chosen by the client. The same key again gives the place back with a new token, and the old token ends:
-    an answer that was lost costs no place (an advisory lock; `services/gateway/tests/test_links.py`).
+    an answer that was lost costs no place (an advisory lock; `services/gateway/tests/test_links.py`). With the external
+    id of another person it gives none back.
 
     Raises:
         NotFound: the code leads nowhere.
@@ -98,14 +113,21 @@ async def join_by(
     key_hash = hashlib.sha256(f"{link.experiment_id}:{join_key}".encode()).hexdigest()
     await session.one(_ONE_AT_A_TIME, {"key_hash": key_hash})
     token = token_urlsafe(32)
-    known = {"experiment_id": link.experiment_id, "key_hash": key_hash, "token_hash": hash_token(token)}
-    row = await session.first(_RETURN, known)
+    known = {"experiment_id": link.experiment_id, "key_hash": key_hash}
+    row = await session.first(_RETURN, {**known, "token_hash": hash_token(token), "external_id": external_id})
     if row is not None and row.player != "person":
         raise Conflict("Your place was taken while you were gone.", reason="place_taken")
     if row is not None:
         return row.id, token
     member_id, token = await join(
-        session, link.experiment_id, now, cohort_id=link.cohort_id, profile=profile, external_id=external_id
+        session,
+        link.experiment_id,
+        now,
+        cohort_id=link.cohort_id,
+        profile=profile,
+        external_id=external_id,
+        old_token=old_token,
     )
+    session.later(_FREE_KEY, known)
     await session.run(_KEEP_KEY, {"key_hash": key_hash, "member_id": member_id})
     return member_id, token

@@ -219,6 +219,8 @@ class LinkJoinRequest(Request):
     """Chosen by the client and kept in its browser; the same one again gives the same place back, with a new token."""
     external_id: StorableText | None = Field(default=None, min_length=1, max_length=200)
     """The participant's id elsewhere; the same one again gives the same place back as well."""
+    token: StorableText | None = Field(default=None, max_length=200)
+    """The token from before, where the file demands it of those who come back by their id (`rejoin: token`)."""
     profile: ProfileRequest | None = None
 
 

@@ -42,7 +42,13 @@ async def join(code: Code, body: LinkJoinRequest, context: InContext) -> Joined:
 
     async def work(session: Session) -> Joined:
         member_id, token = await links.join_by(
-            session, code, body.join_key, context.clock.now(), profile=profile, external_id=body.external_id
+            session,
+            code,
+            body.join_key,
+            context.clock.now(),
+            profile=profile,
+            external_id=body.external_id,
+            old_token=body.token,
         )
         return await joined(session, context, member_id, token)
 

@@ -21,7 +21,9 @@ def next_wave(stage_id: str, thread: Thread, checks: Checks) -> Wave:
     """
     holder = thread.speaker(thread.turns.holder) if thread.trigger_key.startswith("turn:") else None
     if holder is not None and _holds_on(holder, thread):
-        return Wave()
+        # An agent that has taken the place of the person whose turn it is has not been asked yet.
+        is_agent = holder.member.player == "agent"
+        return Wave(speakers=(holder.member.id,), purpose=SPEAK) if is_agent else Wave()
     is_skip = holder is not None and is_here(holder) and not holder.done
     if is_skip and thread.turns.skips + 1 >= len(thread.turns.order) and not has_person(thread):
         return Wave(over=NOBODY_ANSWERED)
