@@ -59,8 +59,9 @@ def _not_blank(value: str) -> str:
 # JSON has types: pydantic by itself takes "5" and true for numbers, 0 and "yes" for booleans, and numbers for times.
 TrueOrFalse = StrictBool
 WholeNumber = Annotated[int, BeforeValidator(_number)]
-# The bounds come first: beside None, pydantic would describe those that follow a validator in words of its own.
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1), BeforeValidator(_number)]
+# Up to the largest number that every reader of JSON keeps exactly. The bounds come first: beside None, pydantic would
+# describe those that follow a validator in words of its own.
+Seed = Annotated[int, Field(ge=0, le=2**53 - 1), BeforeValidator(_number)]
 Number = Annotated[float, BeforeValidator(_number)]
 Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 StorableText = Annotated[str, BeforeValidator(_storable_text)]

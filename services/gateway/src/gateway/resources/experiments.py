@@ -129,7 +129,7 @@ class ForkRequest(Request):
     name: StorableText | None = Field(default=None, min_length=1, max_length=200)
     """The name of the copy; left out: `Copy of` the name."""
     seed: Seed | None = None
-    """The seed of the copy; left out: a new one."""
+    """The seed of the copy, up to 2^53 - 1; left out: a new one."""
 
 
 class RetryOfFailed(Resource):
