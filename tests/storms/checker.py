@@ -188,7 +188,7 @@ def _note(told: dict[str, list[Any]], name: str, wrong: list[Any]) -> None:
 async def made_again(rows: Rows, calls: Iterable[Call]) -> list[Call]:
     """Calls that reached the endpoint for nothing: of which no row tells, or whose reply came after the lease was lost.
 
-    A row and a call with one prompt belong together by their time; clocks of workers may be an hour ahead or back.
+    A row and a call with one prompt belong together by their time; the clock of a worker may be wrong.
     """
     recorded: dict[str, list[dict[str, Any]]] = {}
     for row in await rows(_CALLS):
