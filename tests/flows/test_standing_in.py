@@ -97,3 +97,21 @@ async def test_who_takes_the_place_of_a_person_has_their_turn(database: Database
     assert [(row.member_id, row.author_kind) for row in said] == [(holder, "agent")]
     (thread,) = await lab.rows("SELECT turn_state FROM threads")
     assert UUID(thread.turn_state["holder"]) != holder
+
+
+async def test_who_takes_the_place_of_a_person_and_may_say_nothing_more_passes_the_turn(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(IN_TURNS.replace("max_responses: 2", "max_responses: 0"))
+    for _ in range(3):
+        await lab.join(experiment_id)
+    await lab.drain()
+    (thread,) = await lab.rows("SELECT turn_state FROM threads")
+    holder = UUID(thread.turn_state["holder"])
+
+    async with database.transaction() as session:
+        assert await stand_in(session, await lock_standing(session, holder), "helper", lab.clock.now())
+    await lab.drain()
+
+    assert not await lab.rows("SELECT 1 FROM messages WHERE member_id IS NOT NULL")
+    (thread,) = await lab.rows("SELECT turn_state FROM threads")
+    assert UUID(thread.turn_state["holder"]) != holder

@@ -47,7 +47,9 @@ def _skipped(name: str) -> LabLine:
 
 def _holds_on(holder: Speaker, thread: Thread) -> bool:
     """Whether the holder keeps the turn; not called while a reply is in the making."""
-    return is_here(holder) and not holder.done and (holder.member.player == "person" or not holder.was_asked)
+    if holder.member.player == "person":
+        return is_here(holder) and not holder.done
+    return not holder.was_asked and may_send(holder, thread)
 
 
 def _following(stage_id: str, thread: Thread) -> tuple[tuple[UUID, ...], int, Speaker] | None:
