@@ -11,7 +11,10 @@ from parley.cli import app
 
 ROOT = Path(__file__).parents[2]
 OUTSIDE = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-PAGES = [*OUTSIDE, *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+PAGES = [
+    *OUTSIDE,
+    *(page for folder in ("", "experiments", "guides") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
+]
 COMMAND = re.compile(r"(?:^[$ ]*|`|then: |with )(?:\.venv/bin/)?parley ([a-z][^`\n#>]*)", re.MULTILINE)
 
 

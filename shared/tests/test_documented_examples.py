@@ -12,7 +12,8 @@ from shared.experiment import load, read_personas, validate
 from shared.experiment.table import with_table
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs" / "guides").glob("*.md"))]
+FOLDERS = ("", "experiments", "guides")
+PAGES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted((ROOT / "docs" / folder).glob("*.md")))]
 
 CHOICE = {"kind": "choice", "title": "?", "options": [{"id": "yes", "text": "Yes"}, {"id": "no", "text": "No"}]}
 AROUND: Mapping[str, Any] = {
