@@ -21,7 +21,7 @@ from shared.acts import starting
 from shared.acts.joining import join
 from shared.acts.settling import CohortBusy, end_when_done
 from shared.contracts.experiment import Profile
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
 from shared.db import tables, unsettled
 from shared.db.due_drafts import overdue, overdue_hints
 from shared.db.prompts import PROMPT
@@ -80,7 +80,7 @@ class DrainLab:
             later=lambda delay, work: self.later.append((delay, work)),
         )
 
-    def _collect(self, rows: Sequence[tuple[int | None, Hint]]) -> None:
+    def _collect(self, rows: Sequence[tuple[int, Hint]]) -> None:
         self.hints += [hint for _, hint in rows]
 
     async def start(self, document: str) -> UUID:
@@ -111,8 +111,22 @@ class DrainLab:
                 self.later = [(max(0.0, other - delay), then) for other, then in self.later]
                 await work()
             else:
+                await self._settling_again_does_nothing()
                 return
         raise AssertionError("the lab never comes to rest")
+
+    async def _settling_again_does_nothing(self) -> None:
+        """A cohort at rest has all that is due in it done, whatever was announced and whatever was not."""
+        query = """
+            SELECT c.id, v.last, (SELECT sum(m.version) FROM members m WHERE m.cohort_id = c.id) AS versions,
+                (SELECT count(*) FROM timers t WHERE t.cohort_id = c.id) AS timers
+            FROM cohorts c JOIN streams v ON v.cohort_id = c.id WHERE c.status = 'running' ORDER BY c.id LIMIT 20
+        """
+        before = await self.rows(query)
+        for cohort in before:
+            await settle(self.database, cohort.id, self.clock.now())
+        assert await self.rows(query) == before, "something was due that nothing had announced"
+        assert self.hints == []
 
     def next_hints(self) -> list[Hint]:
         if self._rng is not None:
@@ -149,7 +163,7 @@ class DrainLab:
                 self._busy.add(UUID(hint.id))
         elif hint.queue == AGENT_STEPS:
             await self.step(UUID(hint.id))
-        elif hint.queue != FACTS:
+        else:
             await self.thinker.work_on(UUID(hint.id))
 
     async def step(self, member_id: UUID) -> None:

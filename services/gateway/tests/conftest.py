@@ -1,6 +1,7 @@
 """A gateway on a real Postgres and the bus of one process, with an experimenter who has a key."""
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -13,7 +14,11 @@ from gateway.testing import Api, served
 from orchestrator.settling import settle
 from shared.bus.in_process import InProcessBus
 from shared.db import keys
-from shared.db.session import Database
+from shared.db.moved import after_going_on
+from shared.db.session import Database, Session
+from shared.db.standing import Standing
+from shared.db.standings import standing_of
+from shared.stage import Done
 from shared.testing.fake_clock import FakeClock
 
 
@@ -22,6 +27,18 @@ def logged() -> Iterator[list[EventDict]]:
     """What the gateway has logged."""
     with capture_logs() as entries:
         yield entries
+
+
+@pytest.fixture(autouse=True)
+def what_follows_is_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In any test, what is known without looking of a person who goes on is what a look finds."""
+
+    async def compared(session: Session, standing: Standing, done: Done) -> Standing:
+        found = await after_going_on(session, standing, done)
+        assert found == replace(await standing_of(session, found.member.id), cursor=found.cursor)
+        return found
+
+    monkeypatch.setattr("gateway.routes.participants.after_going_on", compared)
 
 
 @pytest.fixture

@@ -1,11 +1,7 @@
 """Live streams: everything once and in order, resumable, only what the reader may see, nothing held while idle."""
 
-import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 from uuid import UUID
 
 import httpx2
@@ -15,106 +11,24 @@ from sqlalchemy import text
 
 from gateway.app import create_app
 from gateway.context import Context
-from gateway.live import Live
 from gateway.resources.participants import Page
 from gateway.routes import participants
 from gateway.settings import GatewaySettings
-from gateway.testing import Api, assert_described, served
+from gateway.testing import Api, served
+from gateway.testing.streams import listening, member, say, take, talkers, until
 from shared.bus.in_process import InProcessBus
-from shared.contracts.hints import FACTS, Hint
 from shared.db.facts import Event
 from shared.db.session import Database, Session
+from shared.db.standing import Standing
 from shared.testing.network import WITHOUT_TLS
 
 
-@dataclass(frozen=True)
-class Sent:
-    """One server-sent event as a client reads it; `cursor` is the newest id so far."""
-
-    cursor: str
-    type: str
-    data: Any
-
-
-@pytest.fixture
-async def address(api: Api) -> AsyncIterator[str]:
-    """The gateway on a real socket, for what streams."""
-    async with served(api.app) as found:
-        yield found
-
-
-@asynccontextmanager
-async def _listening(address: str, path: str, token: str, **headers: str) -> AsyncIterator[AsyncIterator[Sent]]:
-    """The events of a stream; the stream is open when this is entered."""
-    headers = {"Authorization": f"Bearer {token}", **headers}
-    async with (
-        httpx2.AsyncClient(base_url=address, timeout=10, verify=WITHOUT_TLS) as client,
-        client.stream("GET", path, headers=headers) as response,
-    ):
-        assert response.status_code == 200, await response.aread()
-        assert response.headers["content-type"].startswith("text/event-stream")
-        events = _events(response, is_member=path.startswith("/v1/me"))
-        opened = await anext(events)
-        assert opened.type == ""
-        yield events
-
-
-async def _events(response: httpx2.Response, *, is_member: bool) -> AsyncIterator[Sent]:
-    cursor, kind, data, is_first = "", "", "", True
-    async for line in response.aiter_lines():
-        name, _, value = line.partition(": ")
-        if name == "id":
-            cursor = value
-        elif name == "event":
-            kind = value
-        elif name == "data":
-            data = value
-        elif line == "" and (data or is_first):
-            said = json.loads(data) if data else None
-            if said is not None:
-                assert_described(said, is_member=is_member)
-            yield Sent(cursor, kind, said)
-            kind, data, is_first = "", "", False
-
-
-async def _take(events: AsyncIterator[Sent], count: int) -> list[Sent]:
-    async with asyncio.timeout(10):
-        return [await anext(events) for _ in range(count)]
-
-
-async def _until(events: AsyncIterator[Sent], kind: str) -> list[Sent]:
-    found = []
-    async with asyncio.timeout(10):
-        async for one in events:
-            found.append(one)
-            if one.type == kind:
-                break
-    return found
-
-
-async def _talkers(api: Api) -> tuple[str, str, str]:
-    experiment_id = await api.running()
-    ada, bo = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
-    return experiment_id, ada, bo
-
-
-async def _member(api: Api, token: str) -> str:
-    member_id: str = (await api.participant(token, "GET", "/v1/me")).json()["member_id"]
-    return member_id
-
-
-async def _say(api: Api, token: str, said: str) -> None:
-    address = f"/v1/me/threads/{await api.thread(token)}/messages"
-    answer = await api.participant(token, "POST", address, json={"text": said, "client_message_id": said})
-    assert answer.status_code == 201, answer.text
-
-
 async def test_what_is_said_reaches_everybody_who_listens(api: Api, address: str) -> None:
-    _, ada, bo = await _talkers(api)
+    _, ada, bo = await talkers(api)
 
-    async with _listening(address, "/v1/me/stream", ada) as one, _listening(address, "/v1/me/stream", bo) as other:
-        await _say(api, ada, "Hello")
-        heard = [(await _take(events, 1))[0] for events in (one, other)]
+    async with listening(address, "/v1/me/stream", ada) as one, listening(address, "/v1/me/stream", bo) as other:
+        await say(api, ada, "Hello")
+        heard = [(await take(events, 1))[0] for events in (one, other)]
 
     assert heard[0] == heard[1]
     assert heard[0].type == "message.created"
@@ -125,7 +39,7 @@ async def test_what_is_said_reaches_everybody_who_listens(api: Api, address: str
 
 
 async def test_each_event_is_as_openapi_describes_it(api: Api, address: str) -> None:
-    experiment_id, ada, _ = await _talkers(api)
+    experiment_id, ada, _ = await talkers(api)
     described = (await api.client.get("/openapi.json")).json()
     streams = (("/v1/me/stream", ada), (f"/v1/experiments/{experiment_id}/stream", api.key))
 
@@ -133,9 +47,9 @@ async def test_each_event_is_as_openapi_describes_it(api: Api, address: str) -> 
         operation = described["paths"][path.replace(experiment_id, "{experiment_id}")]["get"]
         event = operation["responses"]["200"]["content"]["text/event-stream"]["schema"]
         data = {**event["properties"]["data"]["contentSchema"], "components": described["components"]}
-        async with _listening(address, path, token) as events:
-            await _say(api, ada, f"To {path}")
-            [told] = await _take(events, 1)
+        async with listening(address, path, token) as events:
+            await say(api, ada, f"To {path}")
+            [told] = await take(events, 1)
 
         sent = {"event": told.type, "data": json.dumps(told.data), "id": told.cursor}
         assert list(Draft202012Validator(event).iter_errors(sent)) == []
@@ -144,26 +58,26 @@ async def test_each_event_is_as_openapi_describes_it(api: Api, address: str) -> 
 
 
 async def test_a_stream_goes_on_where_it_was_cut(api: Api, address: str) -> None:
-    _, ada, bo = await _talkers(api)
-    async with _listening(address, "/v1/me/stream", bo) as events:
-        await _say(api, ada, "one")
-        cut = (await _take(events, 1))[0]
+    _, ada, bo = await talkers(api)
+    async with listening(address, "/v1/me/stream", bo) as events:
+        await say(api, ada, "one")
+        cut = (await take(events, 1))[0]
     for said in ("two", "three"):
-        await _say(api, ada, said)
+        await say(api, ada, said)
 
-    async with _listening(address, "/v1/me/stream", bo, **{"Last-Event-ID": cut.cursor}) as events:
-        missed = await _take(events, 2)
-        await _say(api, ada, "four")
-        live = await _take(events, 1)
-    async with _listening(address, f"/v1/me/stream?after={cut.cursor}", bo) as events:
-        asked = await _take(events, 3)
+    async with listening(address, "/v1/me/stream", bo, **{"Last-Event-ID": cut.cursor}) as events:
+        missed = await take(events, 2)
+        await say(api, ada, "four")
+        live = await take(events, 1)
+    async with listening(address, f"/v1/me/stream?after={cut.cursor}", bo) as events:
+        asked = await take(events, 3)
 
     assert [one.data["data"]["text"] for one in (*missed, *live)] == ["two", "three", "four"]
     assert asked == [*missed, *live]
 
 
 async def test_pages_of_an_allowed_origin_may_follow_a_stream(api: Api) -> None:
-    _, ada, _ = await _talkers(api)
+    _, ada, _ = await talkers(api)
     settings = GatewaySettings(allowed_origins=("https://pages.example",))
     app = create_app(api.database, InProcessBus(), api.clock, settings, environ={})
     headers = {"Authorization": f"Bearer {ada}", "Origin": "https://pages.example"}
@@ -179,12 +93,12 @@ async def test_pages_of_an_allowed_origin_may_follow_a_stream(api: Api) -> None:
 
 
 async def test_the_cursor_of_a_page_misses_nothing(api: Api, address: str) -> None:
-    _, ada, bo = await _talkers(api)
+    _, ada, bo = await talkers(api)
     cursor = (await api.participant(bo, "GET", "/v1/me")).json()["cursor"]
-    await _say(api, ada, "Hello")
+    await say(api, ada, "Hello")
 
-    async with _listening(address, f"/v1/me/stream?after={cursor}", bo) as events:
-        heard = await _take(events, 1)
+    async with listening(address, f"/v1/me/stream?after={cursor}", bo) as events:
+        heard = await take(events, 1)
 
     assert heard[0].data["data"]["text"] == "Hello"
 
@@ -196,9 +110,9 @@ async def test_the_page_after_going_on_has_seen_what_going_on_has_told(api: Api,
     cursor = (await api.advance(ada, "welcome")).json()["me"]["cursor"]
     await api.advance(bo, "welcome")
 
-    async with _listening(address, f"/v1/me/stream?after={cursor}", ada) as events:
-        [next_told] = await _take(events, 1)
-    assert next_told.data["data"]["member_id"] == await _member(api, bo)
+    async with listening(address, f"/v1/me/stream?after={cursor}", ada) as events:
+        [next_told] = await take(events, 1)
+    assert next_told.data["data"]["member_id"] == await member(api, bo)
 
 
 async def test_the_page_after_going_on_has_not_seen_what_others_did_meanwhile(
@@ -208,18 +122,19 @@ async def test_the_page_after_going_on_has_not_seen_what_others_did_meanwhile(
     ada, bo = [await api.join(experiment_id, name) for name in ("Ada", "Bo")]
     page = participants._page
 
-    async def page_before_bo_goes_on(session: Session, context: Context, token: str) -> Page:
-        made = await page(session, context, token)
+    async def page_before_bo_goes_on(session: Session, context: Context, standing: Standing) -> Page:
+        made = await page(session, context, standing)
         monkeypatch.setattr(participants, "_page", page)
         await api.advance(bo, "welcome")
         return made
 
     monkeypatch.setattr(participants, "_page", page_before_bo_goes_on)
+    monkeypatch.setattr(participants, "is_quiet", lambda _: False)
     cursor = (await api.advance(ada, "welcome")).json()["me"]["cursor"]
 
-    async with _listening(address, f"/v1/me/stream?after={cursor}", ada) as events:
-        told = await _take(events, 2)
-    assert [one.data["data"]["member_id"] for one in told] == [await _member(api, bo), await _member(api, ada)]
+    async with listening(address, f"/v1/me/stream?after={cursor}", ada) as events:
+        told = await take(events, 2)
+    assert [one.data["data"]["member_id"] for one in told] == [await member(api, bo), await member(api, ada)]
 
 
 async def test_who_comes_to_an_open_stage_is_told_when_something_was_drawn_for_them(api: Api, address: str) -> None:
@@ -235,9 +150,9 @@ async def test_who_comes_to_an_open_stage_is_told_when_something_was_drawn_for_t
     came = (await api.advance(bo, "quiz")).json()
     assert came["page"]["reasons"][0]["code"] == "being_drawn"
 
-    async with _listening(address, f"/v1/me/stream?after={came['me']['cursor']}", bo) as events:
+    async with listening(address, f"/v1/me/stream?after={came['me']['cursor']}", bo) as events:
         await api.settle(experiment_id)
-        [told] = await _take(events, 1)
+        [told] = await take(events, 1)
 
     assert (told.type, told.data["data"]) == ("stage.updated", {"stage_id": "payment"})
     page = await api.participant(bo, "GET", "/v1/me/stages/payment")
@@ -245,15 +160,15 @@ async def test_who_comes_to_an_open_stage_is_told_when_something_was_drawn_for_t
 
 
 async def test_the_start_of_a_stream_is_the_first_event(api: Api, address: str) -> None:
-    experiment_id, ada, _ = await _talkers(api)
-    await _say(api, ada, "Hello")
+    experiment_id, ada, _ = await talkers(api)
+    await say(api, ada, "Hello")
 
     async with (
-        _listening(address, "/v1/me/stream?after=start", ada) as mine,
-        _listening(address, f"/v1/experiments/{experiment_id}/stream?after=start", api.key) as everything,
+        listening(address, "/v1/me/stream?after=start", ada) as mine,
+        listening(address, f"/v1/experiments/{experiment_id}/stream?after=start", api.key) as everything,
     ):
-        seen = await _until(mine, "message.created")
-        all_seen = await _until(everything, "message.created")
+        seen = await until(mine, "message.created")
+        all_seen = await until(everything, "message.created")
 
     numbers = [one.data["stream_seq"] for one in all_seen]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -273,13 +188,13 @@ async def test_an_experimenter_follows_from_the_draft_on_and_over_all_cohorts(ap
     created = await api.experimenter("POST", "/v1/experiments", json=document)
     path = f"/v1/experiments/{created.json()['id']}"
 
-    async with _listening(address, f"{path}/stream", api.key) as events:
+    async with listening(address, f"{path}/stream", api.key) as events:
         await api.experimenter("POST", f"{path}/start")
-        first = await _take(events, 2)
+        first = await take(events, 2)
         cut = first[-1].cursor
     await api.join(created.json()["id"])
-    async with _listening(address, f"{path}/stream", api.key, **{"Last-Event-ID": cut}) as events:
-        second = await _until(events, "member.joined")
+    async with listening(address, f"{path}/stream", api.key, **{"Last-Event-ID": cut}) as events:
+        second = await until(events, "member.joined")
 
     assert [one.type for one in first] == ["cohort.started", "cohort.started"]
     assert len({one.data["cohort_id"] for one in first}) == 2
@@ -289,7 +204,7 @@ async def test_an_experimenter_follows_from_the_draft_on_and_over_all_cohorts(ap
 
 
 async def test_what_is_not_for_somebody_does_not_reach_them(api: Api, address: str, database: Database) -> None:
-    _, ada, bo = await _talkers(api)
+    _, ada, bo = await talkers(api)
     me = [(await api.participant(token, "GET", "/v1/me")).json() for token in (ada, bo)]
     event = Event(
         experiment_id=UUID(me[0]["experiment_id"]),
@@ -304,12 +219,12 @@ async def test_what_is_not_for_somebody_does_not_reach_them(api: Api, address: s
         audience=[UUID(me[0]["member_id"])],
     )
 
-    async with _listening(address, "/v1/me/stream", ada) as one, _listening(address, "/v1/me/stream", bo) as other:
+    async with listening(address, "/v1/me/stream", ada) as one, listening(address, "/v1/me/stream", bo) as other:
         async with database.transaction() as session:
             session.record(event)
             session.record(replace(event, type="draft.closed", public=None, audience=None))
             session.record(replace(event, type="stage.unlocked", audience=None))
-        told, others = await _until(one, "stage.unlocked"), await _until(other, "stage.unlocked")
+        told, others = await until(one, "stage.unlocked"), await until(other, "stage.unlocked")
 
     assert [sent.type for sent in told] == ["stage.updated", "stage.unlocked"]
     assert [sent.type for sent in others] == ["stage.unlocked"]
@@ -318,105 +233,12 @@ async def test_what_is_not_for_somebody_does_not_reach_them(api: Api, address: s
 
 @pytest.mark.parametrize("cursor", ["nonsense", "12", f"{UUID(int=7)}:3", "\u0660"])
 async def test_a_strange_cursor_is_refused(api: Api, cursor: str) -> None:
-    _, ada, _ = await _talkers(api)
+    _, ada, _ = await talkers(api)
 
     refused = await api.participant(ada, "GET", "/v1/me/stream", params={"after": cursor})
 
     assert refused.status_code == 422
     assert refused.json()["problems"][0]["where"] == "after"
-
-
-async def test_idle_streams_hold_no_connection(api: Api, address: str, database: Database) -> None:
-    _, ada, bo = await _talkers(api)
-
-    async with _listening(address, "/v1/me/stream", ada) as one, _listening(address, "/v1/me/stream", bo) as other:
-        await _say(api, ada, "Hello")
-        await _take(one, 1)
-        await _take(other, 1)
-        # The gateway looks for what it may have missed every 0.1 s, for a moment.
-        async with asyncio.timeout(10):
-            pool: Any = database._engine.pool
-            while pool.checkedout():  # noqa: ASYNC110 - the pool sends no word of it
-                await asyncio.sleep(0.01)
-
-
-async def test_streams_of_a_cohort_share_one_reader_which_goes_with_the_last(api: Api) -> None:
-    _, ada, _ = await _talkers(api)
-    live: Live = api.app.state.context.live
-    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
-    streams = [live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters) for _ in range(2)]
-
-    chunks = [await anext(stream) for stream in streams]
-    counted = [(live.count(), len(live._readers))]
-    for stream in streams:
-        await stream.aclose()
-        counted.append((live.count(), len(live._readers)))
-
-    assert chunks[0] == chunks[1]
-    assert counted == [(2, 1), (1, 1), (0, 0)]
-
-
-async def test_a_reader_that_falls_behind_is_cut_off(database: Database, bus: InProcessBus, api: Api) -> None:
-    experiment_id, ada, _ = await _talkers(api)
-    live = Live(database, bus, ping_seconds=5, look_seconds=5, backlog=2)
-    await live.start()
-    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
-    stream = live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters)
-    await anext(stream)
-    reader = live._readers[cohort_id]
-    listener = next(iter(reader.listeners))
-
-    for number in range(4):
-        await _say(api, ada, str(number))
-        await reader._read()
-    remaining = [chunk async for chunk in stream]
-    await live.close()
-
-    assert experiment_id
-    assert listener.is_over
-    assert len(remaining) <= 1
-
-
-async def test_a_hint_wakes_a_reader_at_once(database: Database, bus: InProcessBus, api: Api) -> None:
-    _, ada, _ = await _talkers(api)
-    live = Live(database, bus, ping_seconds=60, look_seconds=60, backlog=10)
-    await live.start()
-    me = (await api.participant(ada, "GET", "/v1/me")).json()
-    cohort_id = UUID(me["cohort_id"])
-    position = int(me["cursor"].rpartition(":")[2])
-    stream = live.follow({cohort_id: position}, lambda frame: frame.for_members)
-    waiting = asyncio.ensure_future(anext(stream))
-
-    await _say(api, ada, "Hello")
-    await bus.publish([Hint(FACTS, "cohort.updated", str(cohort_id))])
-    async with asyncio.timeout(10):
-        chunk = await waiting
-    await stream.aclose()
-    await live.close()
-
-    assert b"Hello" in chunk
-
-
-async def test_a_stored_message_wakes_a_reader_though_the_bus_says_nothing(
-    database: Database, bus: InProcessBus, api: Api
-) -> None:
-    _, ada, _ = await _talkers(api)
-    live = Live(database, bus, ping_seconds=60, look_seconds=60, backlog=10)
-    await live.start()
-    me = (await api.participant(ada, "GET", "/v1/me")).json()
-    cohort_id = UUID(me["cohort_id"])
-    stream = live.follow({cohort_id: int(me["cursor"].rpartition(":")[2])}, lambda frame: frame.for_members)
-    waiting = asyncio.ensure_future(anext(stream))
-    while cohort_id not in live._readers:
-        await api.participant(ada, "GET", "/v1/me")
-
-    await _say(api, ada, "Hello")
-    async with asyncio.timeout(10):
-        chunk = await waiting
-    await stream.aclose()
-    await live.close()
-
-    assert b"Hello" in chunk
 
 
 async def test_what_follows_from_a_participants_request_is_urgent_and_from_an_experimenters_not(
@@ -439,18 +261,6 @@ async def _urgency_of_hints(database: Database) -> list[bool]:
         return [row.urgent for row in await session.all(text("SELECT urgent FROM outbox ORDER BY id"))]
 
 
-async def test_a_gateway_that_stops_ends_its_streams(api: Api) -> None:
-    _, ada, _ = await _talkers(api)
-
-    async with asyncio.timeout(10), served(api.app) as address:
-        listening = _listening(address, "/v1/me/stream", ada)
-        events = await listening.__aenter__()
-    rest = [one async for one in events]
-    await listening.__aexit__(None, None, None)
-
-    assert rest == []
-
-
 async def test_what_is_drawn_for_a_newcomer_where_each_is_alone_is_told_to_the_newcomer(api: Api) -> None:
     experiment_id = await api.running(
         stages=[{"id": "who", "kind": "profile", "set": "animals"}, {"id": "end", "kind": "info", "lines": ["Bye"]}],
@@ -458,7 +268,7 @@ async def test_what_is_drawn_for_a_newcomer_where_each_is_alone_is_told_to_the_n
     )
     members = []
     for name in ("Ada", "Bo", "Cy", "Di"):
-        members.append(await _member(api, await api.join(experiment_id, name)))
+        members.append(await member(api, await api.join(experiment_id, name)))
         await api.settle(experiment_id)
 
     async with api.database.transaction() as session:

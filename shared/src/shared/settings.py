@@ -56,7 +56,7 @@ class BrokerSettings(BaseSettings):
     amqp_url: AmqpUrl
     """Where RabbitMQ is: amqp://user:password@host:5672/"""
     amqp_prefix: str = ""
-    """The prefix of every queue and exchange, so that several labs can share one broker."""
+    """The prefix of every queue, so that several labs can share one broker."""
 
 
 class ServerSettings(BaseSettings):
@@ -67,7 +67,7 @@ class ServerSettings(BaseSettings):
     database_url: PostgresUrl | None = None
     amqp_url: AmqpUrl | None = None
     amqp_prefix: str = ""
-    """The prefix of every queue and exchange, so that several labs can share one broker."""
+    """The prefix of every queue, so that several labs can share one broker."""
 
 
 class LogSettings(BaseSettings):

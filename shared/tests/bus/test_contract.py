@@ -7,7 +7,7 @@ import pytest
 
 from shared.bus import Bus, BusUnavailable
 from shared.bus.contract import Fate
-from shared.contracts.hints import FACTS, Hint
+from shared.contracts.hints import Hint
 from shared.testing.buses import Broker, Inbox, a_hint
 from shared.urgency import is_urgent
 
@@ -230,57 +230,6 @@ async def test_a_busy_consumer_holds_no_more_than_its_prefetch(broker: Broker) -
 
     assert set(await idle.take(2)) == hints
     may_end.set()
-
-
-async def test_a_fact_reaches_every_listener(broker: Broker) -> None:
-    inboxes = [Inbox(), Inbox(), Inbox()]
-    bus = broker.bus()
-    await bus.listen(inboxes[0].hear)
-    await bus.listen(inboxes[1].hear)
-    await broker.bus().listen(inboxes[2].hear)
-    fact = a_hint(FACTS, "message.created")
-
-    await bus.publish([fact])
-
-    assert [await inbox.next() for inbox in inboxes] == [fact] * 3
-
-
-async def test_a_fact_without_listeners_is_published_and_gone(broker: Broker) -> None:
-    bus, inbox = broker.bus(), Inbox()
-
-    await bus.publish([a_hint(FACTS)])
-    await bus.listen(inbox.hear)
-    later = a_hint(FACTS)
-    await bus.publish([later])
-
-    assert await inbox.next() == later
-    assert inbox.is_empty
-
-
-async def test_a_listener_that_raises_stops_neither_itself_nor_others(broker: Broker) -> None:
-    bus, inbox = broker.bus(), Inbox()
-
-    def raise_first(hint: Hint) -> None:
-        inbox.hear(hint)
-        raise RuntimeError("a listener may be wrong")
-
-    await bus.listen(raise_first)
-    await bus.publish([a_hint(FACTS)])
-    await bus.publish([a_hint(FACTS)])
-
-    await inbox.take(2)
-
-
-async def test_a_cancelled_listener_hears_nothing_more(broker: Broker) -> None:
-    bus, cancelled, other = broker.bus(), Inbox(), Inbox()
-    subscription = await bus.listen(cancelled.hear)
-    await bus.listen(other.hear)
-
-    await subscription.cancel()
-    await bus.publish([a_hint(FACTS)])
-    await other.next()
-
-    assert cancelled.is_empty
 
 
 async def test_declared_queues_can_be_declared_again(broker: Broker) -> None:

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from shared.bus import BusMisconfigured, BusUnavailable
 from shared.bus.rabbit_link import Patience
-from shared.contracts.hints import FACTS, Hint
+from shared.contracts.hints import Hint
 from shared.testing.buses import Inbox, RabbitBroker, a_hint
 from shared.testing.tcp_proxy import TcpProxy
 
@@ -71,40 +71,36 @@ async def test_a_new_connection_does_not_wait_until_the_silent_one_has_closed(ra
         await bus.publish([a_hint()])
 
 
-async def test_consumers_and_listeners_begun_without_a_broker_take_once_it_is_there(rabbit: RabbitBroker) -> None:
+async def test_consumers_begun_without_a_broker_take_once_it_is_there(rabbit: RabbitBroker) -> None:
     async with proxy_before(rabbit) as proxy:
-        bus, back, work, facts = rabbit.bus_at(url_through(proxy, rabbit)), asyncio.Event(), Inbox(), Inbox()
+        bus, back, work = rabbit.bus_at(url_through(proxy, rabbit)), asyncio.Event(), Inbox()
         bus.on_reconnect(back.set)
         await proxy.cut()
         await bus.consume("work", work.handle, prefetch=10)
-        await bus.listen(facts.hear)
 
         await proxy.restore()
         await back.wait()
-        hint, fact = a_hint(), a_hint(FACTS)
-        await bus.publish([hint, fact])
+        hint = a_hint()
+        await bus.publish([hint])
 
         assert await work.next() == hint
-        assert await facts.next() == fact
 
 
-async def test_consumers_and_listeners_go_on_after_each_of_several_cuts(rabbit: RabbitBroker) -> None:
+async def test_consumers_go_on_after_each_of_several_cuts(rabbit: RabbitBroker) -> None:
     async with proxy_before(rabbit) as proxy:
-        bus, back, work, facts = rabbit.bus_at(url_through(proxy, rabbit)), asyncio.Event(), Inbox(), Inbox()
+        bus, back, work = rabbit.bus_at(url_through(proxy, rabbit)), asyncio.Event(), Inbox()
         bus.on_reconnect(back.set)
         await bus.consume("work", work.handle, prefetch=10)
-        await bus.listen(facts.hear)
 
         for _ in range(3):
             back.clear()
             await proxy.cut()
             await proxy.restore()
             await back.wait()
-            hint, fact = a_hint(), a_hint(FACTS)
-            await bus.publish([hint, fact])
+            hint = a_hint()
+            await bus.publish([hint])
 
             await work.until(hint)
-            assert await facts.next() == fact
 
 
 async def test_a_hint_whose_connection_breaks_under_the_handler_comes_again(rabbit: RabbitBroker) -> None:
@@ -205,12 +201,11 @@ async def test_a_queue_with_other_properties_is_named(rabbit: RabbitBroker) -> N
 async def test_a_prefix_keeps_labs_apart(rabbit: RabbitBroker) -> None:
     neighbour = RabbitBroker(rabbit.url, queues=["work"])
     theirs, ours = Inbox(), Inbox()
-    await neighbour.bus().listen(theirs.hear)
     await neighbour.bus().consume("work", theirs.handle, prefetch=1)
     await rabbit.bus().consume("work", ours.handle, prefetch=1)
     hint = a_hint()
 
-    await rabbit.bus().publish([a_hint(FACTS), hint])
+    await rabbit.bus().publish([hint])
 
     assert await ours.next() == hint
     assert theirs.is_empty

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import TextClause
 
-from shared.acts import answering, changes
+from shared.acts import answering, changes, going_on
 from shared.db.facts import FLUSH, Counted, position_after
 
 
@@ -19,6 +19,7 @@ def test_statements_that_write_what_is_pending_with_a_change_end_alike() -> None
 
     assert from_given(changes._CHANGE) == end
     assert from_given(answering._ANSWER_SHARED_ASK) == end
+    assert from_given(going_on._GO_ON_QUIETLY) == end
 
 
 def test_answers_are_stored_alike_with_what_is_pending_and_without() -> None:
@@ -26,6 +27,14 @@ def test_answers_are_stored_alike_with_what_is_pending_and_without() -> None:
     alone, _, _ = answering._ANSWER_BY_REPLIES.text.partition(")\n    SELECT (SELECT array_agg(id) FROM answered)")
 
     assert begin == alone
+
+
+def test_a_page_is_stored_alike_with_a_quiet_move_and_without() -> None:
+    quietly, alone = going_on._GO_ON_QUIETLY.text, answering._PAGE.text
+
+    for begin, end in (("(SELECT jsonb_object_agg", "e.key <> :key)"), ("ON CONFLICT", "completed_at IS NULL")):
+        pieces = [one[one.index(begin) : one.index(end)].split() for one in (quietly, alone)]
+        assert pieces[0] == pieces[1]
 
 
 HERE, ELSEWHERE = UUID(int=1), UUID(int=2)

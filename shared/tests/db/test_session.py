@@ -337,7 +337,7 @@ RENAME_BOB = text("UPDATE experimenters SET name = 'Ada' WHERE name = 'Bob'")
 async def test_what_is_to_be_done_later_is_done_in_its_order_before_the_next_statement(database: Database) -> None:
     async with database.transaction() as session:
         session.later(ADD_BOB, {"id": uuid4(), "now": NOW})
-        session.later(RENAME_BOB, {}, rows=1)
+        session.later(RENAME_BOB, {})
 
         assert (await session.one(NAMES)).n == 1
 
@@ -345,19 +345,19 @@ async def test_what_is_to_be_done_later_is_done_in_its_order_before_the_next_sta
 async def test_what_is_to_be_done_later_is_done_with_the_commit(database: Database) -> None:
     async with database.transaction() as session:
         session.later(ADD_BOB, {"id": uuid4(), "now": NOW})
-        session.later(RENAME_BOB, {}, rows=1)
+        session.later(RENAME_BOB, {})
 
     assert await names(database) == 1
 
 
-async def renames_bob_who_is_not_there(database: Database) -> None:
+async def does_later_what_fails(database: Database) -> None:
     async with database.transaction() as session:
         await add_ada(session)
-        session.later(RENAME_BOB, {}, rows=1)
+        session.later(text("SELECT 1 / 0 AS problem"), {})
 
 
-async def test_a_transaction_fails_whose_later_statement_finds_other_rows_than_it_must(database: Database) -> None:
-    with pytest.raises(LookupError, match="other rows"):
-        await renames_bob_who_is_not_there(database)
+async def test_a_transaction_fails_whose_later_statement_fails(database: Database) -> None:
+    with pytest.raises(DataError, match="zero"):
+        await does_later_what_fails(database)
 
     assert await names(database) == 0

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from agent_worker.moved import after_move
 from shared import seeds
 from shared.acts.advancing import mark_stepped, wake_agents
 from shared.acts.answering import write_page
@@ -20,10 +19,11 @@ from shared.acts.going_on import go_on
 from shared.acts.page_times import READING, still_reads
 from shared.contracts.experiment import StageConfig
 from shared.conversation import page_seconds, view_of
+from shared.db.moved import after_step
 from shared.db.session import Session
 from shared.db.standing import Standing
 from shared.db.standings import Ahead, lock_standing, lock_standings, standing_of
-from shared.stage import PAGE, Blocked, Done, OwnView, lets_scripts_pass, to_read
+from shared.stage import PAGE, Blocked, Done, End, OwnView, lets_scripts_pass, to_read
 from shared.stages import kind_of, parts_of
 from shared.views import own_view, scripted_page
 
@@ -133,9 +133,10 @@ async def _act(session: Session, standing: Standing, now: datetime, ahead: Ahead
     if isinstance(completion, Blocked) and may_stay:
         return None
     done = completion if isinstance(completion, Done) else Done()
-    if not await go_on(session, standing, done, now, cause=CAUSE, is_step=True):
+    await go_on(session, standing, done, now, cause=CAUSE, is_step=True)
+    if any(isinstance(effect, End) for effect in done.effects):
         return None
-    return await after_move(session, standing, done, ahead)
+    return await after_step(session, standing, done, ahead)
 
 
 async def _still_reads(session: Session, standing: Standing, stage: StageConfig, view: OwnView, now: datetime) -> bool:

@@ -94,7 +94,10 @@ async def _token(
     return credentials.credentials
 
 
-async def _own_token(token: Annotated[str, Depends(_token)]) -> str:
+async def _own_token(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)]
+) -> str:
+    token = await _token(request, credentials)
     if is_view_token(token):
         raise NotAllowed("With this token one looks on; only the participant does things here.")
     urgency.set(Urgency.PERSON)
@@ -125,7 +128,7 @@ class PageReader:
     until: datetime | None = None
 
 
-async def reader_of(session: Session, context: Context, token: str) -> PageReader:
+async def reader_of(context: Context, token: str) -> PageReader:
     """Whose pages this token shows. Of a token for looking on each use is counted.
 
     Raises:
@@ -134,7 +137,8 @@ async def reader_of(session: Session, context: Context, token: str) -> PageReade
     if not is_view_token(token):
         urgency.set(Urgency.PERSON)
         return PageReader(hash_token(token))
-    view = await use_view(session, token, context.clock.now())
+    async with context.database.autocommit() as session:
+        view = await use_view(session, token, context.clock.now())
     return PageReader(view.member_id, view.expires_at)
 
 
@@ -145,13 +149,14 @@ class StreamBearer:
     token: str | None
     ticket: str | None
 
-    async def page_reader(self, session: Session, context: Context) -> PageReader:
+    async def page_reader(self, context: Context) -> PageReader:
         """Raises:
         NotSignedIn: there is neither, or it is not valid.
         """
         if self.ticket is None:
-            return await reader_of(session, context, self._token)
-        return PageReader(await stream_tickets.redeem(session, self.ticket, context.clock.now()))
+            return await reader_of(context, self._token)
+        async with context.database.autocommit() as session:
+            return PageReader(await stream_tickets.redeem(session, self.ticket, context.clock.now()))
 
     async def key_hash(self, session: Session, context: Context) -> str:
         """Raises:

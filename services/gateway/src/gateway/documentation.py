@@ -7,11 +7,12 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from fastapi.responses import HTMLResponse, RedirectResponse
 
+from gateway.parameters import Route
 from gateway.problems import MEDIA_TYPE
 from gateway.resources.base import ProblemDetails
 from gateway.resources.events import STREAM_EVENT, ExperimenterEvent
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=Route)
 
 _REFERENCE = "#/components/schemas/{model}"
 _METHODS = ("get", "post", "put", "patch", "delete")

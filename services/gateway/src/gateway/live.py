@@ -1,9 +1,8 @@
 """Live streams: one reader per followed cohort reads new events once, for all its streams.
 
-A fact wakes the reader, told by Postgres with the commit or by the bus; whenever one of them is back, and every few
-seconds, all that are behind are woken. No database
-connection is held and no transaction is open while a stream waits or sends. A client that reads too slowly is cut off
-and resumes from the last cursor it has seen.
+Postgres tells of a fact with the commit, which wakes the reader; whenever the connection that hears of them is back,
+and every few seconds, all that are behind are woken. No other database connection is held and no transaction is open
+while a stream waits or sends. A client that reads too slowly is cut off and resumes from the last cursor it has seen.
 """
 
 import asyncio
@@ -17,8 +16,6 @@ from fastapi.sse import KEEPALIVE_COMMENT
 from gateway.events import Frame
 from gateway.typists import TypingFrame, Typists
 from shared.background import repeat
-from shared.bus.contract import Bus, Subscription
-from shared.contracts.hints import Hint
 from shared.db import streams
 from shared.db.session import Database, Row
 from shared.db.streams import hear_facts
@@ -92,11 +89,24 @@ class _Reader:
         # Awake at first: something may have happened since `position` was looked up.
         self.wake = asyncio.Event()
         self.wake.set()
+        self._is_reading = self._is_over = False
         self.task = asyncio.create_task(repeat(self._read_on, woken_by=self.wake), name=f"stream {cohort_id}")
 
+    def stop(self) -> None:
+        """Read no more. What is being read is read to its end: broken off, it would cost its database connection."""
+        self._is_over = True
+        if not self._is_reading:
+            self.task.cancel()
+
     async def _read_on(self) -> None:
-        while await self._read() == BATCH:
-            pass
+        self._is_reading = True
+        try:
+            while await self._read() == BATCH and not self._is_over:
+                pass
+        finally:
+            self._is_reading = False
+            if self._is_over:
+                self.task.cancel()
 
     async def _read(self) -> int:
         async with self._database.read() as session:
@@ -116,16 +126,15 @@ class _Reader:
 class Live:
     """All live streams of this gateway."""
 
-    def __init__(self, database: Database, bus: Bus, *, ping_seconds: float, look_seconds: float, backlog: int) -> None:
+    def __init__(self, database: Database, *, ping_seconds: float, look_seconds: float, backlog: int) -> None:
         self._database = database
-        self._bus = bus
         self._ping_seconds = ping_seconds
         self._look_seconds = look_seconds
         self._backlog = backlog
         self._readers: dict[UUID, _Reader] = {}
+        self._reading: set[asyncio.Task[None]] = set()
         self._typists = Typists(self._tell_of_typing)
         self._listeners: set[Listener] = set()
-        self._subscription: Subscription | None = None
         self._look_now = asyncio.Event()
         self._looking: list[asyncio.Task[None]] = []
         self._news = asyncio.Condition()
@@ -133,10 +142,8 @@ class Live:
         self._closed = False
 
     async def start(self) -> None:
-        """Listen to Postgres and to the bus, and look by ourselves from time to time."""
+        """Listen to Postgres, and look by ourselves from time to time."""
         self._closed = False
-        self._subscription = await self._bus.listen(self._hear)
-        self._bus.on_reconnect(self._look_now.set)
         self._looking = [
             asyncio.create_task(
                 repeat(self._look, woken_by=self._look_now, every_seconds=self._look_seconds), name="streams"
@@ -160,11 +167,10 @@ class Live:
         await asyncio.gather(*self._looking, return_exceptions=True)
         self._looking = []
         self._typists.close()
-        if self._subscription is not None:
-            await self._subscription.cancel()
-            self._subscription = None
-        for cohort_id in tuple(self._readers):
-            self._let_go(cohort_id)
+        for task in tuple(self._reading):
+            task.cancel()
+        await asyncio.gather(*self._reading, return_exceptions=True)
+        self._readers.clear()
 
     async def follow(
         self, sent: dict[UUID, int], show: Show, *, mark: Callable[[], bytes] | None = None
@@ -192,7 +198,7 @@ class Live:
             self._detach(listener, sent)
 
     async def cohorts_of(self, experiment_id: UUID) -> list[UUID]:
-        async with self._database.transaction() as session:
+        async with self._database.read() as session:
             return await streams.cohorts_of(session, experiment_id)
 
     async def wait_for_news(self) -> None:
@@ -213,7 +219,7 @@ class Live:
     async def _attach(self, listener: Listener, cohort_ids: Iterable[UUID]) -> dict[UUID, int]:
         """Have the listener told of every event after the returned positions."""
         wanted = list(cohort_ids)
-        async with self._database.transaction() as session:
+        async with self._database.read() as session:
             newest = await streams.last_of(session, wanted)
         self._listeners.add(listener)
         ends = {}
@@ -224,6 +230,8 @@ class Live:
                 reader = self._readers[cohort_id] = _Reader(
                     self._database, cohort_id, newest.get(cohort_id, 0), self._typists.notice
                 )
+                self._reading.add(reader.task)
+                reader.task.add_done_callback(self._reading.discard)
             reader.listeners.add(listener)
             ends[cohort_id] = reader.position
             if typing := self._typists.now(cohort_id):
@@ -237,23 +245,17 @@ class Live:
             if reader is not None:
                 reader.listeners.discard(listener)
                 if not reader.listeners:
-                    self._let_go(cohort_id)
-
-    def _let_go(self, cohort_id: UUID) -> None:
-        self._readers.pop(cohort_id).task.cancel()
+                    self._readers.pop(cohort_id).stop()
 
     async def _backlog_of(self, cohort_id: UUID, after: int, until: int) -> AsyncIterator[Frames]:
         while after < until:
-            async with self._database.transaction() as session:
+            async with self._database.read() as session:
                 rows = await streams.events_after(session, cohort_id, after, until=until, most=BATCH)
             if not rows:
                 return
             frames = tuple(Frame(row) for row in rows)
             after = frames[-1].seq
             yield frames
-
-    def _hear(self, hint: Hint) -> None:
-        self._hear_of(hint.id)
 
     def _hear_of(self, cohort_id: str) -> None:
         reader = self._readers.get(UUID(cohort_id))
@@ -275,7 +277,7 @@ class Live:
     async def _wake_those_behind(self) -> None:
         if not self._readers:
             return
-        async with self._database.transaction() as session:
+        async with self._database.read() as session:
             newest = await streams.last_of(session, tuple(self._readers))
         for cohort_id, last in newest.items():
             reader = self._readers.get(cohort_id)

@@ -280,9 +280,9 @@ def _forms(standing: Standing, stage: StageConfig, view: OwnView) -> list[Questi
 
 
 def _lock(standing: Standing, stage: StageConfig) -> Lock:
-    if not stage.progress.show_progress or stage.id not in standing.arrived:
+    if not stage.progress.show_progress or standing.arrived is None:
         return Lock(reason="Waiting for others.", arrived=None, expected=None)
-    arrived, expected = standing.arrived[stage.id]
+    arrived, expected = standing.arrived
     return Lock(reason=f"Waiting for others: {arrived} of {expected} have arrived.", arrived=arrived, expected=expected)
 
 

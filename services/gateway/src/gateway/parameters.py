@@ -2,22 +2,28 @@
 
 from difflib import get_close_matches
 
-from fastapi import Depends, Request, params
+from fastapi import Request, params
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
 
 from shared.errors import InvalidInput, Problem
 
 
-# A coroutine, because FastAPI runs plain functions in threads.
-async def _refuse_unknown(request: Request) -> None:
-    """Raises: InvalidInput: naming every query parameter that the operation does not have."""
-    if not request.query_params:
-        return
-    known = _known(request.scope["route"])
-    unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
-    if unknown:
-        raise InvalidInput("The request has unknown parameters.", [_problem(name, known) for name in unknown])
+class Route(APIRoute):
+    """A route of the API, which refuses query parameters that its operation does not have."""
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Raises: InvalidInput: naming every unknown parameter."""
+        if scope["query_string"] and scope["method"] in (self.methods or ()):
+            self._refuse_unknown(Request(scope))
+        await super().handle(scope, receive, send)
+
+    def _refuse_unknown(self, request: Request) -> None:
+        known = _known(self)
+        unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
+        if unknown:
+            raise InvalidInput("The request has unknown parameters.", [_problem(name, known) for name in unknown])
 
 
 def _problem(name: str, known: tuple[str, ...]) -> Problem:
@@ -33,6 +39,3 @@ def _problem(name: str, known: tuple[str, ...]) -> Problem:
 def _known(route: APIRoute) -> tuple[str, ...]:
     fields = get_flat_params(route.dependant)
     return tuple(dict.fromkeys(field.alias for field in fields if isinstance(field.field_info, params.Query)))
-
-
-REFUSE_UNKNOWN = Depends(_refuse_unknown)

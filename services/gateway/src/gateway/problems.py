@@ -131,7 +131,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 def _allowed(request: Request) -> list[str]:
     """Every method of this address; the framework names those of the first route only."""
-    leading = [route for route in request.app.state.routes if route.matches(request.scope)[0] is not Match.NONE]
+    leading = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
     return sorted({method for route in leading for method in route.methods})
 
 

@@ -8,11 +8,13 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.acts.conversation import leave_thread, open_threads
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from shared.db.facts import Event
 from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
 from shared.lives import TAKING_PART, Outcome, in_sql, leading_to
+from shared.stage import acts_on_moves, of_everybody
+from shared.stages import parts_of
 
 
 def record_member(
@@ -28,10 +30,11 @@ def record_member(
     cause: str,
     actor: str | None = None,
     audience: Sequence[UUID] | None = None,
+    unsettles: bool = True,
 ) -> None:
     """Record what has happened to a member; everybody who has to know is told after the commit.
 
-    `audience` None: all members of the cohort.
+    `audience` None: all members of the cohort. `unsettles`: have the cohort settled because of it.
     """
     session.record(
         Event(
@@ -46,11 +49,12 @@ def record_member(
             public=public_part(event_type, member_id, payload),
             audience=audience,
             at=now,
-            unsettles=True,
+            unsettles=unsettles,
         )
     )
-    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
-    session.announce(Hint(FACTS, "cohort.updated", str(cohort_id)))
+    if unsettles:
+        session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort_id)))
+    session.tell(cohort_id)
 
 
 def record_of(
@@ -63,6 +67,7 @@ def record_of(
     cause: str,
     actor: str | None = None,
     audience: Sequence[UUID] | None = None,
+    unsettles: bool = True,
 ) -> None:
     """The same of a member whose standing is known."""
     record_member(
@@ -77,6 +82,7 @@ def record_of(
         cause=cause,
         actor=actor,
         audience=audience,
+        unsettles=unsettles,
     )
 
 
@@ -95,12 +101,16 @@ _MOVE = text(
     """
     WITH given AS (
         DELETE FROM partial_answers WHERE member_id = :member_id
+    ), moved AS (
+        UPDATE members SET position = position + 1, version = version + 1, arrived_at = :now,
+            stepped_version = CASE WHEN :is_step THEN version + 1 ELSE stepped_version END,
+            status = CASE WHEN position + 1 >= cardinality(stage_ids) THEN 'completed' ELSE status END,
+            ended_at = CASE WHEN position + 1 >= cardinality(stage_ids) THEN :now ELSE ended_at END
+        WHERE id = :member_id AND position = :position AND status = 'in_progress'
+        RETURNING id
     )
-    UPDATE members SET position = position + 1, version = version + 1, arrived_at = :now,
-        stepped_version = CASE WHEN :is_step THEN version + 1 ELSE stepped_version END,
-        status = CASE WHEN position + 1 >= cardinality(stage_ids) THEN 'completed' ELSE status END,
-        ended_at = CASE WHEN position + 1 >= cardinality(stage_ids) THEN :now ELSE ended_at END
-    WHERE id = :member_id AND position = :position AND status = 'in_progress'
+    SELECT CASE WHEN NOT EXISTS (SELECT FROM moved)
+        THEN CAST('the member is no more where it was: ' || (SELECT CAST(:member_id AS text)) AS int) END AS problem
     """
 )
 
@@ -116,35 +126,45 @@ _CANCEL_ASKS = text(
 )
 
 
-async def move_on(session: Session, standing: Standing, now: datetime, *, cause: str, is_step: bool = False) -> bool:
-    """Move this member one stage further than `standing` says; False when that was done already.
+async def move_on(session: Session, standing: Standing, now: datetime, *, cause: str, is_step: bool = False) -> None:
+    """Move this member one stage further than `standing` says.
 
-    `is_step`: the caller takes the member's steps, knows that it is there, and looks at what the move leads to. A
-    member who leaves a thread is announced in it. The caller holds the member's lock; the thread's lock is taken.
+    `is_step`: the caller takes the member's steps, and looks at what the move leads to. A member who leaves a thread is
+    announced in it. The caller holds the member's lock, and has read `standing` under it: the transaction fails if the
+    member is not there. The thread's lock is taken.
     """
     stage = standing.stage
     assert stage is not None
     params = {"member_id": standing.member.id, "position": standing.position, "is_step": is_step, "now": now}
-    if is_step:
-        # It has just looked, under the lock.
-        session.later(_MOVE, params, rows=1)
-    elif not await session.run(_MOVE, params):
-        return False
+    session.later(_MOVE, params)
     if any(ask.stage_id == stage.id for ask in standing.asks):
         session.later(_CANCEL_ASKS, {"member_id": standing.member.id, "reason": "the member went on", "now": now})
-    is_last = standing.position + 1 == len(standing.stage_ids)
-    following = None if is_last else standing.stage_ids[standing.position + 1]
-    record_of(
-        session,
-        standing,
-        "member.moved",
-        {"from_stage_id": stage.id, "to_stage_id": following},
-        now,
-        cause=cause,
-    )
+    record_move(session, standing, now, cause=cause)
     if (conversation_id := standing.conversation_id(stage)) is not None:
         await leave_thread(session, conversation_id, standing.member.id, now, cause=cause)
-    return True
+
+
+def record_move(session: Session, standing: Standing, now: datetime, *, cause: str) -> None:
+    """Record that this member goes one stage further than `standing` says."""
+    moved = {"from_stage_id": standing.stage_ids[standing.position], "to_stage_id": standing.next_stage_id}
+    unsettles = not is_quiet(standing)
+    record_of(session, standing, "member.moved", moved, now, cause=cause, unsettles=unsettles)
+
+
+def is_quiet(standing: Standing) -> bool:
+    """Whether the lab has nothing to do when this member goes one stage further.
+
+    Where this stage and the next are read and answered by each alone, and the next one is open, it has nothing to open,
+    draw, ask, begin or time; most pages of most studies are such.
+    """
+    left, following = standing.stage, standing.next_stage_id
+    if left is None or following is None or following not in standing.unlocked:
+        return False
+    entered = standing.design.stage(following)
+    if entered.stay.is_timed or acts_on_moves(parts_of(left)) or acts_on_moves(parts_of(entered)):
+        return False
+    # A stage that reads everybody's part of another opens when all are through with that one.
+    return not any(left.id in of_everybody(parts_of(one).reads) for one in standing.design.stages)
 
 
 _END = text(

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from shared.acts.calls import REPLIES_WITH_CALLS
 from shared.acts.drafts import Lease
-from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint
+from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.facts import Event
 from shared.db.session import Session, as_json
 from shared.db.standing import Standing
@@ -270,7 +270,7 @@ def record_answer(
     whose = standing.experiment_id, standing.cohort_id, member.path, member.id
     _record_answer(session, *whose, stage_id, ask, value, now, cause=cause)
     if member.player == "person":
-        session.announce(Hint(FACTS, "cohort.updated", str(standing.cohort_id)))
+        session.tell(standing.cohort_id)
 
 
 def _record_answer(

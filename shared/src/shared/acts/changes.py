@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from shared.acts.agents_typing import tell_stopped, tell_typing
 from shared.contracts.experiment import Profile
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
 from shared.conversation import (
     Change,
     Draft,
@@ -317,7 +317,7 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
                 at=scene.now,
             )
         )
-        session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
+        session.tell(scene.cohort_id)
     if change.end_reason is not None:
         session.record(
             Event(
@@ -345,7 +345,7 @@ def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
         if may_move and member.player == "agent" and member.kind == "participant" and member.present:
             session.announce(Hint(AGENT_STEPS, "member.changed", str(member.id)))
     if change.messages or change.end_reason is not None:
-        session.announce(Hint(FACTS, "cohort.updated", str(scene.cohort_id)))
+        session.tell(scene.cohort_id)
 
 
 def _turn_news(before: Scene, after: Scene) -> Iterator[tuple[str, dict[str, Any], bool]]:

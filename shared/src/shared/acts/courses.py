@@ -11,7 +11,7 @@ from sqlalchemy import text
 from shared.acts.advancing import public_part
 from shared.acts.settling import CohortState
 from shared.attendees import Attendee, attendee
-from shared.contracts.hints import FACTS, ORCHESTRATOR, Hint
+from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.bulk import CopyLine
 from shared.db.designs import design
 from shared.db.facts import Event
@@ -226,7 +226,7 @@ def _record(session: Session, course: Course, now: datetime) -> None:
         _record_one(session, course, "cohort.ended", cohort.path, {}, {}, now)
     else:
         session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort.id)))
-    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+    session.tell(cohort.id)
 
 
 def _record_one(

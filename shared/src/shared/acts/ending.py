@@ -9,7 +9,6 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.acts.pausing import lock, stand_still
-from shared.contracts.hints import FACTS, Hint
 from shared.db import files
 from shared.db.facts import Event
 from shared.db.failures import retry_deadlocks
@@ -121,7 +120,7 @@ async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: st
             tell(member.cohort_id, "member.removed", member.path, member.id, {"member_id": str(member.id)})
     for cohort in await session.all(_END_COHORTS, params):
         tell(cohort.id, "cohort.ended", cohort.path, cohort.id, {})
-        session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+        session.tell(cohort.id)
     await session.run(_END, params)
     return True
 

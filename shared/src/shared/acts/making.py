@@ -10,7 +10,7 @@ from shared import seeds
 from shared.acts.assigning import Planned
 from shared.acts.courses import is_self_acting
 from shared.contracts.experiment import Persona, Profile
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
 from shared.contracts.providers import serving_provider
 from shared.db import tables
 from shared.db.facts import Event
@@ -212,7 +212,7 @@ def _record_start(session: Session, experiment_id: UUID, cohort: CohortAssignmen
             unsettles=True,
         )
     )
-    session.announce(Hint(FACTS, "cohort.updated", str(cohort_id)))
+    session.tell(cohort_id)
 
 
 def _announce_cohort(session: Session, experiment_id: UUID, cohort: CohortAssignment) -> None:

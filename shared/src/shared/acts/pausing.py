@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from shared.acts.settling import end_when_done
 from shared.contracts.experiment import PauseReason
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
 from shared.db.facts import Event
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Row, Session
 from shared.errors import Conflict, NotFound
@@ -231,7 +231,7 @@ def _record(
                 unsettles=unsettles,
             )
         )
-        session.announce(Hint(FACTS, "cohort.updated", str(row.id)))
+        session.tell(row.id)
 
 
 # The last moment of which it is known that a process was at work on the experiment.

@@ -13,7 +13,6 @@ from sqlalchemy import text
 
 from shared.acts.advancing import end_member, record_of
 from shared.acts.standing_in import stand_in
-from shared.contracts.hints import FACTS, Hint
 from shared.db.facts import Event
 from shared.db.session import ReadSession, Session
 from shared.db.shells import shows_others
@@ -173,4 +172,4 @@ def _tell_others(session: Session, standing: Standing, now: datetime) -> None:
             at=now,
         )
     )
-    session.announce(Hint(FACTS, "cohort.updated", str(standing.cohort_id)))
+    session.tell(standing.cohort_id)

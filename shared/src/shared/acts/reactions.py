@@ -9,7 +9,6 @@ from sqlalchemy import TextClause, text
 
 from shared import lives
 from shared.audience import may_read
-from shared.contracts.hints import FACTS, Hint
 from shared.db import pages
 from shared.db.designs import stage_of
 from shared.db.facts import Event
@@ -139,4 +138,4 @@ def _tell(
             at=now,
         )
     )
-    session.announce(Hint(FACTS, "cohort.updated", str(member.cohort_id)))
+    session.tell(member.cohort_id)

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.acts.pausing import lock, stand_still
-from shared.contracts.hints import AGENT_STEPS, FACTS, ORCHESTRATOR, Hint, provider_queue
+from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, provider_queue
 from shared.db.facts import Event
 from shared.db.session import Row, Session
 from shared.errors import Conflict
@@ -151,4 +151,4 @@ async def _tell(
                 )
             )
         session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(cohort.id)))
-        session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+        session.tell(cohort.id)

@@ -10,7 +10,6 @@ from sqlalchemy import text
 
 from shared.attendees import Attendee, as_uuid, attendee
 from shared.contracts.experiment import StageConfig
-from shared.contracts.hints import FACTS, Hint
 from shared.db.attendance import ATTENDANCE
 from shared.db.designs import design
 from shared.db.facts import Event
@@ -367,7 +366,7 @@ def record(
             at=now,
         )
     )
-    session.announce(Hint(FACTS, "cohort.updated", str(cohort.id)))
+    session.tell(cohort.id)
 
 
 _END_EXPERIMENT = text(

@@ -18,7 +18,7 @@ from shared.acts.settling import CohortState, record
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
 from shared.db.alerts import raise_alert
-from shared.db.session import Session, as_json
+from shared.db.session import ReadSession, Session, as_json
 from shared.db.standing import Standing
 from shared.db.standings import lock_standing
 from shared.db.stays import LEAST, MOST, may_go_on, path_of
@@ -73,7 +73,7 @@ def _limits(stage: StageConfig) -> Iterator[tuple[str, float | None]]:
     yield MOST, stage.stay.at_most_seconds
 
 
-async def require_long_enough(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> None:
+async def require_long_enough(session: ReadSession, standing: Standing, stage: StageConfig, now: datetime) -> None:
     """Refuse to let a member go on who has not stayed on the stage as long as it says.
 
     Raises:

@@ -9,7 +9,6 @@ from shared.contracts.hints import Hint
 from shared.errors import ParleyError, Unavailable
 
 Handler = Callable[[Hint], Awaitable[None]]
-Listener = Callable[[Hint], None]
 Pause = Callable[[int], Awaitable[None]]
 """Waits before the next attempt; called with the number of consecutive failures, from 1."""
 
@@ -94,7 +93,7 @@ class Bus(ABC):
 
     @abstractmethod
     async def publish(self, hints: Sequence[Hint]) -> None:
-        """Return when the bus has confirmed every hint; needs no consumer, and no listener for facts.
+        """Return when the bus has confirmed every hint; needs no consumer.
 
         Raises: BusUnavailable; then some hints may be confirmed, so publish all of them again.
         """
@@ -131,11 +130,6 @@ class Bus(ABC):
 
         Raises: BusUnavailable.
         """
-
-    @abstractmethod
-    async def listen(self, handler: Listener) -> Subscription:
-        """Call `handler` with every fact from now on. Facts published while this process had no connection are not
-        repeated: read the database again on `on_reconnect`."""
 
     @abstractmethod
     def on_reconnect(self, callback: Callable[[], None]) -> None:

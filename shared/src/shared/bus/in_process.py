@@ -13,7 +13,6 @@ from shared.bus.contract import (
     BusUnavailable,
     Fate,
     Handler,
-    Listener,
     Pause,
     Subscription,
     Together,
@@ -23,7 +22,7 @@ from shared.bus.contract import (
     urgent_lane,
 )
 from shared.bus.intake import Intake
-from shared.contracts.hints import FACTS, Hint, HintInvalid
+from shared.contracts.hints import Hint, HintInvalid
 
 log = structlog.get_logger(__name__)
 
@@ -36,7 +35,6 @@ class InProcessBus(Bus):
         self._pause = pause
         self._queues: dict[str, _Queue] = {}
         self._subscriptions: set[Subscription] = set()
-        self._listeners: list[Listener] = []
         self._closed = False
 
     async def declare(self, queues: Sequence[str]) -> None:
@@ -46,11 +44,8 @@ class InProcessBus(Bus):
     async def publish(self, hints: Sequence[Hint]) -> None:
         self._refuse_when_closed()
         for hint in hints:
-            if hint.queue == FACTS:
-                self._tell_listeners(hint)
-            else:
-                self._queue(hint.queue)
-                self._queues[lane_of(hint)].put(hint.encode())
+            self._queue(hint.queue)
+            self._queues[lane_of(hint)].put(hint.encode())
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
         self._queue(queue)
@@ -82,12 +77,6 @@ class InProcessBus(Bus):
                 case Fate.DROP:
                     pass
 
-    async def listen(self, handler: Listener) -> Subscription:
-        self._listeners.append(handler)
-        listening = _Listening(self._listeners, handler, on_cancel=self._subscriptions.discard)
-        self._subscriptions.add(listening)
-        return listening
-
     def on_reconnect(self, callback: Callable[[], None]) -> None:
         """Never called: this bus has no connection to lose."""
 
@@ -117,13 +106,6 @@ class InProcessBus(Bus):
             for lane in (name, urgent_lane(name)):
                 self._queues[lane] = _Queue(name, self._delivery_limit, dead)
         return self._queues[name]
-
-    def _tell_listeners(self, fact: Hint) -> None:
-        for listener in tuple(self._listeners):
-            try:
-                listener(fact)
-            except Exception:
-                log.exception("bus.listener.failed", type=fact.type, id=fact.id)
 
 
 class _Queue:
@@ -235,20 +217,3 @@ class _Lent:
     async def give_back(self) -> None:
         self.queue.put(self.body, self.returns)
         self.consumer.settled()
-
-
-class _Listening(Subscription):
-    def __init__(
-        self, listeners: list[Listener], handler: Listener, *, on_cancel: Callable[[Subscription], None]
-    ) -> None:
-        self._listeners = listeners
-        self._handler = handler
-        self._on_cancel = on_cancel
-
-    async def stop_taking(self) -> None:
-        if self._handler in self._listeners:
-            self._listeners.remove(self._handler)
-
-    async def cancel(self) -> None:
-        await self.stop_taking()
-        self._on_cancel(self)

@@ -14,14 +14,11 @@ from shared.contracts.hints import Hint
 
 log = structlog.get_logger(__name__)
 
-OutboxRow = tuple[int, Hint]
-_FACTS_PAUSE_SECONDS = 0.02
-
-Row = tuple[int | None, Hint]
-"""A hint and its row in the outbox; None for a fact, which only wakes readers that also poll."""
+Row = tuple[int, Hint]
+"""A hint and its row in the outbox."""
 
 Delete = Callable[[Sequence[int]], Awaitable[None]]
-Leftover = Callable[[int], Awaitable[Sequence[OutboxRow]]]
+Leftover = Callable[[int], Awaitable[Sequence[Row]]]
 
 
 @dataclass(slots=True)
@@ -38,8 +35,8 @@ class OutboxPublisher:
 
     `delete(ids)` removes confirmed rows; `leftover(limit)` reads rows old enough that no living process is about to
     publish them. Both may raise: the rows stay and are tried again. A sweep does not publish rows that this process
-    already knows. Urgent rows go first, in batches of their own. A hint without a row is published once or lost. Memory
-    is bounded by `capacity`: beyond it, and while the bus is away, rows are dropped here and left to the next sweep.
+    already knows. Urgent rows go first, in batches of their own. Memory is bounded by `capacity`: beyond it, and while
+    the bus is away, rows are dropped here and left to the next sweep.
     """
 
     def __init__(
@@ -64,8 +61,6 @@ class OutboxPublisher:
         self._times_given_up = 0
         self._known: set[int] = set()
         self._lanes = {urgent: _Lane(asyncio.Semaphore(batches_at_once)) for urgent in (True, False)}
-        self._facts: dict[Hint, None] = {}
-        self._something_to_tell = asyncio.Event()
         self._confirmed: list[int] = []
         self._batches: set[asyncio.Task[None]] = set()
         self._deleting = asyncio.Lock()
@@ -76,11 +71,7 @@ class OutboxPublisher:
 
     def offer(self, rows: Sequence[Row]) -> None:
         """Queue committed rows for publishing; returns at once and drops what exceeds the capacity."""
-        facts = [hint for row_id, hint in rows if row_id is None]
-        if facts and len(self._facts) < self._capacity:
-            self._facts.update(dict.fromkeys(facts))
-            self._something_to_tell.set()
-        new = [row for row in rows if row[0] is not None and row[0] not in self._known]
+        new = [row for row in rows if row[0] not in self._known]
         taken = self._remembered(new)
         if taken < len(new):
             log.warning("outbox.memory_full", left_to_sweep=len(new) - taken)
@@ -90,12 +81,6 @@ class OutboxPublisher:
         self._sweep_due.set()
         for lane in self._lanes.values():
             self._background.repeat(partial(self._begin_batches, lane), woken_by=lane.something_offered)
-        self._background.repeat(
-            self._tell,
-            woken_by=self._something_to_tell,
-            # Rows that come at about the same time are published together.
-            pause_seconds=_FACTS_PAUSE_SECONDS,
-        )
         self._background.repeat(
             self._delete_confirmed,
             woken_by=self._something_confirmed,
@@ -116,7 +101,6 @@ class OutboxPublisher:
                 await self._begin_batches(lane)
             if self._batches:
                 await asyncio.wait(self._batches)
-        await do_quietly(self._tell)
         await do_quietly(self._delete_confirmed)
 
     async def sweep(self) -> int:
@@ -134,15 +118,6 @@ class OutboxPublisher:
             if lane.offered:
                 lane.something_offered.set()
         return len(taken)
-
-    async def _tell(self) -> None:
-        facts, self._facts = list(self._facts), {}
-        if not facts:
-            return
-        try:
-            await self._bus.publish(facts)
-        except BusUnavailable as error:
-            log.info("facts.lost", reason=error.message, facts=len(facts))
 
     async def _begin_batches(self, lane: "_Lane") -> None:
         while lane.offered:
@@ -220,4 +195,4 @@ class OutboxPublisher:
 
 
 def _ids(rows: Iterable[Row]) -> Iterator[int]:
-    return (row_id for row_id, _ in rows if row_id is not None)
+    return (row_id for row_id, _ in rows)

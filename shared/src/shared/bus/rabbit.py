@@ -19,7 +19,6 @@ from shared.bus.contract import (
     BusUnavailable,
     Fate,
     Handler,
-    Listener,
     Pause,
     Subscription,
     Together,
@@ -29,7 +28,7 @@ from shared.bus.contract import (
 )
 from shared.bus.intake import Intake
 from shared.bus.rabbit_link import Link, attempt, refusal_in
-from shared.bus.rabbit_subscriptions import Consumer, LinkedSubscription, Listening
+from shared.bus.rabbit_subscriptions import Consumer
 from shared.contracts.hints import Hint
 from shared.errors import ParleyError
 
@@ -68,7 +67,7 @@ class RabbitBus(Bus):
         self._pause = pause
         self._reconnect_pause = reconnect_pause
         self._link: Link | None = None
-        self._subscriptions: set[LinkedSubscription] = set()
+        self._subscriptions: set[Consumer] = set()
         self._callbacks: list[Callable[[], None]] = []
         self._supervisor: asyncio.Task[None] | None = None
         self._goodbyes: set[asyncio.Task[None]] = set()
@@ -125,11 +124,6 @@ class RabbitBus(Bus):
         link = await self._current_link(self._answer_seconds)
         await _asked(link.sift_dead(queue, decide))
 
-    async def listen(self, handler: Listener) -> Subscription:
-        listening = Listening(handler, on_cancel=self._forget)
-        await self._begin(listening)
-        return listening
-
     def on_reconnect(self, callback: Callable[[], None]) -> None:
         self._callbacks.append(callback)
 
@@ -143,7 +137,7 @@ class RabbitBus(Bus):
         return await _asked(link.take_dead(queue))
 
     async def remove(self, queues: Sequence[str]) -> None:
-        """Delete work queues with their dead-letter queues, and the exchange of facts: this lab leaves the broker.
+        """Delete work queues with their dead-letter queues: this lab leaves the broker.
 
         Raises: BusUnavailable.
         """
@@ -172,7 +166,7 @@ class RabbitBus(Bus):
         if self._goodbyes:
             await asyncio.wait(self._goodbyes)
 
-    async def _begin(self, subscription: LinkedSubscription) -> None:
+    async def _begin(self, subscription: Consumer) -> None:
         self._subscriptions.add(subscription)
         try:
             link = await self._current_link(self._answer_seconds)

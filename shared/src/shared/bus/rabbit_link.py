@@ -6,7 +6,7 @@ from typing import Any
 
 import aio_pika
 import structlog
-from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractExchange, AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 from aio_pika.exceptions import (
     AuthenticationError,
     ChannelNotFoundEntity,
@@ -18,8 +18,8 @@ from aio_pika.exceptions import (
 )
 
 from shared.bus.contract import BusMisconfigured, BusUnavailable, Fate, dead_queue, lane_of, urgent_lane
-from shared.bus.topology import declare_facts, declare_work_queue
-from shared.contracts.hints import FACTS, Hint
+from shared.bus.topology import declare_work_queue
+from shared.contracts.hints import Hint
 
 log = structlog.get_logger(__name__)
 
@@ -86,7 +86,6 @@ class Link:
         self._declaring = asyncio.Lock()
         self._confirmations = 0
         self._publishing: AbstractChannel
-        self._facts: AbstractExchange
         connection.close_callbacks.add(self._on_lost)
 
     @classmethod
@@ -115,7 +114,6 @@ class Link:
         self._publishing = self._connection.channel(publisher_confirms=True, on_return_raises=True)
         await self._publishing.initialize()
         self._publishing.close_callbacks.add(self._on_lost)
-        self._facts = await declare_facts(self._publishing, prefix=self.prefix)
 
     def give_up(self) -> None:
         self.lost.set()
@@ -189,29 +187,20 @@ class Link:
 
     async def _published(self, hints: Sequence[Hint]) -> list[Hint]:
         """Publish all at once and return the unroutable ones."""
-        for queue in {hint.queue for hint in hints} - {FACTS} - self._declared:
+        for queue in {hint.queue for hint in hints} - self._declared:
             if (error := await attempt(self.declare(queue))) is not None:
                 if isinstance(error, BusMisconfigured):
                     raise error
                 raise BusUnavailable(f"the broker went away: {error!r}") from error
-        orders = [hint for hint in hints if hint.queue != FACTS]
-        facts = [hint for hint in hints if hint.queue == FACTS]
-        work = [self.put(lane_of(hint), hint.encode()) for hint in orders]
-        if facts:
-            work.append(self._tell(facts))
+        work = [self.put(lane_of(hint), hint.encode()) for hint in hints]
         results = await asyncio.gather(*work, return_exceptions=True)
         unroutable = []
-        for hint, result in zip([*orders, *facts[:1]], results, strict=True):
+        for hint, result in zip(hints, results, strict=True):
             if isinstance(result, PublishError):
                 unroutable.append(hint)
             elif isinstance(result, BaseException):
                 raise BusUnavailable(f"the broker did not confirm: {result!r}") from result
         return unroutable
-
-    async def _tell(self, facts: Sequence[Hint]) -> None:
-        """Send all facts in one message, a line each: facts need no acknowledgement one by one."""
-        body = b"\n".join(fact.encode() for fact in facts)
-        await self._facts.publish(_message(body), routing_key="", mandatory=False)
 
     async def put(self, queue: str, body: bytes) -> None:
         await self._publishing.default_exchange.publish(_message(body), routing_key=self.prefix + queue)
@@ -276,7 +265,6 @@ class Link:
         for queue in queues:
             for name in (queue, urgent_lane(queue), dead_queue(queue)):
                 await channel.queue_delete(self.prefix + name)
-        await channel.exchange_delete(self._facts.name)
         await self.close_channel(channel)
         self._declared.difference_update(queues)
 

@@ -1,7 +1,6 @@
 """Subscriptions to RabbitMQ that survive the loss of a link."""
 
 import asyncio
-from abc import abstractmethod
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -9,23 +8,35 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from aio_pika.exceptions import CONNECTION_EXCEPTIONS
 
-from shared.bus.contract import Listener, Subscription
+from shared.bus.contract import Subscription
 from shared.bus.intake import Intake
 from shared.bus.rabbit_link import Link
-from shared.bus.topology import declare_listening_queue
-from shared.contracts.hints import FACTS, Hint, HintInvalid
+from shared.contracts.hints import Hint, HintInvalid
 
 log = structlog.get_logger(__name__)
 
 
-class LinkedSubscription(Subscription):
-    """A subscription that attaches to every new link; attaching twice to the same one is idempotent."""
+class Consumer(Subscription):
+    """Takes the hints of one lane of a queue, over every new link; attaching twice to the same one is idempotent."""
 
-    def __init__(self, *, on_cancel: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self,
+        queue: str,
+        lane: str,
+        intake: Intake,
+        *,
+        prefetch: int,
+        on_cancel: Callable[[Subscription], None],
+    ) -> None:
+        self._queue = queue
+        self._lane = lane
+        self._intake = intake
+        self._prefetch = prefetch
         self._on_cancel = on_cancel
         self._attaching = asyncio.Lock()
         self._link: Link | None = None
         self._channel: AbstractChannel | None = None
+        self._tag = ""
         self._cancelled = False
 
     async def attach(self, link: Link) -> None:
@@ -36,36 +47,8 @@ class LinkedSubscription(Subscription):
             self._channel = await self._subscribed(link)
             self._link = link
 
-    @abstractmethod
     async def _subscribed(self, link: Link) -> AbstractChannel:
         """Start to consume over `link`; returns the channel."""
-
-    def detach(self) -> None:
-        """Called when the link is lost."""
-
-    async def _close_channel(self) -> None:
-        if self._channel is not None and self._link is not None and not self._link.lost.is_set():
-            await _settled(self._link.close_channel(self._channel), self._link)
-
-
-class Consumer(LinkedSubscription):
-    def __init__(
-        self,
-        queue: str,
-        lane: str,
-        intake: Intake,
-        *,
-        prefetch: int,
-        on_cancel: Callable[[Subscription], None],
-    ) -> None:
-        super().__init__(on_cancel=on_cancel)
-        self._queue = queue
-        self._lane = lane
-        self._intake = intake
-        self._prefetch = prefetch
-        self._tag = ""
-
-    async def _subscribed(self, link: Link) -> AbstractChannel:
         await link.declare(self._queue)
         channel = await link.open_channel()
         await channel.set_qos(prefetch_count=self._prefetch)
@@ -78,6 +61,7 @@ class Consumer(LinkedSubscription):
         return channel
 
     def detach(self) -> None:
+        """The link is lost."""
         # The broker redelivers these; trying them here too would double the work.
         self._intake.release_waiting()
 
@@ -98,7 +82,8 @@ class Consumer(LinkedSubscription):
     async def cancel(self) -> None:
         await self.stop_taking()
         await self._intake.stop()
-        await self._close_channel()
+        if self._channel is not None and self._link is not None and not self._link.lost.is_set():
+            await _settled(self._link.close_channel(self._channel), self._link)
         self._on_cancel(self)
 
     async def _take(self, message: AbstractIncomingMessage, link: Link) -> None:
@@ -128,36 +113,6 @@ class _Lent:
 
     async def give_back(self) -> None:
         await _settled(self.message.nack(requeue=True), self.link)
-
-
-class Listening(LinkedSubscription):
-    def __init__(self, handler: Listener, *, on_cancel: Callable[[Subscription], None]) -> None:
-        super().__init__(on_cancel=on_cancel)
-        self._handler = handler
-
-    async def _subscribed(self, link: Link) -> AbstractChannel:
-        channel = await link.open_channel()
-        queue = await declare_listening_queue(channel, prefix=link.prefix)
-        await queue.consume(self._hear, no_ack=True)
-        return channel
-
-    async def stop_taking(self) -> None:
-        async with self._attaching:
-            self._cancelled = True
-
-    async def cancel(self) -> None:
-        await self.stop_taking()
-        await self._close_channel()
-        self._on_cancel(self)
-
-    async def _hear(self, message: AbstractIncomingMessage) -> None:
-        if self._cancelled:
-            return
-        for line in message.body.splitlines():
-            try:
-                self._handler(Hint.decode(FACTS, line))
-            except Exception:
-                log.exception("bus.listener.failed")
 
 
 async def _settled(answer: Awaitable[object], link: Link) -> None:

@@ -1,12 +1,8 @@
-"""The queues on the broker: two quorum queues and a dead-letter queue per kind of work, one fanout exchange for
-facts."""
+"""The queues on the broker: two quorum queues and a dead-letter queue per kind of work."""
 
-from aio_pika import ExchangeType
-from aio_pika.abc import AbstractChannel, AbstractExchange, AbstractQueue
+from aio_pika.abc import AbstractChannel
 
 from shared.bus.contract import dead_queue, urgent_lane
-
-_FACTS_EXCHANGE = "parley.facts"
 
 # Newer brokers limit every quorum queue to 20 returns and drop messages beyond it. A person who reads a dead-letter
 # queue many times must not lose messages, and older brokers refuse "unlimited".
@@ -32,14 +28,3 @@ async def declare_work_queue(channel: AbstractChannel, name: str, *, delivery_li
                 "x-dead-letter-routing-key": dead_queue(name),
             },
         )
-
-
-async def declare_facts(channel: AbstractChannel, *, prefix: str) -> AbstractExchange:
-    return await channel.declare_exchange(f"{prefix}{_FACTS_EXCHANGE}", ExchangeType.FANOUT, durable=True)
-
-
-async def declare_listening_queue(channel: AbstractChannel, *, prefix: str) -> AbstractQueue:
-    """A queue of this connection, deleted with it; classic, because an exclusive quorum queue is refused."""
-    queue = await channel.declare_queue(exclusive=True, arguments={"x-queue-type": "classic"})
-    await queue.bind(await declare_facts(channel, prefix=prefix))
-    return queue

@@ -126,6 +126,10 @@ class Stay(Document):
     default: dict[str, JsonValue] | None = None
     """The answer of those who have given none in time; left out: they have none."""
 
+    @property
+    def is_timed(self) -> bool:
+        return self.at_least_seconds is not None or self.at_most_seconds is not None
+
 
 class Made:
     """What was made from a stage's configuration, to be made only once; `of` is that stage, since a copy of a stage

@@ -20,9 +20,6 @@ TIMER_ARMED = "timer.armed"
 AGENT_STEPS = "agent-worker.steps"
 """Work queue of members whose agent may have a step to take."""
 
-FACTS = "facts"
-"""Not a work queue: every listener of every process receives each hint published here."""
-
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _PROVIDERS = "agent-worker."
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9_-]*")
@@ -56,7 +53,7 @@ def _is_text(value: object) -> bool:
 class Hint:
     """One id to look at. Comparable and hashable, so that a receiver can merge equal hints.
 
-    `queue` is a work queue or FACTS and is not part of the body; `id` is a lower-case uuid with hyphens. An urgent
+    `queue` is a work queue and is not part of the body; `id` is a lower-case uuid with hyphens. An urgent
     hint, for which a participant waits, precedes all others of its queue.
 
     Raises: HintInvalid, so that an undecodable hint is never published.

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 FACTS_CHANNEL = "parley_facts"
-"""The channel on which FLUSH notifies listeners of facts; the payload is the id of the fact."""
+"""The channel on which FLUSH notifies listeners of facts; the payload is the id of the cohort."""
 
 
 @dataclass(frozen=True, slots=True)

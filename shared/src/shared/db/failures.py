@@ -17,6 +17,8 @@ from psycopg import AsyncConnection
 from psycopg import Error as DriverError
 from psycopg import InterfaceError as DriverInterfaceError
 from psycopg import OperationalError as DriverOperationalError
+from psycopg.errors import DataError as DataError
+from psycopg.errors import DeadlockDetected as DeadlockDetected
 from psycopg.errors import LockNotAvailable as LockNotAvailable
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout

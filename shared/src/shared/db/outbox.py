@@ -28,12 +28,12 @@ class Outbox:
 
     async def leftover(self, limit: int) -> Sequence[tuple[int, Hint]]:
         """Rows that are not published and deleted yet, urgent ones first; two processes may find the same."""
-        async with self._database.transaction() as session:
+        async with self._database.read() as session:
             rows = await session.all(_LEFTOVER, {"age_seconds": self._age_seconds, "most": limit})
         return [(row.id, Hint(row.queue, row.type, row.subject_id, row.correlation, row.urgent)) for row in rows]
 
     async def delete(self, ids: Sequence[int]) -> None:
         """Delete confirmed rows; missing ones are no error."""
         await failpoint("outbox.confirmed")
-        async with self._database.transaction() as session:
+        async with self._database.autocommit() as session:
             await session.run(_DELETE, {"ids": sorted(ids)})

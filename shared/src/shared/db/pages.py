@@ -18,7 +18,8 @@ from shared.db.standing import Standing
 from shared.db.standings import STAGE_IS_OVER, unknown_token
 from shared.errors import InvalidInput, NotFound, Problem
 from shared.lives import OUT
-from shared.stage import PAGE
+from shared.stage import PAGE, tells_of_others
+from shared.stages import parts_of
 from shared.views import Facts, by_tag
 
 
@@ -104,10 +105,12 @@ _COMPANY = text(
 
 async def with_company(session: ReadSession, standing: Standing, stage: StageConfig) -> Standing:
     """The standing with all members of the cohort except open seats, and with their answers here if others may read
-    them.
+    them; as it is, and without a statement, where the stage tells of no other member.
 
     The member's view then decides whom they meet on the stage, and whose answers they may read.
     """
+    if not tells_of_others(stage, parts_of(stage)):
+        return standing
     rows = await session.all(_COMPANY, {"cohort_id": standing.cohort_id, "member_id": standing.member.id})
     facts = replace(standing.facts, people=by_tag(standing.seed, (attendee(row._asdict()) for row in rows)))
     if stage.audience == "cohort":

@@ -16,7 +16,7 @@ from sqlalchemy import Table, TextClause, text
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from shared.contracts.hints import FACTS, Hint
+from shared.contracts.hints import Hint
 from shared.db.bulk import CopyLine, copied, insert_into
 from shared.db.facts import FLUSH, LOCK_COUNTERS, Counted, Event, ranked
 from shared.db.failures import Silence, hang_up_after, is_undone, retry_deadlocks, told_apart
@@ -36,8 +36,8 @@ STATEMENT_SECONDS = 10.0
 WHOLE_EXPERIMENT_SECONDS = 300.0
 """The same where a whole experiment is read or written at once."""
 _DIALECT = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]  # it says nothing of them
-Committed = Sequence[tuple[int | None, Hint]]
-"""What is to be published now: hints with their outbox rows, and facts, which have none."""
+Committed = Sequence[tuple[int, Hint]]
+"""What is to be published now: hints with their rows in the outbox."""
 
 
 def as_json(value: Any) -> str:
@@ -102,10 +102,11 @@ class Session(ReadSession):
         super().__init__(driver, statement_seconds)
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
+        self._told: dict[UUID, None] = {}
         self._settled: tuple[UUID, int] | None = None
-        self._later: list[tuple[TextClause, Params, int | None]] = []
+        self._later: list[tuple[TextClause, Params]] = []
         self._stream: AsyncServerCursor[Row] | None = None
-        self._committed: list[tuple[int | None, Hint]] = []
+        self._committed: list[tuple[int, Hint]] = []
         self.counted: list[Counted] = []
         """The numbers that its events have got, once they are written."""
 
@@ -113,12 +114,9 @@ class Session(ReadSession):
         """Execute it and return the number of affected rows."""
         return (await self._execute(statement, params)).rowcount
 
-    def later(self, statement: TextClause, params: Params, *, rows: int | None = None) -> None:
-        """Send this together with the next statement or the commit, for what needs no answer.
-
-        `rows`: how many it must affect; with any other number the transaction fails.
-        """
-        self._later.append((statement, params, rows))
+    def later(self, statement: TextClause, params: Params) -> None:
+        """Send this together with the next statement or the commit, for what needs no answer."""
+        self._later.append((statement, params))
 
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
         if not self._later:
@@ -132,10 +130,9 @@ class Session(ReadSession):
         """Send what is to be done later, and the statements of the block; all have their results after it."""
         later, self._later = self._later, []
         async with self._driver.pipeline():
-            done = [(await self._sent(statement, params), rows) for statement, params, rows in later]
+            for statement, params in later:
+                await self._sent(statement, params)
             yield
-        if any(rows not in (None, cursor.rowcount) for cursor, rows in done):
-            raise LookupError("a statement that was to be done later has affected other rows than it must")
 
     async def insert(self, table: Table, rows: Sequence[Params]) -> None:
         """Insert rows with the same columns; values are JSON values, ids and times."""
@@ -189,12 +186,12 @@ class Session(ReadSession):
         self._events.append(event)
 
     def announce(self, hint: Hint) -> None:
-        """Publish this hint after the commit; equal hints of a transaction are sent once.
-
-        A fact needs no row in the outbox: it wakes readers, which also poll every few seconds. Postgres notifies
-        its listeners (`shared.db.streams`) at the commit, the bus notifies the others.
-        """
+        """Publish this hint after the commit; equal hints of a transaction are sent once."""
         self._hints[hint] = None
+
+    def tell(self, cohort_id: UUID) -> None:
+        """Wake those who follow the cohort: Postgres notifies them with the commit (`shared.db.streams`)."""
+        self._told[cohort_id] = None
 
     def settle(self, cohort_id: UUID, as_of: int) -> None:
         """Record with the commit that this cohort is settled up to this number of its events."""
@@ -203,7 +200,7 @@ class Session(ReadSession):
     @property
     def has_pending(self) -> bool:
         """Whether events, hints, settles or changes are not written yet."""
-        return bool(self._events or self._hints or self._settled or self._later)
+        return bool(self._events or self._hints or self._told or self._settled or self._later)
 
     @property
     def committed(self) -> Committed:
@@ -216,8 +213,6 @@ class Session(ReadSession):
         `Database.transaction` calls it. The cohort's counter is locked from the last statement to the commit, so both
         are sent together: any other work of this process in between would delay the whole cohort.
         """
-        if any(rows is not None for _, _, rows in self._later):
-            await self._catch_up()  # It may fail the transaction.
         if len(cohorts := {event.cohort_id for event in self._events}) > 1:
             self.later(LOCK_COUNTERS, {"cohort_ids": list(cohorts)})
         with self._answered_in_time():
@@ -240,7 +235,7 @@ class Session(ReadSession):
         return row
 
     def _flush_params(self) -> Params:
-        facts = [hint.id for hint in self._hints if hint.queue == FACTS]
+        facts = [str(cohort_id) for cohort_id in self._told]
         return {"events": as_json(self._event_rows()), "hints": as_json(self._hint_rows()), "facts": facts}
 
     def _keep(self, row: Row) -> None:
@@ -250,9 +245,8 @@ class Session(ReadSession):
                 (row_id, Hint(queue, hint_type, subject_id, correlated, urgent))
                 for row_id, queue, hint_type, subject_id, correlated, urgent in row.announced or ()
             ]
-            self._committed += ((None, hint) for hint in self._hints if hint.queue == FACTS)
             self.counted += row.counted or ()
-        self._events, self._hints, self._settled = [], {}, None
+        self._events, self._hints, self._told, self._settled = [], {}, {}, None
 
     def _event_rows(self) -> list[dict[str, Any]]:
         """The events; and without a rank, because these are none, the numbers up to which cohorts are settled."""
@@ -272,7 +266,6 @@ class Session(ReadSession):
                 "urgent": hint.urgent or is_urgent(),
             }
             for hint in self._hints
-            if hint.queue != FACTS
         ]
 
 

@@ -77,13 +77,19 @@ class Standing:
     """What a person has begun to answer, by stage, key and ask."""
     has_notices: bool
     """Whether there is something that the lab has said to this person and they have not read."""
-    arrived: Mapping[str, tuple[int, int]]
-    """For a person: how many have arrived at the stage they are on, of how many who are counted."""
+    arrived: tuple[int, int] | None
+    """For a person who waits: how many have arrived at the stage, of how many who are counted."""
 
     @property
     def stage(self) -> StageConfig | None:
         """The stage this member is on; None after the last one."""
         return self.design.stage(self.stage_ids[self.position]) if self.position < len(self.stage_ids) else None
+
+    @property
+    def next_stage_id(self) -> str | None:
+        """The stage after that one; None on the last one and after it."""
+        following = self.stage_ids[self.position + 1 : self.position + 2]
+        return following[0] if following else None
 
     @property
     def is_in_progress(self) -> bool:

@@ -76,14 +76,13 @@ _STANDINGS = f"""
             FROM threads t LEFT JOIN messages s ON s.id = t.last_spoken_id
             WHERE t.cohort_id = m.cohort_id AND t.stage_id = ANY(m.stage_ids[m.entered_position + 1:])
                 AND t.scope IN ('group', 'private:' || m.path)) AS threads,
-        (SELECT jsonb_object_agg(w.stage_id, jsonb_build_array(w.arrived, w.expected)) FROM (
-            SELECT m.stage_ids[m.position + 1] AS stage_id,
+        CASE WHEN m.player = 'person' AND NOT EXISTS (SELECT FROM cohort_stages s
+                WHERE s.cohort_id = m.cohort_id AND s.stage_id = m.stage_ids[m.position + 1]) THEN (
+            SELECT jsonb_build_array(
                 count(*) FILTER (WHERE o.status IN {in_sql(ARRIVED)}
-                    AND array_position(o.stage_ids, m.stage_ids[m.position + 1]) <= o.position + 1) AS arrived,
-                count(*) FILTER (WHERE o.status IN {in_sql(COUNTED)}) AS expected
-            FROM members o
-            WHERE o.cohort_id = m.cohort_id AND o.kind = 'participant' AND m.player = 'person'
-        ) w WHERE w.stage_id IS NOT NULL) AS arrived
+                    AND array_position(o.stage_ids, m.stage_ids[m.position + 1]) <= o.position + 1),
+                count(*) FILTER (WHERE o.status IN {in_sql(COUNTED)}))
+            FROM members o WHERE o.cohort_id = m.cohort_id AND o.kind = 'participant') END AS arrived
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
 """  # noqa: S608 - put together from constants
 _STANDING = text(
@@ -282,7 +281,7 @@ async def _as_standing(session: ReadSession, row: Row) -> Standing:
         timers=tuple(_timers(me, row.timers or ())),
         begun={(stage_id, key, ask_id and UUID(ask_id)): value for stage_id, key, ask_id, value in row.begun or ()},
         has_notices=row.has_notices,
-        arrived={stage_id: (arrived, expected) for stage_id, (arrived, expected) in (row.arrived or {}).items()},
+        arrived=None if row.arrived is None else tuple(row.arrived),
     )
 
 

@@ -38,7 +38,7 @@ def path_of(member_path: str, stage_id: str, purpose: str) -> str:
 
 async def stay_times(session: ReadSession, member_id: UUID, member_path: str, stage: StageConfig) -> StayTimes | None:
     """The times of a member on a stage that has some; None on any other stage."""
-    if stage.stay.at_least_seconds is None and stage.stay.at_most_seconds is None:
+    if not stage.stay.is_timed:
         return None
     paths = [path_of(member_path, stage.id, purpose) for purpose in (LEAST, MOST)]
     rows = await session.all(_TIMERS, {"member_id": member_id, "paths": paths})

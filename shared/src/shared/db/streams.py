@@ -66,7 +66,7 @@ async def hear_facts(
     may_have_missed: Callable[[], None],
     hear_typing: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Call `hear` with the id of every fact from now on, and `hear_typing` with every typing hint, until cancelled.
+    """Call `hear` with the id of every cohort that changes, and `hear_typing` with every typing hint, until cancelled.
 
     `may_have_missed` is called after each reconnection, because notifications in between are lost.
     """

@@ -31,9 +31,11 @@ from shared.stage.parts import (
     TalkRules,
     UnusableReply,
     WithoutAnswer,
+    acts_on_moves,
     lets_scripts_pass,
     plays_together,
     shows_members,
+    tells_of_others,
 )
 from shared.stage.reads import Part, Read, StageRead, Use, of_everybody
 from shared.stage.scripted import PageScript, PageScripts, filled, fixed_answers, suggested
@@ -132,6 +134,7 @@ __all__ = [
     "WakeUps",
     "Wave",
     "WithoutAnswer",
+    "acts_on_moves",
     "as_shown",
     "filled",
     "fixed_answers",
@@ -142,5 +145,6 @@ __all__ = [
     "plays_together",
     "shows_members",
     "suggested",
+    "tells_of_others",
     "to_read",
 ]

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from shared.contracts.experiment import StageConfig
 from shared.contracts.models import Hint
 from shared.contracts.prompt_items import PromptItems
 from shared.errors import Problem
@@ -324,8 +325,8 @@ class Parts:
     data: Data = field(default_factory=Data)
     scripts: Scripts | None = None
     names_others: bool = False
-    """Whether prompts name other members although nothing is said and no asks are shared; then these are read for them.
-    """
+    """Whether prompts or pages name other members although nothing is said and no asks are shared; then these are read
+    for them."""
     is_each_alone: bool = False
     """Whether what is drawn and asked of a member depends on no other, although the lab draws or settles here: members
     of one cohort may then have the stage in different forms."""
@@ -357,3 +358,15 @@ def lets_scripts_pass(parts: Parts) -> bool:
 def shows_members(parts: Parts) -> bool:
     """Whether the page names the members whom one meets on the stage, by their profiles."""
     return parts.names_others or (parts.talk is not None and not parts.is_private)
+
+
+def tells_of_others(stage: StageConfig, parts: Parts) -> bool:
+    """Whether a member's view of the stage may hold anything of other members: who they are, what they did or said."""
+    # One's own answers of an earlier stage may name others, too.
+    is_shared = parts.names_others or parts.has_thread or bool(parts.reads) or stage.audience != "private"
+    return is_shared or ((parts.state is not None or parts.draws is not None) and not parts.is_each_alone)
+
+
+def acts_on_moves(parts: Parts) -> bool:
+    """Whether the lab itself does something when a member comes to the stage, once it is open, or leaves it."""
+    return any(part is not None for part in (parts.draws, parts.state, parts.result, parts.talk, parts.minutes))

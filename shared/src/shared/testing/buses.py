@@ -93,15 +93,12 @@ class ManualPause:
 
 
 class Inbox:
-    """A handler and listener that stores what it receives."""
+    """A handler that stores what it receives."""
 
     def __init__(self) -> None:
         self._hints: asyncio.Queue[Hint] = asyncio.Queue()
 
     async def handle(self, hint: Hint) -> None:
-        self._hints.put_nowait(hint)
-
-    def hear(self, hint: Hint) -> None:
         self._hints.put_nowait(hint)
 
     async def next(self) -> Hint:

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 
 from gateway import cursors
 from gateway.context import ApiKey, InContext
+from gateway.parameters import Route
 from gateway.resources.lab import AlertList, AlertResource
 from gateway.routes.experiments import owned
 from shared.acts import notices
@@ -15,7 +16,7 @@ from shared.db.alerts import alert, alerts_of, check_owned_alert
 from shared.db.places import Place
 from shared.db.session import Session
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 
 @router.get("/experiments/{experiment_id}/alerts", summary="What you should look at, the oldest first")

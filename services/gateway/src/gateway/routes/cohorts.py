@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 
 from gateway.context import ApiKey, Context, InContext
+from gateway.parameters import Route
 from gateway.resources.members import CohortList, CohortResource
 from gateway.routes.experiments import owned
 from shared.acts import joining
@@ -13,7 +14,7 @@ from shared.db import keys, ownership
 from shared.db import pages as reads
 from shared.db.session import Session
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 
 @router.get("/experiments/{experiment_id}/cohorts", summary="The cohorts of an experiment")

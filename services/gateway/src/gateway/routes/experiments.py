@@ -14,6 +14,7 @@ from gateway.context import ApiKey, Context, ExperimentersStream, InContext
 from gateway.events import Frame
 from gateway.live import RETRY_MS
 from gateway.once import InOnce, by_key
+from gateway.parameters import Route
 from gateway.resources.experiments import (
     ExperimentChange,
     ExperimentCheck,
@@ -45,7 +46,7 @@ from shared.experiment import (
     models_used,
 )
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 _EXAMPLE = """parley: 1
 name: A first experiment

@@ -7,13 +7,14 @@ from fastapi.responses import Response
 
 from gateway.context import ApiKey, Context, InContext
 from gateway.once import InOnce, by_key
+from gateway.parameters import Route
 from gateway.resources.experiments import ExperimentResource, ForkRequest
 from gateway.routes.experiments import FILE_BODY, owned, read_file, resource_of
 from shared.acts import redrafting
 from shared.db import keys
 from shared.db.session import Session
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 
 @router.get(

@@ -5,11 +5,12 @@ import asyncio
 from fastapi import APIRouter
 
 from gateway.context import InContext
+from gateway.parameters import Route
 from gateway.resources.lab import Health, Readiness
 from shared.db.context import check_reachable
 from shared.errors import Unavailable
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=Route)
 
 LONGEST_CHECK_SECONDS = 2.0
 

@@ -10,13 +10,14 @@ from formats.importing import IMPORTERS, Choice
 from gateway.context import ApiKey, InContext
 from gateway.forms import FORM, file_in_form
 from gateway.once import InOnce, by_key
+from gateway.parameters import Route
 from gateway.resources.experiments import ImportCheck, ImportedExperiments
 from gateway.routes.experiments import checked, resource_of
 from shared.acts import starting
 from shared.db import keys
 from shared.db.session import Session
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 _ANY_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
 _FILE_BODY = {

@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 
 from gateway.context import ApiKey, InContext
+from gateway.parameters import Route
 from gateway.resources.base import Time
 from gateway.resources.keys import DeedList, DeedResource, KeyList, KeyResource, NewKey, NewKeyResource
 from shared.db import key_lists, keys
@@ -14,7 +15,7 @@ from shared.db.keys import Experimenter
 from shared.db.session import Session
 from shared.errors import InvalidInput, NotAllowed, Problem
 
-router = APIRouter(prefix="/v1", tags=["operators"])
+router = APIRouter(prefix="/v1", tags=["operators"], route_class=Route)
 
 
 @router.post("/keys", status_code=201, summary="Make an API key")

@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from gateway.context import ApiKey, Context, InContext
+from gateway.parameters import Route
 from gateway.resources.experiments import CallLimitRequest, CallLimitResource, ExperimentResource, RetryOfFailed
 from gateway.routes.experiments import owned, require_models, resource_of
 from shared.acts import ending, pausing, reviving
@@ -14,7 +15,7 @@ from shared.db import limits
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
 from shared.experiment import Experiment
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 
 @router.post("/experiments/{experiment_id}/pause", summary="Pause an experiment")

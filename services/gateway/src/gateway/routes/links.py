@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from gateway.context import CountedByAddress, InContext
+from gateway.parameters import Route
 from gateway.resources.appearance import shown_appearance
 from gateway.resources.participants import Joined, JoinPageResource, LinkJoinRequest
 from gateway.routes.participants import joined
@@ -14,14 +15,14 @@ from shared.db.appearances import appearance_of
 from shared.db.session import Session
 from shared.urgency import Urgency, urgency
 
-router = APIRouter(prefix="/v1/join", tags=["participants"])
+router = APIRouter(prefix="/v1/join", tags=["participants"], route_class=Route)
 
 Code = Annotated[str, Path(max_length=100, description="The last part of the link.")]
 
 
 @router.get("/{code}", summary="What a link leads to")
 async def find(code: Code, context: InContext) -> JoinPageResource:
-    async with context.database.transaction() as session:
+    async with context.database.read() as session:
         link = await links.find(session, code)
         appearance = await appearance_of(session, link.experiment_id)
     return JoinPageResource(

@@ -8,12 +8,13 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict
 
 from gateway.context import ApiKey, InContext
+from gateway.parameters import Route
 from shared.contracts.media import ADDRESS, MEDIA_TYPES, as_stored
 from shared.db import files, keys
 from shared.db.session import Session
 from shared.errors import InvalidInput, NotFound, Problem, TooLarge
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 _SAFE: Final = {
     "Cache-Control": "public, max-age=31536000, immutable",

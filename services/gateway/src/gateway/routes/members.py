@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 
 from formats.exports import natural
 from gateway.context import ApiKey, Context, InContext
+from gateway.parameters import Route
 from gateway.resources.members import (
     CheckRequest,
     MemberList,
@@ -27,7 +28,7 @@ from shared.db import pages as reads
 from shared.db.session import Session
 from shared.db.standing import Standing
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 _FIRST = UUID(int=0)
 

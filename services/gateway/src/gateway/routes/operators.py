@@ -6,11 +6,12 @@ from typing import Final
 from fastapi import APIRouter
 
 from gateway.context import ApiKey, InContext
+from gateway.parameters import Route
 from gateway.resources.lab import ProviderResource, ProvidersResource, WorkerResource
 from shared.contracts.providers import CREWAI_PROVIDER, MOCK_PROVIDER
 from shared.db import keys, workers
 
-router = APIRouter(prefix="/v1", tags=["operators"])
+router = APIRouter(prefix="/v1", tags=["operators"], route_class=Route)
 
 _KNOWN: Final = (MOCK_PROVIDER, "openai", CREWAI_PROVIDER)
 

@@ -11,12 +11,13 @@ from pydantic.config import JsonDict
 from gateway import cursors
 from gateway.context import Context, InContext, ParticipantsStream
 from gateway.live import RETRY_MS
+from gateway.parameters import Route
 from gateway.streaming import EventStream
 from gateway.visibility import MemberVisibility
 from shared.db import pages as reads
 from shared.errors import Conflict
 
-router = APIRouter(prefix="/v1", tags=["participants"])
+router = APIRouter(prefix="/v1", tags=["participants"], route_class=Route)
 
 # Only described: a cursor that does not match is refused as any wrong one. Other characters take up to twelve bytes
 # each in an address, of which the server reads 64 KiB.
@@ -66,8 +67,8 @@ async def stream(
     context: InContext, bearer: ParticipantsStream, after: StreamCursor = None, last_event_id: LastEventId = None
 ) -> EventStream:
     """Once the participant is out, nothing more is told to them: the stream ends, and a new one is refused."""
-    async with context.database.transaction() as session:
-        who = await bearer.page_reader(session, context)
+    who = await bearer.page_reader(context)
+    async with context.database.read() as session:
         # Before the reader: what happens to them in between is in the stream.
         newest = await reads.cursor_of(session, who.key)
         reader = await reads.bearer(session, who.key)

@@ -5,12 +5,13 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from gateway.context import InContext, MemberToken
+from gateway.parameters import Route
 from gateway.resources.participants import AnswerRequest, PartialAnswerResource
 from shared.acts import partial_answers
 from shared.contracts.experiment import Slug
 from shared.db.standings import hash_token
 
-router = APIRouter(prefix="/v1/me", tags=["participants"])
+router = APIRouter(prefix="/v1/me", tags=["participants"], route_class=Route)
 
 
 @router.put("/stages/{stage_id}/answer", status_code=204, summary="Save what has been entered on a page so far")

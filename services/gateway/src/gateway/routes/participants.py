@@ -1,6 +1,7 @@
 """What participants do: join, see where they are, answer and go on, talk, follow, leave."""
 
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from gateway.context import (
     reader_of,
 )
 from gateway.once import InOnce, by_key
+from gateway.parameters import Route
 from gateway.resources.appearance import AppearanceResource, shown_appearance
 from gateway.resources.events import Nothing
 from gateway.resources.participants import (
@@ -42,23 +44,26 @@ from shared.acts import (
     notices,
     transferring,
 )
+from shared.acts.advancing import is_quiet
 from shared.acts.asking import FoundAsk
+from shared.acts.going_on import Overtaken, go_on_quietly, may_go_on_quietly
 from shared.acts.staying import require_long_enough
 from shared.contracts.experiment import Profile, Slug, StageConfig
 from shared.db import pages as reads
 from shared.db import standings
 from shared.db.appearances import appearance_of
-from shared.db.session import Session
+from shared.db.moved import after_going_on
+from shared.db.session import ReadSession, Session
 from shared.db.shells import shell_of, shows_others
 from shared.db.standing import Standing
 from shared.db.standings import hash_token
 from shared.db.stays import StayTimes, stay_times
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
-from shared.stage import PAGE, Blocked, Json, Questions
+from shared.stage import PAGE, Blocked, Done, Json, Questions
 from shared.stages import kind_of, parts_of
 from shared.urgency import Urgency, urgency
 
-router = APIRouter(prefix="/v1", tags=["participants"])
+router = APIRouter(prefix="/v1", tags=["participants"], route_class=Route)
 
 
 @router.post(
@@ -102,12 +107,12 @@ async def joined(session: Session, context: Context, member_id: UUID, token: str
 
 @router.get("/me", summary="Everything that the shell of the page shows")
 async def who_am_i(context: InContext, token: ReaderToken) -> Me:
-    async with context.database.transaction() as session:
-        reader = await reader_of(session, context, token)
+    reader = await reader_of(context, token)
+    async with context.database.read() as session:
         return await _me(session, context, await standings.seen_by(session, reader.key))
 
 
-async def _me(session: Session, context: Context, standing: Standing) -> Me:
+async def _me(session: ReadSession, context: Context, standing: Standing) -> Me:
     if standing.stage is not None and (standing.asks or shows_others(standing)):
         # The form of an ask may name those who are there.
         standing = await reads.with_company(session, standing, standing.stage)
@@ -117,16 +122,16 @@ async def _me(session: Session, context: Context, standing: Standing) -> Me:
 @router.get("/me/appearance", summary="How the pages of the experiment look")
 async def appearance(context: InContext, token: ReaderToken) -> AppearanceResource:
     """It stays the same for as long as the experiment runs."""
-    async with context.database.transaction() as session:
-        reader = await reader_of(session, context, token)
-        standing = await standings.seen_by(session, reader.key)
-        return shown_appearance(await appearance_of(session, standing.experiment_id))
+    reader = await reader_of(context, token)
+    async with context.database.read() as session:
+        whose = await reads.bearer(session, reader.key)
+        return shown_appearance(await appearance_of(session, whose.experiment_id))
 
 
 @router.get("/me/stages/{stage_id}", summary="Everything that one stage shows")
 async def stage(stage_id: Slug, context: InContext, token: ReaderToken) -> StagePage:
-    async with context.database.transaction() as session:
-        reader = await reader_of(session, context, token)
+    reader = await reader_of(context, token)
+    async with context.database.read() as session:
         standing = await standings.seen_by(session, reader.key)
         if reader.until is not None:
             # What is being typed belongs to the participant until it is sent.
@@ -153,11 +158,36 @@ async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: 
     async def work(session: Session) -> tuple[Page, Session]:
         standing = await standings.sign_in(session, token, lock=True)
         if _index(standing, stage_id) >= standing.position:
-            await _leave_stage(session, context, standing, stage_id, request.answer)
-        return await _page(session, context, token), session
+            left = await _left(session, context, standing, stage_id, request.answer)
+            answering.write_page(session, standing, left.page, left.at)
+            await going_on.go_on(session, standing, left.done, left.at, cause="request")
+            standing = await after_going_on(session, left.answered, left.done)
+        return await _page(session, context, standing), session
 
+    with suppress(Overtaken):
+        quietly = await _advanced_quietly(context, token, stage_id, request.answer)
+        if quietly is not None:
+            return quietly
     page, written = await context.database.transact(work)
     return pages.seen_with(page, written.counted)
+
+
+async def _advanced_quietly(context: Context, token: str, stage_id: str, answer: Json) -> Page | None:
+    """The same without a lock, where nothing but the move follows; None: it is another move, or none.
+
+    Raises:
+        Overtaken: something has happened since the participant was read.
+    """
+    async with context.database.autocommit() as session:
+        standing = await standings.seen_by(session, hash_token(token))
+        if _index(standing, stage_id) != standing.position or not is_quiet(standing):
+            return None
+        left = await _left(session, context, standing, stage_id, answer)
+        if not may_go_on_quietly(standing, left.done):
+            return None
+        await go_on_quietly(session, standing, left.page, left.at, cause="request")
+        standing = await after_going_on(session, left.answered, left.done)
+        return pages.seen_with(await _page(session, context, standing), session.counted)
 
 
 def _index(standing: Standing, stage_id: str) -> int:
@@ -166,12 +196,20 @@ def _index(standing: Standing, stage_id: str) -> int:
     return standing.stage_ids.index(stage_id)
 
 
-async def _leave_stage(session: Session, context: Context, standing: Standing, stage_id: str, answer: Json) -> None:
-    """Store the answer and move on.
+@dataclass(frozen=True, slots=True)
+class _Left:
+    """How a participant leaves a stage: with this page, after which they are `answered`, and what follows."""
 
-    Raises:
-        InvalidInput: the answer is not one.
-        Conflict: the participant is not there, or cannot go on.
+    page: Json
+    answered: Standing
+    done: Done
+    at: datetime
+
+
+async def _left(session: ReadSession, context: Context, standing: Standing, stage_id: str, answer: Json) -> _Left:
+    """Raises:
+    InvalidInput: the answer is not one.
+    Conflict: the participant is not there, or cannot go on.
     """
     current = standing.stage
     lives.after(standing.status, "act")
@@ -184,27 +222,27 @@ async def _leave_stage(session: Session, context: Context, standing: Standing, s
     now = context.clock.now()
     await require_long_enough(session, standing, current, now)
     view = standing.view(current, now)
-    value = pages.page_answer(current, view, answer)
+    page = pages.page_answer(current, view, answer)
+    answered = standing.with_answer(current.id, PAGE, page)
     if pages.takes_answer(current, view):
-        view = standing.with_answer(current.id, PAGE, value).view(current, now)
+        view = answered.view(current, now)
     completion = kind_of(current).completion(current, view)
     if isinstance(completion, Blocked):
         reasons = [one.model_dump() for one in pages.reasons_of(completion.reasons)]
         raise Conflict(" ".join(completion.reasons), reason="blocked", params={"reasons": reasons})
-    answering.write_page(session, standing, value, now)
-    await going_on.go_on(session, standing, completion, now, cause="request")
+    # An answer that was stored before stays.
+    is_stored = PAGE in standing.facts.own(current.id, standing.member.id)
+    return _Left(page, standing if is_stored else answered, completion, now)
 
 
-async def _page(session: Session, context: Context, token: str) -> Page:
-    """Read anew, because others may have moved meanwhile."""
-    standing = await standings.sign_in(session, token, lock=False)
+async def _page(session: ReadSession, context: Context, standing: Standing) -> Page:
     if standing.stage is not None:
         standing = await reads.with_company(session, standing, standing.stage)
     stay = None if standing.stage is None else await _stay(session, standing, standing.stage)
     return pages.page(standing, stay, await shell_of(session, standing), context.clock.now())
 
 
-async def _stay(session: Session, standing: Standing, stage: StageConfig) -> StayTimes | None:
+async def _stay(session: ReadSession, standing: Standing, stage: StageConfig) -> StayTimes | None:
     """The times of the stage, while the participant is on it."""
     if standing.stage is None or standing.stage.id != stage.id:
         return None

@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 
 from gateway.context import ApiKey, Context, InContext
+from gateway.parameters import Route
 from gateway.resources.personas import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
 from gateway.routes.experiments import require_models
 from shared.acts import persona_chats
@@ -16,7 +17,7 @@ from shared.db.session import Session
 from shared.experiment.persona_chat import chat_with, why_no_reply
 from shared.urgency import Urgency, urgency
 
-router = APIRouter(prefix="/v1/personas", tags=["personas"])
+router = APIRouter(prefix="/v1/personas", tags=["personas"], route_class=Route)
 
 _LONGEST_WAIT_SECONDS: Final = 30
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from formats.arena import first_agents, write_agent
 from gateway import forms
 from gateway.context import ApiKey, Context, InContext
+from gateway.parameters import Route
 from gateway.resources.personas import PersonaImport, PersonaList, PersonaResource
 from shared.acts import persona_chats
 from shared.contracts.experiment import Persona, Slug
@@ -16,7 +17,7 @@ from shared.db import keys, personas
 from shared.db.session import Session
 from shared.experiment import write_personas
 
-router = APIRouter(prefix="/v1", tags=["personas"])
+router = APIRouter(prefix="/v1", tags=["personas"], route_class=Route)
 
 _EXAMPLE: Final = "profile: {name: Ana}\ntext: You drive a taxi at night and fear for your income.\n"
 _ONE = forms.described(

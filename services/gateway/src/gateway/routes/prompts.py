@@ -5,6 +5,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from gateway.context import ApiKey, Context, InContext
+from gateway.parameters import Route
 from gateway.resources.members import PromptMessage, PromptResource
 from gateway.routes.experiments import owned
 from shared.contracts.experiment import Slug
@@ -12,7 +13,7 @@ from shared.contracts.prompts import DraftPreview, MemberPreview, PreviewQuestio
 from shared.db import keys, ownership
 from shared.errors import Unavailable
 
-router = APIRouter(prefix="/v1", tags=["prompts"])
+router = APIRouter(prefix="/v1", tags=["prompts"], route_class=Route)
 
 
 @router.get("/members/{member_id}/prompt", summary="What an agent would be shown now")

@@ -8,12 +8,13 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from gateway.context import Context, InContext, MemberToken
+from gateway.parameters import Route
 from gateway.resources.threads import MessageResource, Reaction
 from shared.acts import reactions
 from shared.db.session import Session
 from shared.db.standings import hash_token
 
-router = APIRouter(prefix="/v1/me/messages/{message_id}/reactions", tags=["participants"])
+router = APIRouter(prefix="/v1/me/messages/{message_id}/reactions", tags=["participants"], route_class=Route)
 
 Change = Callable[[Session, UUID, str, str, datetime], Awaitable[Mapping[str, Any]]]
 

@@ -8,6 +8,7 @@ from fastapi.responses import Response
 
 from gateway.context import ApiKey, InContext
 from gateway.once import InOnce, by_key
+from gateway.parameters import Route
 from gateway.resources.members import AdditionRequest, MemberResource
 from gateway.resources.threads import MessageResource, StaffMessageRequest, ThreadList, ThreadResource
 from gateway.routes.experiments import require_models
@@ -19,7 +20,7 @@ from shared.db import pages as reads
 from shared.db.session import Session
 from shared.experiment import Experiment
 
-router = APIRouter(prefix="/v1", tags=["experiments"])
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 
 @router.get("/cohorts/{cohort_id}/threads", summary="The conversations of a cohort")

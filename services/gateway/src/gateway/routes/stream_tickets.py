@@ -3,12 +3,13 @@
 from fastapi import APIRouter
 
 from gateway.context import AnyBearer, InContext
+from gateway.parameters import Route
 from gateway.resources.lab import StreamTicket
 from shared.acts import stream_tickets
 from shared.db.keys import hash_key
 from shared.db.session import Session
 
-router = APIRouter(prefix="/v1", tags=["lab"])
+router = APIRouter(prefix="/v1", tags=["lab"], route_class=Route)
 
 
 @router.post("/stream-tickets", status_code=201, summary="Get a ticket for one live stream")

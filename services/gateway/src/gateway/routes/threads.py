@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from gateway.context import InContext, MemberToken, ReaderToken, reader_of
+from gateway.parameters import Route
 from gateway.resources.participants import GoOnRequest
 from gateway.resources.threads import MessageList, MessageRequest, MessageResource, TypingRequest
 from shared.acts import conversation
@@ -17,7 +18,7 @@ from shared.db.standings import hash_token
 from shared.db.typing_hints import LASTS_MS, send_by_person
 from shared.errors import Conflict, InvalidInput, NotFound, Problem
 
-router = APIRouter(prefix="/v1/me/threads", tags=["participants"])
+router = APIRouter(prefix="/v1/me/threads", tags=["participants"], route_class=Route)
 
 
 @router.get("/{thread_id}/messages", summary="What was said")
@@ -28,8 +29,8 @@ async def messages(
     after_seq: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> MessageList:
-    async with context.database.transaction() as session:
-        who = await reader_of(session, context, token)
+    who = await reader_of(context, token)
+    async with context.database.read() as session:
         reader = await reads.bearer(session, who.key)
         page = await reads.messages(session, thread_id, reader, after_seq=after_seq, most=limit)
     return MessageList(

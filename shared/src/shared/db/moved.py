@@ -1,9 +1,9 @@
-"""Where a member is after a step has moved it on: most of it is known, and only the rest is read."""
+"""Where a member is after it has gone on: most of it is known, and only the rest is read."""
 
 from dataclasses import replace
 
 from shared.contracts.experiment import StageConfig
-from shared.db.session import Session
+from shared.db.session import ReadSession
 from shared.db.standing import Standing
 from shared.db.standings import Ahead, looking_ahead, read_by_round, standing_of
 from shared.stage import Done, End, SetProfile, of_everybody
@@ -11,7 +11,7 @@ from shared.stages import parts_of
 from shared.views import People, member_of
 
 
-async def after_move(session: Session, standing: Standing, done: Done, ahead: Ahead) -> Standing:
+async def after_step(session: ReadSession, standing: Standing, done: Done, ahead: Ahead) -> Standing:
     """The standing of a member whose lock is held, after a step has moved it on from the stage in this way.
 
     A locked stage may have been opened meanwhile, and what is drawn and known on a stage is of the whole cohort: that
@@ -21,22 +21,35 @@ async def after_move(session: Session, standing: Standing, done: Done, ahead: Ah
     moved = _moved(standing, done)
     if moved is None:
         return await standing_of(session, standing.member.id, drawn_on=())
+    moved = replace(moved, stepped_version=moved.version)
     found = moved.stage
     if found is None or not (moved.is_locked or _is_of_all(found)):
         return moved
     return await looking_ahead(session, moved, found.id, ahead)
 
 
+async def after_going_on(session: ReadSession, standing: Standing, done: Done) -> Standing:
+    """The standing of a person after going on from where `standing` says, with all that their page shows.
+
+    Where they wait or are through they are read anew, too.
+    """
+    moved = _moved(standing, done)
+    if moved is None or moved.stage is None or moved.is_locked:
+        return await standing_of(session, standing.member.id)
+    # The times of the stage before go on, and matter no more.
+    return replace(moved, timers=tuple(one for one in moved.timers if one.stage_id is None), begun={})
+
+
 def _moved(standing: Standing, done: Done) -> Standing | None:
     """The standing at the next place; None where it has to be read anew."""
-    here, position, version = standing.stage, standing.position + 1, standing.version + 1
+    here, position = standing.stage, standing.position + 1
     if here is None or any(isinstance(effect, End) for effect in done.effects):
         return None
-    moved = replace(standing, position=position, version=version, stepped_version=version)
+    moved = replace(standing, position=position, version=standing.version + 1)
     found = moved.stage
     if found is None:
         return replace(moved, status="completed")
-    if parts_of(here).has_thread or standing.design.unfilled or _has_more(found):
+    if standing.design.unfilled or _has_more(here) or _has_more(found):
         return None
     row = replace(standing.facts.people.row(standing.member.id), position=position)
     for effect in done.effects:

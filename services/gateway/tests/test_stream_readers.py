@@ -1,0 +1,133 @@
+"""How a gateway reads events for its streams: once for a cohort, at once, and without holding on to a connection."""
+
+import asyncio
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import text
+
+from gateway.live import Listener, Live
+from gateway.testing import Api, served
+from gateway.testing.streams import listening, say, take, talkers
+from shared.db import streams
+from shared.db.session import Database, ReadSession
+
+
+async def test_idle_streams_hold_no_connection(api: Api, address: str, database: Database) -> None:
+    _, ada, bo = await talkers(api)
+
+    async with listening(address, "/v1/me/stream", ada) as one, listening(address, "/v1/me/stream", bo) as other:
+        await say(api, ada, "Hello")
+        await take(one, 1)
+        await take(other, 1)
+        # The gateway looks for what it may have missed every 0.1 s, for a moment.
+        async with asyncio.timeout(10):
+            pool: Any = database._engine.pool
+            while pool.checkedout():  # noqa: ASYNC110 - the pool sends no word of it
+                await asyncio.sleep(0.01)
+
+
+async def test_streams_of_a_cohort_share_one_reader_which_goes_with_the_last(api: Api) -> None:
+    _, ada, _ = await talkers(api)
+    live: Live = api.app.state.context.live
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    streams = [live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters) for _ in range(2)]
+
+    chunks = [await anext(stream) for stream in streams]
+    counted = [(live.count(), len(live._readers))]
+    reading = live._readers[cohort_id].task
+    for stream in streams:
+        await stream.aclose()
+        counted.append((live.count(), len(live._readers)))
+
+    assert chunks[0] == chunks[1]
+    assert counted == [(2, 1), (1, 1), (0, 0)]
+    await asyncio.wait([reading], timeout=10)
+    assert reading.cancelled()
+
+
+async def test_a_reader_that_falls_behind_is_cut_off(database: Database, api: Api) -> None:
+    experiment_id, ada, _ = await talkers(api)
+    live = Live(database, ping_seconds=5, look_seconds=5, backlog=2)
+    await live.start()
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    stream = live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters)
+    await anext(stream)
+    reader = live._readers[cohort_id]
+    listener = next(iter(reader.listeners))
+
+    for number in range(4):
+        await say(api, ada, str(number))
+        await reader._read()
+    remaining = [chunk async for chunk in stream]
+    await live.close()
+
+    assert experiment_id
+    assert listener.is_over
+    assert len(remaining) <= 1
+
+
+async def test_a_stored_message_wakes_a_reader_at_once(database: Database, api: Api) -> None:
+    _, ada, _ = await talkers(api)
+    live = Live(database, ping_seconds=60, look_seconds=60, backlog=10)
+    await live.start()
+    me = (await api.participant(ada, "GET", "/v1/me")).json()
+    cohort_id = UUID(me["cohort_id"])
+    stream = live.follow({cohort_id: int(me["cursor"].rpartition(":")[2])}, lambda frame: frame.for_members)
+    waiting = asyncio.ensure_future(anext(stream))
+    while cohort_id not in live._readers:
+        await api.participant(ada, "GET", "/v1/me")
+
+    await say(api, ada, "Hello")
+    async with asyncio.timeout(10):
+        chunk = await waiting
+    await stream.aclose()
+    await live.close()
+
+    assert b"Hello" in chunk
+
+
+async def test_a_stream_that_ends_while_its_events_are_read_costs_no_connection(
+    database: Database, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ada, _ = await talkers(api)
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    live = Live(database, ping_seconds=60, look_seconds=60, backlog=10)
+    is_reading, may_read, read = asyncio.Event(), asyncio.Event(), streams.events_after
+    connections: list[int] = []
+
+    async def slowly(session: ReadSession, *where: Any, **how: Any) -> Any:
+        connections.append((await session.one(text("SELECT pg_backend_pid() AS pid"))).pid)
+        is_reading.set()
+        await may_read.wait()
+        return await read(session, *where, **how)
+
+    monkeypatch.setattr(streams, "events_after", slowly)
+    sent = {cohort_id: 2**62}
+    listener = Listener(10)
+    await live._attach(listener, sent)
+    reader = live._readers[cohort_id]
+    await is_reading.wait()
+    live._detach(listener, sent)
+    may_read.set()
+    await asyncio.wait([reader.task], timeout=10)
+
+    async with database.read() as session:
+        alive = await session.all(
+            text("SELECT pid FROM pg_stat_activity WHERE pid = ANY(:pids)"), {"pids": connections}
+        )
+    assert reader.task.cancelled()
+    assert [row.pid for row in alive] == connections
+
+
+async def test_a_gateway_that_stops_ends_its_streams(api: Api) -> None:
+    _, ada, _ = await talkers(api)
+
+    async with asyncio.timeout(10), served(api.app) as address:
+        stream = listening(address, "/v1/me/stream", ada)
+        events = await stream.__aenter__()
+    rest = [one async for one in events]
+    await stream.__aexit__(None, None, None)
+
+    assert rest == []
