@@ -16,6 +16,7 @@ from shared.stage import (
     Column,
     Completion,
     Data,
+    Done,
     Draws,
     Field,
     Form,
@@ -30,6 +31,7 @@ from shared.stage import (
     ReportTable,
     Substitute,
     Table,
+    heading,
 )
 from shared.stage_checks import Finding, check_kind
 from shared.stages.info.config import InfoStage
@@ -188,6 +190,18 @@ class FirstDraws(Draws):
         return dict(drawn) or {str(one.id): "plays" for one in members}
 
 
+def _none(stage: InfoStage) -> None:
+    """Without this part."""
+
+
+class WhoIsHere(Game):
+    def page(self, stage: InfoStage, view: OwnView) -> InfoPage:
+        return InfoPage(**heading(stage), lines=[one.path for one in view.members], media=[])
+
+    def completion(self, stage: InfoStage, view: OwnView) -> Completion:
+        return Done()
+
+
 class ForTheFirst(Game):
     def completion(self, stage: InfoStage, view: OwnView) -> Completion:
         is_late = str(view.me.id) not in view.draws
@@ -228,6 +242,11 @@ def test_nothing_is_wrong_with_the_game_itself() -> None:
         (asking(WithWiderForm), "", "which fits the form of 'round:1/number', to be taken"),
         (asking(WithoutATitle), "Every form is a JSON Schema with a title", "its title"),
         (asking(WithLooseReply), "Every question has a task, a strict shape", "LooseReply"),
+        (
+            WhoIsHere(questions=_none, state=_none, scripts=_none, draws=_none, data=lambda stage: Data()),
+            "A page is the same",
+            "m2",
+        ),
         (Game(draws=lambda stage: NewDraws()), "A later draw only extends", "'count'"),
         (Game(draws=lambda stage: NewPairs()), "A later draw only extends", "when nobody has come"),
         (Game(is_each_alone=lambda stage: True), "Where each is alone", "an empty state"),

@@ -20,6 +20,7 @@ ONCE: Final[Sequence[Check]] = (
     pages.who_is_blocked_is_told_why,
     pages.lines_of_answers_agree,
     pages.others_do_not_decide_who_goes_on,
+    pages.pages_tell_of_others_where_they_are_read,
     pages.stored_states_are_read_like_those_made,
     pages.rows_are_in_their_table,
     pages.table_names_are_its_own,

@@ -26,6 +26,7 @@ from shared.stage import (
     OwnView,
     Speaker,
     page_model,
+    tells_of_others,
     to_read,
 )
 from shared.stage_checks.play import Play, thread
@@ -136,6 +137,20 @@ def others_do_not_decide_who_goes_on(trial: Trial) -> None:
         question = None if straight.parts.questions is None else straight.parts.questions.question(alone_view, one.ask)
         stored = None if question is None else question.check(one.stored)
         expect(stored == one.stored, f"{one.stored!r} to be taken also when `view.members` has no other member", stored)
+
+
+def pages_tell_of_others_where_they_are_read(trial: Trial) -> None:
+    """A page is the same when no other member was read, unless something on the stage tells of others.
+
+    What does: `names_others`, talk, minutes, an audience, `reads`, a state or draws (unless `is_each_alone`).
+    """
+    for play in (trial.play(), trial.straight()):
+        if tells_of_others(trial.stage, play.parts):
+            return
+        for view in play.views():
+            alone = trial.kind.page(trial.stage, replace(view, members=(view.me,)))
+            page = trial.kind.page(trial.stage, view)
+            expect(alone == page, f"{page!r} also when `view.members` has no other member (see `names_others`)", alone)
 
 
 def stored_states_are_read_like_those_made(trial: Trial) -> None:
