@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import text
 
-from shared.acts.advancing import end_member, is_quiet, move_on, record_member, record_move
+from shared.acts.advancing import end_member, move_on, record_member, record_move
 from shared.acts.forgetting import forget
 from shared.contracts.experiment import Profile
 from shared.db.failures import DataError, DeadlockDetected
@@ -40,10 +40,10 @@ class Overtaken(Exception):
     """Something has happened in the cohort since the member was read: they are to be read again, under their lock."""
 
 
-# No lock is held beforehand: the statement fails unless the counter of the cohort's events is where it was when the
-# member was read, so that nothing that decides has changed since. It waits for nothing that holds the member, because
-# it would not see what was saved meanwhile; what is saved in the moment of its beginning, the next move deletes. It
-# ends as FLUSH does. The subselect of a parameter keeps Postgres from raising the error while it plans.
+# No lock is held beforehand. The statement fails if the counter of the cohort's events has changed since the member was
+# read. It also fails if another transaction holds the member: after waiting it would not see the partial answer that
+# was saved meanwhile. One that is committed just after the statement began stays until the next move.
+# It ends as FLUSH does. The subselect of a parameter keeps Postgres from raising the error while it plans.
 _GO_ON_QUIETLY: Final = text(
     """
     WITH free AS (
@@ -118,15 +118,10 @@ _GO_ON_QUIETLY: Final = text(
 )
 
 
-def may_go_on_quietly(standing: Standing, done: Done) -> bool:
-    """Whether nothing but the move follows when the person goes on with this."""
-    return not done.effects and not standing.asks and is_quiet(standing)
-
-
 async def go_on_quietly(session: Session, standing: Standing, page: Json, now: datetime, *, cause: str) -> None:
     """Store the page and move the person on, by one statement and without a lock (`Database.autocommit`).
 
-    Where `may_go_on_quietly` says so. Of two at once one is overtaken.
+    Only for a move that `is_quiet`, without effects and without open asks. Of two at once one is overtaken.
 
     Raises:
         Overtaken: nothing was stored, because something has happened in the cohort since `standing` was read.

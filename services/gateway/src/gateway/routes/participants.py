@@ -46,7 +46,7 @@ from shared.acts import (
 )
 from shared.acts.advancing import is_quiet
 from shared.acts.asking import FoundAsk
-from shared.acts.going_on import Overtaken, go_on_quietly, may_go_on_quietly
+from shared.acts.going_on import Overtaken, go_on_quietly
 from shared.acts.staying import require_long_enough
 from shared.contracts.experiment import Profile, Slug, StageConfig
 from shared.db import pages as reads
@@ -180,10 +180,10 @@ async def _advanced_quietly(context: Context, token: str, stage_id: str, answer:
     """
     async with context.database.autocommit() as session:
         standing = await standings.seen_by(session, hash_token(token))
-        if _index(standing, stage_id) != standing.position or not is_quiet(standing):
+        if _index(standing, stage_id) != standing.position or standing.asks or not is_quiet(standing):
             return None
         left = await _left(session, context, standing, stage_id, answer)
-        if not may_go_on_quietly(standing, left.done):
+        if left.done.effects:
             return None
         await go_on_quietly(session, standing, left.page, left.at, cause="request")
         standing = await after_going_on(session, left.answered, left.done)
