@@ -16,8 +16,8 @@ from formats.importing import IMPORTERS, XLSX, ZIP
 from shared.errors import InvalidInput, Problem
 
 FORM: Final = "multipart/form-data"
-_MOST_PARTS: Final = 20
-"""More than a workbook has sheets."""
+MOST_FILES: Final = 20
+"""In a form: more than a workbook has sheets."""
 _SUFFIXES: Final = {".xlsx": XLSX, ".zip": ZIP}
 _TABLE: Final = ".csv"
 _EXPECTED: Final = f"one file ({' or '.join(_SUFFIXES)}), or a {_TABLE} file for each sheet, called after it"
@@ -42,7 +42,7 @@ async def file_in_form(request: Request) -> tuple[bytes, str]:
         HTTPException: the form cannot be read.
         InvalidInput: there is something else in it.
     """
-    async with request.form(max_files=_MOST_PARTS, max_fields=_MOST_PARTS) as form:
+    async with request.form(max_files=MOST_FILES, max_fields=MOST_FILES) as form:
         files = [await _read(field, value) for field, value in form.multi_items()]
     if files and all(file.is_table for file in files):
         return await asyncio.to_thread(_zipped, files), ZIP

@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 
 from formats.importing import IMPORTERS, Choice
 from gateway.context import ApiKey, InContext
-from gateway.forms import FORM, file_in_form
+from gateway.forms import FORM, MOST_FILES, file_in_form
 from gateway.once import InOnce, by_key
 from gateway.parameters import Route
 from gateway.resources.experiments import ImportCheck, ImportedExperiments
@@ -20,6 +20,11 @@ from shared.db.session import Session
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 _ANY_FILE = {"type": "string", "contentMediaType": "application/octet-stream"}
+_FORM = {
+    "type": "object",
+    "properties": {"file": {"type": "array", "items": _ANY_FILE, "maxItems": MOST_FILES}},
+    "maxProperties": 1,
+}
 _FILE_BODY = {
     "requestBody": {
         "required": True,
@@ -27,7 +32,7 @@ _FILE_BODY = {
         "or the CSV files themselves.",
         "content": {
             **{media_type: {"schema": {"type": "string", "contentMediaType": media_type}} for media_type in IMPORTERS},
-            FORM: {"schema": {"type": "object", "properties": {"file": {"type": "array", "items": _ANY_FILE}}}},
+            FORM: {"schema": _FORM},
         },
     }
 }
