@@ -31,8 +31,8 @@ from benchmarks.report import write_samples
 from benchmarks.servers import own_database
 from parley.embedded import EmbeddedLab
 from shared.acts import starting
-from shared.acts.conversation import post_message
 from shared.acts.joining import join
+from shared.acts.posting import post_message
 from shared.experiment import load
 from shared.settings import ServerSettings
 

@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
 from shared.acts.advancing import end_member, move_on
-from shared.acts.conversation import post_message
 from shared.acts.joining import join
+from shared.acts.posting import post_message
 from shared.clock import Clock
 from shared.db.session import Row
 from shared.db.standings import lock_standing

@@ -13,8 +13,9 @@ import pytest
 from agent_worker.models import Model, build_models
 from orchestrator.settling import settle
 from shared.acts.advancing import end_member, move_on
-from shared.acts.conversation import call_off_in_thread, go_on_in_thread, post_message
+from shared.acts.conversation import call_off_in_thread, go_on_in_thread
 from shared.acts.page_times import due_members
+from shared.acts.posting import post_message
 from shared.acts.settling import CohortBusy
 from shared.contracts.hints import Hint
 from shared.contracts.models import ModelReply, ModelRequest

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from agent_worker.models.openai_model import OpenAIModel
 from agent_worker.steps import take_step
 from shared.acts.advancing import end_member, move_on
-from shared.acts.conversation import post_message
+from shared.acts.posting import post_message
 from shared.contracts.model_keys import NO_KEYS
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database

@@ -12,7 +12,8 @@ from sqlalchemy import text
 
 from formats.exports import export
 from shared.acts.advancing import end_member
-from shared.acts.conversation import end_thread, post_message
+from shared.acts.conversation import end_thread
+from shared.acts.posting import post_message
 from shared.contracts.models import ModelReply, ModelRequest
 from shared.db.session import Database
 from shared.db.standings import lock_standing

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from agent_worker.keys import Pass
 from agent_worker.steps import take_step
-from shared.acts.conversation import post_message
+from shared.acts.posting import post_message
 from shared.db.session import Database
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.acts.conversation import post_message
+from shared.acts.posting import post_message
 from shared.db.session import Database
 from shared.errors import Conflict
 from tests.flows.drain import DrainLab

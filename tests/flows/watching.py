@@ -23,7 +23,7 @@ from gateway.app import create_app
 from gateway.settings import GatewaySettings
 from parley.embedded import EmbeddedLab
 from prompt_builder.builder import PromptBuilder
-from shared.acts.conversation import post_message
+from shared.acts.posting import post_message
 from shared.bus.in_process import InProcessBus
 from shared.db import keys
 from shared.db.session import Row

@@ -1,11 +1,13 @@
 """What every handler works with, and the transaction in which it does its work."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, TypeVar
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from fastapi import Depends, Query, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -31,6 +33,27 @@ from shared.urgency import Urgency, urgency
 ResultT = TypeVar("ResultT")
 EXPORTS_AT_ONCE = 2
 FILES_AT_ONCE = 2
+_TURN_SECONDS = 1.0
+
+
+class Queues:
+    """Lets tasks of this process into a block one after the other, for each key. After a second one goes in beside."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def turn(self, key: UUID) -> AsyncIterator[None]:
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        is_locked = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_TURN_SECONDS):
+                is_locked = await lock.acquire()
+        try:
+            yield
+        finally:
+            if is_locked:
+                lock.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +78,8 @@ class Context:
     """How large files may be that stages show."""
     exports: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(EXPORTS_AT_ONCE))
     reader: Reader = field(default_factory=lambda: Reader(at_once=FILES_AT_ONCE))
+    posts: Queues = field(default_factory=Queues)
+    """By thread: of two messages at once, each made of the thread as it was, only one would be stored."""
 
 
 # Coroutines, because FastAPI runs plain functions in threads.

@@ -12,7 +12,6 @@ import structlog
 from sqlalchemy import text
 
 from shared.acts.agents_typing import tell_stopped, tell_typing
-from shared.contracts.experiment import Profile
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
 from shared.conversation import (
     Change,
@@ -22,6 +21,7 @@ from shared.conversation import (
     Scene,
     lose,
     next_change,
+    public_message,
     topic_of,
     with_begun,
 )
@@ -31,7 +31,6 @@ from shared.db.session import Session, as_json
 from shared.failpoints import failpoint
 from shared.logs import correlation
 from shared.metrics import CLAIMS
-from shared.stage import Member
 
 log = structlog.get_logger(__name__)
 
@@ -48,8 +47,19 @@ _CHANGE = text(
         WHERE CAST(:claim_draft_id AS uuid) IS NOT NULL
         ON CONFLICT DO NOTHING
         RETURNING 1
-    ), passed AS (
+    ), claimed AS (
         SELECT 1 WHERE CAST(:claim_draft_id AS uuid) IS NULL OR EXISTS (SELECT FROM claim)
+    ), thread AS (
+        UPDATE threads SET last_seq = :last_seq, last_spoken_id = :last_spoken_id,
+            last_spoken_trigger = :last_spoken_trigger, last_author_id = :last_author_id, agent_run = :agent_run,
+            clock_ms = :clock_ms, turn_state = CAST(:turn_state AS jsonb),
+            ended_at = CASE WHEN :ended THEN coalesce(ended_at, :now) ELSE ended_at END,
+            end_reason = coalesce(end_reason, :end_reason)
+        FROM claimed WHERE threads.id = :thread_id
+            AND (CAST(:seen AS text) IS NULL OR threads.xmin = CAST(CAST(:seen AS text) AS xid))
+        RETURNING 1
+    ), passed AS (
+        SELECT 1 FROM thread
     ), said AS (
         INSERT INTO messages (id, thread_id, seq, member_id, author_kind, author_name, known_as, text, line, topic,
             reply_to, client_key, trigger_key, explanation, elapsed_ms, created_at)
@@ -59,13 +69,6 @@ _CHANGE = text(
         FROM passed, jsonb_to_recordset(CAST(:messages AS jsonb)) AS m(id uuid, seq int, member_id uuid,
             author_kind text, author_name text, known_as text, text text, line jsonb, topic text, reply_to uuid,
             client_key text, trigger_key text, explanation text, elapsed_ms bigint)
-    ), thread AS (
-        UPDATE threads SET last_seq = :last_seq, last_spoken_id = :last_spoken_id,
-            last_spoken_trigger = :last_spoken_trigger, last_author_id = :last_author_id, agent_run = :agent_run,
-            clock_ms = :clock_ms, turn_state = CAST(:turn_state AS jsonb),
-            ended_at = CASE WHEN :ended THEN coalesce(ended_at, :now) ELSE ended_at END,
-            end_reason = coalesce(end_reason, :end_reason)
-        FROM passed WHERE threads.id = :thread_id
     ), own AS (
         UPDATE drafts SET
             state = CASE WHEN EXISTS (SELECT FROM passed) THEN 'published' ELSE 'lost_claim' END,
@@ -147,14 +150,10 @@ async def write(session: Session, scene: Scene, change: Change, cause: str, *, i
     """
     draft = change.claims
     await tell_typing(session, scene, change)
-    # A statement locks the counter before it gets to drafts that are closed: those must be locked before, see above.
-    is_alone = not change.closed and change.end_reason is None
-    if is_last and is_alone and not session.has_pending and next_change(change.after) is None:
-        _tell(session, scene, change, cause)
-        row = await session.flush_with(_CHANGE, _params(scene, change))
-        won = row.passed
+    if is_last and not session.has_pending and is_whole(change):
+        won = await write_whole(session, scene, change, cause)
     else:
-        won = (await session.one(_CHANGE, {**_params(scene, change), **NOTHING_PENDING})).passed
+        won = (await session.one(_CHANGE, {**_params(scene, change), **NOTHING_PENDING, "seen": None})).passed
         if won:
             _tell(session, scene, change, cause)
     _note_claims(change, won)
@@ -162,6 +161,25 @@ async def write(session: Session, scene: Scene, change: Change, cause: str, *, i
         assert draft is not None  # only a claim can be lost
         return await _leave_after_losing(session, scene, draft, cause)
     return change.after
+
+
+def is_whole(change: Change) -> bool:
+    """Whether nothing follows from a change, and one statement can write it with its events.
+
+    That statement locks the counter before it gets to drafts that are closed: those must be locked before.
+    """
+    return not change.closed and change.end_reason is None and next_change(change.after) is None
+
+
+async def write_whole(session: Session, scene: Scene, change: Change, cause: str, *, seen: str | None = None) -> bool:
+    """Write such a change with its events; False, and nothing is written, when it loses its claim.
+
+    `seen`: of a thread that was read without its lock (`shared.db.scenes`); False, too, when it has changed since.
+    """
+    _tell(session, scene, change, cause)
+    row = await session.flush_with(_CHANGE, {**_params(scene, change), "seen": seen})
+    passed: bool = row.passed
+    return passed
 
 
 def _note_claims(change: Change, won: bool) -> None:
@@ -254,31 +272,6 @@ def _draft_row(draft: NewDraft) -> dict[str, Any]:
         "due_at": draft.due_at,
         "finish_ms": draft.finish_ms,
     }
-
-
-def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
-    """A message as everybody in the thread sees it; who is an agent, and why it spoke, is not in it."""
-    return {
-        "id": str(message.id),
-        "thread_id": str(scene.thread_id),
-        "stage_id": scene.stage.id,
-        "seq": message.seq,
-        "author": message.author and {"id": str(message.author.id), "profile": _profile_in(message, message.author)},
-        "text": message.text,
-        "line": message.line,
-        "reply_to": message.quote and message.quote["id"],
-        "quote": message.quote,
-        "reactions": [],
-        "elapsed_ms": message.elapsed_ms,
-        "topic": message.topic,
-        "created_at": scene.now.isoformat().replace("+00:00", "Z"),
-    }
-
-
-def _profile_in(message: NewMessage, author: Member) -> dict[str, str]:
-    """How the others know the author here."""
-    known = author.profile if message.author_name is None else Profile(name=message.author_name)
-    return known.model_dump()
 
 
 def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from shared.acts.advancing import end_member, move_on, record_member, record_move
 from shared.acts.forgetting import forget
 from shared.contracts.experiment import Profile
-from shared.db.failures import DataError, DeadlockDetected
+from shared.db.failures import DataError, DeadlockDetected, Overtaken
 from shared.db.session import Session, as_json
 from shared.db.standing import Standing
 from shared.stage import PAGE, Done, End, Json, Pay, SetProfile
@@ -34,10 +34,6 @@ async def go_on(
             await set_profile(session, standing, effect.profile, now, cause=cause)
         elif isinstance(effect, Pay):
             _pay(session, standing, effect, now)
-
-
-class Overtaken(Exception):
-    """Something has happened in the cohort since the member was read: they are to be read again, under their lock."""
 
 
 # No lock is held beforehand. The statement fails if the counter of the cohort's events has changed since the member was

@@ -14,7 +14,8 @@ from sqlalchemy import text
 
 from shared import seeds
 from shared.acts import advancing, joining, pausing, settling, starting
-from shared.acts.conversation import open_thread, post_message
+from shared.acts.conversation import open_thread
+from shared.acts.posting import post_message
 from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.providers import serving_provider
 from shared.db import standings

@@ -34,7 +34,7 @@ from shared.conversation.scene import (
     Scene,
     Turn,
 )
-from shared.conversation.view import view_of
+from shared.conversation.view import public_message, view_of
 
 __all__ = [
     "START",
@@ -55,6 +55,7 @@ __all__ = [
     "lose",
     "next_change",
     "page_seconds",
+    "public_message",
     "say",
     "say_for_staff",
     "say_goodbye",

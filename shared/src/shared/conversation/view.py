@@ -1,10 +1,12 @@
-"""The view of a thread for the turn-taking of its kind."""
+"""A thread as the turn-taking of its kind sees it, and a message as its members see it."""
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
-from shared.conversation.scene import Draft, Scene
-from shared.stage import LastWords, Speaker, Thread, ThreadClock, Turns, WakeUps
+from shared.contracts.experiment import Profile
+from shared.conversation.scene import Draft, NewMessage, Scene
+from shared.stage import LastWords, Member, Speaker, Thread, ThreadClock, Turns, WakeUps
 
 
 def view_of(scene: Scene) -> Thread:
@@ -65,3 +67,28 @@ def _silent_ms(scene: Scene) -> int:
     if scene.last_spoken_at is None:
         return 0
     return int((scene.now - scene.last_spoken_at) / timedelta(milliseconds=1))
+
+
+def public_message(scene: Scene, message: NewMessage) -> dict[str, Any]:
+    """A message as everybody in the thread sees it; who is an agent, and why it spoke, is not in it."""
+    return {
+        "id": str(message.id),
+        "thread_id": str(scene.thread_id),
+        "stage_id": scene.stage.id,
+        "seq": message.seq,
+        "author": message.author and {"id": str(message.author.id), "profile": _profile_in(message, message.author)},
+        "text": message.text,
+        "line": message.line,
+        "reply_to": message.quote and message.quote["id"],
+        "quote": message.quote,
+        "reactions": [],
+        "elapsed_ms": message.elapsed_ms,
+        "topic": message.topic,
+        "created_at": scene.now.isoformat().replace("+00:00", "Z"),
+    }
+
+
+def _profile_in(message: NewMessage, author: Member) -> dict[str, str]:
+    """How the others know the author here."""
+    known = author.profile if message.author_name is None else Profile(name=message.author_name)
+    return known.model_dump()

@@ -41,6 +41,10 @@ NOTICES_SILENCE: Final[dict[str, Any]] = {
 """Connection parameters with which the kernel detects a lost server within about ten seconds."""
 
 
+class Overtaken(Exception):
+    """What was read without a lock has changed: nothing was written, and it is to be read again, under the lock."""
+
+
 class Silence:
     """Shuts the socket of a connection down `seconds` after it began."""
 

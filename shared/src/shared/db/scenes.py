@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
@@ -15,44 +15,57 @@ from shared.db.session import ReadSession, Row, Session
 from shared.errors import NotFound
 from shared.views import member_of
 
-_LOCK = text(
-    """
+_THREAD = """
     SELECT t.id, t.cohort_id, t.stage_id, t.scope, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger,
         t.last_author_id, t.agent_run, t.clock_ms, t.turn_state, t.held, t.ended_at,
         t.opened_at + t.paused_ms * interval '1 millisecond' AS opened_at,
-        e.id AS experiment_id, e.version, e.seed, e.pace, e.resumed_at, c.treatment_id
+        e.id AS experiment_id, e.version, e.seed, e.pace, e.resumed_at, c.treatment_id, CAST(t.xmin AS text) AS seen
     FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE t.id = :thread_id
-    FOR NO KEY UPDATE OF t
-    """
-)
+"""
+_LOCK = text(f"{_THREAD} FOR NO KEY UPDATE OF t")
 
-# A second statement, so that its snapshot is taken after the lock was acquired.
-AROUND = f"""
-    SELECT
+
+def around(of: str) -> str:
+    """The columns of what surrounds a thread; `of` precedes the names of its own: a colon, or a table."""
+    return f"""
         (SELECT jsonb_agg(jsonb_build_object(
             'id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player, 'profile', m.profile,
             'provider', m.provider, 'chat', m.agent_config -> 'chat', 'status', m.status, 'stage_ids', m.stage_ids,
             'position', m.position
         ) ORDER BY m.path)
-        FROM {ATTENDANCE} m WHERE m.cohort_id = :cohort_id AND m.id IN (
-            SELECT x.id FROM {ATTENDANCE} x WHERE x.cohort_id = :cohort_id AND :scope = 'group'
-            UNION SELECT x.id FROM members x WHERE x.cohort_id = :cohort_id AND x.kind = 'mediator'
+        FROM {ATTENDANCE} m WHERE m.cohort_id = {of}cohort_id AND m.id IN (
+            SELECT x.id FROM {ATTENDANCE} x WHERE x.cohort_id = {of}cohort_id AND {of}scope = 'group'
+            UNION SELECT x.id FROM members x WHERE x.cohort_id = {of}cohort_id AND x.kind = 'mediator'
             UNION SELECT x.id FROM members x
-                WHERE x.experiment_id = :experiment_id AND x.path = substr(:scope, length('private:') + 1)
-        ) AND (m.kind <> 'mediator' OR :stage_id = ANY(m.stage_ids))) AS members,
+                WHERE x.experiment_id = {of}experiment_id AND x.path = substr({of}scope, length('private:') + 1)
+        ) AND (m.kind <> 'mediator' OR {of}stage_id = ANY(m.stage_ids))) AS members,
         (SELECT jsonb_agg(jsonb_build_object(
             'id', d.id, 'path', d.path, 'member_id', d.member_id, 'trigger_key', d.trigger_key, 'state', d.state,
             'due_at', d.due_at, 'finish_ms', d.finish_ms, 'text', d.reply ->> 'text',
             'explanation', d.reply ->> 'explanation', 'ready_to_end', d.ready_to_end, 'as_of_seq', d.as_of_seq
         ) ORDER BY d.path)
-        FROM drafts d WHERE d.thread_id = :thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts,
+        FROM drafts d WHERE d.thread_id = {of}thread_id AND d.state IN ('wanted', 'thinking', 'ready')) AS drafts,
         (SELECT jsonb_object_agg(f.member_id, f.state) FROM drafts f
-        WHERE f.thread_id = :thread_id AND f.trigger_key = :trigger_key AND f.state IN ('failed', 'invalid')) AS failed,
+        WHERE f.thread_id = {of}thread_id AND f.trigger_key = {of}trigger_key AND f.state IN ('failed', 'invalid'))
+            AS failed,
         last.text AS last_text, last.created_at AS last_spoken_at
-"""  # noqa: S608 - put together from constants
-LAST = "FROM (SELECT 1) AS one LEFT JOIN messages last ON last.id = :last_spoken_id"
+    """  # noqa: S608 - put together from constants
+
+
+# A second statement, so that its snapshot is taken after the lock was acquired.
+AROUND: Final = f"SELECT {around(':')}"
+LAST: Final = "FROM (SELECT 1) AS one LEFT JOIN messages last ON last.id = :last_spoken_id"
 _PRESENT = text(AROUND + LAST)
+
+UNLOCKED: Final = f"""
+    FROM (
+        SELECT t.*, t.id AS thread_id,
+            coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, '{START}') AS trigger_key
+        FROM ({_THREAD}) t
+    ) t LEFT JOIN messages last ON last.id = t.last_spoken_id
+"""  # noqa: S608 - put together from constants
+"""The row of a thread without its lock; `seen` changes with every change of the thread."""
 
 
 async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:

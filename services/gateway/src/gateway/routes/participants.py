@@ -46,12 +46,13 @@ from shared.acts import (
 )
 from shared.acts.advancing import is_quiet
 from shared.acts.asking import FoundAsk
-from shared.acts.going_on import Overtaken, go_on_quietly
+from shared.acts.going_on import go_on_quietly
 from shared.acts.staying import require_long_enough
 from shared.contracts.experiment import Profile, Slug, StageConfig
 from shared.db import pages as reads
 from shared.db import standings
 from shared.db.appearances import appearance_of
+from shared.db.failures import Overtaken
 from shared.db.moved import after_going_on
 from shared.db.session import ReadSession, Session
 from shared.db.shells import shell_of, shows_others

@@ -1,18 +1,20 @@
 """What participants say in conversations, and read there."""
 
-from typing import Annotated
+from contextlib import suppress
+from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from gateway.context import InContext, MemberToken, ReaderToken, reader_of
+from gateway.context import Context, InContext, MemberToken, ReaderToken, reader_of
 from gateway.parameters import Route
 from gateway.resources.participants import GoOnRequest
 from gateway.resources.threads import MessageList, MessageRequest, MessageResource, TypingRequest
-from shared.acts import conversation
+from shared.acts import conversation, posting
 from shared.db import pages as reads
+from shared.db.failures import Overtaken
 from shared.db.session import Session
 from shared.db.standings import hash_token
 from shared.db.typing_hints import LASTS_MS, send_by_person
@@ -45,30 +47,46 @@ async def post_message(thread_id: UUID, body: MessageRequest, context: InContext
     """Posting the same again with the same `client_message_id` returns the stored message. Another text under an id
     that was used is refused (409, `id_used`)."""
 
-    async def work(session: Session) -> bytes:
+    async with context.posts.turn(thread_id):
+        posted = await _posted(context, thread_id, body, hash_token(token))
+    # As it is: what the database gives is the resource, and this is the hottest route there is.
+    return Response(orjson.dumps(posted), status_code=201, media_type="application/json")
+
+
+async def _posted(context: Context, thread_id: UUID, body: MessageRequest, author: str) -> dict[str, Any]:
+    async def work(session: Session) -> dict[str, Any]:
         if body.reply_to is not None:
-            author = await reads.bearer(session, hash_token(token))
-            if not await reads.has_message(session, thread_id, author, body.reply_to):
+            reader = await reads.bearer(session, author)
+            if not await reads.has_message(session, thread_id, reader, body.reply_to):
                 problem = Problem("reply_to", str(body.reply_to), "a message of this conversation")
                 raise InvalidInput("The message answers one that is not there.", [problem])
-        try:
-            posted = await conversation.post_message(
-                session,
-                thread_id,
-                hash_token(token),
-                body.text,
-                context.clock.now(),
-                client_key=body.client_message_id,
-                reply_to=body.reply_to,
-            )
-        except NotFound:
-            # Who holds no token is told so, wherever they post.
-            await reads.bearer(session, hash_token(token))
-            raise
-        return orjson.dumps(posted)
+        return await posting.post_message(
+            session,
+            thread_id,
+            author,
+            body.text,
+            context.clock.now(),
+            client_key=body.client_message_id,
+            reply_to=body.reply_to,
+        )
 
-    # As it is: what the database gives is the resource, and this is the hottest route there is.
-    return Response(await context.database.transact(work), status_code=201, media_type="application/json")
+    try:
+        if body.reply_to is None:
+            with suppress(Overtaken):
+                return await _posted_unlocked(context, thread_id, body, author)
+        return await context.database.transact(work)
+    except NotFound:
+        # Who holds no token is told so, wherever they post.
+        async with context.database.read() as reading:
+            await reads.bearer(reading, author)
+        raise
+
+
+async def _posted_unlocked(context: Context, thread_id: UUID, body: MessageRequest, author: str) -> dict[str, Any]:
+    async with context.database.autocommit() as session:
+        return await posting.post_unlocked(
+            session, thread_id, author, body.text, context.clock.now(), client_key=body.client_message_id
+        )
 
 
 @router.post("/{thread_id}/typing", status_code=204, summary="Say that one is typing, or has stopped")
