@@ -11,6 +11,7 @@ from gateway.routes import threads
 from gateway.testing import Api
 from shared.acts import posting
 from shared.acts.changes import write_whole
+from shared.acts.conversation import advance_thread
 from shared.acts.posting import post_message, post_unlocked
 from shared.db.failures import Overtaken
 from shared.db.session import Database
@@ -58,10 +59,10 @@ async def told(database: Database) -> list[tuple[int, str, str]]:
     return [(row.stream_seq, row.text, row.subject) for row in rows]
 
 
-async def unlocked(api: Api, token: str, words: str) -> Data:
+async def unlocked(api: Api, token: str, words: str) -> None:
     thread_id = UUID(await api.thread(token))
     async with api.database.autocommit() as session:
-        return await post_unlocked(session, thread_id, hash_token(token), words, api.clock.now(), client_key=words)
+        await post_unlocked(session, thread_id, hash_token(token), words, api.clock.now(), client_key=words)
 
 
 async def test_a_message_among_people_takes_two_statements(api: Api) -> None:
@@ -331,3 +332,74 @@ async def test_a_message_that_more_follows_from_is_stored_under_the_lock(api: Ap
 
     assert answer.status_code == 201, answer.text
     assert await stored(api.database) == [(1, "Hello?"), (2, "P1 has left the chat.")]
+
+
+async def robin_and_ada(api: Api, **persona: Any) -> tuple[str, str, str]:
+    """A conversation of a person and an agent who does not begin: the person's token, the thread, the agent."""
+    personas = [{**PERSONA, **persona}]
+    cohorts = [{"seats": [{"open": True}, {"persona": "robin"}]}]
+    experiment_id = await api.running(stages=[TALK], personas=personas, cohorts=cohorts)
+    ada = await api.join(experiment_id, "Ada")
+    async with api.database.transaction() as session:
+        await session.run(text("UPDATE members SET position = 0, status = 'in_progress'"))
+        await session.run(text("UPDATE drafts SET state = 'declined', closed_at = now() WHERE state = 'wanted'"))
+        robin = await session.one(text("SELECT id FROM members WHERE player = 'agent'"))
+    await api.settle(experiment_id)
+    return ada, await api.thread(ada), str(robin.id)
+
+
+async def staff(api: Api, member_id: str, what: str) -> None:
+    done = await api.experimenter("POST", f"/v1/members/{member_id}/{what}")
+    assert done.is_success, done.text
+
+
+async def test_an_agent_who_comes_back_while_a_message_is_stored_is_asked_about_it(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, thread_id, robin = await robin_and_ada(api, chat={"min_messages_before_responding": 2})
+    assert (await post(api, ada, "One.")).status_code == 201
+    await staff(api, robin, "pause")
+
+    async def robin_comes_back(*change: Any, **how: Any) -> bool:
+        await staff(api, robin, "resume")
+        async with api.database.transaction() as session:
+            # It finds one message only: nothing is due, and nothing is written.
+            await advance_thread(session, UUID(thread_id), api.clock.now(), cause="test")
+        return await write_whole(*change, **how)
+
+    monkeypatch.setattr(posting, "write_whole", robin_comes_back)
+    answer = await post(api, ada, "Two.")
+
+    assert (answer.status_code, answer.json()["seq"]) == (201, 2)
+    async with api.database.read() as session:
+        asked = await session.all(text("SELECT as_of_seq FROM drafts WHERE state = 'wanted'"))
+    assert [row.as_of_seq for row in asked] == [2]
+
+
+async def test_what_a_message_was_read_with_is_not_kept_while_the_thread_is_locked(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is paused while their message waits for a look that finds nothing to do says nothing."""
+    _, (ada, _) = await group(api, 2)
+    thread_id, me = await api.thread(ada), await api.participant(ada, "GET", "/v1/me")
+    has_lock, may_commit = asyncio.Event(), asyncio.Event()
+
+    async def look_slowly() -> None:
+        async with api.database.transaction() as session:
+            await advance_thread(session, UUID(thread_id), api.clock.now(), cause="test")
+            has_lock.set()
+            await may_commit.wait()
+
+    async def while_it_is_locked(*change: Any, **how: Any) -> bool:
+        asyncio.get_running_loop().call_later(0.3, may_commit.set)
+        await staff(api, me.json()["member_id"], "pause")
+        return await write_whole(*change, **how)
+
+    looking = asyncio.create_task(look_slowly())
+    await has_lock.wait()
+    monkeypatch.setattr(posting, "write_whole", while_it_is_locked)
+    answer = await post(api, ada, "Too late.")
+    await looking
+
+    assert (answer.status_code, answer.json()["reason"]) == (409, "paused"), answer.text
+    assert await stored(api.database) == []

@@ -37,22 +37,23 @@ _TURN_SECONDS = 1.0
 
 
 class Queues:
-    """Lets tasks of this process into a block one after the other, for each key. After a second one goes in beside."""
+    """Lets tasks of this process into a block one after the other, for each key."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def turn(self, key: UUID) -> AsyncIterator[None]:
+    async def turn(self, key: UUID) -> AsyncIterator[bool]:
+        """Gives whether the task is alone: after a second it goes in beside the others."""
         lock = self._locks.setdefault(key, asyncio.Lock())
-        is_locked = False
+        is_alone = False
         with suppress(TimeoutError):
             async with asyncio.timeout(_TURN_SECONDS):
-                is_locked = await lock.acquire()
+                is_alone = await lock.acquire()
         try:
-            yield
+            yield is_alone
         finally:
-            if is_locked:
+            if is_alone:
                 lock.release()
 
 

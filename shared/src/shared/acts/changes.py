@@ -38,7 +38,9 @@ LOST_CLAIM: Final = "lost_claim"
 """The state of a draft whose trigger another one has claimed."""
 
 # Messages, thread, drafts and timers in one statement, and what is pending (see FLUSH). Everything but the closing of
-# the claiming draft hangs on `passed`.
+# the claiming draft hangs on `passed`. The thread is locked by this transaction. Or it was read as it was when its row
+# was `seen`; then nothing passes if another transaction has changed it or holds it: after waiting, what was read around
+# it could be of long ago.
 _CHANGE = text(
     """
     WITH claim AS (
@@ -49,14 +51,17 @@ _CHANGE = text(
         RETURNING 1
     ), claimed AS (
         SELECT 1 WHERE CAST(:claim_draft_id AS uuid) IS NULL OR EXISTS (SELECT FROM claim)
+    ), free AS (
+        SELECT id FROM threads
+        WHERE id = :thread_id AND (CAST(:seen AS text) IS NULL OR xmin = CAST(CAST(:seen AS text) AS xid))
+        FOR NO KEY UPDATE SKIP LOCKED
     ), thread AS (
         UPDATE threads SET last_seq = :last_seq, last_spoken_id = :last_spoken_id,
             last_spoken_trigger = :last_spoken_trigger, last_author_id = :last_author_id, agent_run = :agent_run,
             clock_ms = :clock_ms, turn_state = CAST(:turn_state AS jsonb),
             ended_at = CASE WHEN :ended THEN coalesce(ended_at, :now) ELSE ended_at END,
             end_reason = coalesce(end_reason, :end_reason)
-        FROM claimed WHERE threads.id = :thread_id
-            AND (CAST(:seen AS text) IS NULL OR threads.xmin = CAST(CAST(:seen AS text) AS xid))
+        FROM claimed, free WHERE threads.id = free.id
         RETURNING 1
     ), passed AS (
         SELECT 1 FROM thread
@@ -174,7 +179,8 @@ def is_whole(change: Change) -> bool:
 async def write_whole(session: Session, scene: Scene, change: Change, cause: str, *, seen: str | None = None) -> bool:
     """Write such a change with its events; False, and nothing is written, when it loses its claim.
 
-    `seen`: of a thread that was read without its lock (`shared.db.scenes`); False, too, when it has changed since.
+    `seen`: of a thread that was read without its lock (`shared.db.scenes`); False, too, when it has changed since, or
+    is locked.
     """
     _tell(session, scene, change, cause)
     row = await session.flush_with(_CHANGE, {**_params(scene, change), "seen": seen})

@@ -15,7 +15,7 @@ from shared.chat.posting import seconds_to_wait
 from shared.contracts.experiment import StageConfig
 from shared.conversation import Change, NewMessage, Scene, public_message, say, view_of
 from shared.db.designs import stage_of
-from shared.db.failures import Overtaken
+from shared.db.failures import DeadlockDetected, Overtaken
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import AROUND, LAST, UNLOCKED, around, around_params, locked_thread, scene_of
 from shared.db.session import Row, Session
@@ -94,12 +94,15 @@ async def post_message(
 
 async def post_unlocked(
     session: Session, thread_id: UUID, author: UUID | str, message_text: str, now: datetime, *, client_key: str
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], bool]:
     """The same by two statements and without a lock (`Database.autocommit`), for a message that answers none.
 
+    Also returns whether something else has happened in the cohort meanwhile. Whoever came to the thread then has not
+    been asked about this message: have the thread looked at (`advance_thread`).
+
     Raises:
-        Overtaken: nothing was stored: the thread has changed since it was read, or more follows from the message than
-            one statement writes. It is to be posted under the lock.
+        Overtaken: nothing was stored: the thread is locked or has changed since it was read, or more follows from the
+            message than one statement writes. It is to be posted under the lock.
         NotFound, Conflict, TooSoon: as `post_message` does.
     """
     place = {"thread_id": thread_id, "posts": _USUAL_POSTS, **_of(author, client_key, None)}
@@ -113,12 +116,20 @@ async def post_unlocked(
         raise Overtaken
     person = _author_in(scene, row)
     if row.posted_id is not None:
-        return _as_posted(scene, person, row, message_text)
+        return _as_posted(scene, person, row, message_text), False
     _require_may_post(scene, person, row, None)
     change = say(scene, person, message_text, client_key=client_key)
-    if not (is_whole(change) and await write_whole(session, scene, change, "request", seen=row.seen)):
+    if not (is_whole(change) and await _is_written(session, scene, change, row.seen)):
         raise Overtaken
-    return public_message(scene, change.messages[0])
+    ((_, before, _),) = session.counted
+    return public_message(scene, change.messages[0]), before != row.cursor
+
+
+async def _is_written(session: Session, scene: Scene, change: Change, seen: str) -> bool:
+    try:
+        return await write_whole(session, scene, change, "request", seen=seen)
+    except DeadlockDetected:
+        return False
 
 
 def _of(author: UUID | str, client_key: str, reply_to: UUID | None) -> dict[str, Any]:

@@ -60,12 +60,13 @@ _PRESENT = text(AROUND + LAST)
 
 UNLOCKED: Final = f"""
     FROM (
-        SELECT t.*, t.id AS thread_id,
+        SELECT t.*, t.id AS thread_id, (SELECT s.last FROM streams s WHERE s.cohort_id = t.cohort_id) AS cursor,
             coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, '{START}') AS trigger_key
         FROM ({_THREAD}) t
     ) t LEFT JOIN messages last ON last.id = t.last_spoken_id
 """  # noqa: S608 - put together from constants
-"""The row of a thread without its lock; `seen` changes with every change of the thread."""
+"""The row of a thread without its lock. `seen` changes with every change of the thread, `cursor` with every event of
+its cohort."""
 
 
 async def lock_scene(session: Session, thread_id: UUID, now: datetime) -> Scene:

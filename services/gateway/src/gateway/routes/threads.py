@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import orjson
+import structlog
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
@@ -18,8 +19,9 @@ from shared.db.failures import Overtaken
 from shared.db.session import Session
 from shared.db.standings import hash_token
 from shared.db.typing_hints import LASTS_MS, send_by_person
-from shared.errors import Conflict, InvalidInput, NotFound, Problem
+from shared.errors import Conflict, InvalidInput, NotFound, Problem, Unavailable
 
+log = structlog.get_logger(__name__)
 router = APIRouter(prefix="/v1/me/threads", tags=["participants"], route_class=Route)
 
 
@@ -47,13 +49,15 @@ async def post_message(thread_id: UUID, body: MessageRequest, context: InContext
     """Posting the same again with the same `client_message_id` returns the stored message. Another text under an id
     that was used is refused (409, `id_used`)."""
 
-    async with context.posts.turn(thread_id):
-        posted = await _posted(context, thread_id, body, hash_token(token))
+    async with context.posts.turn(thread_id) as is_alone:
+        posted = await _posted(context, thread_id, body, hash_token(token), is_alone=is_alone)
     # As it is: what the database gives is the resource, and this is the hottest route there is.
     return Response(orjson.dumps(posted), status_code=201, media_type="application/json")
 
 
-async def _posted(context: Context, thread_id: UUID, body: MessageRequest, author: str) -> dict[str, Any]:
+async def _posted(
+    context: Context, thread_id: UUID, body: MessageRequest, author: str, *, is_alone: bool
+) -> dict[str, Any]:
     async def work(session: Session) -> dict[str, Any]:
         if body.reply_to is not None:
             reader = await reads.bearer(session, author)
@@ -71,7 +75,7 @@ async def _posted(context: Context, thread_id: UUID, body: MessageRequest, autho
         )
 
     try:
-        if body.reply_to is None:
+        if is_alone and body.reply_to is None:
             with suppress(Overtaken):
                 return await _posted_unlocked(context, thread_id, body, author)
         return await context.database.transact(work)
@@ -84,9 +88,23 @@ async def _posted(context: Context, thread_id: UUID, body: MessageRequest, autho
 
 async def _posted_unlocked(context: Context, thread_id: UUID, body: MessageRequest, author: str) -> dict[str, Any]:
     async with context.database.autocommit() as session:
-        return await posting.post_unlocked(
+        posted, is_to_be_looked_at = await posting.post_unlocked(
             session, thread_id, author, body.text, context.clock.now(), client_key=body.client_message_id
         )
+    if is_to_be_looked_at:
+        await _look_at(context, thread_id)
+    return posted
+
+
+async def _look_at(context: Context, thread_id: UUID) -> None:
+    async def work(session: Session) -> None:
+        await conversation.advance_thread(session, thread_id, context.clock.now(), cause="request", is_last=True)
+
+    try:
+        await context.database.transact(work)
+    except Unavailable:
+        # The message is stored, and the next one has the thread looked at.
+        log.warning("thread.not_looked_at", thread=str(thread_id))
 
 
 @router.post("/{thread_id}/typing", status_code=204, summary="Say that one is typing, or has stopped")
