@@ -13,7 +13,8 @@ import psycopg
 
 from benchmarks.floor.tables import SCHEMA
 from benchmarks.load import Room
-from benchmarks.processes import Service, Tool, free_port
+from benchmarks.processes import Service, Tool
+from shared.testing.network import free_port
 
 API_KEY = "benchmark-0123456789"
 _QUEUE = "floor.messages"

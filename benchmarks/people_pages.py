@@ -26,9 +26,10 @@ from benchmarks.contestants import API_KEY, Place, migrate
 from benchmarks.floor import pages
 from benchmarks.old_rows import fill
 from benchmarks.page_load import Job
-from benchmarks.processes import Service, StartFailed, Tool, cpu_seconds, free_port
+from benchmarks.processes import Service, StartFailed, Tool, cpu_seconds
 from benchmarks.report import percentile, write_samples
 from benchmarks.servers import backends, own_broker_corner, own_database
+from shared.testing.network import free_port
 
 FLOOR_BAR: Final = 0.5
 """The lab makes at least this share of the floor's pages per second."""

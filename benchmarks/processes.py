@@ -1,7 +1,6 @@
 """Child processes of a benchmark: started with an environment, watched for CPU, ended by their own handle."""
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -9,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Self
+from typing import IO, Self
 
 import httpx2
 
@@ -106,13 +105,6 @@ def cpu_seconds(pid: int) -> float:
     except OSError:
         return 0.0
     return (int(fields[_UTIME]) + int(fields[_STIME])) / _TICKS_PER_SECOND
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: Any = listener.getsockname()[1]
-        return int(port)
 
 
 @contextmanager

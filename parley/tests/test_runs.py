@@ -3,13 +3,13 @@
 import json
 import re
 import signal
-import socket
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 
 from parley.testing import TINY, BeginFreshParley, BeginParley, Parley, line_with, written
+from shared.testing.network import free_port
 
 pytestmark = pytest.mark.postgres
 
@@ -44,13 +44,6 @@ personas:
 cohorts:
   - seats: [{persona: ada}, {persona: ben}]
 """
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port: int = taken.getsockname()[1]
-    return port
 
 
 def post(url: str, body: object = None, token: str | None = None) -> dict[str, object]:

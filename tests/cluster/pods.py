@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from shared.testing.network import WITHOUT_TLS
+from shared.testing.network import WITHOUT_TLS, free_port
 from tests.cluster.manifests import Manifest, named
 
 _PORTS = {"gateway": "GATEWAY_PORT", "prompt-builder": "PROMPT_BUILDER_PORT"}
@@ -109,7 +108,7 @@ def running(
     """The pod of a deployment; `secrets` are the values of the secret `parley`, by key."""
     pod = named(found, "Deployment", name)["spec"]["template"]["spec"]
     container = pod["containers"][0]
-    ports = {one["name"]: _free_port() for one in container["ports"]}
+    ports = {one["name"]: free_port() for one in container["ports"]}
     environment = dict(_environment(found, container, secrets))
     environment["PARLEY_HEALTH_PORT"] = str(ports.get("health", 8080))
     if "http" in ports:
@@ -144,10 +143,3 @@ def _environment(found: list[Manifest], container: Manifest, secrets: Mapping[st
 def _secret_key(variable: Mapping[str, Any]) -> str:
     key: str = variable["valueFrom"]["secretKeyRef"]["key"]
     return key
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

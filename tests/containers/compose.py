@@ -5,7 +5,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 import subprocess
 import time
 import zipfile
@@ -17,6 +16,8 @@ from threading import Event, Thread
 from typing import Any
 
 import httpx2
+
+from shared.testing.network import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -196,7 +197,7 @@ def engine_answers() -> bool:
 @contextmanager
 def built_lab(command: Sequence[str], folder: Path) -> Iterator[ComposeLab]:
     """A lab whose image is built and that is not started, with new secrets in `folder`; nothing of it is left."""
-    port = _free_port()
+    port = free_port()
     name = f"parley-test-{secrets.token_hex(4)}"
     environment = {
         **os.environ,
@@ -223,10 +224,3 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
     return done.stdout
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -16,7 +15,7 @@ from typing import Any, Final
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from shared.testing.network import WITHOUT_TLS
+from shared.testing.network import WITHOUT_TLS, free_port
 
 KEY: Final = "a-key-of-the-operator"
 _SECONDS: Final = 60.0
@@ -85,12 +84,6 @@ def _process(name: str, environment: Mapping[str, str], log: Path) -> Iterator[N
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=30)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-        return port
 
 
 def _wait_until_ready(address: str, log: Path) -> None:

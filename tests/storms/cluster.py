@@ -15,8 +15,8 @@ from typing import Final
 
 import httpx2
 
-from shared.testing.network import WITHOUT_TLS
-from tests.operators.processes import KEY, free_port
+from shared.testing.network import WITHOUT_TLS, free_port
+from tests.operators.processes import KEY
 from tests.storms.kinds import SEVERAL
 from tests.storms.waiting import until
 

@@ -14,8 +14,8 @@ from psycopg.rows import dict_row
 
 from shared import embedded_postgres
 from shared.db.migrate import upgrade
+from shared.testing.network import free_port
 from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
-from tests.operators.processes import free_port
 from tests.storms.waiting import until
 
 RABBITMQ: Final = Path("/usr/lib/rabbitmq/bin")

@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import closing
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -25,6 +23,7 @@ from shared.db.session import Database
 from shared.errors import NotFound, Unavailable
 from shared.experiment import Experiment, resolve, validate
 from shared.prompting import PromptClient, client_of
+from shared.testing.network import free_port
 from shared.testing.statements import counted
 
 _ONE_PERSON_HAS_JOINED = text(
@@ -292,7 +291,7 @@ async def test_a_malformed_question_is_a_problem(shared_database: Database) -> N
 
 
 async def test_a_database_that_is_away_is_unavailable() -> None:
-    away = connect(f"postgresql://postgres@127.0.0.1:{_free_port()}/postgres")
+    away = connect(f"postgresql://postgres@127.0.0.1:{free_port()}/postgres")
     transport = httpx2.ASGITransport(create_app(away))
     async with httpx2.AsyncClient(transport=transport, base_url="http://prompt-builder") as client:
         assert (await client.get("/healthz")).status_code == 200
@@ -303,7 +302,7 @@ async def test_a_database_that_is_away_is_unavailable() -> None:
 
 
 async def test_a_prompt_builder_that_is_away_is_unavailable() -> None:
-    client = client_of(f"http://127.0.0.1:{_free_port()}")
+    client = client_of(f"http://127.0.0.1:{free_port()}")
 
     with pytest.raises(Unavailable):
         await client.build(uuid4())
@@ -312,7 +311,7 @@ async def test_a_prompt_builder_that_is_away_is_unavailable() -> None:
 
 async def test_over_http_it_is_the_same_prompt(room: Room) -> None:
     draft_id = await room.want_talk("Ann", as_of_seq=0)
-    port = _free_port()
+    port = free_port()
     environment = {**os.environ, "PARLEY_DATABASE_URL": room.database.url, "PROMPT_BUILDER_PORT": str(port)}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "prompt_builder", env=environment, stderr=asyncio.subprocess.PIPE
@@ -349,9 +348,3 @@ async def test_it_does_not_start_without_settings() -> None:
     assert process.returncode == 2
     assert "PARLEY_DATABASE_URL" in told.decode()
     assert "PROMPT_BUILDER_PORT" in told.decode()
-
-
-def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

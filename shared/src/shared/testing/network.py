@@ -1,11 +1,13 @@
-"""A guard on sockets: a test may reach this machine and the servers given to it, and nothing else.
+"""Ports of this machine, and a guard on sockets: a test may reach this machine and the servers given to it only.
 
-It sees Python's sockets, which every HTTP and AMQP client uses. libpq has its own and talks to PostgreSQL only.
+The guard sees Python's sockets, which every HTTP and AMQP client uses. libpq has its own and talks to PostgreSQL only.
 """
 
 import ipaddress
 import socket
 import ssl
+from collections.abc import Iterator
+from random import SystemRandom
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,6 +16,24 @@ WITHOUT_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 It trusts no certificate.
 """
+
+
+_FOR_SERVERS: Final = range(20_000, 32_000)
+"""Below the ports that Linux and others give to clients: a connection cannot have taken one of these meanwhile."""
+_ports: Iterator[int] = iter(SystemRandom().sample(_FOR_SERVERS, len(_FOR_SERVERS)))
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 for a server that a test starts later; never the same one twice."""
+    for port in _ports:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError(f"no port of {_FOR_SERVERS} is free")
 
 
 class NetworkForbidden(Exception):
