@@ -8,11 +8,13 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
+from shared.acts import pausing
 from shared.acts.joining import join
 from shared.db.databases import connect
 from shared.db.session import Database
-from shared.errors import Conflict
+from shared.errors import Conflict, Paused
 from tests.flows.drain import DrainLab
 
 DOCUMENT = """
@@ -143,3 +145,39 @@ async def test_sixty_who_join_at_once_are_forty_and_twenty_by_weights_of_two_and
     assert Counter(row.arm for row in rows) == {"a": 40, "b": 20}
     for _, group in groupby(rows, key=lambda row: row.joining["block"]):
         assert sorted(row.arm for row in group) == ["a", "a", "b"]
+
+
+@pytest.mark.race
+@pytest.mark.parametrize("rule", ["joining: drawn", "joining: by_arrival"])
+async def test_seats_that_somebody_holds_for_a_moment_are_waited_for(
+    database: Database, database_url: str, rule: str
+) -> None:
+    """A pause locks every seat before it writes; nobody is told meanwhile that the study is full."""
+    lab = DrainLab(database)
+    experiment_id = await lab.start(DOCUMENT.format(rule=rule))
+    async with database.transaction() as session:
+        await session.all(text("SELECT 1 FROM members ORDER BY id FOR NO KEY UPDATE"))
+        coming = asyncio.create_task(crowd(database_url, experiment_id, lab.clock.now(), people=SEATS + 2))
+        await asyncio.wait([coming], timeout=0.5)
+        assert not coming.done()
+
+    assert Counter(await coming) == {"seated": SEATS, "full": 2}
+
+
+async def test_who_comes_while_the_study_is_being_paused_is_told_of_the_pause(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(DOCUMENT.format(rule=""))
+
+    async def come() -> None:
+        async with database.transaction() as session:
+            await join(session, experiment_id, lab.clock.now(), cohort_id=None, profile=None)
+
+    async with database.transaction() as session:
+        await pausing.pause(session, experiment_id, lab.clock.now())
+        coming = asyncio.create_task(come())
+        await asyncio.wait([coming], timeout=0.5)
+        assert not coming.done()
+
+    with pytest.raises(Paused):
+        await coming
+    assert await seated(lab) == []

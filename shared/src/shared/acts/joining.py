@@ -40,8 +40,7 @@ async def prepare(
 # The first seat in the order of the file; c10 comes after c2. An experiment may have thousands of cohorts of one, and
 # people come before Postgres has statistics: each open seat has its cohort looked up by its id (OFFSET keeps that), and
 # those that have begun are read once.
-_TAKE_SEAT = text(
-    """
+_TAKE: Final = """
     UPDATE members SET status = 'in_progress', token_hash = :token_hash, joined_at = :now, arrived_at = :now,
         joins = 1, external_id = :external_id, version = version + 1,
         profile = profile || CAST(:profile AS jsonb), joining = CAST(:joining AS jsonb)
@@ -60,11 +59,13 @@ _TAKE_SEAT = text(
                 WHERE o.experiment_id = :experiment_id AND o.player = 'person' AND o.status <> 'expected'
             )), length(c.path), c.path COLLATE "C", length(m.path), m.path COLLATE "C"
         LIMIT 1
-        FOR NO KEY UPDATE OF m SKIP LOCKED
+        FOR NO KEY UPDATE OF m {locked}
     )
     RETURNING id, cohort_id, path
-    """
-)
+"""
+_TAKE_SEAT: Final = text(_TAKE.format(locked="SKIP LOCKED"))
+# Waits for one seat after the other: a pause holds all of them for a moment, and what another person takes may be undone.
+_TAKE_SEAT_THAT_IS_HELD: Final = text(_TAKE.format(locked=""))
 _EXPERIMENT = text(
     """
     SELECT e.status, e.seed, e.document -> 'assigned' AS assigned, e.document ->> 'rejoin' AS rejoin,
@@ -306,5 +307,6 @@ async def _seat(
     cohort_id: UUID | None = None,
 ) -> tuple[Row | None, Mapping[str, Any]]:
     """The seat that was taken, None when there is none, and how it was come by."""
-    wanted = {"cohort_id": cohort_id, "arm": arm, "joining": as_json(dict(how))}
-    return await session.first(_TAKE_SEAT, {**joiner, **wanted}), how
+    wanted = {**joiner, "cohort_id": cohort_id, "arm": arm, "joining": as_json(dict(how))}
+    seat = await session.first(_TAKE_SEAT, wanted) or await session.first(_TAKE_SEAT_THAT_IS_HELD, wanted)
+    return seat, how
