@@ -64,7 +64,7 @@ _TAKE: Final = """
     RETURNING id, cohort_id, path
 """
 _TAKE_SEAT: Final = text(_TAKE.format(locked="SKIP LOCKED"))
-# Waits for one seat after the other: a pause holds all of them for a moment, and what another person takes may be undone.
+# Waits for one seat after the other: a pause holds all for a moment, and the seat that a person takes may come back.
 _TAKE_SEAT_THAT_IS_HELD: Final = text(_TAKE.format(locked=""))
 _EXPERIMENT = text(
     """
