@@ -64,7 +64,7 @@ _TAKE: Final = """
     RETURNING id, cohort_id, path
 """
 _TAKE_SEAT: Final = text(_TAKE.format(locked="SKIP LOCKED"))
-# Waits for one seat after the other: a pause holds all for a moment, and the seat that a person takes may come back.
+# Waits for one seat after the other: a pause holds all for a moment, and the join of another person may be undone.
 _TAKE_SEAT_THAT_IS_HELD: Final = text(_TAKE.format(locked=""))
 _EXPERIMENT = text(
     """
