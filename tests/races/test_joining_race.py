@@ -152,7 +152,7 @@ async def test_sixty_who_join_at_once_are_forty_and_twenty_by_weights_of_two_and
 async def test_seats_that_somebody_holds_for_a_moment_are_waited_for(
     database: Database, database_url: str, rule: str
 ) -> None:
-    """A pause locks every seat before it writes; nobody is told meanwhile that the study is full."""
+    """A pause locks every seat before it writes; no one is told meanwhile that the study is full."""
     lab = DrainLab(database)
     experiment_id = await lab.start(DOCUMENT.format(rule=rule))
     async with database.transaction() as session:

@@ -97,7 +97,7 @@ async def post_unlocked(
 ) -> tuple[dict[str, Any], bool]:
     """The same by two statements and without a lock (`Database.autocommit`), for a message that answers none.
 
-    Also returns whether something else has happened in the cohort meanwhile. Whoever came to the thread then has not
+    Also returns whether something else has happened in the cohort meanwhile. A member who came to the thread then has not
     been asked about this message: have the thread looked at (`advance_thread`).
 
     Raises:
