@@ -97,8 +97,8 @@ async def post_unlocked(
 ) -> tuple[dict[str, Any], bool]:
     """The same by two statements and without a lock (`Database.autocommit`), for a message that answers none.
 
-    Also returns whether something else has happened in the cohort meanwhile. A member who came to the thread then has not
-    been asked about this message: have the thread looked at (`advance_thread`).
+    Also returns whether something else has happened in the cohort meanwhile. A member who came to the thread then has
+    not been asked about this message: have the thread looked at (`advance_thread`).
 
     Raises:
         Overtaken: nothing was stored: the thread is locked or has changed since it was read, or more follows from the
