@@ -166,7 +166,7 @@ async def test_seats_that_somebody_holds_for_a_moment_are_waited_for(
 
 async def test_who_comes_while_the_study_is_being_paused_is_told_of_the_pause(database: Database) -> None:
     lab = DrainLab(database)
-    experiment_id = await lab.start(DOCUMENT.format(rule=""))
+    experiment_id = await lab.start(DOCUMENT.format(rule="joining: by_arrival"))
 
     async def come() -> None:
         async with database.transaction() as session:
