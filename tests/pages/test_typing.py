@@ -1,7 +1,9 @@
 """Those who talk see who is typing."""
 
+import asyncio
+
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
@@ -34,4 +36,29 @@ async def test_one_sees_that_the_other_types_stops_and_sends(page: Page, browser
 
     await expect(other.get_by_role("log").get_by_text("Buses")).to_be_visible()
     await expect(seen).to_have_count(0)
+    await other.context.close()
+
+
+async def test_who_types_is_seen_by_one_whose_page_loads_slowly(page: Page, browser: Browser, lab: RunningLab) -> None:
+    experiment = lab.started(TALK)
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    may_load = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await may_load.wait()
+        await route.continue_()
+
+    await other.route("**/kinds/group_chat/page.js", hold)
+    await other.goto(f"/join/{experiment['join_code']}")
+    async with other.expect_response("**/v1/me/stream") as following:
+        await other.get_by_role("button", name="Take part").click()
+    assert (await following.value).ok
+    await join(page, experiment)
+
+    async with page.expect_response("**/typing"):
+        await page.get_by_label("Your message").press_sequentially("Buses")
+    # Nothing on the other's page can tell that the hint has come.
+    await asyncio.sleep(0.5)
+    may_load.set()
+    await expect(other.get_by_text("is typing …")).to_be_visible()
     await other.context.close()

@@ -23,6 +23,8 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
   const [isLive, setLive] = useState(true);
   const [isSignedOut, setSignedOut] = useState(false);
   const listeners = useRef(/** @type {Set<(type: string, event: any) => void>} */ (new Set()));
+  // Who types now, as the stream has told: a kind's page may be loaded later than that.
+  const typing = useRef(/** @type {Map<string, any>} */ (new Map()));
   const wanted = useRef(false);
   // Whether the look is for more than an event, which what is shown may have seen by then.
   const isAsked = useRef(false);
@@ -154,11 +156,14 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
       stream = follow("/v1/me/stream", token, cursor, {
         onEvent: (type, event) => {
           if (event.cohort_id) heard.current = cursor = `${event.cohort_id}:${event.stream_seq}`;
+          note(typing.current, type, event);
           for (const hear of listeners.current) hear(type, event);
           if (type !== "thread.typing" && !showsItself(shown.current, type, event)) lookSoon();
         },
         onState: (live) => {
           setLive(live);
+          // Each stream begins with those who type then.
+          if (live) typing.current.clear();
           if (live && wasCut) {
             refresh();
             for (const hear of listeners.current) hear("connected", null);
@@ -197,9 +202,19 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
     show,
     listen: (/** @type {(type: string, event: any) => void} */ hear) => {
       listeners.current.add(hear);
+      for (const event of typing.current.values()) hear("thread.typing", event);
       return () => void listeners.current.delete(hear);
     },
   };
+}
+
+/** Keep who types, until they stop or have sent. @param {Map<string, any>} typing @param {string} type @param {any} event */
+function note(typing, type, event) {
+  if (type === "message.created" && event.data.author) typing.delete(`${event.data.thread_id}:${event.data.author.id}`);
+  if (type !== "thread.typing") return;
+  const key = `${event.data.thread_id}:${event.data.member_id}`;
+  if (event.data.is_typing) typing.set(key, event);
+  else typing.delete(key);
 }
 
 /** Whether the connection has come back, for a while. @param {boolean} isConnected */
