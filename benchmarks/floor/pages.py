@@ -27,6 +27,14 @@ CREATE TABLE members (
     position int NOT NULL DEFAULT 0,
     joined_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE TABLE cohorts (id uuid PRIMARY KEY, started_at timestamptz NOT NULL DEFAULT now(), ended_at timestamptz);
+CREATE TABLE cohort_stages (
+    cohort_id uuid NOT NULL,
+    stage_id text NOT NULL,
+    unlocked_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (cohort_id, stage_id)
+);
+CREATE TABLE presence (member_id uuid PRIMARY KEY, since timestamptz NOT NULL DEFAULT now());
 CREATE TABLE streams (cohort_id uuid PRIMARY KEY, last bigint NOT NULL);
 CREATE TABLE events (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -58,18 +66,28 @@ CREATE TABLE partial_answers (
 OLD = """
 INSERT INTO members (id, cohort_id, token, join_key, position)
     SELECT gen_random_uuid(), gen_random_uuid(), 'old' || n, 'old' || n, {pages} FROM generate_series(1, {members}) n;
-INSERT INTO streams (cohort_id, last) SELECT cohort_id, {pages} FROM members;
+INSERT INTO cohorts (id, ended_at) SELECT cohort_id, now() FROM members;
+INSERT INTO cohort_stages (cohort_id, stage_id)
+    SELECT cohort_id, 'p' || n FROM members, generate_series(0, {pages} - 1) n;
+INSERT INTO presence (member_id) SELECT id FROM members;
+INSERT INTO streams (cohort_id, last) SELECT cohort_id, 2 * {pages} FROM members;
 INSERT INTO answers (member_id, stage_id, cohort_id, value)
     SELECT id, 'p' || n, cohort_id, '{{"mood": 4, "why": "Because of the bus that never came.", "ticked": true}}'
     FROM members, generate_series(0, {pages} - 1) n;
 INSERT INTO events (cohort_id, stream_seq, type, subject_id, payload)
-    SELECT cohort_id, n, 'member.advanced', id, '{{"from": 1}}' FROM members, generate_series(1, {pages}) n;
+    SELECT cohort_id, n, 'member.advanced', id, '{{"from": 1}}' FROM members, generate_series(1, 2 * {pages}) n;
 """
-_EVENT = """
-WITH counted AS (UPDATE streams SET last = last + 1 WHERE cohort_id = %s RETURNING cohort_id, last)
+_EVENTS = """
+WITH told AS (SELECT * FROM unnest(%(types)s::text[]) WITH ORDINALITY AS told (type, number)),
+    counted AS (
+        UPDATE streams SET last = last + (SELECT count(*) FROM told) WHERE cohort_id = %(cohort)s RETURNING last
+    )
 INSERT INTO events (cohort_id, stream_seq, type, subject_id, payload)
-SELECT cohort_id, last, %s, %s, %s FROM counted RETURNING stream_seq
+SELECT %(cohort)s, last - (SELECT count(*) FROM told) + number, type, %(member)s, %(payload)s FROM counted, told
+RETURNING stream_seq
 """
+_UNLOCK = "INSERT INTO cohort_stages (cohort_id, stage_id) VALUES (%s, %s)"
+_END = "UPDATE cohorts SET ended_at = now() WHERE id = %s"
 _ME = "SELECT m.id, m.cohort_id, m.position, s.last FROM members m JOIN streams s USING (cohort_id) WHERE m.token = %s"
 _SAVE = """
 INSERT INTO partial_answers (member_id, stage_id, value) SELECT id, %s, %s FROM members WHERE token = %s
@@ -164,9 +182,12 @@ async def join(code: str, body: Join) -> Joined:
     async with pools[0].lend() as connection, connection.transaction(), connection.pipeline():
         insert = "INSERT INTO members (id, cohort_id, token, join_key) VALUES (%s, %s, %s, %s)"
         await connection.execute(insert, (member_id, cohort_id, token, body.join_key))
+        await connection.execute("INSERT INTO cohorts (id) VALUES (%s)", (cohort_id,))
         await connection.execute("INSERT INTO streams VALUES (%s, 0)", (cohort_id,))
-        await connection.execute(_EVENT, (cohort_id, "member.joined", member_id, Jsonb({"code": code})))
-    return Joined(token=token, me=_me(member_id, cohort_id, 0, 1))
+        await connection.execute(_UNLOCK, (cohort_id, "p0"))
+        types = ["cohort.started", "member.joined", "stage.unlocked"]
+        await connection.execute(_EVENTS, _told(cohort_id, member_id, types, {"code": code}))
+    return Joined(token=token, me=_me(member_id, cohort_id, 0, len(types)))
 
 
 @app.get("/v1/me")
@@ -213,13 +234,18 @@ async def advance(stage_id: str, body: Answered, authorization: Bearer) -> Moved
             await connection.execute(insert, (member_id, stage_id, cohort_id, Jsonb(body.answer.model_dump())))
             delete = "DELETE FROM partial_answers WHERE member_id = %s AND stage_id = %s"
             await connection.execute(delete, (member_id, stage_id))
-            told = await connection.execute(_EVENT, (cohort_id, "member.advanced", member_id, Jsonb({"to": position})))
-        counted = await told.fetchone()
-        assert counted is not None
-    frame = f"id: {cohort_id}:{counted[0]}\nevent: member.advanced\ndata: {{}}\n\n".encode()
-    for queue in listeners[cohort_id]:
-        queue.put_nowait(frame)
-    return Moved(me=_me(member_id, cohort_id, position, counted[0]), page=_page(position))
+            if position < PAGES:
+                await connection.execute(_UNLOCK, (cohort_id, f"p{position}"))
+            else:
+                await connection.execute(_END, (cohort_id,))
+            types = ["member.advanced", "stage.unlocked" if position < PAGES else "cohort.ended"]
+            told = await connection.execute(_EVENTS, _told(cohort_id, member_id, types, {"to": position}))
+        numbers = [number for (number,) in await told.fetchall()]
+    for number, type_ in zip(numbers, types, strict=True):
+        frame = f"id: {cohort_id}:{number}\nevent: {type_}\ndata: {{}}\n\n".encode()
+        for queue in listeners[cohort_id]:
+            queue.put_nowait(frame)
+    return Moved(me=_me(member_id, cohort_id, position, numbers[-1]), page=_page(position))
 
 
 @app.get("/v1/me/stream")
@@ -227,7 +253,9 @@ async def stream(authorization: Bearer, last_event_id: Annotated[str, Header()])
     query = "SELECT stream_seq FROM events WHERE cohort_id = %s AND stream_seq > %s"
     queue: asyncio.Queue[bytes] = asyncio.Queue()
     async with pools[0].lend() as connection:
-        _, cohort_id, _, _ = await _standing(connection, authorization)
+        member_id, cohort_id, _, _ = await _standing(connection, authorization)
+        come = "INSERT INTO presence (member_id) VALUES (%s) ON CONFLICT (member_id) DO UPDATE SET since = now()"
+        await connection.execute(come, (member_id,))
         # Before it is looked what was missed, so that nothing falls in between.
         listeners[cohort_id].add(queue)
         missed = await connection.execute(query, (cohort_id, int(last_event_id.rpartition(":")[2])))
@@ -252,6 +280,10 @@ async def _standing(connection: Connection, authorization: str) -> tuple[UUID, U
     if row is None:
         raise HTTPException(401)
     return row[0], row[1], row[2], row[3]
+
+
+def _told(cohort_id: UUID, member_id: UUID, types: list[str], payload: dict[str, Any]) -> dict[str, Any]:
+    return {"cohort": cohort_id, "member": member_id, "types": types, "payload": Jsonb(payload)}
 
 
 def _token(authorization: str) -> str:
