@@ -102,6 +102,39 @@ async def test_playing_out_gives_the_same_data_as_settling_one_by_one(
         assert content == one_by_one[name], name
 
 
+DECLINED = """
+parley: 1
+name: One declines
+seed: 1
+personas:
+  - {id: stays, player: script, script: {game: SCRIPT}}
+  - {id: declines, player: script, script: {terms: {accept: false}, game: SCRIPT}}
+stages:
+  - {id: terms, kind: terms_of_service, lines: [Our terms]}
+  - GAME
+cohorts: [{count: 2, seats: [{persona: stays}, {persona: declines}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("game", "script"),
+    [
+        ("{id: game, kind: matrix_game, horizon: {type: fixed, rounds: 2}}", "{policy: TFT}"),
+        ("{id: game, kind: beauty_contest, rounds: 2}", "{guesses: [50, 40]}"),
+    ],
+    ids=["matrix_game", "beauty_contest"],
+)
+async def test_what_counts_for_a_script_that_has_left_is_the_same_as_settled_one_by_one(
+    database: Database, folders: tuple[Path, Path], game: str, script: str
+) -> None:
+    document = DECLINED.replace("GAME", game).replace("SCRIPT", script)
+    together = await data_of(database, document, folders[0], one_by_one=False)
+    one_by_one = await data_of(database, document, folders[1], one_by_one=True)
+    for name, content in together.items():
+        assert content == one_by_one[name], name
+    assert b"round:1" in together["data.json"]
+
+
 async def test_scripts_are_played_out_without_a_message_per_member(database: Database) -> None:
     lab = DrainLab(database)
     await lab.start(games())

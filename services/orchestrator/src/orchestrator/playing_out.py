@@ -70,18 +70,20 @@ def course_of(cohort: CohortState) -> Course:
     course = _Course(cohort)
     while course.goes_on():
         pass
-    return Course(course.cohort, course.entries, course.pages, course.paid, course.happened, is_over(course.cohort))
+    has_ended = is_over(course.cohort)
+    return Course(course.cohort, course.entries, course.passed, course.pages, course.paid, course.happened, has_ended)
 
 
 class _Course:
     def __init__(self, cohort: CohortState) -> None:
         self.cohort = cohort
         self.entries: dict[str, dict[tuple[UUID, str], Json]] = {}
+        self.passed: dict[str, dict[tuple[UUID, str], Json]] = {}
         self.pages: dict[tuple[UUID, str], Json] = {}
         self.paid: dict[tuple[UUID, str], Pay] = {}
         self.happened: list[Happened] = []
         self._answers: dict[str, dict[UUID, dict[str, Json]]] = {}
-        """Entries and pages, by stage."""
+        """Entries, also those that count for who has left, and pages, by stage."""
 
     def goes_on(self) -> bool:
         """One pass over all stages and members; True when a member has moved or could now."""
@@ -109,12 +111,13 @@ class _Course:
     def _play(self, stage: StageConfig) -> None:
         if not on_stage(self.cohort.members, stage.id):
             return
-        entries, known = self.entries.setdefault(stage.id, {}), self._answers.setdefault(stage.id, {})
+        known = self._answers.setdefault(stage.id, {})
         facts = self._facts(self.cohort.members)
         played = played_out(self.cohort, facts, stage)
-        for at, value in played.scripted.items():
-            entries[at] = value
-            known.setdefault(at[0], {})[at[1]] = value
+        self.entries.setdefault(stage.id, {}).update(played.scripted)
+        self.passed.setdefault(stage.id, {}).update(played.passed)
+        for (member_id, key), value in (*played.scripted.items(), *played.passed.items()):
+            known.setdefault(member_id, {})[key] = value
         self.cohort = replace(self.cohort, states={**self.cohort.states, stage.id: played.view.state})
 
     def _facts(self, members: Sequence[Attendee]) -> Facts:

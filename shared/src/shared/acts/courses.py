@@ -34,11 +34,13 @@ class Happened:
 class Course:
     """What becomes of a cohort that acts by itself.
 
-    `cohort` is the cohort as it is at the end, `entries` what was answered by stage, `pages` what that came to.
+    `cohort` is the cohort as it is at the end, `entries` what was answered by stage, `passed` what counts there for
+    those who have left, `pages` what that came to.
     """
 
     cohort: CohortState
     entries: Mapping[str, Mapping[tuple[UUID, str], Json]]
+    passed: Mapping[str, Mapping[tuple[UUID, str], Json]]
     pages: Mapping[tuple[UUID, str], Json]
     """By member and stage."""
     paid: Mapping[tuple[UUID, str], Pay]
@@ -132,7 +134,8 @@ async def take_untouched(
 
 _STAGES: Final = "COPY cohort_stages (cohort_id, stage_id, audience, unlocked_at, draws, state, result) FROM STDIN"
 _ANSWERS: Final = (
-    "COPY answers (member_id, stage_id, key, cohort_id, value, completed_at, written_at, counted_at) FROM STDIN"
+    "COPY answers (member_id, stage_id, key, cohort_id, value, valid, passed, completed_at, written_at, counted_at) "
+    "FROM STDIN"
 )
 _PAYMENTS: Final = "COPY payments (member_id, stage_id, currency, amount, parts, paid_at) FROM STDIN"
 _MOVED: Final = text(
@@ -188,9 +191,12 @@ def _answer_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
         for (member_id, key), value in entries.items():
             if (said := written.get(id(value))) is None:
                 said = written[id(value)] = as_json(value)
-            yield (names[member_id], stage_id, key, cohort_id, said, at, at, as_of)
+            yield (names[member_id], stage_id, key, cohort_id, said, "true", "false", at, at, as_of)
+    for stage_id, entries in course.passed.items():
+        for (member_id, key), value in entries.items():
+            yield (names[member_id], stage_id, key, cohort_id, as_json(value), "false", "true", at, at, as_of)
     for (member_id, stage_id), value in course.pages.items():
-        yield (names[member_id], stage_id, "", cohort_id, as_json(value), at, at, None)
+        yield (names[member_id], stage_id, "", cohort_id, as_json(value), "true", "false", at, at, None)
 
 
 def _payment_lines(course: Course, now: datetime) -> Iterator[CopyLine]:
