@@ -57,7 +57,7 @@ def test_a_shuffle_is_stable_when_other_items_are_added(seed: int, count: int, a
 
 
 def test_every_order_comes_up_about_equally_often() -> None:
-    page = Page(context([]), "talk")
+    page = Page(context([]), "talk", task="")
 
     drawn = [tuple(shuffled(page, Shuffle(), f"/{number}", 3)) for number in range(1200)]
 

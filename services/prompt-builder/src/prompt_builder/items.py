@@ -60,6 +60,7 @@ class Page:
 
     context: PromptContext
     key: str
+    task: str
     left_out: Mapping[str, int] = field(default_factory=dict)
     turns: dict[str, "Turns"] = field(default_factory=dict)
 
@@ -134,8 +135,7 @@ def _one(page: Page, item: Item, path: str) -> Iterator[str]:
     elif isinstance(item, StageContext):
         yield from _stages(page, item)
     else:
-        task = asked(context).task
-        yield f"{_TASK}\n\n{task}" if item.heading else task
+        yield f"{_TASK}\n\n{page.task}" if item.heading else page.task
 
 
 def _is_shown(page: Page, item: Item) -> bool:

@@ -63,7 +63,7 @@ def render(context: PromptContext, token_budget: int | None = None) -> Prompt:
     reply = reply_format(wanted.reply_model)
     reply = reply if form is None else replace(reply, instruction=form)
     key, items = prompt_items(context)
-    messages, left_out = within_budget(Page(context, key), items, reply, _budget(context, token_budget))
+    messages, left_out = within_budget(Page(context, key, wanted.task), items, reply, _budget(context, token_budget))
     return Prompt.model_construct(
         messages=messages,
         reply_schema=reply.schema,
