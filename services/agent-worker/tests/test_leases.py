@@ -128,6 +128,47 @@ async def test_a_call_whose_lease_was_taken_over_is_broken_off(database: Databas
     assert not await lab.rows("SELECT 1 FROM answers")
 
 
+async def test_a_process_that_was_held_asks_no_model_under_a_lease_that_another_has_taken(database: Database) -> None:
+    lab, draft_id = await a_wanted_draft(database)
+    model, clock = Slow(), Ahead()
+    model.answer.set()
+
+    async def hold(name: str) -> None:
+        if name == "draft.leased":
+            clock.by = timedelta(hours=1)
+            async with database.transaction() as session:
+                now = clock.now()
+                assert await drafts.lease(session, draft_id, uuid4(), now, now + timedelta(hours=1))
+
+    on_failpoint(hold)
+    try:
+        await a_thinker(lab, model, lease_seconds=30, clock=clock).work_on(draft_id)
+    finally:
+        on_failpoint(None)
+
+    assert not model.asked.is_set()
+    assert [row.state for row in await lab.rows("SELECT state FROM drafts")] == ["thinking"]
+
+
+async def test_a_lease_from_before_the_first_call_is_renewed_before_the_second(database: Database) -> None:
+    lab, draft_id = await a_wanted_draft(database)
+    clock, left = Ahead(), []
+
+    class WrongAtFirst(Slow):
+        async def reply(self, request: ModelRequest) -> ModelReply:
+            left.append(await lease_until(lab) - clock.now())
+            if len(left) > 1:
+                return ModelReply(status="ok", parsed={"why": "Because."}, raw="{}", model_returned="slow")
+            clock.by = timedelta(seconds=25)
+            return ModelReply(status="invalid", raw="what?", model_returned="slow")
+
+    await a_thinker(lab, WrongAtFirst(), lease_seconds=30, clock=clock).work_on(draft_id)
+
+    first, second = left
+    assert timedelta(seconds=25) < first < timedelta(seconds=31)
+    assert timedelta(seconds=25) < second < timedelta(seconds=31)
+
+
 async def test_a_lease_that_is_over_before_it_is_taken_is_renewed_before_the_model_is_asked(database: Database) -> None:
     lab, draft_id = await a_wanted_draft(database)
     model, clock = Slow(), Ahead()

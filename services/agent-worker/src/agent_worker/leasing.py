@@ -67,7 +67,13 @@ class Leases:
         return self._sharing.holding(lease.experiment_id)
 
     async def keep(self, lease: drafts.Lease, call: Coroutine[Any, Any, Attempt]) -> Attempt | None:
-        """The outcome of a call. Renews the lease meanwhile, and cancels the call when the lease is lost."""
+        """The outcome of a call. Renews the lease meanwhile, and cancels the call when the lease is lost.
+
+        A process that was held, or has made a call before, may have the lease no more: then no call is begun.
+        """
+        if self._clock.now() - lease.leased_at > self._renews_after and not await self._renew(lease):
+            call.close()
+            return None
         task = asyncio.create_task(call)
         try:
             while True:

@@ -54,6 +54,8 @@ class Lease:
     clock_ms: int
     agent: AgentConfig
     stage: StageConfig
+    leased_at: datetime
+    """By the clock of the process that took it; renewals leave it."""
     has_call_limit: bool = False
     """Whether the experiment may make only so many calls."""
     key: str = PAGE
@@ -197,6 +199,7 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         clock_ms=row.clock_ms or 0,
         agent=AgentConfig.model_validate(row.agent_config).in_stage(row.stage_id),
         stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
+        leased_at=now,
         has_call_limit=row.has_call_limit,
         key=row.key,
         correlation=row.correlation,
