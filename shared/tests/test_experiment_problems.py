@@ -257,3 +257,27 @@ def test_a_latency_is_a_number_or_two(latency: object) -> None:
 
     assert said
     assert all(where.startswith("personas[0].mock.latency_seconds") for where in said)
+
+
+@pytest.mark.parametrize(
+    ("page", "where"),
+    [
+        ({"parameters": ["STUDY ID"]}, "join.parameters[0]"),
+        ({"parameters": [""]}, "join.parameters[0]"),
+        ({"parameters": ["a" * 65]}, "join.parameters[0]"),
+        ({"parameters": [f"P{number}" for number in range(21)]}, "join.parameters"),
+        ({"parameters": ["STUDY_ID", "SESSION_ID", "STUDY_ID"]}, "join.parameters[2]"),
+        ({"parameters": ["STUDY_ID", "PROLIFIC_PID"]}, "join.parameters[1]"),
+        ({"parameters": ["pid"], "external_id": "pid"}, "join.parameters[0]"),
+        ({"parameters": ["new"]}, "join.parameters[0]"),
+        ({"parameters": "STUDY_ID"}, "join.parameters"),
+    ],
+)
+def test_parameters_of_the_link_are_named_once_and_mean_nothing_else(page: dict[str, Any], where: str) -> None:
+    assert list(complaints(file(join=page))) == [where]
+
+
+def test_twenty_parameters_of_the_link_can_be_kept() -> None:
+    names = ["STUDY_ID", "utm.source", "session-id", *(f"P{number}" for number in range(17))]
+
+    assert validate(file(join={"parameters": names, "external_id": ""})).join.parameters == tuple(names)

@@ -23,7 +23,7 @@ from shared.testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.postgres
 
-SECRETS = ("zanzibar", "quicksilver", "Marmeladov")
+SECRETS = ("zanzibar", "quicksilver", "Marmeladov", "prolific-7", "session-9")
 DAY = 24 * 3600
 
 
@@ -41,8 +41,9 @@ async def api(database: Database, fake_clock: FakeClock) -> AsyncIterator[Api]:
 
 async def ended_study(api: Api, **fields: Any) -> str:
     """A study in which people have answered and talked, each secret in one place."""
-    experiment_id = await api.running(**fields)
-    tokens = [await api.join(experiment_id, name) for name in ("Marmeladov", "Sonya")]
+    experiment_id = await api.running(**{"join": {"parameters": ["SESSION_ID"]}, **fields})
+    who = {"external_id": "prolific-7", "parameters": {"SESSION_ID": "session-9"}, "profile": {"name": "Marmeladov"}}
+    tokens = [await api.token_of(experiment_id, **who), await api.join(experiment_id, "Sonya")]
     for token in tokens:
         await api.advance(token, "welcome")
         await api.settle(experiment_id)

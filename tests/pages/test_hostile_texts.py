@@ -15,7 +15,13 @@ pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 HARM: Final = '<img src=x onerror="window.harm=1"><script>window.harm=1</script>'
 SHORT: Final = "<b onclick=harm()>"
 QUOTES: Final = "\"'>]]></script><svg onload=window.harm=1>`${window.harm=1}`"
-SECRETS: Final = {"external id": "SECRET-ID", "help": "SECRET-HELP", "answer": "SECRET-ANSWER", "draft": "SECRET-DRAFT"}
+SECRETS: Final = {
+    "external id": "SECRET-ID",
+    "parameter": "SECRET-PARAMETER",
+    "help": "SECRET-HELP",
+    "answer": "SECRET-ANSWER",
+    "draft": "SECRET-DRAFT",
+}
 LISTEN: Final = """
     window.received = [];
     const ask = window.fetch.bind(window);
@@ -40,7 +46,7 @@ def study(image: str) -> dict[str, Any]:
     return {
         "language": "en",
         "pace": "live",
-        "join": {"title": f"Title {HARM}", "text": text},
+        "join": {"title": f"Title {HARM}", "text": text, "parameters": ["SESSION_ID"]},
         "appearance": {
             "words": {"go_on": f"On {HARM}", "lab_says": f"Lab {HARM}", "help": f"Help {HARM}"},
             "logo": "data:image/png;base64,aGFybQ==",
@@ -146,7 +152,8 @@ async def test_hostile_texts_do_nothing_to_others_and_secrets_stay_with_their_ow
     experiment = lab.started(study(uploaded(lab, an_image())))
     own, other = pair
     for page in pair:
-        mine = f"?PROLIFIC_PID={SECRETS['external id']}" if page is own else ""
+        secret = f"?PROLIFIC_PID={SECRETS['external id']}&SESSION_ID={SECRETS['parameter']}"
+        mine = secret if page is own else ""
         await page.goto(f"/join/{experiment['join_code']}{mine}")
         await expect(page.get_by_role("button", name="Take part")).to_be_visible()
         await is_harmless(page)

@@ -22,7 +22,7 @@ async def code_of(api: Api, experiment_id: str) -> str:
     return str(found["join_code"])
 
 
-async def taken(api: Api, code: str, key: str, **more: str) -> tuple[int, dict[str, Any]]:
+async def taken(api: Api, code: str, key: str, **more: Any) -> tuple[int, dict[str, Any]]:
     answer = await api.client.post(f"/v1/join/{code}", json={"join_key": key, **more})
     return answer.status_code, answer.json()
 
@@ -37,6 +37,7 @@ async def test_a_link_says_what_it_leads_to(api: Api) -> None:
     assert answer.json() == {
         **page,
         "external_id_parameter": "PROLIFIC_PID",
+        "parameters": [],
         "language": "de-CH",
         "state": "open",
         "appearance": {

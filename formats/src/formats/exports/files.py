@@ -266,8 +266,9 @@ async def _write_tables(
         given = reads.section(session, "variables", experiment.id)
         tables.append(("variables.csv", rows.VARIABLE_COLUMNS, given, lambda row: [row]))
     if await reads.has_people(session, experiment.id):
-        # The only file with external ids; no column of it leads to the others.
-        tables.append(("payments.csv", rows.PAYMENT_COLUMNS, reads.payments(session, experiment.id), lambda row: [row]))
+        # The only file with external ids and what else links said; no column of it leads to the others.
+        paid, columns = reads.payments(session, experiment.id), rows.payment_columns(experiment.document)
+        tables.append(("payments.csv", columns, paid, lambda row: [rows.payment(row)]))
     levels = rows.levels(arms)
     factors = list(dict.fromkeys(factor for arm in levels.values() for factor in arm))
     return {

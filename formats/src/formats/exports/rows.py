@@ -127,6 +127,17 @@ MODEL_CALL_COLUMNS: Final = (
 )
 
 
+def payment_columns(document: Mapping[str, Any]) -> list[str]:
+    """The columns of payments, with one for each parameter of the link that the file keeps, after the external id."""
+    external_id, *others = PAYMENT_COLUMNS
+    return [external_id, *(f"parameter.{name}" for name in document.get("join", {}).get("parameters", ())), *others]
+
+
+def payment(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of payments."""
+    return {**row, **{f"parameter.{name}": value for name, value in (row["parameters"] or {}).items()}}
+
+
 def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[str]:
     """`<stage>.<column>` for every question and result of every arm, stages in the order of the file."""
     columns: dict[str, None] = {}

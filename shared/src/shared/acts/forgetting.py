@@ -15,8 +15,9 @@ DELETED: Final = "[deleted]"
 # A hash of the external id stays, with which a person who declined is told so when they come again.
 _PROFILE: Final = text(
     """
-    UPDATE members SET profile = CAST(:profile AS jsonb), external_id = NULL, declined_id_hash = coalesce(
-        encode(sha256(convert_to(experiment_id || '/' || external_id, 'UTF8')), 'hex'), declined_id_hash)
+    UPDATE members SET profile = CAST(:profile AS jsonb), external_id = NULL, parameters = NULL,
+        declined_id_hash = coalesce(
+            encode(sha256(convert_to(experiment_id || '/' || external_id, 'UTF8')), 'hex'), declined_id_hash)
     WHERE id = :member_id
     """
 )

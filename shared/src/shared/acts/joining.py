@@ -21,7 +21,7 @@ from shared.db.alerts import raise_alert
 from shared.db.facts import Event
 from shared.db.session import Row, Session, as_json
 from shared.db.standings import hash_token
-from shared.errors import Conflict, NotFound, Paused
+from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
 from shared.experiment import CohortAssignment, Experiment, draw_arm
 
 
@@ -42,7 +42,7 @@ async def prepare(
 # those that have begun are read once.
 _TAKE: Final = """
     UPDATE members SET status = 'in_progress', token_hash = :token_hash, joined_at = :now, arrived_at = :now,
-        joins = 1, external_id = :external_id, version = version + 1,
+        joins = 1, external_id = :external_id, parameters = CAST(:parameters AS jsonb), version = version + 1,
         profile = profile || CAST(:profile AS jsonb), joining = CAST(:joining AS jsonb)
     WHERE id = (
         SELECT m.id
@@ -69,7 +69,7 @@ _TAKE_SEAT_THAT_IS_HELD: Final = text(_TAKE.format(locked=""))
 _EXPERIMENT = text(
     """
     SELECT e.status, e.seed, e.document -> 'assigned' AS assigned, e.document ->> 'rejoin' AS rejoin,
-        e.document -> 'allocation' AS allocation, j.rule
+        e.document -> 'allocation' AS allocation, e.document -> 'join' -> 'parameters' AS parameters, j.rule
     FROM experiments e LEFT JOIN joining j ON j.experiment_id = e.id
     WHERE e.id = :experiment_id
     """
@@ -91,6 +91,7 @@ async def join(
     cohort_id: UUID | None,
     profile: Profile | None,
     external_id: str | None = None,
+    parameters: Mapping[str, str] | None = None,
     old_token: str | None = None,
 ) -> tuple[UUID, str]:
     """Take an open seat, in the cohort that is named or by the rule of the experiment; the member's id, and the token,
@@ -98,19 +99,22 @@ async def join(
 
     A person who has joined with this `external_id` gets their place back, wherever it is, with a new token that ends
     the old one; the file may demand that one (`old_token`). Joins under one id come one after another (an advisory
-    lock).
+    lock). `parameters` of the link's address are kept with the member; the first that they came with stay.
 
     Exact under concurrent joins: a seat is one row, taken by one conditional update, and draws of one experiment come
     one after another (`tests/races/test_joining_race.py`).
 
     Raises:
         NotFound: there is no such experiment.
+        InvalidInput: its file names no such parameter.
         Conflict: it is not running, it is paused, no seat is open, the old token is missing, or the person has declined
             before and was forgotten.
     """
     row = await session.first(_EXPERIMENT, {"experiment_id": experiment_id})
     if row is None:
         raise NotFound("There is no such experiment.")
+    require_named(parameters or {}, row.parameters or [])
+    kept = as_json(parameters) if parameters else None
     token = token_urlsafe(32)
     if external_id is not None:
         await session.first(_ONE_AFTER_ANOTHER, {"key": f"{experiment_id}/{external_id}"})
@@ -120,7 +124,7 @@ async def join(
                 raise Conflict("Your place was taken while you were gone.", reason="place_taken")
             if row.rejoin == "token" and (old_token is None or hash_token(old_token) != place.token_hash):
                 raise Conflict("To come back, send the token that you had.", reason="token_needed")
-            await _give_back(session, experiment_id, place, token, now)
+            await _give_back(session, experiment_id, place, token, kept, now)
             return place.id, token
         declined = {"experiment_id": experiment_id, "hash": hash_token(f"{experiment_id}/{external_id}")}
         if await session.first(_DECLINED, declined) is not None:
@@ -132,6 +136,7 @@ async def join(
         "token_hash": hash_token(token),
         "profile": as_json(chosen),
         "external_id": external_id,
+        "parameters": kept,
         "now": now,
         "in_order": row.rule == "by_arrival",
     }
@@ -173,6 +178,19 @@ async def join(
     return seat.id, token
 
 
+def require_named(parameters: Mapping[str, str], known: Sequence[str]) -> None:
+    """Raises:
+    InvalidInput: one of the parameters is not among the `known`, which the file names.
+    """
+    unknown = [name for name in parameters if name not in known]
+    if unknown:
+        expected = (
+            f"one of {', '.join(known)}" if known else "nothing: the file of the study names no `join.parameters`"
+        )
+        problems = [Problem(f"parameters.{name}", "a parameter that is not kept", expected) for name in unknown]
+        raise InvalidInput("The study does not keep all of these parameters.", problems)
+
+
 _ONE_AFTER_ANOTHER = text("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))")
 _PLACE = text(
     """
@@ -181,8 +199,13 @@ _PLACE = text(
     """
 )
 _DECLINED = text("SELECT 1 AS one FROM members WHERE experiment_id = :experiment_id AND declined_id_hash = :hash")
+# Without an id they were forgotten meanwhile.
 _GIVE_BACK = text(
-    "UPDATE members SET token_hash = :token_hash, joins = joins + 1 WHERE id = :member_id RETURNING joins"
+    """
+    UPDATE members SET token_hash = :token_hash, joins = joins + 1,
+        parameters = coalesce(parameters, CASE WHEN external_id IS NOT NULL THEN CAST(:parameters AS jsonb) END)
+    WHERE id = :member_id RETURNING joins
+    """
 )
 _LOCKED: Final = "This group is locked; nobody can join it."
 _NOW = text(
@@ -191,9 +214,12 @@ _NOW = text(
 _IS_LOCKED = text("SELECT 1 AS one FROM cohorts WHERE id = :cohort_id AND locked")
 
 
-async def _give_back(session: Session, experiment_id: UUID, place: Row, token: str, now: datetime) -> None:
+async def _give_back(
+    session: Session, experiment_id: UUID, place: Row, token: str, parameters: str | None, now: datetime
+) -> None:
     """End the old token, and record it: another person may have got the id."""
-    row = await session.one(_GIVE_BACK, {"member_id": place.id, "token_hash": hash_token(token)})
+    known = {"member_id": place.id, "token_hash": hash_token(token), "parameters": parameters}
+    row = await session.one(_GIVE_BACK, known)
     record_member(
         session,
         experiment_id,

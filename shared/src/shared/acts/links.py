@@ -1,6 +1,7 @@
 """Links by which people join: a code that leads to an experiment, or to one of its cohorts."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_urlsafe
@@ -9,9 +10,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.acts.joining import join
+from shared.acts.joining import join, require_named
 from shared.contracts.experiment import Profile
-from shared.db.session import ReadSession, Session
+from shared.db.session import ReadSession, Session, as_json
 from shared.db.standings import hash_token
 from shared.errors import Conflict, NotFound
 
@@ -28,6 +29,7 @@ class Link:
     title: str
     text: str
     external_id_parameter: str
+    parameters: Sequence[str]
     language: str | None
 
 
@@ -66,16 +68,19 @@ async def find(session: ReadSession, code: str) -> Link:
         title=page.get("title", ""),
         text=page.get("text", ""),
         external_id_parameter=page.get("external_id", ""),
+        parameters=page.get("parameters", ()),
         language=row.language,
     )
 
 
 # Two requests with one key come one after the other, so that the second finds the place of the first.
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended(:key_hash, 0)) IS NULL AS waited")
-# A seat that an agent plays on has no token: its person has lost it.
+# A seat that an agent plays on has no token: its person has lost it. Parameters are kept of those who came without any,
+# but not where what was known of people may be deleted: of who has declined, and when the experiment has ended.
 _RETURN = text(
     """
-    UPDATE members SET token_hash = CASE WHEN player = 'person' THEN :token_hash END
+    UPDATE members SET token_hash = CASE WHEN player = 'person' THEN :token_hash END,
+        parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:parameters AS jsonb) END)
     WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash
         AND (CAST(:external_id AS text) IS NULL OR external_id IS NULL OR external_id = :external_id)
     RETURNING id, player
@@ -97,24 +102,32 @@ async def join_by(
     *,
     profile: Profile | None,
     external_id: str | None,
+    parameters: Mapping[str, str],
     old_token: str | None = None,
 ) -> tuple[UUID, str]:
     """Take a place where the code leads; the member's id, and the token, which is shown this once.
 
     The key is chosen by the client. The same key again gives the place back with a new token, and the old token ends:
     an answer that was lost costs no place (an advisory lock; `services/gateway/tests/test_links.py`). With the external
-    id of another person it gives none back.
+    id of another person it gives none back. Of `parameters`, the first that the member came with stay.
 
     Raises:
         NotFound: the code leads nowhere.
+        InvalidInput: the file names no such parameter.
         Conflict: the experiment is not running, it is paused, no seat is open, or an agent has taken the place over.
     """
     link = await find(session, code)
+    require_named(parameters, link.parameters)
     key_hash = hashlib.sha256(f"{link.experiment_id}:{join_key}".encode()).hexdigest()
     await session.one(_ONE_AT_A_TIME, {"key_hash": key_hash})
     token = token_urlsafe(32)
     known = {"experiment_id": link.experiment_id, "key_hash": key_hash}
-    row = await session.first(_RETURN, {**known, "token_hash": hash_token(token), "external_id": external_id})
+    news = {
+        "token_hash": hash_token(token),
+        "external_id": external_id,
+        "parameters": as_json(parameters) if parameters and link.state != "over" else None,
+    }
+    row = await session.first(_RETURN, {**known, **news})
     if row is not None and row.player != "person":
         raise Conflict("Your place was taken while you were gone.", reason="place_taken")
     if row is not None:
@@ -126,6 +139,7 @@ async def join_by(
         cohort_id=link.cohort_id,
         profile=profile,
         external_id=external_id,
+        parameters=parameters,
         old_token=old_token,
     )
     session.later(_FREE_KEY, known)

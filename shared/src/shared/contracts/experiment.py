@@ -338,17 +338,6 @@ class AttentionChecks(Document):
     """What they are asked."""
 
 
-class JoinPage(Document):
-    """What the join page of the experiment shows before a person takes part."""
-
-    title: str = Field(default="", max_length=200)
-    """Its heading; empty: the page calls it a study."""
-    text: str = Field(default="", max_length=20_000)
-    """What participants should know before they join: who asks, how long it takes, what happens with their data."""
-    external_id: str = Field(default="PROLIFIC_PID", max_length=100)
-    """The parameter of the link's address that holds the external id of the participant; empty: none is read."""
-
-
 class Limits(Document):
     """How much an experiment may spend."""
 

@@ -244,8 +244,8 @@ async def cohort_stages(
 _HAS_PEOPLE: Final = "SELECT 1 AS one FROM members WHERE experiment_id = :experiment_id AND joins > 0 LIMIT 1"
 # A line for each currency; earnings of a stand-in are not the person's.
 _PAYMENTS: Final = """
-    SELECT m.external_id, e.document -> 'completion' -> o.outcome ->> 'code' AS code, o.outcome, y.currency, y.amount,
-        y.parts
+    SELECT m.external_id, m.parameters, e.document -> 'completion' -> o.outcome ->> 'code' AS code, o.outcome,
+        y.currency, y.amount, y.parts
     FROM members m JOIN experiments e ON e.id = m.experiment_id
         CROSS JOIN LATERAL (SELECT CASE WHEN m.player = 'person' THEN m.status ELSE 'dropped_out' END AS outcome) o
         LEFT JOIN LATERAL (
@@ -267,7 +267,8 @@ async def has_people(session: ReadSession, experiment_id: UUID) -> bool:
 
 
 async def payments(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
-    """People under their external ids, with how their part ended. In an order that does not lead to other tables."""
+    """People under their external ids, with the parameters of their links, and how their part ended. In an order that
+    does not lead to other tables."""
     async for row in _stream(session, _PAYMENTS, experiment_id):
         yield row
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from shared import variables as texts
 from shared.contracts.allocation import Allocation
 from shared.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
+from shared.contracts.join_page import OF_THE_PAGE, JoinPage
 from shared.errors import Problem
 from shared.experiment import assigning, own_arms, sequences, stand_ins
 from shared.experiment.arms import Arms
@@ -53,6 +54,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
         *_unknown_weights(parts, value),
         *_idle_allocation(parts, value),
         *_unfilled_join_page(value),
+        *_parameters_of_the_link(value),
         *_cohort_problems(parts),
         *_stage_problems(parts),
         *_arm_problems(parts, value),
@@ -180,6 +182,21 @@ def _unfilled_join_page(value: Mapping[str, Json]) -> Iterator[Problem]:
         yield Problem(
             f"join.{where}", f"`{{{{{name}}}}}`", "the words themselves: nothing is filled in before people join"
         )
+
+
+def _parameters_of_the_link(value: Mapping[str, Json]) -> Iterator[Problem]:
+    try:
+        page = JoinPage.model_validate(value.get("join") or {})
+    except ValidationError:
+        return
+    for index, name in enumerate(page.parameters):
+        where, found = f"join.parameters[{index}]", repr(name)
+        if name == page.external_id:
+            yield Problem(where, found, "another parameter than `external_id`, which is kept anyhow")
+        elif name == OF_THE_PAGE:
+            yield Problem(where, found, f"another name: `{name}=1` tells the page to join anew")
+        elif name in page.parameters[:index]:
+            yield Problem(where, f"{found} again", "each name once")
 
 
 def _cohort_problems(parts: _Parts) -> Iterator[Problem]:

@@ -53,6 +53,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
 _PATTERNS: Final[Mapping[str, str]] = {
     "https?://": "an address that begins with http:// or https://, without spaces",
     "{2,8}(-[": "a language such as en or de-CH",
+    "[A-Za-z0-9_.-]{0,63}": "a name of letters, digits, `_`, `.` and `-`, at most 64, starting with a letter or digit",
 }
 """Texts that follow a pattern, by a part of it."""
 _ADDRESS_EXPECTED: Final = "http:// or https://, a host and a path, without a user, a password or a query"

@@ -16,7 +16,6 @@ from shared.contracts.experiment import (
     Completion,
     Document,
     Joining,
-    JoinPage,
     Limits,
     ModelMode,
     Pace,
@@ -27,6 +26,7 @@ from shared.contracts.experiment import (
     StagedChat,
     Treatment,
 )
+from shared.contracts.join_page import JoinPage
 from shared.contracts.pairings import Pairings
 from shared.lives import Outcome
 from shared.stages import AnyStage

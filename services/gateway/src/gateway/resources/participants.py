@@ -1,7 +1,7 @@
 """What participants send and see: themselves, their pages, what is wanted from them."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue
@@ -9,7 +9,13 @@ from pydantic import ConfigDict, Field, JsonValue
 from gateway.resources.appearance import AppearanceResource
 from gateway.resources.base import Request, Resource, StorableJson, StorableText, TrueOrFalse
 from gateway.resources.members import ProfileRequest, ProfileResource
+from shared.contracts.join_page import MOST_PARAMETERS
 from shared.stages import AnyPage
+
+KeptParameters = Annotated[
+    dict[Annotated[StorableText, Field(max_length=64)], Annotated[StorableText, Field(max_length=200)]],
+    Field(max_length=MOST_PARAMETERS, examples=[{"STUDY_ID": "6012f"}]),
+]
 
 
 class JoinRequest(Request):
@@ -19,6 +25,8 @@ class JoinRequest(Request):
     """The cohort to join; left out: by the rule of the experiment (`joining` in its file)."""
     external_id: StorableText | None = Field(default=None, min_length=1, max_length=200, examples=["5f2b..."])
     """Who the participant is at the service that sent them. The same one again gives the place back."""
+    parameters: KeptParameters = Field(default={})
+    """What else is kept with the participant, by the names in the file (`join.parameters`); others are refused."""
     token: StorableText | None = Field(default=None, max_length=200)
     """The token from before, where the file demands it of those who come back (`rejoin: token`)."""
     profile: ProfileRequest | None = None
@@ -207,6 +215,8 @@ class JoinPageResource(Resource):
     text: str = Field(examples=["It takes ten minutes."])
     external_id_parameter: str = Field(examples=["PROLIFIC_PID"])
     """The parameter of the link's address to send as `external_id`; empty: none."""
+    parameters: list[str] = Field(examples=[["STUDY_ID", "SESSION_ID"]])
+    """Further parameters of the link's address to send, in `parameters`."""
     language: str | None = Field(examples=["en"])
     state: Literal["open", "full", "paused", "over", "not_started"]
     appearance: AppearanceResource
@@ -219,6 +229,9 @@ class LinkJoinRequest(Request):
     """Chosen by the client and kept in its browser; the same one again gives the same place back, with a new token."""
     external_id: StorableText | None = Field(default=None, min_length=1, max_length=200)
     """The participant's id elsewhere; the same one again gives the same place back as well."""
+    parameters: KeptParameters = Field(default={})
+    """Those of the link's address that `GET /v1/join/{code}` names, with their values; others are refused. The first
+    that a participant comes with are kept."""
     token: StorableText | None = Field(default=None, max_length=200)
     """The token from before, where the file demands it of those who come back by their id (`rejoin: token`)."""
     profile: ProfileRequest | None = None

@@ -29,6 +29,7 @@ async def find(code: Code, context: InContext) -> JoinPageResource:
         title=link.title,
         text=link.text,
         external_id_parameter=link.external_id_parameter,
+        parameters=list(link.parameters),
         language=link.language,
         state=link.state,
         appearance=shown_appearance(appearance),
@@ -49,6 +50,7 @@ async def join(code: Code, body: LinkJoinRequest, context: InContext) -> Joined:
             context.clock.now(),
             profile=profile,
             external_id=body.external_id,
+            parameters=body.parameters,
             old_token=body.token,
         )
         return await joined(session, context, member_id, token)

@@ -93,6 +93,7 @@ async def join(
             cohort_id=wanted.cohort_id,
             profile=profile,
             external_id=wanted.external_id,
+            parameters=wanted.parameters,
             old_token=wanted.token,
         )
         return await joined(session, context, member_id, token)

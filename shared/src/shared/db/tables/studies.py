@@ -189,6 +189,7 @@ members = Table(
     Column("token_hash", Text, unique=True),
     number("joins"),
     Column("external_id", Text),
+    Column("parameters", JSONB(none_as_null=True)),
     Column("declined_id_hash", Text),
     flag("is_test"),
     Column("joining", JSONB(none_as_null=True)),

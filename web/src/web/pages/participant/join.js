@@ -11,6 +11,13 @@ import { start } from "./start.js";
 /** The scripts of the next document, so that they are there when it is. */
 const fetchNext = () => void import("./shell.js").catch(() => {});
 
+/**
+ * Those of the address that have these names and a value.
+ * @param {URLSearchParams} address
+ * @param {string[]} names
+ */
+const chosen = (address, names) => Object.fromEntries([...address].filter(([name, value]) => names.includes(name) && value));
+
 /** @param {{ code: string, lab: { assets: string, languages: string[] } }} props */
 function Join({ code, lab }) {
   const [study, setStudy] = useState(/** @type {any} */ (null));
@@ -42,7 +49,11 @@ function Join({ code, lab }) {
     remember(`parley.join.${code}`, key);
     try {
       const joined = await request("POST", `/v1/join/${encodeURIComponent(code)}`, {
-        body: { join_key: key, external_id: parameters.get(study.external_id_parameter) || null },
+        body: {
+          join_key: key,
+          external_id: parameters.get(study.external_id_parameter) || null,
+          parameters: chosen(parameters, study.parameters),
+        },
       });
       remember("parley.token", joined.token);
       location.assign("/take");
