@@ -129,6 +129,21 @@ async def test_the_data_files_can_be_had_afterwards_and_have_the_numbers(api: Ap
     assert "[deleted]" in content
 
 
+async def test_who_comes_back_afterwards_brings_nothing_back(api: Api) -> None:
+    experiment_id = await api.running(join={"parameters": ["SESSION_ID"]})
+    code = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()["join_code"]
+    mine = {"join_key": "my-own-key", "external_id": "prolific-7", "parameters": {"SESSION_ID": "session-9"}}
+    joined = [await api.client.post(f"/v1/join/{code}", json=mine)]
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    api.clock.advance(31 * DAY)
+    await an_orchestrator(api, 30).forget_people()
+
+    joined.append(await api.client.post(f"/v1/join/{code}", json=mine))
+
+    assert [one.status_code for one in joined] == [201, 201]
+    assert await found_in(api) == []
+
+
 GAMES: list[Any] = [
     {"id": "guess", "kind": "beauty_contest", "rounds": 2},
     {"id": "game", "kind": "matrix_game", "name": "prisoners_dilemma"},

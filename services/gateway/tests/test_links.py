@@ -119,6 +119,47 @@ async def test_another_person_at_the_same_browser_gets_a_place_of_their_own(api:
     assert again["member_id"] == first["member_id"]
 
 
+async def ids(api: Api) -> list[str | None]:
+    """The external ids of those who have joined."""
+    statement = text("SELECT external_id FROM members WHERE joined_at IS NOT NULL ORDER BY path")
+    async with api.database.read() as session:
+        return [row.external_id for row in await session.all(statement)]
+
+
+async def test_who_joined_without_an_id_has_the_one_with_which_they_come_back(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+
+    _, first = await taken(api, code, "my-own-key")
+    _, named = await taken(api, code, "my-own-key", external_id="p-1")
+    _, elsewhere = await taken(api, code, "other-browser", external_id="p-1")
+
+    assert first["member_id"] == named["member_id"] == elsewhere["member_id"]
+    assert await ids(api) == ["p-1"]
+
+
+async def test_an_id_leads_to_its_own_place_in_a_browser_with_a_place_without_an_id(api: Api) -> None:
+    code = await code_of(api, await api.running(**FILE))
+
+    _, tried_out = await taken(api, code, "my-own-key")
+    _, elsewhere = await taken(api, code, "other-browser", external_id="p-1")
+    _, here = await taken(api, code, "my-own-key", external_id="p-1")
+
+    assert here["member_id"] == elsewhere["member_id"] != tried_out["member_id"]
+    assert await ids(api) == [None, "p-1"]
+
+
+async def test_one_id_in_several_browsers_at_once_is_one_place(api: Api) -> None:
+    for _ in range(20):
+        code = await code_of(api, await api.running(**FILE))
+        await taken(api, code, "my-own-key")
+
+        browsers = ["my-own-key", "other-browser", "third-browser"]
+        found = await asyncio.gather(*(taken(api, code, key, external_id="p-1") for key in browsers))
+
+        assert [status for status, _ in found] == [201] * 3, found
+        assert len({joined["member_id"] for _, joined in found}) == 1
+
+
 async def test_who_comes_back_by_an_id_in_another_browser_keeps_the_key_of_the_first(api: Api) -> None:
     code = await code_of(api, await api.running(**FILE))
 

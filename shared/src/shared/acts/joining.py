@@ -117,7 +117,7 @@ async def join(
     kept = as_json(parameters) if parameters else None
     token = token_urlsafe(32)
     if external_id is not None:
-        await session.first(_ONE_AFTER_ANOTHER, {"key": f"{experiment_id}/{external_id}"})
+        await one_after_another(session, experiment_id, external_id)
         place = await session.first(_PLACE, {"experiment_id": experiment_id, "external_id": external_id})
         if place is not None:
             if place.player != "person":
@@ -189,6 +189,11 @@ def require_named(parameters: Mapping[str, str], known: Sequence[str]) -> None:
         )
         problems = [Problem(f"parameters.{name}", "a parameter that is not kept", expected) for name in unknown]
         raise InvalidInput("The study does not keep all of these parameters.", problems)
+
+
+async def one_after_another(session: Session, experiment_id: UUID, external_id: str) -> None:
+    """Wait for the other transactions that join under this id; those that come later wait for this one."""
+    await session.first(_ONE_AFTER_ANOTHER, {"key": f"{experiment_id}/{external_id}"})
 
 
 _ONE_AFTER_ANOTHER = text("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))")

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.acts.joining import join, require_named
+from shared.acts.joining import join, one_after_another, require_named
 from shared.contracts.experiment import Profile
 from shared.db.session import ReadSession, Session, as_json
 from shared.db.standings import hash_token
@@ -75,14 +75,17 @@ async def find(session: ReadSession, code: str) -> Link:
 
 # Two requests with one key come one after the other, so that the second finds the place of the first.
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended(:key_hash, 0)) IS NULL AS waited")
-# A seat that an agent plays on has no token: its person has lost it. Parameters are kept of those who came without any,
-# but not where what was known of people may be deleted: of who has declined, and when the experiment has ended.
+# A seat that an agent plays on has no token: its person has lost it. Who came without an id or parameters has those
+# with which they come back; the id of another place leads there. Of who has declined nothing is kept, since it may be
+# deleted.
 _RETURN = text(
     """
-    UPDATE members SET token_hash = CASE WHEN player = 'person' THEN :token_hash END,
-        parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:parameters AS jsonb) END)
+    UPDATE members m SET token_hash = CASE WHEN player = 'person' THEN :token_hash END,
+        external_id = coalesce(external_id, CASE WHEN status <> 'declined' THEN CAST(:new_id AS text) END),
+        parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:new_parameters AS jsonb) END)
     WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash
-        AND (CAST(:external_id AS text) IS NULL OR external_id IS NULL OR external_id = :external_id)
+        AND (CAST(:external_id AS text) IS NULL OR external_id = :external_id OR external_id IS NULL AND NOT EXISTS (
+            SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND o.external_id = :external_id))
     RETURNING id, player
     """
 )
@@ -109,7 +112,7 @@ async def join_by(
 
     The key is chosen by the client. The same key again gives the place back with a new token, and the old token ends:
     an answer that was lost costs no place (an advisory lock; `services/gateway/tests/test_links.py`). With the external
-    id of another person it gives none back. Of `parameters`, the first that the member came with stay.
+    id of another person it gives none back. Of ids and parameters, the first that the member came with stay.
 
     Raises:
         NotFound: the code leads nowhere.
@@ -120,12 +123,17 @@ async def join_by(
     require_named(parameters, link.parameters)
     key_hash = hashlib.sha256(f"{link.experiment_id}:{join_key}".encode()).hexdigest()
     await session.one(_ONE_AT_A_TIME, {"key_hash": key_hash})
+    if external_id is not None:
+        await one_after_another(session, link.experiment_id, external_id)
     token = token_urlsafe(32)
     known = {"experiment_id": link.experiment_id, "key_hash": key_hash}
+    # Once the experiment has ended, what is known of people may be deleted.
+    may_be_kept = link.state != "over"
     news = {
         "token_hash": hash_token(token),
         "external_id": external_id,
-        "parameters": as_json(parameters) if parameters and link.state != "over" else None,
+        "new_id": external_id if may_be_kept else None,
+        "new_parameters": as_json(parameters) if may_be_kept and parameters else None,
     }
     row = await session.first(_RETURN, {**known, **news})
     if row is not None and row.player != "person":
