@@ -22,7 +22,7 @@ from shared.acts.viewing import is_view_token, use_view
 from shared.bus.contract import Bus
 from shared.clock import Clock
 from shared.contracts.endpoints import OPEN, Endpoints
-from shared.db.keys import hash_key
+from shared.db.keys import hash_key, is_made_key
 from shared.db.session import Database, Session
 from shared.db.standings import hash_token
 from shared.errors import NotAllowed, NotSignedIn
@@ -138,8 +138,8 @@ async def _any_bearer(
     found = token or key
     if found is None:
         raise NotSignedIn("A participant token or an API key is needed: send 'Authorization: Bearer <token>'.")
-    context: Context = request.app.state.context
-    await context.limits.of_token(found.credentials)
+    limits: Limits = request.app.state.context.limits
+    await (limits.of_key if is_made_key(found.credentials) else limits.of_token)(found.credentials)
     return found.credentials
 
 
@@ -205,16 +205,25 @@ Ticket = Annotated[
 ]
 
 
+# A ticket was counted when it was made, and opens one stream.
 async def _participants_stream(
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)], ticket: Ticket = None
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_member_token)],
+    ticket: Ticket = None,
 ) -> StreamBearer:
-    return StreamBearer(None if credentials is None else credentials.credentials, ticket)
+    if ticket is not None or credentials is None:
+        return StreamBearer(None, ticket)
+    return StreamBearer(await _token(request, credentials), None)
 
 
 async def _experimenters_stream(
-    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)], ticket: Ticket = None
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)],
+    ticket: Ticket = None,
 ) -> StreamBearer:
-    return StreamBearer(None if credentials is None else credentials.credentials, ticket)
+    if ticket is not None or credentials is None:
+        return StreamBearer(None, ticket)
+    return StreamBearer(await _key(request, credentials), None)
 
 
 InContext = Annotated[Context, Depends(_context)]

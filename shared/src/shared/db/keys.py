@@ -22,6 +22,7 @@ OPERATORS_SCOPES: Final[tuple[Scope, ...]] = (*ALL_SCOPES, "admin")
 """With `admin` one makes, sees and revokes the keys of everybody, and reads what everybody did."""
 
 SHORTEST_KEY: Final = 16
+_BEGINNING: Final = "parley_"
 _PREFIX_LENGTH: Final = 12
 _USE_IS_NOTED_EVERY: Final = timedelta(minutes=1)
 
@@ -101,6 +102,11 @@ async def experimenter_named(session: Session, name: str, now: datetime) -> UUID
     return found
 
 
+def is_made_key(secret: str) -> bool:
+    """Whether this has the form of a key that the lab has made; a key that an operator has chosen may not have it."""
+    return secret.startswith(_BEGINNING)
+
+
 async def create_key(
     session: Session,
     name: str,
@@ -111,7 +117,7 @@ async def create_key(
     label: str = "",
 ) -> str:
     """A new key for the experimenter with this name. It is shown only once: only its hash is stored."""
-    key = f"parley_{token_urlsafe(32)}"
+    key = f"{_BEGINNING}{token_urlsafe(32)}"
     await _store(session, key, name, now, scopes=scopes, expires_at=expires_at, label=label)
     return key
 
