@@ -124,17 +124,18 @@ def create_app(
     app.routes.extend(web_pages.routes())
     problems.install(app)
     documentation.install(app)
+    app.add_middleware(
+        AroundRequest, max_body_bytes=settings.max_body_bytes, max_file_bytes=context.files.max_file_bytes
+    )
     if settings.allowed_origins:
+        # Around everything else: what is refused before it comes to a route can be read as well.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=list(settings.allowed_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Last-Event-ID", IDEMPOTENCY_HEADER, CORRELATION_HEADER],
-            expose_headers=[CORRELATION_HEADER],
+            expose_headers=[CORRELATION_HEADER, "Retry-After", "Content-Disposition", "Content-Range"],
         )
-    app.add_middleware(
-        AroundRequest, max_body_bytes=settings.max_body_bytes, max_file_bytes=context.files.max_file_bytes
-    )
     return app
 
 
