@@ -151,7 +151,8 @@ async def stage(stage_id: Slug, context: InContext, token: ReaderToken) -> Stage
 @router.post("/me/stages/{stage_id}/advance", summary="Answer and go on, in one request")
 async def advance(stage_id: Slug, context: InContext, token: MemberToken, body: AdvanceRequest | None = None) -> Page:
     """The answer is the page where the participant is afterwards; its `cursor` comes after the events that going on has
-    made, unless others have made some meanwhile. Going on twice from one stage is going on once."""
+    made, unless others have made some meanwhile. Idempotent: for a stage that the participant has left, nothing is
+    stored, and the answer is the page where they are."""
     request = body or AdvanceRequest()
     if request.from_stage_id not in (None, stage_id):
         problem = Problem("from_stage_id", repr(request.from_stage_id), f"{stage_id!r}, as in the path")

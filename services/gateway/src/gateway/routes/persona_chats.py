@@ -25,8 +25,8 @@ _LONGEST_WAIT_SECONDS: Final = 30
 @router.post("/{persona_id}/chat", status_code=201, summary="Say something to a persona")
 async def say(persona_id: Slug, body: PersonaMessageRequest, context: InContext, key: ApiKey) -> PersonaMessage:
     """The answer is your message. The reply comes when the model has it: follow the chat, or its experiment's stream.
-    Until then a further message is refused (409, `awaiting_reply`), and another text under a used `client_message_id`
-    always (409, `id_used`)."""
+    Until then a further message is refused (409, `awaiting_reply`). The same `client_message_id` again returns the
+    stored message; another text under it is refused (409, `id_used`)."""
     # An experimenter waits for the persona's reply as a participant would.
     urgency.set(Urgency.PERSON)
 
