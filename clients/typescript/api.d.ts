@@ -249,8 +249,8 @@ export interface Operations {
   "GET /v1/files/{name}": { path: { name: string }; answer: void };
   "GET /v1/join/{code}": { path: { code: string }; answer: JoinPageResource };
   "POST /v1/join/{code}": { path: { code: string }; body: LinkJoinRequest; answer: Joined };
-  "GET /v1/keys": { answer: KeyList };
   "POST /v1/keys": { body: NewKey; answer: NewKeyResource };
+  "GET /v1/keys": { answer: KeyList };
   "DELETE /v1/keys/{key_id}": { path: { key_id: string }; answer: void };
   "GET /v1/me": { answer: Me };
   "GET /v1/me/appearance": { answer: AppearanceResource };

@@ -135,6 +135,41 @@ async def test_help_that_is_asked_for_again_is_one_alert(api: Api) -> None:
     assert [one["text"] for one in alerts] == ["One", "One"]
 
 
+async def test_a_word_to_a_participant_that_is_said_again_is_one_notice(api: Api) -> None:
+    experiment_id = await api.running()
+    token = await api.join(experiment_id)
+    member_id = (await api.participant(token, "GET", "/v1/me")).json()["member_id"]
+    key = new_key()
+
+    async def said(text: str, key: str) -> int:
+        headers = {"Idempotency-Key": key}
+        path = f"/v1/members/{member_id}/message"
+        return (await api.experimenter("POST", path, json={"text": text}, headers=headers)).status_code
+
+    answers = [await said("One", key), await said("One", key), await said("One", new_key()), await said("Two", key)]
+    notices = (await api.participant(token, "GET", "/v1/me")).json()["notices"]
+
+    assert answers == [200, 200, 200, 409]
+    assert [one["text"] for one in notices] == ["One", "One"]
+
+
+async def test_a_key_that_is_made_again_is_one_key_and_cannot_be_read_in_the_tables(api: Api) -> None:
+    async def made(key: str) -> httpx2.Response:
+        return await api.experimenter("POST", "/v1/keys", json={"label": "pilot"}, headers={"Idempotency-Key": key})
+
+    key = new_key()
+    first, again, other = await made(key), await made(key), await made(new_key())
+    async with api.database.transaction() as session:
+        kept = [bytes(row.answer) for row in await session.all(text("SELECT answer FROM kept_answers"))]
+
+    assert [one.status_code for one in (first, again, other)] == [201] * 3
+    assert first.json() == again.json() != other.json()
+    pilots = [one for one in (await api.experimenter("GET", "/v1/keys")).json()["keys"] if one["label"] == "pilot"]
+    assert len(pilots) == 2
+    assert len(kept) == 2
+    assert not [answer for answer in kept if first.json()["key"].encode() in answer]
+
+
 async def test_no_token_and_no_word_of_an_answer_can_be_read_in_the_tables(api: Api) -> None:
     answer = await created(api, new_key(), name="Secret buses")
     async with api.database.transaction() as session:

@@ -7,6 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 
 from gateway.context import ApiKey, InContext
+from gateway.once import InOnce, by_key
 from gateway.parameters import Route
 from gateway.resources.base import Time
 from gateway.resources.keys import DeedList, DeedResource, KeyList, KeyResource, NewKey, NewKeyResource
@@ -19,9 +20,10 @@ router = APIRouter(prefix="/v1", tags=["operators"], route_class=Route)
 
 
 @router.post("/keys", status_code=201, summary="Make an API key")
-async def create_key(body: NewKey, context: InContext, key: ApiKey) -> NewKeyResource:
+async def create_key(body: NewKey, context: InContext, key: ApiKey, once: InOnce) -> NewKeyResource:
     """The answer has the key, which is shown only here. It can do no more, and is valid no longer, than the key that
-    makes it. Keys for others are made with the scope `admin`."""
+    makes it. Keys for others are made with the scope `admin`. Each request makes one, but the same one under an
+    `Idempotency-Key`: the answer that is kept can be read only with that and your API key together."""
 
     async def work(session: Session) -> NewKeyResource:
         now = context.clock.now()
@@ -33,7 +35,7 @@ async def create_key(body: NewKey, context: InContext, key: ApiKey) -> NewKeyRes
         )
         return NewKeyResource(key=made, experimenter=body.experimenter or own.name, expires_at=ends)
 
-    return await context.database.transact(work)
+    return await once.transact(NewKeyResource, work, sign_in=by_key(context, key))
 
 
 def _check(body: NewKey, own: Experimenter, now: datetime) -> None:

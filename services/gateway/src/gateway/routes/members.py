@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query
 
 from formats.exports import natural
 from gateway.context import ApiKey, Context, InContext
+from gateway.once import InOnce, by_key
 from gateway.parameters import Route
 from gateway.resources.members import (
     CheckRequest,
@@ -131,14 +132,17 @@ async def check(member_id: UUID, context: InContext, key: ApiKey, body: CheckReq
 
 
 @router.post("/members/{member_id}/message", summary="Say something to a participant")
-async def message(member_id: UUID, body: NoticeRequest, context: InContext, key: ApiKey) -> MemberResource:
+async def message(
+    member_id: UUID, body: NoticeRequest, context: InContext, key: ApiKey, once: InOnce
+) -> MemberResource:
     """It is on the participant's own page (`notices` in `GET /v1/me`) until they have read it, and no one else is
-    told."""
+    told. Each request is a notice of its own, but the same one again under an `Idempotency-Key`."""
 
     async def change(session: Session, standing: Standing, actor: str, now: datetime) -> None:
         await notices.send_notice(session, standing, body.text, now, sent_by=actor)
 
-    return await _changed(context, key, member_id, change)
+    work = _changing(context, key, member_id, change)
+    return await once.transact(MemberResource, work, sign_in=by_key(context, key))
 
 
 @router.post("/members/{member_id}/view", status_code=201, summary="See what a participant sees")
@@ -171,7 +175,13 @@ async def transfer(member_id: UUID, body: TransferRequest, context: InContext, k
 
 
 async def _changed(context: Context, key: str, member_id: UUID, change: Change) -> MemberResource:
-    """The member after `change`, which holds its lock."""
+    return await context.database.transact(_changing(context, key, member_id, change))
+
+
+def _changing(
+    context: Context, key: str, member_id: UUID, change: Change
+) -> Callable[[Session], Awaitable[MemberResource]]:
+    """Gives the member after `change`, which holds its lock."""
 
     async def work(session: Session) -> MemberResource:
         now = context.clock.now()
@@ -180,4 +190,4 @@ async def _changed(context: Context, key: str, member_id: UUID, change: Change) 
         await change(session, await standings.lock_standing(session, member_id), owner.name, now)
         return member_resource(await reads.roster_entry(session, member_id))
 
-    return await context.database.transact(work)
+    return work
