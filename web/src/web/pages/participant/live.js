@@ -11,6 +11,7 @@ const GATHER_MS = 40;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 8000;
 const SHOWN_MS = 5000;
+const HIDDEN_MS = 120_000;
 
 /**
  * What the lab tells of the participant. It is read until the lab answers, and again after each cut of the connection.
@@ -174,16 +175,29 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
       });
     }
 
-    // A browser keeps six connections to a host, and a stream holds one: hidden tabs give theirs back.
-    function onVisibility() {
+    function rest() {
       stream?.stop();
-      if (document.hidden) wasCut = true;
-      else connect();
+      wasCut = true;
+    }
+
+    // A browser keeps six connections to a host, and a stream holds one: tabs that are hidden for long give theirs back.
+    // Not at once, since who has none is gone to the lab. A page that slept cannot know whether its stream still lives.
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let resting;
+    function onVisibility() {
+      clearTimeout(resting);
+      if (document.hidden) {
+        resting = setTimeout(rest, HIDDEN_MS);
+      } else {
+        rest();
+        connect();
+      }
     }
 
     if (!document.hidden) connect();
     document.addEventListener("visibilitychange", onVisibility);
     return () => {
+      clearTimeout(resting);
       stream?.stop();
       document.removeEventListener("visibilitychange", onVisibility);
     };

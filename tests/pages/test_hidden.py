@@ -1,0 +1,69 @@
+"""A page that is hidden for a while: another tab is in front, or the phone is locked."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+COUNT = """
+  window.streams = { opened: 0, closed: 0 };
+  const ask = window.fetch.bind(window);
+  window.fetch = (path, options) => {
+    if (path === "/v1/me/stream") {
+      window.streams.opened += 1;
+      options.signal.addEventListener("abort", () => (window.streams.closed += 1));
+    }
+    return ask(path, options);
+  };
+"""
+"""Counts the streams that the page opens, and those that it closes."""
+HIDE = """
+  (isHidden) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }
+"""
+
+
+async def streams(page: Page) -> tuple[int, int]:
+    """How many were opened and closed."""
+    opened, closed = await page.evaluate("[window.streams.opened, window.streams.closed]")
+    return opened, closed
+
+
+async def test_a_hidden_page_keeps_its_stream_for_two_minutes_and_opens_another_when_it_is_seen(
+    page: Page, lab: RunningLab
+) -> None:
+    await page.add_init_script(COUNT)
+    await page.clock.install()
+    await join(page, lab.started(STUDY))
+    await page.wait_for_function("window.streams.opened === 1")
+
+    await page.evaluate(HIDE, True)
+    await page.clock.run_for(119_000)
+    at_a_glance = await streams(page)
+    await page.clock.run_for(2_000)
+    for_long = await streams(page)
+    await page.evaluate(HIDE, False)
+
+    assert (at_a_glance, for_long, await streams(page)) == ((1, 0), (1, 1), (2, 1))
+    await expect(page.get_by_text("Step 1 of")).to_be_visible()
+
+
+async def test_a_page_that_was_hidden_at_a_glance_opens_its_stream_anew_and_keeps_it(
+    page: Page, lab: RunningLab
+) -> None:
+    await page.add_init_script(COUNT)
+    await page.clock.install()
+    await join(page, lab.started(STUDY))
+    await page.wait_for_function("window.streams.opened === 1")
+
+    await page.evaluate(HIDE, True)
+    await page.clock.run_for(30_000)
+    await page.evaluate(HIDE, False)
+    await page.clock.run_for(300_000)
+
+    assert await streams(page) == (2, 1)
