@@ -82,6 +82,27 @@ async def test_a_closed_tab_is_gone_after_the_grace_period_and_back_when_it_is_o
     assert await told(api) == ["member.gone", "member.returned"]
 
 
+async def test_experimenters_see_since_when_somebody_is_gone(api: Api, address: str) -> None:
+    experiment_id = await api.running()
+    ada = await api.join(experiment_id, "Ada")
+
+    async def gone() -> list[bool]:
+        found = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/members")).json()["members"]
+        return [one["gone_at"] is not None for one in sorted(found, key=lambda one: str(one["path"]))]
+
+    async with tab(address, ada, api):
+        while_open = await gone()
+    await pass_time(api, GRACE_SECONDS + 1)
+    afterwards = await gone()
+    async with tab(address, ada, api):
+        back = await gone()
+    await pass_time(api, GRACE_SECONDS + 1)
+    await api.participant(ada, "POST", "/v1/me/leave")
+
+    assert (while_open, afterwards, back) == ([False, False], [True, False], [False, False])
+    assert await gone() == [False, False]
+
+
 async def test_a_second_tab_keeps_somebody_there(api: Api, address: str) -> None:
     experiment_id = await api.running()
     ada = await api.join(experiment_id, "Ada")

@@ -17,7 +17,7 @@ from shared.db.session import ReadSession, Row
 from shared.db.standing import Standing
 from shared.db.standings import STAGE_IS_OVER, unknown_token
 from shared.errors import InvalidInput, NotFound, Problem
-from shared.lives import OUT
+from shared.lives import OUT, TAKING_PART, in_sql
 from shared.stage import PAGE, tells_of_others
 from shared.stages import parts_of
 from shared.views import Facts, by_tag
@@ -260,14 +260,16 @@ async def has_message(session: ReadSession, thread_id: UUID, reader: Bearer, mes
     return may_read(reader.member_id, author=row.member_id, audience=row.audience)
 
 
-_ENTRY = """
+_ENTRY = f"""
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.agent_config, m.status, m.status_reason, m.stage_ids,
         m.position, m.is_test, m.joining, m.added_by, m.created_at, m.joined_at, m.arrived_at, m.paused_at,
         m.ended_at,
         c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort_name,
-        nullif(coalesce(m.treatment_id, c.treatment_id), '') AS treatment_id, m.allocated
+        nullif(coalesce(m.treatment_id, c.treatment_id), '') AS treatment_id, m.allocated,
+        (SELECT p.gone_at FROM presence p WHERE p.member_id = m.id AND m.player = 'person'
+            AND m.status IN {in_sql(TAKING_PART)}) AS gone_at
     FROM members m JOIN cohorts c ON c.id = m.cohort_id
-"""
+"""  # noqa: S608 - put together from constants
 _ROSTER = text(
     f"""
     {_ENTRY}

@@ -127,6 +127,8 @@ class MemberResource(Resource):
     arrived_at: datetime | None
     paused_at: datetime | None
     """Since when this member alone is paused."""
+    gone_at: datetime | None = None
+    """Since when a person who takes part is gone: without an open page; null for all others."""
     ended_at: datetime | None
 
 

@@ -81,6 +81,7 @@ def member_resource(row: Any) -> MemberResource:
         joined_at=row.joined_at,
         arrived_at=row.arrived_at,
         paused_at=row.paused_at,
+        gone_at=row.gone_at,
         ended_at=row.ended_at,
     )
 
