@@ -8,7 +8,8 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.stage import StageKind, filled
-from shared.stage.form import problems_of
+from shared.stage.form import Field as FormField
+from shared.stage.form import Form, problems_of, text
 from shared.stage_checks import Trial
 from shared.stage_checks.play import Asked
 from shared.stage_checks.questions import wrong_answers, wrong_values
@@ -44,6 +45,17 @@ def test_what_the_suite_takes_for_wrong_is_wrong(kind: StageKind[Any]) -> None:
         assert list(wrong_answers(one, Random(1)))
         for field in one.question.form().fields:
             assert not any(map(Draft202012Validator(field.schema).is_valid, wrong_values(field.schema)))
+
+
+def test_a_form_says_whether_a_field_that_is_not_always_shown_needs_a_value() -> None:
+    rule = {"question": "often", "value": "never"}
+    why = FormField("why", text("Why?"), show_if=rule)
+    how = FormField("how", text("How?"), is_required=False, show_if=rule)
+
+    schema: Any = Form((why, how)).json_schema()
+
+    assert schema["required"] == []
+    assert {name: one["x-required"] for name, one in schema["properties"].items()} == {"why": True, "how": False}
 
 
 class Offer(BaseModel):

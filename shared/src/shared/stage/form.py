@@ -43,16 +43,18 @@ class Form:
     def json_schema(self) -> dict[str, Json]:
         """A JSON Schema of the answer; its properties are in the order of the page.
 
-        `x-show-if` holds the rule of a field that is not always shown; such a field is never required.
+        `x-show-if` holds the rule of a field that is not always shown. Such a field is not in `required`: `x-required`
+        says whether it needs a value when it is shown.
         """
         if self.is_bare:
             return dict(self.fields[0].schema)
-        shown = {
-            one.name: dict(one.schema) if one.show_if is None else {**one.schema, "x-show-if": one.show_if}
-            for one in self.fields
-        }
+        shown = {one.name: {**one.schema, **_condition(one)} for one in self.fields}
         required = [one.name for one in self.fields if one.is_required and one.show_if is None]
         return {"type": "object", "properties": shown, "required": required, "additionalProperties": False}
+
+
+def _condition(field: Field) -> dict[str, Json]:
+    return {} if field.show_if is None else {"x-show-if": field.show_if, "x-required": field.is_required}
 
 
 def titled(title: str) -> dict[str, Json]:

@@ -278,7 +278,8 @@ class QuestionForm(Resource):
     """Names the answer on its stage; empty for the answer to the whole page."""
     form: dict[str, JsonValue]
     """A JSON Schema of the answer with a `title` for each field, in the order of the page. `x-show-if` has the rule by
-    which a field is shown, given the values of the others; `x-widget` and `x-words` say how it is best shown."""
+    which a field is shown, given the values of the others, and `x-required` beside it says whether it needs a value
+    then; `x-widget` and `x-words` say how it is best shown."""
     saved: Any = None
     """What the participant has begun to answer, as it was saved last (`PUT` to `.../answer`); null: nothing."""
 
