@@ -8,10 +8,12 @@ export default function AllocationPage(stage) {
   const { view, forms } = stage.page;
   const [entered, setEntered] = useState(/** @type {Record<string, any>} */ ({}));
   const isAsked = forms.length > 0;
-  const first = isAsked ? (entered.share ?? null) : view.assets[0].share;
+  // What is typed may be no number yet.
+  const numberOf = (/** @type {string} */ name) => (typeof entered[name] === "number" ? entered[name] : null);
+  const first = isAsked ? numberOf("share") : view.assets[0].share;
   const shares = view.assets.length === 2
     ? [first, first === null ? null : 100 - first]
-    : view.assets.map((/** @type {any} */ asset) => (isAsked ? (entered[asset.id] ?? null) : asset.share));
+    : view.assets.map((/** @type {any} */ asset) => (isAsked ? numberOf(asset.id) : asset.share));
   return html`<article>
     ${h(Head, { view })}
     <p>${view.is_usual_question ? say("divide_money") : view.question}</p>

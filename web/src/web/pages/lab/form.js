@@ -2,6 +2,7 @@
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
 import { Refused } from "./api.js";
 import { OptionImage } from "./media.js";
+import { inField, keyboardOf, notANumber, numberIn } from "./numbers.js";
 import { reason } from "./refusals.js";
 import { holds } from "./rules.js";
 import { keeper } from "./saving.js";
@@ -25,11 +26,13 @@ const isBare = (schema) => !(schema.type === "object" && schema.properties);
 /**
  * @param {{ schema: Schema, draftKey: string, submitLabel?: string, isDisabled?: boolean, saved?: any,
  *   onSave?: (answer: any) => Promise<any>, onChange?: (values: Record<string, any>) => void,
- *   onSubmit: (answer: any) => Promise<void> }} props `onChange` hears all that is entered, and what there is at first.
+ *   onSubmit: (answer: any) => Promise<void> }} props `onChange` hears all that is entered, and what there is at first:
+ *   a number field gives its number, or what is typed there while that is none.
  */
 export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved = null, onSave, onChange, onSubmit }) {
   const fields = fieldsOf(schema);
-  const [kept] = useState(() => keeper(draftKey, onSave && ((/** @type {any} */ next) => onSave(isBare(schema) ? next[BARE] ?? null : next))));
+  const answerOf = (/** @type {Record<string, any>} */ given) => (isBare(schema) ? given[BARE] : given);
+  const [kept] = useState(() => keeper(draftKey, onSave && ((/** @type {any} */ next) => onSave(answerOf(answersIn(fields, next)) ?? null))));
   const atTheLab = () => (isBare(schema) ? { [BARE]: saved ?? undefined } : saved);
   const [values, setValues] = useState(() => restored(kept.unsaved() ?? atTheLab(), fields));
   const isTouched = useRef(false);
@@ -39,10 +42,11 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
   const [isBusy, setBusy] = useState(false);
   const summary = useRef(/** @type {HTMLElement | null} */ (null));
   const id = useFieldId();
-  const shown = Object.entries(fields).filter(([, field]) => holds(field["x-show-if"], values));
-  const required = isBare(schema) ? [BARE] : [...(schema.required ?? [])];
+  const answers = answersIn(fields, values);
+  const shown = Object.entries(fields).filter(([, field]) => holds(field["x-show-if"], answers));
+  const isRequired = (/** @type {string} */ name) => isBare(schema) || schema.required?.includes(name) || fields[name]["x-required"] === true;
 
-  useEffect(() => onChange?.(values), [values]);
+  useEffect(() => onChange?.(answers), [values]);
   useEffect(() => kept.catchUp(), []);
   // Another tab may have saved something meanwhile. What was entered here is newer.
   useEffect(() => {
@@ -66,18 +70,18 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
     if (isBusy || isDisabled) return;
     const found = Object.fromEntries(
       shown
-        .map(([name, field]) => [name, problemOf(field, values[name], required.includes(name) || "x-show-if" in field)])
+        .map(([name, field]) => [name, problemOf(field, answers[name], isRequired(name))])
         .filter(([, problem]) => problem),
     );
     setErrors(found);
     setFailure("");
     if (Object.keys(found).length > 0) return focusSummary();
     const given = Object.fromEntries(
-      shown.map(([name]) => [name, values[name]]).filter(([, value]) => value !== undefined && value !== null),
+      shown.map(([name]) => [name, answers[name]]).filter(([, value]) => value !== undefined && value !== null),
     );
     setBusy(true);
     try {
-      await onSubmit(isBare(schema) ? given[BARE] : given);
+      await onSubmit(answerOf(given));
       kept.drop();
     } catch (error) {
       if (error instanceof Refused && error.problems.length > 0) setErrors(named(error.problems, fields));
@@ -111,7 +115,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
         field,
         value: values[name],
         problem: errors[name] ?? "",
-        isRequired: required.includes(name) || "x-show-if" in field,
+        isRequired: isRequired(name),
         isDisabled,
         onChange: (/** @type {any} */ value) => change(name, value),
       }),
@@ -139,6 +143,16 @@ function initialOf(field) {
   return undefined;
 }
 
+/** What a value is as an answer: numbers are kept as they are typed. @param {Schema | undefined} field @param {any} value @returns {any} */
+function answerIn(field, value) {
+  if (field?.properties && value) return answersIn(field.properties, value);
+  const isNumber = field?.type === "integer" || field?.type === "number";
+  return isNumber && typeof value === "string" ? numberIn(value, field.type === "integer") : value;
+}
+
+/** @param {Record<string, Schema>} fields @param {Record<string, any>} values @returns {Record<string, any>} */
+const answersIn = (fields, values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, answerIn(fields[name], value)]));
+
 /** What keeps this value from being sent, in words; empty: nothing. @param {Schema} field @param {any} value @param {boolean} isRequired @returns {string} */
 export function problemOf(field, value, isRequired) {
   const isEmpty = value === undefined || value === null || value === "" || (field.const === true && value !== true);
@@ -150,7 +164,7 @@ export function problemOf(field, value, isRequired) {
     if (field.maxLength !== undefined && length > field.maxLength) return say("write_less", { count: field.maxLength });
   }
   if (field.type === "integer" || field.type === "number") {
-    if (typeof value !== "number" || Number.isNaN(value)) return say("write_a_number");
+    if (typeof value !== "number") return notANumber(value);
     if (field.type === "integer" && !Number.isInteger(value)) return say("write_a_whole_number");
     if (field.minimum !== undefined && value < field.minimum) return say("at_least", { bound: field.minimum });
     if (field.maximum !== undefined && value > field.maximum) return say("at_most", { bound: field.maximum });
@@ -261,19 +275,12 @@ function Widget(props) {
         h(Field, { key: name, id: `${id}-${name}`, field: /** @type {Schema} */ (part), value: value?.[name], problem: "", isRequired: (field.required ?? []).includes(name), isDisabled, onChange: (/** @type {any} */ next) => onChange({ ...value, [name]: next }) }),
       );
     case "number":
-      return html`<input id=${id} type="text" inputmode=${field.type === "integer" ? "numeric" : "decimal"} autocomplete="off" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${value ?? ""} onInput=${(/** @type {any} */ event) => onChange(asNumber(event.target.value))} />`;
+      return html`<input id=${id} type="text" inputmode=${keyboardOf(field)} autocomplete="off" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${inField(value)} onInput=${(/** @type {any} */ event) => onChange(event.target.value)} />`;
     case "textarea":
       return html`<textarea id=${id} rows="4" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${value ?? ""} onInput=${(/** @type {any} */ event) => onChange(event.target.value)}></textarea>`;
     default:
       return html`<input id=${id} type="text" autocomplete="off" disabled=${isDisabled} aria-describedby=${describedBy} aria-invalid=${describedBy ? "true" : undefined} value=${value ?? ""} onInput=${(/** @type {any} */ event) => onChange(event.target.value)} />`;
   }
-}
-
-/** What was typed, as a number where it is one: a comma counts as a point. @param {string} typed @returns {any} */
-function asNumber(typed) {
-  const plain = typed.trim().replace(",", ".");
-  if (plain === "") return undefined;
-  return Number.isNaN(Number(plain)) ? typed : Number(plain);
 }
 
 /** @param {any} props */

@@ -93,3 +93,6 @@ export const inDigits = (value) => new Intl.NumberFormat(language, { maximumFrac
 export function percent(share) {
   return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" }).format(share);
 }
+/** What stands before the decimals of a number. */
+export const decimalMark = () => new Intl.NumberFormat(language, { useGrouping: false }).format(0.5)[1];
+

@@ -1,0 +1,44 @@
+"""What a form asks for, and when it takes nothing."""
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+IF_NEVER = {"question": "often", "value": "never"}
+RIDES: dict[str, Any] = {
+    "id": "rides",
+    "kind": "survey",
+    "name": "Your rides",
+    "questions": [
+        {
+            "id": "often",
+            "kind": "choice",
+            "title": "How often do you ride?",
+            "options": [{"id": "never", "text": "Never"}, {"id": "daily", "text": "Daily"}],
+        },
+        {"id": "why", "kind": "text", "title": "Why never?", "show_if": IF_NEVER},
+        {"id": "last", "kind": "number", "title": "When last?", "required": False, "show_if": IF_NEVER},
+    ],
+}
+
+
+async def test_a_conditional_question_needs_an_answer_unless_the_file_says_otherwise(
+    page: Page, lab: RunningLab
+) -> None:
+    await join(page, lab.started({**STUDY, "stages": [RIDES, STUDY["stages"][3]]}))
+    await page.get_by_label("Never").check()
+    await expect(page.locator("label", has_text="When last?")).to_contain_text("(optional)")
+    await expect(page.locator("label", has_text="Why never?")).not_to_contain_text("(optional)")
+
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.locator("main .problem")).to_have_text(["Please answer this."])
+    await page.get_by_label("Why never?").fill("No bus")
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
