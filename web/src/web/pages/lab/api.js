@@ -7,16 +7,22 @@
  */
 
 export class Refused extends Error {
-  /** @param {number} status @param {{ detail?: string, code?: string, reason?: string, params?: Record<string, any>, problems?: ProblemItem[] }} body */
-  constructor(status, body) {
+  /**
+   * @param {number} status
+   * @param {{ detail?: string, code?: string, reason?: string, params?: Record<string, any>, problems?: ProblemItem[] }} body
+   * @param {number} [seconds] What `Retry-After` says; the lab says it in its answer, too.
+   */
+  constructor(status, body, seconds = 0) {
     super(body.detail ?? `HTTP ${status}`);
     this.status = status;
     this.code = body.code ?? "";
     this.reason = body.reason ?? "";
     /** @type {Record<string, any>} */
     this.params = { count: body.params?.seconds, ...body.params };
+    if (status === 429 && body.params === undefined && seconds > 0) this.params = { count: seconds, seconds };
     /** @type {ProblemItem[]} */
     this.problems = body.problems ?? [];
+    this.waitMs = 1000 * (body.params?.seconds ?? seconds);
   }
 }
 
@@ -24,6 +30,19 @@ export class Refused extends Error {
 export class Unreachable extends Error {}
 
 const WAITS_MS = [300, 1000, 3000];
+/** What has not begun to come by then is lost. */
+export const LONGEST_WAIT_MS = 20_000;
+const LONGEST_ANSWER_MS = 60_000;
+const LATER = new Set([408, 429, 502, 503, 504]);
+
+/** Whether the same request may be taken later: nothing is wrong with it. @param {unknown} error */
+export const isForNow = (error) => error instanceof Unreachable || (error instanceof Refused && LATER.has(error.status));
+
+/** How long to wait before the same request at least. @param {unknown} error @param {number} least in milliseconds */
+export const waitAfter = (error, least) => Math.max(least, error instanceof Refused ? error.waitMs : 0);
+
+/** A wait of about this length: those who were cut off together do not come back at once. @param {number} milliseconds */
+export const about = (milliseconds) => milliseconds * (0.5 + Math.random());
 
 /**
  * One request. What may be repeated without harm is tried again while the lab does not answer.
@@ -37,7 +56,7 @@ export async function request(method, path, { token = null, body, mayRepeat = tr
     try {
       return await once(method, path, token, body, key);
     } catch (error) {
-      const isAway = error instanceof Unreachable || (error instanceof Refused && error.status === 503);
+      const isAway = isForNow(error) && !(error instanceof Refused && error.status === 429);
       if (!isAway || !mayRepeat || turn >= WAITS_MS.length) throw error;
       await new Promise((wake) => setTimeout(wake, WAITS_MS[turn]));
     }
@@ -51,24 +70,30 @@ async function once(method, path, token, body, key) {
   if (token !== null) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (key !== undefined) headers["Idempotency-Key"] = key;
-  let answer;
+  const ending = new AbortController();
+  let timer = setTimeout(() => ending.abort(), LONGEST_WAIT_MS);
   try {
-    answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+    const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: ending.signal });
+    clearTimeout(timer);
+    timer = setTimeout(() => ending.abort(), LONGEST_ANSWER_MS);
+    const text = await answer.text();
+    if (!answer.ok) throw new Refused(answer.status, parsed(text) ?? {}, Number(answer.headers.get("Retry-After")) || 0);
+    const content = answer.status === 204 ? null : parsed(text);
+    if (content === undefined) throw new Error("The answer is not the lab's, but that of a network which wants a log-in, for example.");
+    return content;
   } catch (error) {
-    throw new Unreachable("The lab cannot be reached.", { cause: error });
+    throw error instanceof Refused ? error : new Unreachable("The lab cannot be reached.", { cause: error });
+  } finally {
+    clearTimeout(timer);
   }
-  const text = await answer.text();
-  const content = text === "" ? null : parsed(text);
-  if (!answer.ok) throw new Refused(answer.status, content ?? {});
-  return content;
 }
 
-/** @param {string} text */
+/** @param {string} text @returns {any} undefined: it is no JSON. */
 function parsed(text) {
   try {
     return JSON.parse(text);
   } catch {
-    return null;
+    return undefined;
   }
 }
 

@@ -1,8 +1,9 @@
 /** The messages of a conversation: the newest, what comes, and what one says oneself on its way to the lab. */
-import { newId, Refused } from "./api.js";
+import { isForNow, newId, waitAfter } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
 import { useEffect, useRef, useState } from "./preact.js";
 import { reason } from "./refusals.js";
+import { say } from "./words.js";
 
 /**
  * @typedef {{ id: string, seq: number, author: { id: string, profile: any } | null, text: string,
@@ -29,6 +30,7 @@ export function useMessages(stage) {
   const [wasCut, setCut] = useState(false);
   const newest = useRef(first - 1);
   const reading = useRef(false);
+  const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
 
   /** @param {Message[]} found */
   function add(found) {
@@ -38,6 +40,7 @@ export function useMessages(stage) {
   async function readOn() {
     if (reading.current) return;
     reading.current = true;
+    clearTimeout(again.current);
     try {
       for (;;) {
         const answer = await stage.api.get(`/v1/me/threads/${thread.id}/messages?after_seq=${newest.current}&limit=${AT_ONCE}`);
@@ -48,8 +51,9 @@ export function useMessages(stage) {
       }
       setRead(true);
       setCut(false);
-    } catch {
+    } catch (error) {
       setCut(true);
+      if (isForNow(error)) again.current = setTimeout(readOn, waitAfter(error, AGAIN_MS));
     } finally {
       reading.current = false;
     }
@@ -57,7 +61,7 @@ export function useMessages(stage) {
 
   useEffect(() => {
     void readOn();
-    return stage.listen((type, event) => {
+    const stop = stage.listen((type, event) => {
       if (type === "connected") void readOn();
       else if (type === "message.created" && event.data.thread_id === thread.id) {
         add([event.data]);
@@ -67,6 +71,10 @@ export function useMessages(stage) {
         );
       }
     });
+    return () => {
+      stop();
+      clearTimeout(again.current);
+    };
   }, [thread.id]);
 
   async function older() {
@@ -110,6 +118,8 @@ export function useOutgoing(stage, messages, onStored) {
   const isSending = useRef(false);
   const isOver = useRef(false);
   const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
+  // The lab has said how long to wait.
+  const isHeld = useRef(false);
   const answered = useRef(/** @type {Set<string>} */ (new Set()));
 
   /** @param {Pending[]} next */
@@ -125,19 +135,28 @@ export function useOutgoing(stage, messages, onStored) {
   const mark = (key, now) => change(all.current.map((one) => (one.key === key ? { ...one, ...now } : one)));
 
   async function sendAll() {
-    if (isSending.current) return;
+    if (isSending.current || isHeld.current) return;
     isSending.current = true;
     clearTimeout(again.current);
-    for (let one; !isOver.current && (one = all.current.find((each) => !each.isRefused)); ) {
-      if (!(await sendOne(one))) {
-        again.current = setTimeout(sendAll, AGAIN_MS);
-        break;
+    try {
+      for (let one; !isOver.current && (one = all.current.find((each) => !each.isRefused)); ) {
+        const wait = await sendOne(one);
+        if (wait > 0) return sendAfter(wait);
       }
+    } finally {
+      isSending.current = false;
     }
-    isSending.current = false;
   }
 
-  /** Whether the lab has answered. @param {Pending} one */
+  /** @param {number} wait in milliseconds */
+  function sendAfter(wait) {
+    again.current = setTimeout(() => {
+      isHeld.current = false;
+      void sendAll();
+    }, wait);
+  }
+
+  /** How long to wait until it is sent again; 0: the lab has decided. @param {Pending} one @returns {Promise<number>} */
   async function sendOne({ key, text, replyTo }) {
     try {
       const body = { text, client_message_id: key, reply_to: replyTo };
@@ -145,12 +164,16 @@ export function useOutgoing(stage, messages, onStored) {
       answered.current.add(message.id);
       onStored(message);
       change(all.current.filter((other) => other.key !== key));
-      return true;
+      return 0;
     } catch (error) {
-      const isRefused = error instanceof Refused;
-      mark(key, { error: reason(error), isRefused });
-      if (isRefused) stage.refresh();
-      return isRefused;
+      if (isForNow(error)) {
+        mark(key, { error: say("goes_out_by_itself"), isRefused: false });
+        isHeld.current = waitAfter(error, 0) > 0;
+        return waitAfter(error, AGAIN_MS);
+      }
+      mark(key, { error: reason(error), isRefused: true });
+      stage.refresh();
+      return 0;
     }
   }
 
@@ -177,6 +200,7 @@ export function useOutgoing(stage, messages, onStored) {
     /** @param {Pending} one */
     sendAgain(one) {
       mark(one.key, { error: "", isRefused: false });
+      isHeld.current = false;
       void sendAll();
     },
   };

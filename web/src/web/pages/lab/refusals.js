@@ -1,5 +1,5 @@
 /** What the lab refuses, in words for a person. */
-import { Refused, Unreachable } from "./api.js";
+import { isForNow, Refused } from "./api.js";
 import { hasWords, say, whyNot } from "./words.js";
 
 /**
@@ -7,7 +7,7 @@ import { hasWords, say, whyNot } from "./words.js";
  * @param {unknown} error
  */
 export function reason(error) {
-  if (error instanceof Unreachable) return say("not_reachable");
+  if (isForNow(error) && !(error instanceof Refused && (error.code || error.params.seconds))) return say("not_reachable");
   if (!(error instanceof Refused)) throw error;
   const { params } = error;
   if (params.reasons) return whyNot({ reasons: params.reasons }).join(" ");

@@ -1,5 +1,5 @@
 /** What is being entered: kept in this browser at once, at the lab a moment later. */
-import { Unreachable } from "./api.js";
+import { isForNow, waitAfter } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
 
 const WAIT_MS = 800;
@@ -21,6 +21,7 @@ export function keeper(key, save) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let waiting;
   let isOver = false;
+  let notBefore = 0;
 
   /** @param {Values} values @param {number} wait */
   function later(values, wait) {
@@ -28,7 +29,7 @@ export function keeper(key, save) {
     waiting = setTimeout(() => {
       const sending = send(values).finally(() => underWay.delete(sending));
       underWay.add(sending);
-    }, wait);
+    }, Math.max(wait, notBefore - performance.now()));
   }
 
   /** @param {Values} values */
@@ -37,7 +38,9 @@ export function keeper(key, save) {
       await save?.(values);
       if (recall(key) === JSON.stringify(values)) forget(key);
     } catch (error) {
-      if (error instanceof Unreachable && !isOver && recall(key) === JSON.stringify(values)) later(values, AGAIN_MS);
+      if (!isForNow(error)) return;
+      notBefore = performance.now() + waitAfter(error, 0);
+      if (!isOver && recall(key) === JSON.stringify(values)) later(values, AGAIN_MS);
     }
   }
 

@@ -42,6 +42,8 @@ export function Shell({ token, lab }) {
   }
 
   /** @param {any} shown @returns {import("../lab/page.js").StageProps} */
+    } finally {
+      await read();
   const stageOf = (shown) => ({
     me,
     page: shown,
