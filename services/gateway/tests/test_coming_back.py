@@ -62,7 +62,7 @@ async def test_the_stream_of_the_old_token_ends_and_that_of_the_new_one_goes_on(
 
 
 async def test_the_stream_of_the_old_token_ends_without_waiting_for_other_news(api: Api) -> None:
-    settings = GatewaySettings(stream_ping_seconds=60)
+    settings = GatewaySettings(stream_ping_seconds=15)
     app = create_app(api.database, InProcessBus(), api.clock, settings, environ={})
     experiment_id = await api.running()
     first = await api.token_of(experiment_id, external_id=SECRET)

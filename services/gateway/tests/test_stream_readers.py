@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from gateway.events import Frame
 from gateway.live import Listener, Live
 from gateway.testing import Api, served
 from gateway.testing.streams import listening, say, take, talkers
@@ -86,6 +87,31 @@ async def test_a_stored_message_wakes_a_reader_at_once(database: Database, api: 
     await live.close()
 
     assert b"Hello" in chunk
+
+
+async def test_a_reader_who_is_shown_none_of_many_events_has_a_sign_of_life(database: Database, api: Api) -> None:
+    _, ada, _ = await talkers(api)
+    live = Live(database, ping_seconds=1, look_seconds=60, backlog=1000)
+    await live.start()
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    async with database.read() as session:
+        event = Frame((await streams.events_after(session, cohort_id, 0, most=1))[0])
+    stream = live.follow({cohort_id: 0}, lambda _: None)
+
+    async def tell() -> None:
+        while True:
+            for reader in live._readers.values():
+                reader.tell((event,))
+            await asyncio.sleep(0.01)
+
+    telling = asyncio.create_task(tell())
+    async with asyncio.timeout(10):
+        chunk = await anext(stream)
+    telling.cancel()
+    await stream.aclose()
+    await live.close()
+
+    assert chunk.startswith(b":")
 
 
 async def test_a_stream_that_ends_while_its_events_are_read_costs_no_connection(

@@ -186,14 +186,19 @@ class Live:
                 async for frames in self._backlog_of(cohort_id, sent[cohort_id], end):
                     if chunk := _shown(frames, sent, show, mark):
                         yield chunk
+            clock = asyncio.get_running_loop().time
+            told_at = clock()
             while not (listener.is_over or self._closed):
-                frames = await listener.next(self._ping_seconds)
+                frames = await listener.next(max(0.0, told_at + self._ping_seconds - clock()))
                 if listener.is_over:
                     return
-                if chunk := _shown(frames, sent, show, mark):
+                chunk = _shown(frames, sent, show, mark)
+                # What happens to others is no sign of life for who is not shown it.
+                if not chunk and clock() >= told_at + self._ping_seconds:
+                    chunk = KEEPALIVE_COMMENT
+                if chunk:
                     yield chunk
-                elif not frames:
-                    yield KEEPALIVE_COMMENT
+                    told_at = clock()
         finally:
             self._detach(listener, sent)
 

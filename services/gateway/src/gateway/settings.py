@@ -27,8 +27,8 @@ class GatewaySettings(BaseSettings):
     the machine itself are not counted."""
     trusted_proxies: str = "127.0.0.1"
     """Addresses and networks of proxies, with commas, whose X-Forwarded-For says where requests come from."""
-    stream_ping_seconds: float = Field(default=15.0, gt=0)
-    """How often an idle live stream shows a sign of life."""
+    stream_ping_seconds: float = Field(default=15.0, gt=0, le=15)
+    """How often an idle live stream shows a sign of life. Pages give a stream up that is silent for 45 seconds."""
     stream_look_seconds: float = Field(default=5.0, gt=0)
     """How often live streams look for events of which no hint came."""
     presence_beat_seconds: float = Field(default=5.0, gt=0, le=5)
