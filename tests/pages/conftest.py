@@ -22,6 +22,7 @@ from parley.testing import environment
 from shared.db.databases import copy_database, drop_database
 from shared.testing.network import WITHOUT_TLS
 from shared.testing.services import Server
+from shared.testing.tcp_proxy import TcpProxy
 
 CHROMIUM_VARIABLE: Final = "PARLEY_TEST_CHROMIUM"
 _PATIENCE_MS: Final = 20_000
@@ -132,3 +133,18 @@ async def context(browser: Browser, lab: RunningLab) -> AsyncIterator[BrowserCon
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(context: BrowserContext) -> Page:
     return await context.new_page()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def proxy(lab: RunningLab) -> AsyncIterator[TcpProxy]:
+    host, port = lab.url.removeprefix("http://").split(":")
+    async with TcpProxy(host, int(port)) as found:
+        yield found
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def far(browser: Browser, proxy: TcpProxy) -> AsyncIterator[Page]:
+    """A browser that reaches the lab through the proxy."""
+    context = await browser.new_context(base_url=f"http://{proxy.host}:{proxy.port}", locale="en")
+    yield await context.new_page()
+    await context.close()

@@ -1,10 +1,7 @@
 """The connection is cut while a person types and messages flow: shown, nothing lost, nothing said in another order."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Page, Route, expect
+from playwright.async_api import Page, Route, expect
 
 from shared.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab
@@ -16,21 +13,6 @@ STAGES = [STUDY["stages"][1], STUDY["stages"][2]]
 PAIR = {**STUDY, "cohorts": [{"seats": [{"open": True, "count": 2}]}]}
 LOST = "The connection is lost."
 BACK = "The connection is back."
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def proxy(lab: RunningLab) -> AsyncIterator[TcpProxy]:
-    host, port = lab.url.removeprefix("http://").split(":")
-    async with TcpProxy(host, int(port)) as found:
-        yield found
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def far(browser: Browser, proxy: TcpProxy) -> AsyncIterator[Page]:
-    """A browser that reaches the lab through the proxy."""
-    context = await browser.new_context(base_url=f"http://{proxy.host}:{proxy.port}", locale="en")
-    yield await context.new_page()
-    await context.close()
 
 
 async def take_part(page: Page, code: str) -> None:

@@ -1,11 +1,14 @@
 /** Server-sent events over fetch: EventSource cannot send the Authorization header. */
+import { about, LONGEST_WAIT_MS } from "./api.js";
 
 const FIRST_WAIT_MS = 500;
-const LONGEST_WAIT_MS = 8000;
+const LONGEST_PAUSE_MS = 8000;
+/** The lab gives a sign of life every 15 s. */
+const LONGEST_SILENCE_MS = 45_000;
 
 /**
  * Follow a stream until `stop` is called. After a cut it goes on from the last event that came, so that none is missed
- * and none comes twice.
+ * and none comes twice. A connection that is silent for too long counts as cut.
  * @param {string} path @param {string} token @param {string} cursor
  * @param {{ onEvent: (type: string, data: any) => void, onState: (isLive: boolean) => void, onEnd: () => void }} on
  * @returns {{ stop: () => void }}
@@ -17,10 +20,18 @@ export function follow(path, token, cursor, on) {
 
   async function run() {
     while (!ending.signal.aborted) {
+      const connection = new AbortController();
+      const end = () => connection.abort();
+      ending.signal.addEventListener("abort", end);
+      let timer = setTimeout(end, LONGEST_WAIT_MS);
+      const hear = () => {
+        clearTimeout(timer);
+        timer = setTimeout(end, LONGEST_SILENCE_MS);
+      };
       try {
         const answer = await fetch(path, {
           headers: { Authorization: `Bearer ${token}`, "Last-Event-ID": last },
-          signal: ending.signal,
+          signal: connection.signal,
           cache: "no-store",
         });
         if (answer.status === 401 || answer.status === 409) {
@@ -30,22 +41,27 @@ export function follow(path, token, cursor, on) {
         if (answer.ok && answer.body) {
           wait = FIRST_WAIT_MS;
           on.onState(true);
-          await read(answer.body);
+          await read(answer.body, hear);
         }
       } catch {
         if (ending.signal.aborted) return;
+      } finally {
+        clearTimeout(timer);
+        ending.signal.removeEventListener("abort", end);
+        connection.abort();
       }
       on.onState(false);
-      await pause(wait, ending.signal);
-      wait = Math.min(2 * wait, LONGEST_WAIT_MS);
+      await pause(about(wait), ending.signal);
+      wait = Math.min(2 * wait, LONGEST_PAUSE_MS);
     }
   }
 
-  /** @param {ReadableStream<BufferSource>} body */
-  async function read(body) {
+  /** @param {ReadableStream<BufferSource>} body @param {() => void} hear Called for each sign of life. */
+  async function read(body, hear) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
+      hear();
       const { done, value } = await reader.read();
       if (done) return;
       const blocks = (rest + value).split(/\r?\n\r?\n/);

@@ -1,6 +1,6 @@
 /** Where the participant is, read anew when something has happened, and the live stream that tells of it. */
 import { useEffect, useRef, useState } from "../vendor/preact.js";
-import { Refused, request } from "../lab/api.js";
+import { about, Refused, request, waitAfter } from "../lab/api.js";
 import { takeOn } from "../lab/appearance.js";
 import { forget, recall } from "../lab/memory.js";
 import { follow } from "../lab/stream.js";
@@ -89,7 +89,7 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
         return setSignedOut(true);
       }
       setAway(true);
-      setTimeout(refresh, wait.current);
+      setTimeout(refresh, waitAfter(error, about(wait.current)));
       wait.current = Math.min(2 * wait.current, LONGEST_WAIT_MS);
     }
   }

@@ -1,0 +1,88 @@
+"""The network drops what is sent, and nobody says so: the page notices, and goes on when the network does."""
+
+import pytest
+from playwright.async_api import Page, expect
+
+from shared.testing.tcp_proxy import TcpProxy
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+LOST = "The connection is lost."
+PAIR = {**STUDY, "stages": [STUDY["stages"][2]], "cohorts": [{"seats": [{"open": True, "count": 2}]}]}
+LONGEST_ANSWER_MS = 20_500
+LONGEST_SILENCE_MS = 45_500
+
+
+async def meet(far: Page, page: Page, lab: RunningLab) -> None:
+    """Both are in the conversation; the time of the first one's browser can be moved on."""
+    code = lab.started(PAIR)["join_code"]
+    await far.clock.install()
+    for one in (far, page):
+        await one.goto(f"/join/{code}")
+        await one.get_by_role("button", name="Take part").click()
+    for one in (far, page):
+        await expect(one.get_by_label("Your message")).to_be_visible()
+
+
+async def say(page: Page, text: str) -> None:
+    await page.get_by_label("Your message").fill(text)
+    await page.get_by_label("Your message").press("Enter")
+
+
+async def wait_for_answers(far: Page) -> None:
+    """As long as no answer may take, for each of the connections that a browser keeps: all are dead."""
+    for _ in range(10):
+        await far.clock.fast_forward(LONGEST_ANSWER_MS)
+        await far.wait_for_timeout(500)
+
+
+async def test_a_stream_that_is_silent_for_too_long_is_opened_anew(
+    page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
+) -> None:
+    await meet(far, page, lab)
+    await say(page, "Before")
+    await expect(far.locator(".log .said")).to_have_text(["Before"])
+
+    proxy.freeze()
+    await say(page, "Meanwhile")
+    await expect(page.locator(".log .message:not(.pending)")).to_have_count(2)
+    await far.clock.fast_forward(LONGEST_SILENCE_MS)
+    await expect(far.get_by_text(LOST)).to_be_visible()
+    await proxy.restore()
+
+    await expect(far.locator(".log .said")).to_have_text(["Before", "Meanwhile"])
+    await expect(far.get_by_text(LOST)).to_have_count(0)
+    await say(page, "After")
+    await expect(far.locator(".log .said")).to_have_text(["Before", "Meanwhile", "After"])
+
+
+async def test_a_stream_whose_other_end_has_gone_is_opened_anew(
+    page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
+) -> None:
+    await meet(far, page, lab)
+
+    proxy.swallow()
+    await say(page, "Meanwhile")
+    await expect(page.locator(".log .message:not(.pending)")).to_have_count(1)
+    await far.clock.fast_forward(LONGEST_SILENCE_MS)
+    await wait_for_answers(far)
+
+    await expect(far.locator(".log .said")).to_have_text(["Meanwhile"])
+
+
+async def test_messages_that_hang_go_out_once_and_in_order(
+    page: Page, far: Page, proxy: TcpProxy, lab: RunningLab
+) -> None:
+    await meet(far, page, lab)
+
+    proxy.swallow()
+    await say(far, "One")
+    await say(far, "Two")
+    await expect(far.locator(".pending")).to_have_count(2)
+    await wait_for_answers(far)
+
+    await expect(page.locator(".log .said")).to_have_text(["One", "Two"])
+    await expect(far.locator(".log .message:not(.pending) .said")).to_have_text(["One", "Two"])
+    await expect(far.locator(".pending")).to_have_count(0)
