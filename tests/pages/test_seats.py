@@ -1,7 +1,7 @@
 """Several seats in one browser: each address is a memory of its own, and a link can join anew."""
 
 import pytest
-from playwright.async_api import BrowserContext, Page, expect
+from playwright.async_api import BrowserContext, Page, Route, expect
 
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY
@@ -47,3 +47,41 @@ async def test_a_link_with_new_joins_anew_and_a_plain_one_comes_back(page: Page,
 
     await take_part(page, f"{link}?new=1")
     assert people_in(lab, experiment["id"]) == 2
+
+
+async def test_an_answer_that_is_lost_costs_no_seat_where_one_joins_anew(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True, "count": 3}]}]})
+    link = f"/join/{experiment['join_code']}"
+    await take_part(page, link)
+
+    async def lose_the_answer(route: Route) -> None:
+        if route.request.method == "POST":
+            await route.fetch()
+            await route.abort()
+        else:
+            await route.continue_()
+
+    await page.route("**/v1/join/*", lose_the_answer)
+    await page.goto(f"{link}?new=1")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    await page.unroute("**/v1/join/*")
+    await page.reload()
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+    assert people_in(lab, experiment["id"]) == 2
+
+
+async def test_who_came_too_late_is_told_so_after_a_reload_too(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "cohorts": [{"seats": [{"open": True}]}]})
+    await page.goto(f"/join/{experiment['join_code']}")
+    await expect(page.get_by_role("button", name="Take part")).to_be_visible()
+    lab.ask("POST", f"/v1/join/{experiment['join_code']}", {"join_key": "k" * 32})
+
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_role("alert")).to_contain_text("All places are taken")
+    await page.reload()
+
+    await expect(page.get_by_text("All places are taken")).to_be_visible()
+    await expect(page.get_by_role("button")).to_have_count(0)

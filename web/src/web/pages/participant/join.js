@@ -1,7 +1,7 @@
 /** Joining a study by its link. What comes after it is another document. */
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Logo, takeOn } from "../lab/appearance.js";
-import { newId, Refused, request } from "../lab/api.js";
+import { isForNow, newId, Refused, request } from "../lab/api.js";
 import { reason } from "../lab/refusals.js";
 import { forget, recall, remember } from "../lab/memory.js";
 import { Button, Heading, Notice, Text } from "../lab/ui.js";
@@ -26,8 +26,10 @@ function Join({ code, lab }) {
   const parameters = new URLSearchParams(location.search);
   const startsAnew = parameters.get("new") === "1";
 
+  // The key of the place, and that of a place of which no answer has come yet.
+  const [had, wanted] = [`parley.join.${code}`, `parley.joining.${code}`];
+
   useEffect(() => {
-    if (startsAnew) forget(`parley.join.${code}`);
     request("GET", `/v1/join/${encodeURIComponent(code)}`).then(
       async (found) => {
         if (found.language) await speak([found.language], lab);
@@ -38,15 +40,15 @@ function Join({ code, lab }) {
     );
   }, []);
   // Who has a place gets it back, whether others can still join or not.
-  const hasPlace = recall(`parley.join.${code}`) !== null;
+  const known = recall(wanted) ?? (startsAnew ? null : recall(had));
 
   async function join() {
     setBusy(true);
     setFailure("");
     fetchNext();
     // The same key again gives the same place: an answer that is lost on its way costs no seat.
-    const key = recall(`parley.join.${code}`) ?? newId();
-    remember(`parley.join.${code}`, key);
+    const key = known ?? newId();
+    remember(wanted, key);
     try {
       const joined = await request("POST", `/v1/join/${encodeURIComponent(code)}`, {
         body: {
@@ -55,11 +57,14 @@ function Join({ code, lab }) {
           parameters: chosen(parameters, study.parameters),
         },
       });
+      remember(had, key);
+      forget(wanted);
       remember("parley.token", joined.token);
       location.assign("/take");
     } catch (error) {
-      setFailure(reason(error));
+      if (!isForNow(error)) forget(wanted);
       setBusy(false);
+      setFailure(reason(error));
     }
   }
 
@@ -69,8 +74,8 @@ function Join({ code, lab }) {
     ${h(Heading, { children: study.title || say("join_title") })}
     ${study.text ? h(Text, { text: study.text }) : null}
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
-    ${study.state === "open" || hasPlace
-      ? html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : hasPlace ? "go_on" : "join") })}</p>`
+    ${study.state === "open" || known !== null
+      ? html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : known !== null ? "go_on" : "join") })}</p>`
       : h(Notice, { children: say(`join_${study.state}`) })}
   </main>`;
 }
