@@ -85,3 +85,37 @@ async def test_who_came_too_late_is_told_so_after_a_reload_too(page: Page, lab: 
 
     await expect(page.get_by_text("All places are taken")).to_be_visible()
     await expect(page.get_by_role("button")).to_have_count(0)
+
+
+async def test_the_next_person_at_a_computer_is_not_shown_what_was_not_sent(page: Page, lab: RunningLab) -> None:
+    alone = {**STUDY["stages"][2], "progress": {"wait_for_all": False, "min_participants": 1}}
+    talk = {**STUDY, "stages": [alone], "cohorts": [{"seats": [{"open": True, "count": 2}]}]}
+    link = f"/join/{lab.started(talk)['join_code']}"
+    await page.goto(link)
+    await page.get_by_role("button", name="Take part").click()
+    await page.get_by_label("Your message").fill("My own words")
+    await page.get_by_role("button", name="Ask for help").click()
+    await page.get_by_label("What do you need help with?").fill("My own trouble")
+    await page.reload()
+    await expect(page.get_by_label("Your message")).to_have_value("My own words")
+
+    await page.goto(f"{link}?new=1")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_label("Your message")).to_have_value("")
+    await page.get_by_role("button", name="Ask for help").click()
+    await expect(page.get_by_label("What do you need help with?")).to_have_value("")
+
+
+async def test_nothing_that_was_not_sent_stays_at_a_computer_when_one_has_left(page: Page, lab: RunningLab) -> None:
+    talk = {**STUDY, "stages": [STUDY["stages"][2]]}
+    await page.goto(f"/join/{lab.started(talk)['join_code']}")
+    await page.get_by_role("button", name="Take part").click()
+    await page.get_by_label("Your message").fill("My own words")
+    await page.get_by_role("button", name="Ask for help").click()
+    await page.get_by_label("What do you need help with?").fill("My own trouble")
+
+    await page.get_by_role("button", name="Leave the study").click()
+    await page.get_by_role("button", name="Yes, leave").click()
+    await expect(page.get_by_text("You have left the study.")).to_be_visible()
+
+    assert "My own" not in await page.evaluate("JSON.stringify(localStorage)")

@@ -46,7 +46,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
           ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => answer(null), children: "×" })}</p>`
       : null}
     ${h(Typists, { stage })}
-    ${mayWrite ? h(Composer, { field, draftKey: `draft:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
+    ${mayWrite ? h(Composer, { field, draftKey: `draft:${you}:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
   </section>`;
 }
 

@@ -22,6 +22,16 @@ export function remember(key, value) {
   }
 }
 
+/** Forget all whose key begins like this. @param {string} beginning */
+export function forgetAll(beginning) {
+  try {
+    for (const key of Object.keys(localStorage)) if (key.startsWith(beginning)) forget(key);
+  } catch {
+    // They were never there.
+  }
+  for (const key of [...kept.keys()]) if (key.startsWith(beginning)) kept.delete(key);
+}
+
 /** @param {string} key */
 export function forget(key) {
   kept.delete(key);

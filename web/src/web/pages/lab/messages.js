@@ -112,7 +112,7 @@ function merged(known, found) {
 export function useOutgoing(stage, messages, onStored) {
   const you = stage.me.member_id;
   const thread = stage.page.thread;
-  const memory = `pending:${you}:${thread.id}`;
+  const memory = `draft:${you}:${thread.id}:sent`;
   const [pending, setPending] = useState(() => /** @type {Pending[]} */ (JSON.parse(recall(memory) ?? "[]")));
   const all = useRef(pending);
   const isSending = useRef(false);

@@ -33,8 +33,8 @@ export function Offer({ onAnswer }) {
   </section>`;
 }
 
-/** Asking the experimenter for help. @param {{ onAsk: (text: string, key: string) => Promise<any> }} props */
-export function Help({ onAsk }) {
+/** Asking the experimenter for help. @param {{ memberId: string, onAsk: (text: string, key: string) => Promise<any> }} props */
+export function Help({ memberId, onAsk }) {
   const [state, setState] = useState(/** @type {"closed" | "open" | "sent"} */ ("closed"));
   // The same words sent again, because no answer came, are one request.
   const asked = useRef({ text: "", key: "" });
@@ -44,7 +44,7 @@ export function Help({ onAsk }) {
   if (state === "closed") return h(Button, { kind: "quiet", onPress: () => setState("open"), children: say("help") });
   return html`<div class="help" ref=${box}>${h(Form, {
     schema: { type: "string", title: say("help_question"), minLength: 1, maxLength: 2000, "x-widget": "textarea" },
-    draftKey: "draft:help",
+    draftKey: `draft:${memberId}:help`,
     onSubmit: async (/** @type {any} */ text) => {
       if (asked.current.text !== text) asked.current = { text, key: newId() };
       await onAsk(text, asked.current.key);

@@ -1,6 +1,7 @@
 /** The frame around the stages of one participant: where they are, what the lab tells, and the page of the stage. */
 import { h, html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
 import { Logo } from "../lab/appearance.js";
+import { forgetAll } from "../lab/memory.js";
 import { reason } from "../lab/refusals.js";
 import { Links, Notice } from "../lab/ui.js";
 import { say } from "../lab/words.js";
@@ -23,6 +24,10 @@ export function Shell({ token, lab }) {
   const clock = useLater(() => import("./clock.js"), me !== null && (me.timers.length > 0 || me.waiting !== null), me);
   useEffect(() => setPastId(null), [me?.stage_id]);
   useEffect(() => preload(me, lab), [me?.stage_id]);
+  // The next person at this computer is not shown what was never sent.
+  useEffect(() => {
+    if (me?.is_over) forgetAll(`draft:${me.member_id}:`);
+  }, [me?.is_over]);
 
   if (isSignedOut) return h(Nowhere, {});
   if (!tab.isActive) return h(Elsewhere, { onTake: tab.take });
@@ -93,7 +98,7 @@ export function Shell({ token, lab }) {
       </div>
     </main>
     ${me.is_over ? null : html`<footer tabindex="-1">
-          ${h(Help, { onAsk: (/** @type {string} */ text, /** @type {string} */ key) => api.post("/v1/me/help", { text }, key) })}
+          ${h(Help, { memberId: me.member_id, onAsk: (/** @type {string} */ text, /** @type {string} */ key) => api.post("/v1/me/help", { text }, key) })}
           ${h(Leave, { onLeave: () => act(() => api.post("/v1/me/leave")) })}
         </footer>`}
   </div>`;
