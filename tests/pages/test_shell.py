@@ -139,3 +139,20 @@ async def test_looking_back_shows_ones_answer_and_those_of_others(page: Page, la
     await expect(answers).to_have_text(["Certainly", "Never"])
     await page.get_by_role("button", name="Back to where you are").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_help_can_be_asked_for_again(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(STUDY)
+    await join(page, experiment)
+    question = page.get_by_label("What do you need help with?")
+
+    for begin in ("Ask for help", "Ask for help again"):
+        await page.get_by_role("button", name=begin, exact=True).click()
+        await expect(question).to_be_focused()
+        await expect(question).to_have_value("")
+        await question.fill("It hangs")
+        await page.get_by_role("button", name="Send").click()
+        await expect(page.get_by_text("Your question was sent.")).to_be_visible()
+
+    alerts = lab.ask("GET", f"/v1/experiments/{experiment['id']}/alerts")["alerts"]
+    assert [one["text"] for one in alerts if one["text"] == "It hangs"] == ["It hangs"] * 2

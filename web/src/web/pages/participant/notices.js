@@ -40,14 +40,16 @@ export function Help({ memberId, onAsk }) {
   const asked = useRef({ text: "", key: "" });
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   useLayoutEffect(() => box.current?.querySelector("textarea")?.focus(), [state]);
-  if (state === "sent") return html`<p role="status">${say("help_sent")}</p>`;
-  if (state === "closed") return h(Button, { kind: "quiet", onPress: () => setState("open"), children: say("help") });
+  const open = () => setState("open");
+  if (state === "closed") return h(Button, { kind: "quiet", onPress: open, children: say("help") });
+  if (state === "sent") return html`<p role="status">${say("help_sent")}</p> ${h(Button, { kind: "quiet", onPress: open, children: say("help_again") })}`;
   return html`<div class="help" ref=${box}>${h(Form, {
     schema: { type: "string", title: say("help_question"), minLength: 1, maxLength: 2000, "x-widget": "textarea" },
     draftKey: `draft:${memberId}:help`,
     onSubmit: async (/** @type {any} */ text) => {
       if (asked.current.text !== text) asked.current = { text, key: newId() };
       await onAsk(text, asked.current.key);
+      asked.current = { text: "", key: "" };
       setState("sent");
     },
   })}</div>`;
