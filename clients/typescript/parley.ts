@@ -42,6 +42,7 @@ export class Parley {
       if (isOver) return;
       try {
         const { ticket } = await this.call("POST /v1/stream-tickets");
+        if (isOver) return;
         const url = new URL("/v1/me/stream", this.address);
         url.search = new URLSearchParams({ ticket, after: cursor }).toString();
         source = new EventSource(url);

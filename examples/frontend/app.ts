@@ -10,9 +10,12 @@ function put<Tag extends keyof HTMLElementTagNameMap>(parent: Element, tag: Tag,
   return Object.assign(parent.appendChild(document.createElement(tag)), { textContent: text });
 }
 
+// `crypto.randomUUID` is missing where a page comes over plain HTTP from another machine.
+const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 async function join(): Promise<Me> {
   if (lab.token !== null) return lab.call("GET /v1/me");
-  const key = (localStorage["join_key"] ??= Array.from(crypto.getRandomValues(new Uint8Array(16)), String).join(""));
+  const key = (localStorage["join_key"] ??= newKey());
   const joined = await lab.call("POST /v1/join/{code}", { path: { code: given.get("code") ?? "" }, body: { join_key: key } });
   lab.token = localStorage["token"] = joined.token;
   return joined.me;
@@ -37,7 +40,7 @@ async function show(me: Me): Promise<void> {
 function talk(path: { thread_id: string }): void {
   const box = Object.assign(put(main, "input"), { placeholder: "Your message" });
   put(main, "button", "Send").onclick = () =>
-    lab.call("POST /v1/me/threads/{thread_id}/messages", { path, body: { text: box.value, client_message_id: crypto.randomUUID() } });
+    lab.call("POST /v1/me/threads/{thread_id}/messages", { path, body: { text: box.value, client_message_id: newKey() } });
 }
 
 function ask(page: StagePage, wanted: QuestionForm | undefined): void {

@@ -40,6 +40,29 @@ STUDY: dict[str, Any] = {
 }
 
 
+STOPPED_AT_ONCE = """
+    async () => {
+      const { Parley } = await import("/clients/typescript/parley.js");
+      const opened = [];
+      window.EventSource = class extends EventTarget {
+        constructor(url) {
+          super();
+          opened.push(String(url));
+        }
+        close() {}
+      };
+      let answer = () => {};
+      window.fetch = () => new Promise((done) => { answer = () => done(new Response('{"ticket": "t"}')); });
+      const stop = new Parley(location.origin, "token").follow("c:1", () => {});
+      stop();
+      answer();
+      await new Promise((wake) => setTimeout(wake, 100));
+      return opened;
+    }
+"""
+"""The streams that are opened when one is stopped before its ticket has come."""
+
+
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass
@@ -92,6 +115,9 @@ async def test_two_people_go_through_a_study_in_a_frontend_of_somebody_else(
 ) -> None:
     code = open_lab.started(STUDY)["join_code"]
     ada, bo = [await (await browser.new_context()).new_page() for _ in range(2)]
+    for page in (ada, bo):
+        # As over plain HTTP from another machine.
+        await page.add_init_script("delete Crypto.prototype.randomUUID")
     await asyncio.gather(*(take_part(page, frontend, open_lab, code) for page in (ada, bo)))
 
     await ada.get_by_placeholder("Your message").fill("Buses are fine")
@@ -102,3 +128,15 @@ async def test_two_people_go_through_a_study_in_a_frontend_of_somebody_else(
         await page.get_by_role("button", name="Go on").click()
         await expect(page.get_by_text("The end: completed")).to_be_visible()
         await page.context.close()
+
+
+async def test_a_stream_that_is_stopped_before_its_ticket_has_come_is_not_opened(
+    browser: Browser, frontend: str
+) -> None:
+    page = await browser.new_page()
+    await page.goto(f"{frontend}/examples/frontend/")
+
+    opened = await page.evaluate(STOPPED_AT_ONCE)
+    await page.close()
+
+    assert opened == []
