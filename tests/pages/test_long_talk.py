@@ -85,6 +85,12 @@ async def test_a_thread_of_5000_shows_the_newest_and_scrolls_back(
     await page.get_by_role("button", name="1 new message").click()
     await expect(log.get_by_text(WORD)).to_be_in_viewport()
     await expect(page.get_by_role("button", name="new message")).to_have_count(0)
+    await log.hover()
+    await page.mouse.wheel(0, -2000)
+    await expect(log.get_by_text(WORD)).not_to_be_in_viewport()
+    await page.get_by_label("Your message").fill("My own words")
+    await page.get_by_label("Your message").press("Enter")
+    await expect(log.get_by_text("My own words")).to_be_in_viewport()
     assert await log.get_by_role("link").count() == 0
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await other.context.close()

@@ -21,6 +21,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   const { messages, first, older, isRead, wasCut, stored } = useMessages(stage);
   const outgoing = useOutgoing(stage, messages, stored);
   const [answered, setAnswered] = useState(/** @type {Message | null} */ (null));
+  const [said, setSaid] = useState(0);
   const field = useRef(/** @type {HTMLElement | null} */ (null));
   const you = stage.me.member_id;
   const typing = useOwnTyping(stage);
@@ -28,6 +29,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   /** @param {string} text */
   function send(text) {
     outgoing.send(text, answered?.id ?? null);
+    setSaid(said + 1);
     setAnswered(null);
   }
 
@@ -38,7 +40,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   }
 
   return html`<section class="conversation" aria-label=${say("messages")} tabindex="-1">
-    ${h(Log, { messages, pending: outgoing.pending, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, isRead, wasCut,
+    ${h(Log, { messages, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, isRead, wasCut,
       onReply: hasReactions && mayWrite ? answer : null,
       onReact: (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) })}
     ${answered
@@ -64,7 +66,7 @@ const nameOf = (message) => message.author?.profile.name ?? say("lab_says");
 const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 
 /** @param {any} props */
-function Log({ messages, pending, you, hasReactions, hasOlder, onOlder, onAgain, onReply, onReact, isRead, wasCut }) {
+function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, onAgain, onReply, onReact, isRead, wasCut }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const isAtEnd = useRef(true);
   const seen = useRef(0);
@@ -88,6 +90,9 @@ function Log({ messages, pending, you, hasReactions, hasOlder, onOlder, onAgain,
     if (isAtEnd.current) toEnd();
     else if (news > 0) setUnseen((count) => count + news);
   }, [newest, pending]);
+
+  // Who says something sees it.
+  useLayoutEffect(toEnd, [said]);
 
   useEffect(() => {
     if (isRead) requestAnimationFrame(() => setQuiet(false));
