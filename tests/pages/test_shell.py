@@ -141,6 +141,38 @@ async def test_looking_back_shows_ones_answer_and_those_of_others(page: Page, la
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
+TALK: dict[str, Any] = {**STUDY, "stages": [STUDY["stages"][2]]}
+SCRIPT = "**/kinds/group_chat/page.js*"
+
+
+@pytest.mark.parametrize("by", ["itself", "the button"])
+async def test_a_page_whose_script_does_not_come_is_there_once_it_does(page: Page, lab: RunningLab, by: str) -> None:
+    await page.clock.install()
+    asked: list[str] = []
+
+    async def refuse(route: Route) -> None:
+        asked.append(route.request.url)
+        await route.abort()
+
+    await page.route(SCRIPT, refuse)
+    await page.goto(f"/join/{lab.started(TALK)['join_code']}")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_text("This page could not be loaded.")).to_be_visible()
+    await page.clock.pause_at(await page.evaluate("Date.now() + 1000"))
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("button", name="Try again")).not_to_have_attribute("aria-busy", "true")
+    await expect(page.get_by_text("This page could not be loaded.")).to_be_visible()
+    await page.unroute(SCRIPT)
+
+    if by == "itself":
+        await page.clock.run_for(5000)
+    else:
+        await page.get_by_role("button", name="Try again").click()
+
+    await expect(page.get_by_label("Your message")).to_be_visible()
+    assert len(set(asked)) > 1, "some browsers never ask again for what has failed"
+
+
 async def test_help_can_be_asked_for_again(page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await join(page, experiment)

@@ -28,9 +28,16 @@ export async function speak(wanted, lab) {
   document.documentElement.lang = wanted[0] ?? found;
   document.documentElement.dir = RIGHT_TO_LEFT.has(codes[0]) ? "rtl" : "ltr";
   if (found === language) return;
-  words = await (await fetch(`${lab.assets}/words/${found}.json`)).json();
+  words = await fetched(`${lab.assets}/words/${found}.json`);
   language = found;
   plural = new Intl.PluralRules(found);
+}
+
+/** @param {string} address @returns {Promise<Record<string, any>>} */
+async function fetched(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`HTTP ${answer.status}: ${address}`);
+  return answer.json();
 }
 
 /**
@@ -38,7 +45,7 @@ export async function speak(wanted, lab) {
  * @param {string} folder @param {string[]} languages
  */
 export async function learn(folder, languages) {
-  const more = await (await fetch(`${folder}/${languages.includes(language) ? language : "en"}.json`)).json();
+  const more = await fetched(`${folder}/${languages.includes(language) ? language : "en"}.json`);
   words = { ...more, ...words };
 }
 
@@ -89,10 +96,10 @@ export function money(amount, currency) {
 /** A number with few digits. @param {number} value */
 export const inDigits = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 3 }).format(value);
 
+/** What stands before the decimals of a number. */
+export const decimalMark = () => new Intl.NumberFormat(language, { useGrouping: false }).format(0.5)[1];
+
 /** A change as percent, with its sign; 0.1 is ten percent. @param {number} share */
 export function percent(share) {
   return new Intl.NumberFormat(language, { style: "percent", maximumFractionDigits: 1, signDisplay: "exceptZero" }).format(share);
 }
-/** What stands before the decimals of a number. */
-export const decimalMark = () => new Intl.NumberFormat(language, { useGrouping: false }).format(0.5)[1];
-

@@ -1,4 +1,5 @@
 /** The pages of the kinds: each kind's own, where its folder has one, else the page that is made from its forms. */
+import { LONGEST_WAIT_MS } from "../lab/api.js";
 import { learn } from "../lab/words.js";
 import GenericPage from "./generic.js";
 
@@ -9,19 +10,38 @@ import GenericPage from "./generic.js";
 
 /** @type {Map<string, KindModule>} */
 const loaded = new Map();
+/** @type {Map<string, Promise<KindModule>>} */
+const loading = new Map();
+let failures = 0;
 
 /**
- * The module of the kind's page, and with it the kind's own words. Once it is loaded, `loadedPage` has it.
+ * The module of the kind's page, and with it the kind's own words. Once it is loaded, `loadedPage` has it; if that fails,
+ * it can be asked for again.
  * @param {string} kind @param {{ kinds: string[], spoken: Record<string, string[]>, assets: string }} lab
  * @returns {Promise<KindModule>}
  */
-export async function loadPage(kind, lab) {
-  const known = loaded.get(kind);
-  if (known) return known;
-  const page = lab.kinds.includes(kind) ? import(`${lab.assets}/kinds/${kind}/page.js`) : { default: GenericPage };
-  const [found] = await Promise.all([page, lab.spoken[kind] && learn(`${lab.assets}/kinds/${kind}/words`, lab.spoken[kind])]);
-  loaded.set(kind, found);
+export function loadPage(kind, lab) {
+  const found = loading.get(kind) ?? fetchPage(kind, lab);
+  loading.set(kind, found);
   return found;
+}
+
+/** @param {string} kind @param {{ kinds: string[], spoken: Record<string, string[]>, assets: string }} lab */
+async function fetchPage(kind, lab) {
+  // Some browsers remember an address whose script did not come.
+  const again = failures > 0 ? `?again=${failures}` : "";
+  const page = lab.kinds.includes(kind) ? import(`${lab.assets}/kinds/${kind}/page.js${again}`) : { default: GenericPage };
+  const words = lab.spoken[kind] && learn(`${lab.assets}/kinds/${kind}/words`, lab.spoken[kind]);
+  const isLate = new Promise((_, fail) => setTimeout(() => fail(new Error(`The page of ${kind} does not come.`)), LONGEST_WAIT_MS));
+  try {
+    const [found] = await Promise.race([Promise.all([page, words]), /** @type {Promise<never>} */ (isLate)]);
+    loaded.set(kind, found);
+    return found;
+  } catch (error) {
+    failures += 1;
+    loading.delete(kind);
+    throw error;
+  }
 }
 
 /** @param {string} kind @returns {KindModule | null} */

@@ -1,5 +1,5 @@
 /** Pages of the shell that belong to no stage. */
-import { h, html, useEffect } from "../vendor/preact.js";
+import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Button, Heading, Notice } from "../lab/ui.js";
 import { hasWords, say } from "../lab/words.js";
 
@@ -46,6 +46,28 @@ export function End({ me }) {
     ${completion?.code ? html`<p>${say("completion_code")}: <strong class="code">${completion.code}</strong></p>` : null}
     ${completion?.redirect ? html`<p class="actions"><a class="button primary" href=${completion.redirect}>${say("go_back")}</a></p>` : null}
   </article>`;
+}
+
+const AGAIN_MS = 5000;
+
+/** The script of a page did not come; it is asked for again until it does. @param {{ onAgain: () => Promise<void> }} props */
+export function NotLoaded({ onAgain }) {
+  const [isBusy, setBusy] = useState(false);
+  async function again() {
+    setBusy(true);
+    await onAgain();
+    setBusy(false);
+  }
+  useEffect(() => {
+    const trying = setInterval(onAgain, AGAIN_MS);
+    addEventListener("online", onAgain);
+    return () => {
+      clearInterval(trying);
+      removeEventListener("online", onAgain);
+    };
+  }, []);
+  return html`<article>${h(Notice, { tone: "error", children: say("not_loaded") })}
+    <p class="actions">${h(Button, { isBusy, onPress: again, children: say("try_again") })}</p></article>`;
 }
 
 /** A page that failed. @param {{ error: unknown }} props */

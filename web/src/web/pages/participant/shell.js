@@ -8,7 +8,7 @@ import { say } from "../lab/words.js";
 import { loadedPage, loadPage } from "./kinds.js";
 import { useParticipant } from "./live.js";
 import { Check, Help, LabNotice, Leave, Offer } from "./notices.js";
-import { Elsewhere, End, Failed, Nowhere, Waiting } from "./parts.js";
+import { Elsewhere, End, Failed, NotLoaded, Nowhere, Waiting } from "./parts.js";
 import { LookingBack, Progress } from "./progress.js";
 
 /** @param {{ token: string, lab: { kinds: string[], spoken: Record<string, string[]>, assets: string, languages: string[] } }} props */
@@ -42,13 +42,12 @@ export function Shell({ token, lab }) {
       await work();
     } catch (error) {
       setFailure(reason(error));
+    } finally {
+      await read();
     }
-    await read();
   }
 
   /** @param {any} shown @returns {import("../lab/page.js").StageProps} */
-    } finally {
-      await read();
   const stageOf = (shown) => ({
     me,
     page: shown,
@@ -143,12 +142,17 @@ function StagePage({ stage, lab }) {
   const { kind } = stage.page;
   const [, setLoaded] = useState(loadedPage(kind));
   const [error] = useErrorBoundary();
-  const [failed, setFailed] = useState(/** @type {unknown} */ (null));
+  const [isMissing, setMissing] = useState(false);
   const found = loadedPage(kind);
+  const load = () => loadPage(kind, lab).then(setLoaded, (failure) => {
+    console.error(failure);
+    setMissing(true);
+  });
   useEffect(() => {
-    if (found === null) loadPage(kind, lab).then(setLoaded, setFailed);
+    if (found === null) void load();
   }, [kind]);
-  if (error || failed) return h(Failed, { error: error ?? failed });
+  if (error) return h(Failed, { error });
+  if (found === null && isMissing) return h(NotLoaded, { onAgain: load });
   if (found === null) return html`<p role="status">${say("loading")}</p>`;
   return h(Links.Provider, { value: stage.page.links, children: h(found.default, stage) });
 }
