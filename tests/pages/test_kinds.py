@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Error, Page, Response, expect
+from playwright.async_api import Error, Locator, Page, Response, expect
 
 from shared.stages import kinds, parts_of
 from tests.pages.conftest import RunningLab
@@ -134,17 +134,21 @@ async def faults(page: Page) -> list[Any]:
 
 async def typed(page: Page) -> str | None:
     """A long text, pasted into the first field for one; None where there is none."""
-    fields = page.locator("main textarea, main input[type=text]:not([inputmode])")
-    if await fields.count() == 0:
+    if await fields_for_words(page).count() == 0:
         return None
-    await fields.first.fill(LONG)
+    await fields_for_words(page).first.fill(LONG)
     return LONG
+
+
+def fields_for_words(page: Page) -> Locator:
+    return page.locator("main textarea, main input[type=text]:not([inputmode])")
 
 
 @pytest.mark.parametrize("kind", sorted(kinds()))
 async def test_the_page_of_a_kind_keeps_its_promises(page: Page, lab: RunningLab, kind: str) -> None:
     received = Received(page)
-    await join(page, lab.started(example_of(kind)))
+    experiment = lab.started(example_of(kind))
+    await join(page, experiment)
     await to_the_stage(page)
     title = page.get_by_role("heading", level=1)
     await expect(title).to_have_text(kinds()[kind].example().title)
@@ -152,6 +156,7 @@ async def test_the_page_of_a_kind_keeps_its_promises(page: Page, lab: RunningLab
     assert await faults(page) == []
     await _errors_are_told_at_their_fields(page)
     await _nothing_is_lost(page)
+    await _a_pause_takes_nothing(page, lab, experiment["id"])
     await page.go_back()
     await page.goto("/take")
     await expect(title).to_have_text(kinds()[kind].example().title)
@@ -168,14 +173,48 @@ async def test_the_page_of_a_kind_keeps_its_promises(page: Page, lab: RunningLab
 
 
 async def _errors_are_told_at_their_fields(page: Page) -> None:
-    """An empty form is refused on the page, with a word at each field; the refusal is accessible, too."""
+    """An empty form, and a number out of its bounds, are refused on the page, with a word at each field; the refusal
+    is accessible, too."""
     form = page.locator("main form.form").first
     if await form.count() == 0 or await form.locator("input:checked, .preview").count():
         return
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    await _is_refused(page, form)
+    numbers = form.locator("input[inputmode]")
+    for number in await numbers.all():
+        await number.fill("-1")
+    if await numbers.count():
+        await _is_refused(page, form)
+        await expect(form.locator(".field", has=numbers.first).locator(".problem")).to_contain_text("At least")
+        for number in await numbers.all():
+            await number.fill("")
+    assert [url for url in sent if url.endswith(("/advance", "/answer"))] == []
+
+
+async def _is_refused(page: Page, form: Locator) -> None:
     await form.locator("button[type=submit]").click()
-    if await page.get_by_role("alert").locator("a").count():
-        await expect(form.locator(".problem").first).to_be_visible()
-        assert await faults(page) == [], "with errors"
+    await expect(form.get_by_role("alert").locator("a").first).to_be_visible()
+    await expect(form.locator(".problem").first).to_be_visible()
+    assert await faults(page) == [], "with errors"
+
+
+async def _a_pause_takes_nothing(page: Page, lab: RunningLab, experiment_id: str) -> None:
+    """While the study is paused each form says so and is closed, and what was entered there is there afterwards."""
+    text = await typed(page)
+    lab.ask("POST", f"/v1/experiments/{experiment_id}/pause")
+    await expect(page.get_by_text("The study is paused.")).to_be_visible()
+    forms = page.locator("main form.form")
+    if await forms.count():
+        await expect(forms.locator("input:enabled, textarea:enabled, select:enabled")).to_have_count(0)
+        for button in await forms.locator("button[type=submit]").all():
+            await expect(button).to_be_disabled()
+    assert await faults(page) == [], "in a pause"
+    lab.ask("POST", f"/v1/experiments/{experiment_id}/resume")
+    await expect(page.get_by_text("The study is paused.")).to_have_count(0)
+    if text is not None:
+        await expect(fields_for_words(page).first).to_have_value(text)
+        await fields_for_words(page).first.fill("")
 
 
 async def _nothing_is_lost(page: Page) -> None:
@@ -188,6 +227,5 @@ async def _nothing_is_lost(page: Page) -> None:
     await page.reload()
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
     if pasted is not None:
-        fields = page.locator("main textarea, main input[type=text]:not([inputmode])")
-        await expect(fields.first).to_have_value(pasted)
-        await fields.first.fill("")
+        await expect(fields_for_words(page).first).to_have_value(pasted)
+        await fields_for_words(page).first.fill("")

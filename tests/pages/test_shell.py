@@ -188,3 +188,25 @@ async def test_help_can_be_asked_for_again(page: Page, lab: RunningLab) -> None:
 
     alerts = lab.ask("GET", f"/v1/experiments/{experiment['id']}/alerts")["alerts"]
     assert [one["text"] for one in alerts if one["text"] == "It hangs"] == ["It hangs"] * 2
+
+
+async def test_in_a_pause_a_form_takes_nothing_and_loses_nothing(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "stages": [STUDY["stages"][1], STUDY["stages"][3]]})
+    await join(page, experiment)
+    await page.get_by_label("How old are you?").fill("33")
+    await page.get_by_label("Where do you live?").fill("Chur")
+    await page.get_by_label("5", exact=True).check()
+    await page.get_by_label("Daily").check()
+
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/pause")
+    await expect(page.get_by_text("The study is paused.")).to_be_visible()
+    for field in await page.locator("main form input").all():
+        await expect(field).to_be_disabled()
+    await expect(page.get_by_role("button", name="Continue")).to_be_disabled()
+    await page.reload()
+    await expect(page.get_by_label("Where do you live?")).to_have_value("Chur")
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/resume")
+
+    await expect(page.get_by_label("Where do you live?")).to_be_enabled()
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")

@@ -14,6 +14,7 @@ export function Question({ stage, form, onChange }) {
   return h(Form, {
     schema: form.form,
     onChange,
+    isDisabled: stage.me.is_paused,
     draftKey: `draft:${stage.me.member_id}:${stage.page.stage_id}:${form.key}`,
     saved: form.saved,
     onSave: (/** @type {unknown} */ answer) => stage.api.put(address, { answer }),
