@@ -12,7 +12,8 @@ from shared.stages import kinds
 
 PRIVATE_FIELDS = {"correct"}
 UNTYPED = {name: {"answers", "value"} for name in ("survey", "survey_per_participant")}
-"""What was answered, and what answers are compared with, may be any JSON; nothing else on a page may."""
+"""The fields of pages that may hold any JSON, and why: an answer has the type of its question, which is in the file, so
+that only the form of the question knows it; and rules of files compare answers with any value."""
 
 of_every_kind = pytest.mark.parametrize("kind", kinds().values(), ids=kinds())
 

@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 from pydantic import Field as ModelField
 
 from shared.replies import Reply
@@ -22,6 +22,7 @@ from shared.stage import (
     Form,
     Json,
     LabView,
+    LabWords,
     Member,
     OwnView,
     Parts,
@@ -33,7 +34,8 @@ from shared.stage import (
     Table,
     heading,
 )
-from shared.stage_checks import Finding, check_kind
+from shared.stage_checks import Finding, Trial, check_kind
+from shared.stage_checks.pages import untyped_fields
 from shared.stages.info.config import InfoStage
 from shared.stages.info.rules import InfoPage
 from shared.testing.rounds import NumberQuestion, RoundData, RoundQuestions, Rounds, rounds_for_info
@@ -178,6 +180,35 @@ class Loose(Rounds):
         return super().page(stage, view).model_copy(update={"lines": [3]})
 
 
+class OpenModel(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    of_any_name: int = 0
+
+
+class OpenPage(InfoPage):
+    """Types that say nothing of what is in them, or only of a part of it."""
+
+    whatever: Any = None
+    object_of_anything: dict[str, Any] = ModelField(default_factory=dict)
+    bare_object: dict = ModelField(default_factory=dict)  # type: ignore[type-arg]
+    bare_list: list = ModelField(default_factory=list)  # type: ignore[type-arg]
+    bare_tuple: tuple = ()  # type: ignore[type-arg]
+    half_a_pair: tuple[int, Any] = (1, None)
+    within: list[dict[str, list[Any]]] = ModelField(default_factory=list)
+    one_of_them: int | dict[str, Any] | None = None
+    open_model: OpenModel = OpenModel()
+
+    closed_object: dict[str, list[int]] = ModelField(default_factory=dict)
+    closed_pair: tuple[int, str] = (1, "")
+    closed_list: list[LabWords] = ModelField(default_factory=list)
+
+
+class Open(Rounds):
+    def page(self, stage: InfoStage, view: OwnView) -> OpenPage:
+        return OpenPage(**super().page(stage, view).model_dump())
+
+
 class WaitsForAll(NumberQuestion):
     """Who is gone is waited for."""
 
@@ -278,6 +309,14 @@ def test_a_fault_is_found_and_told(kind: Rounds, promise: str, words: str) -> No
 
     assert any(words in one for one in told)
     assert "again: --seed " in told[0]
+
+
+def test_fields_of_pages_that_may_hold_anything_are_found() -> None:
+    of_the_page = set(OpenPage.model_fields) - set(InfoPage.model_fields)
+
+    found = untyped_fields(Trial(Open(), Open().example(), 1))
+
+    assert found == {one for one in of_the_page if not one.startswith("closed_")}
 
 
 def test_an_error_of_the_kind_is_told_with_its_line() -> None:

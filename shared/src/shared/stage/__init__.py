@@ -39,7 +39,7 @@ from shared.stage.parts import (
 )
 from shared.stage.reads import Part, Read, StageRead, Use, of_everybody
 from shared.stage.scripted import PageScript, PageScripts, filled, fixed_answers, suggested
-from shared.stage.sentences import Label, LabLine, LabWords, Reason, Sentence
+from shared.stage.sentences import Label, LabLine, LabWords, Reason, Said, Sentence
 from shared.stage.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, Utterance, Wave
 from shared.stage.view import (
     MEDIATE,
@@ -114,6 +114,7 @@ __all__ = [
     "Report",
     "ReportTable",
     "Reporter",
+    "Said",
     "Scripts",
     "Sentence",
     "SetProfile",

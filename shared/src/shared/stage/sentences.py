@@ -4,27 +4,38 @@ from collections.abc import Mapping
 from typing import Self
 
 from pydantic import BaseModel
+from typing_extensions import TypedDict
 
-from shared.stage.view import Json
+
+class SpokenWords(TypedDict):
+    """A sentence of the lab inside another one, for pages with words of their own; `text` is the sentence itself."""
+
+    code: str
+    params: dict[str, "Said"]
+    text: str
+
+
+Said = str | int | float | SpokenWords
+"""A value in a sentence."""
 
 
 class Sentence(str):
     """A sentence in English, with a code that does not change and the values that other words for it need."""
 
     code: str
-    params: Mapping[str, Json]
+    params: Mapping[str, Said]
 
-    def __new__(cls, sentence: str, code: str, **params: Json) -> Self:
+    def __new__(cls, sentence: str, code: str, **params: Said) -> Self:
         found = super().__new__(cls, sentence)
         found.code, found.params = code, params
         return found
 
     @property
-    def spoken(self) -> dict[str, Json]:
+    def spoken(self) -> SpokenWords:
         """The sentence as a value of another one, which pages say in their words, too."""
         return {"code": self.code, "params": dict(self.params), "text": str(self)}
 
-    def __getnewargs_ex__(self) -> tuple[tuple[str, str], dict[str, Json]]:
+    def __getnewargs_ex__(self) -> tuple[tuple[str, str], dict[str, Said]]:
         """For copies, which are made anew."""
         return (str(self), self.code), dict(self.params)
 
@@ -45,7 +56,7 @@ class LabWords(BaseModel):
     """What the lab itself says on a page, as a code with its parameters, for pages with words of their own."""
 
     code: str
-    params: dict[str, Json]
+    params: dict[str, Said]
 
     @classmethod
     def of(cls, text: str) -> Self | None:

@@ -73,14 +73,23 @@ def untyped_fields(trial: Trial) -> set[str]:
     return {name for name, part in fields if _is_untyped(part, models)}
 
 
-def _is_untyped(schema: Mapping[str, Any], models: Mapping[str, Any]) -> bool:
-    """Whether a part of the schema allows any value; a referenced model is checked in its own place."""
+def _is_untyped(schema: Any, models: Mapping[str, Any], above: frozenset[str] = frozenset()) -> bool:
+    """Whether a part of the schema allows any value; the fields of a referenced model are checked in their own place.
+
+    `above`: the models that lead here, since a type may hold itself.
+    """
+    if not isinstance(schema, dict):
+        return schema is True
     if "$ref" in schema:
-        return bool(models[schema["$ref"].removeprefix("#/$defs/")] == {})
-    parts = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
-    parts += [schema[name] for name in ("items", "additionalProperties") if isinstance(schema.get(name), dict)]
-    says_what = {"type", "anyOf", "oneOf", "const", "enum"} & set(schema)
-    return not says_what or any(_is_untyped(part, models) for part in parts)
+        name = schema["$ref"].removeprefix("#/$defs/")
+        return name not in above and _is_untyped(models[name], models, above | {name})
+    if not {"type", "anyOf", "oneOf", "const", "enum"} & set(schema):
+        return True
+    parts = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("prefixItems", ())]
+    # An object without fields and a list say nothing of what they hold unless the schema does.
+    parts.append(schema.get("additionalProperties", schema.get("type") == "object" and "properties" not in schema))
+    parts.append(schema.get("items", schema.get("type") == "array" and "prefixItems" not in schema))
+    return any(_is_untyped(part, models, above) for part in parts)
 
 
 def prompts_can_be_made(trial: Trial) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from shared.stage import Json, Label, LabView, MinutesLine
+from shared.stage import Json, Label, LabView, MinutesLine, Said
 from shared.stages.group_interview import flow
 from shared.stages.group_interview.config import (
     USUAL_FACILITATOR,
@@ -68,7 +68,7 @@ def facilitator(stage: GroupInterviewStage) -> str:
     return Label(USUAL_FACILITATOR, "facilitator") if usual else stage.facilitator
 
 
-def _spoken(text: str) -> Json:
+def _spoken(text: str) -> Said:
     return text.spoken if isinstance(text, Label) else text
 
 
