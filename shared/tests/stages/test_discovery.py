@@ -84,6 +84,14 @@ def test_a_kind_of_several_modules_imports_them_by_their_place(tmp_path: Path) -
     assert done.returncode == 0, done.stderr
 
 
+def test_a_kind_may_have_names_of_its_own_that_are_private(tmp_path: Path) -> None:
+    own = PAUSE.replace("    config_model", "    _tournament_length = 3\n    config_model")
+
+    done = used(PARLEY_KINDS_DIR=str(package(tmp_path / "pause", own)))
+
+    assert done.returncode == 0, done.stderr
+
+
 def test_an_installed_package_with_an_entry_point_is_a_new_kind(tmp_path: Path) -> None:
     done = used(PYTHONPATH=str(distribution(tmp_path, "parley-pause", "parley_pause", PAUSE)))
 
@@ -126,6 +134,9 @@ PAGE_OF_ANOTHER_KIND = PAUSE.replace(
     "class PausePage(PageContent):\n    kind", "class PausePage(PageContent):\n    sort"
 )
 
+MISSPELT = PAUSE.replace("    def example", "    def compeltion(self, stage, view):\n        return None\n\n    def example")
+STRANGE = PAUSE.replace("    config_model", "    tournament_length = 3\n    config_model")
+
 
 @pytest.mark.parametrize(
     ("source", "complaint"),
@@ -138,6 +149,8 @@ PAGE_OF_ANOTHER_KIND = PAUSE.replace(
         (PAUSE.replace(") -> PausePage:", ") -> PageContent:"), "Pause.page must say which PageContent it returns"),
         (PAGE_OF_ANOTHER_KIND, "its page must say kind: Literal['pause']"),
         (PAUSE.replace("def prompt", "def describe"), "abstract"),
+        (MISSPELT, "`Pause.compeltion` is no part of the interface; did you mean `completion`?"),
+        (STRANGE, "`Pause.tournament_length` is no part of the interface; begin a name of your own with an underscore"),
         ("a = 1\nKIND = = 2", "pause/__init__.py, line 2)"),
         ("import nothing_like_it", "cannot be loaded. ModuleNotFoundError: No module named 'nothing_like_it'"),
     ],

@@ -180,6 +180,20 @@ class Loose(Rounds):
         return super().page(stage, view).model_copy(update={"lines": [3]})
 
 
+class MisspeltKind(Rounds):
+    def compeltion(self, stage: InfoStage, view: OwnView) -> Completion:
+        return Done()
+
+
+class MisspeltQuestion(NumberQuestion):
+    def text_from(self) -> str | None:
+        return "A number, please."
+
+
+class DataOfOldNames(RoundData):
+    count_by_round = ("sum",)
+
+
 class OpenModel(BaseModel):
     model_config = ConfigDict(extra="allow")
 
@@ -268,6 +282,9 @@ def test_nothing_is_wrong_with_the_game_itself() -> None:
 @pytest.mark.parametrize(
     ("kind", "promise", "words"),
     [
+        (MisspeltKind(), "Public names are those", "`MisspeltKind.compeltion`"),
+        (asking(MisspeltQuestion), "Public names are those", "did you mean `text_form`?"),
+        (Game(data=lambda stage: DataOfOldNames()), "Public names are those", "did you mean `counted_by_round`?"),
         (Loose(), "`page` returns the type", "lines"),
         (asking(WithWiderCheck), "A value beyond a field's type or bounds", "4 in the field 'number'"),
         (asking(WithWiderForm), "", "which fits the form of 'round:1/number', to be taken"),

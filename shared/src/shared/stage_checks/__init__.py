@@ -13,6 +13,7 @@ from shared.stage_checks.trial import Check, Finding, Trial, findings, promise_o
 
 ONCE: Final[Sequence[Check]] = (
     pages.example_is_complete,
+    pages.public_names_are_of_the_interface,
     pages.there_is_room_for_somebody,
     pages.pages_are_of_their_type,
     pages.fields_of_pages_have_types,

@@ -29,6 +29,7 @@ from shared.stage import (
     tells_of_others,
     to_read,
 )
+from shared.stage.members import strange_members
 from shared.stage_checks.play import Play, thread
 from shared.stage_checks.promises import expect, is_json, shortened
 from shared.stage_checks.questions import is_strict
@@ -37,6 +38,23 @@ from shared.stages import AnyPage, kind_of, kinds, read_stage
 
 _TYPES: Final[Mapping[str, Any]] = {"text": str, "integer": int, "number": int | float, "boolean": bool, "member": str}
 _PURPOSES: Final = (TALK, MEDIATE, SPEAK, WAKE, READY)
+
+
+def public_names_are_of_the_interface(trial: Trial) -> None:
+    """Public names are those of the interface: a kind and its parts have no misspelt method.
+
+    A name that the lab does not know begins with an underscore.
+    """
+    play = trial.straight()
+    parts = play.parts
+    written: list[object] = [trial.kind, parts.questions, parts.draws, parts.talk, parts.narration, parts.data, parts.scripts]
+    questions = parts.questions
+    written += [] if questions is None else [questions.question(one.view, one.ask) for one in play.asked]
+    table = parts.data.table
+    written += [] if table is None or table.reporter is None else [table.reporter([trial.stage.id])]
+    classes = dict.fromkeys(type(one) for one in written if one is not None)
+    strange = [told for one in classes for told in strange_members(one)]
+    expect(not strange, "no public names of its own", "; ".join(strange))
 
 
 def example_is_complete(trial: Trial) -> None:

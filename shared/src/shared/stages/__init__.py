@@ -24,6 +24,7 @@ from shared.contracts.texts import for_roles
 from shared.errors import Conflict, SettingsInvalid
 from shared.settings import KindSettings, read_settings
 from shared.stage import Json, PageContent, Parts, StageKind, page_model
+from shared.stage.members import strange_members
 
 GROUP: Final = "parley.kinds"
 """The entry points of packages with kinds; each is named like its kind and leads to an instance."""
@@ -118,6 +119,8 @@ def _kind(source: Source) -> StageKind[Any]:
         raise SettingsInvalid(f"{who}: {error}.") from error
     if "kind" not in page.model_fields or get_args(page.model_fields["kind"].annotation) != (name,):
         raise SettingsInvalid(f"{who}: its page must say kind: Literal[{name!r}].")
+    for strange in strange_members(type(kind)):
+        raise SettingsInvalid(f"{who}: {strange}")
     return kind
 
 

@@ -74,7 +74,7 @@ class Ordering(Question):
     candidates: tuple[Candidate, ...]
 
     @property
-    def places(self) -> int:
+    def _places(self) -> int:
         return places_of(self.stage, len(self.candidates))
 
     def form(self) -> Form:
@@ -84,8 +84,8 @@ class Ordering(Question):
             **form.titled(self._title),
             "items": {"type": "string", "oneOf": options},
             "uniqueItems": True,
-            "minItems": self.places,
-            "maxItems": self.places,
+            "minItems": self._places,
+            "maxItems": self._places,
             "x-widget": "ranking",
         }
         return Form((Field(RANKING, schema),))
@@ -96,11 +96,11 @@ class Ordering(Question):
         return Label(question, "bring_into_order") if question == USUAL_QUESTION else question
 
     def task(self) -> str:
-        count = "all of them" if self.places == len(self.candidates) else f"{self.places} of them"
+        count = "all of them" if self._places == len(self.candidates) else f"{self._places} of them"
         return f"{self.stage.question} Give a place to {count}, by their codes."
 
     def reply_model(self) -> type[BaseModel]:
-        return _reply_model(tuple(one.code for one in self.candidates), self.places)
+        return _reply_model(tuple(one.code for one in self.candidates), self._places)
 
     def answer_from_reply(self, reply: BaseModel) -> Json:
         if not isinstance(reply, RankingReply):
@@ -115,8 +115,8 @@ class Ordering(Question):
             raise InvalidInput("This is no ranking.", [Problem(key, "an answer", "nothing") for key in unknown])
         known = {one.id for one in self.candidates}
         is_order = isinstance(given, list | tuple) and all(isinstance(one, str) and one in known for one in given)
-        if not is_order or given is None or len(set(given)) != len(given) or len(given) != self.places:
-            expected = f"a list of {self.places} different ids of those who can be ranked, the best first"
+        if not is_order or given is None or len(set(given)) != len(given) or len(given) != self._places:
+            expected = f"a list of {self._places} different ids of those who can be ranked, the best first"
             raise InvalidInput("This is no ranking.", [Problem(RANKING, _found(given), expected)])
         return {RANKING: list(given)}
 
