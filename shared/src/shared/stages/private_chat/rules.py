@@ -17,7 +17,7 @@ from shared.chat.kind import (
     time_problems,
     up_to_calls,
 )
-from shared.chat.speaking import too_early
+from shared.chat.speaking import of_kind, too_early
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
 from shared.stage import (
@@ -105,9 +105,9 @@ class PrivateChat(StageKind[PrivateChatStage]):
             return GOES_ON
         thread = view.thread
         own = thread.speaker(view.me.id) if thread else None
-        missing = stage.min_turns - (own.spoken if own else 0)
+        missing = turns.missing_turns(stage, own)
         more = f"Please write {missing} more message{'s' if missing > 1 else ''}."
-        reasons = [Reason(more, "write_more_messages", count=missing)] if missing > 0 else []
+        reasons = [Reason(more, "write_more_messages", count=missing)] if missing else []
         if thread is not None and own is not None:
             reasons += [early] if (early := too_early(stage.minimum_seconds, thread)) else []
             reasons += [_WAIT] if stage.turn_based and turns.waits_for_reply(thread, own) else []
@@ -163,7 +163,7 @@ class PrivateTalk(ChatTalk):
         return self._stage.allow_call_off and own is not None and turns.waits_for_reply(thread, own)
 
     def outlasts_its_limit(self, thread: Thread) -> bool:
-        return any(s.member.kind == "participant" and s.spoken < self._stage.min_turns for s in thread.speakers)
+        return any(turns.missing_turns(self._stage, one) for one in of_kind("participant", thread.speakers))
 
     def message_cost(self, participants: int, mediators: int) -> str:
         return f"{up_to_calls(mediators)} for each message of the participant"

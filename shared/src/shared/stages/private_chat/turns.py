@@ -56,7 +56,12 @@ def _why_over(stage: PrivateChatStage, thread: Thread, own: Speaker) -> str | No
     """Why the conversation is over, once all who were asked have answered or declined."""
     if stage.max_turns is not None and own.spoken >= stage.max_turns:
         return ALL_TURNS_USED
-    return TIME_IS_UP if thread.clock.is_overtime and own.spoken >= stage.min_turns else None
+    return TIME_IS_UP if thread.clock.is_overtime and missing_turns(stage, own) == 0 else None
+
+
+def missing_turns(stage: PrivateChatStage, own: Speaker | None) -> int:
+    """How many messages the participant has yet to write, before which no time limit ends the conversation."""
+    return max(stage.min_turns - (own.spoken if own else 0), 0)
 
 
 def _at_rest(stage: PrivateChatStage, thread: Thread, own: Speaker) -> Wave:
