@@ -45,3 +45,10 @@ def test_the_links_are_found() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
     assert [link for link in _links(page) if _is_dead(page, link)] == []
+
+
+def test_each_decision_is_listed_once_in_the_order_of_its_number() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = [link or source for link, source in LINK.findall((folder / "README.md").read_text(encoding="utf-8"))]
+
+    assert listed == sorted(page.name for page in folder.glob("[0-9]*.md"))
