@@ -134,7 +134,9 @@ PAGE_OF_ANOTHER_KIND = PAUSE.replace(
     "class PausePage(PageContent):\n    kind", "class PausePage(PageContent):\n    sort"
 )
 
-MISSPELT = PAUSE.replace("    def example", "    def compeltion(self, stage, view):\n        return None\n\n    def example")
+MISSPELT = PAUSE.replace(
+    "    def example", "    def compeltion(self, stage, view):\n        return None\n\n    def example"
+)
 STRANGE = PAUSE.replace("    config_model", "    tournament_length = 3\n    config_model")
 
 

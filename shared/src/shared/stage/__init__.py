@@ -28,7 +28,6 @@ from shared.stage.parts import (
     Scripts,
     Substitute,
     Talk,
-    TalkRules,
     UnusableReply,
     WithoutAnswer,
     acts_on_moves,
@@ -40,7 +39,7 @@ from shared.stage.parts import (
 from shared.stage.reads import Part, Read, StageRead, Use, of_everybody
 from shared.stage.scripted import PageScript, PageScripts, filled, fixed_answers, suggested
 from shared.stage.sentences import Label, LabLine, LabWords, Reason, Said, Sentence
-from shared.stage.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, Utterance, Wave
+from shared.stage.talk import Block, Lateness, Minutes, MinutesLine, NextTurn, TalkRules, Utterance, Wave
 from shared.stage.view import (
     MEDIATE,
     PAGE,

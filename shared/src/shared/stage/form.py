@@ -41,7 +41,7 @@ class Form:
     is_bare: bool = False
 
     def json_schema(self) -> dict[str, Json]:
-        """A JSON Schema of the answer; its properties are in the order of the page.
+        """A JSON Schema of the answer; its properties are in the order of the page. Called for pages.
 
         `x-show-if` holds the rule of a field that is not always shown. Such a field is not in `required`: `x-required`
         says whether it needs a value when it is shown.

@@ -64,20 +64,26 @@ class StageKind(ABC, Generic[ConfigT]):
     This is the core, which is enough for a page to read; everything else is in `parts`. Methods about one member
     get an `OwnView`, made for that member; methods about all answers get a `LabView`. `shared.views` makes both,
     and a type checker tells them apart.
+
+    Each method says for whom it is called. *Settling* is the orchestrator's, under the cohort's lock. A *step* is the
+    agent-worker's, under the lock of the agent's row. *Pages* are made by the gateway and *prompts* by prompt-builder,
+    both without a lock, and so are *previews*, which are prompts of what has not happened. A *file* is read and checked
+    before anything is stored, and *data* are written whenever someone wants them.
     """
 
     config_model: ClassVar[type[StageConfig]]
 
     @abstractmethod
     def page(self, stage: ConfigT, view: OwnView) -> PageContent:
-        """The page for `view.me`, also when the stage is over. The gateway calls it, without a lock.
+        """The page for `view.me`, also when the stage is over. Called for pages, as soon as the stage is open.
 
         The return type of a subclass is the schema of its pages.
         """
 
     @abstractmethod
     def prompt(self, stage: ConfigT, view: OwnView, ask: Ask | None = None) -> list[Block]:
-        """What a prompt shows of the stage to `view.me`. prompt-builder calls it, without a lock.
+        """What a prompt shows of the stage to `view.me`. Called for prompts, with the view as of the opening of the
+        ask, and by the agent-worker for how long a person would read.
 
         `ask` is the prompt's ask on this stage; None: the prompt looks back at the stage, and shows the answers in the
         view. Then the stage is over for the reader, whatever the state says: a preview looks back before anything has
@@ -86,22 +92,27 @@ class StageKind(ABC, Generic[ConfigT]):
 
     @abstractmethod
     def example(self) -> ConfigT:
-        """A small, complete stage of this kind, for documentation and the contract suite."""
+        """A small, complete stage of this kind. Called for the checks of kinds, and for documentation."""
 
     def parts(self, stage: ConfigT) -> Parts:
-        """The stage's parts beyond a page to read."""
+        """The stage's parts beyond a page to read. Called by everyone, once for each stage in memory."""
         return Parts()
 
     def problems(self, stage: ConfigT, earlier: Sequence[StageConfig]) -> list[Problem]:
-        """The problems that types cannot express; `where` is relative to the stage. `earlier`: the stages before it."""
+        """The problems that types cannot express; `where` is relative to the stage. `earlier`: the stages before it.
+
+        Called for files, for each order in which treatments have their stages.
+        """
         return []
 
     def texts(self, stage: ConfigT, view: OwnView) -> list[str]:
-        """Texts that a prompt shows `view.me` before `prompt`, for an ask and for looking back."""
+        """Texts that a prompt shows `view.me` before `prompt`, for an ask and for looking back. Called where it is."""
         return [stage.description]
 
     def completion(self, stage: ConfigT, view: OwnView) -> Completion:
-        """Whether `view.me` may go on. Called under the member's lock when the member wants to, and for pages.
+        """Whether `view.me` may go on. Called for pages; in each step; when a person goes on, under the lock of their
+        row, or without it where the move fails if anything has happened since; at the end of a member's time on the
+        stage; and by settling, to find agents who are done.
 
         Draws, state and own answers decide: other members may be missing in the view. A kind that asks for the whole
         page blocks until it is answered; other kinds say when theirs is over.
@@ -112,11 +123,15 @@ class StageKind(ABC, Generic[ConfigT]):
         """The stage without what each member reads alone although members are together, such as the words of a role.
 
         That may differ between members who have treatments of their own; nothing that is drawn or settled reads it.
+        Called for files with treatments by participant.
         """
         return stage
 
     def manner(self, script: Json) -> tuple[str, ...]:
-        """Phrases that the mock uses in conversations for a persona with this script for stages of this kind."""
+        """Phrases that the mock uses in conversations for a persona with this script for stages of this kind.
+
+        Called for prompts, of a stage of any kind.
+        """
         return ()
 
 

@@ -19,7 +19,7 @@ from shared.errors import Problem
 from shared.stage.data import Data
 from shared.stage.form import Form
 from shared.stage.reads import Read
-from shared.stage.talk import Lateness, Minutes, Utterance, Wave
+from shared.stage.talk import Minutes, TalkRules, Utterance, Wave
 from shared.stage.view import Ask, Json, LabView, Member, OwnView, Thread, View
 
 
@@ -51,28 +51,33 @@ WithoutAnswer = Substitute | Literal["drop"]
 class Question(ABC):
     """One question to a member, made from the ask and from what the member may see at that time.
 
-    Prompts are made as of the opening of the ask; answers are checked against the current view.
+    Prompts are made as of the opening of the ask; answers are checked against the current view. `StageKind` says what
+    the words for callers mean.
     """
 
     @abstractmethod
     def form(self) -> Form:
-        """The form of the question for a person."""
+        """The form of the question for a person. Called for pages; by scripts that fill it in; for files, where the
+        stage has a default answer."""
 
     @abstractmethod
     def task(self) -> str:
-        """The instruction for an agent; the end of the default prompt."""
+        """The instruction for an agent; the end of the default prompt. Called for prompts."""
 
     @abstractmethod
     def reply_model(self) -> type[BaseModel]:
-        """The schema of a model's reply."""
+        """The schema of a model's reply. Called for prompts, and by the agent-worker for each reply."""
 
     @abstractmethod
     def answer_from_reply(self, reply: BaseModel) -> Json:
-        """The answer in a validated reply, before `check`."""
+        """The answer in a validated reply, before `check`. Called by the agent-worker, where it calls `check`."""
 
     @abstractmethod
     def check(self, answer: Json) -> Json:
         """The answer in the form that is stored; idempotent.
+
+        Called before an answer is stored: by the gateway, under the lock of the person's row or where the move fails if
+        anything has happened since; by the agent-worker, under that of the agent's, or with a state without any.
 
         Raises:
             InvalidInput: with every problem; `where` is the field of the form.
@@ -80,22 +85,27 @@ class Question(ABC):
 
     @abstractmethod
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
-        """What happens when the model has failed for good. `replies`: its unusable replies, the oldest first."""
+        """What happens when the model has failed for good. `replies`: its unusable replies, the oldest first.
+
+        Called by the agent-worker, under the lock of the agent's row, and by `passed` with no replies.
+        """
 
     def passed(self) -> Substitute | None:
         """What counts instead of an answer when the member has gone, on a stage with a state: the same, if it says so.
 
         It is stored, marked as not valid, and stays when the member comes back. None: nothing is; the state may wait.
+        Called by settling, and for data and previews that make a state anew.
         """
         found = self.without_answer(())
         return found if isinstance(found, Substitute) else None
 
     def text_form(self) -> str | None:
-        """The instruction for a reply in plain text; None: the model replies with an object."""
+        """The instruction for a reply in plain text; None: the model replies with an object. Called for prompts."""
         return None
 
     def read_text(self, text: str) -> Mapping[str, Json] | None:
-        """The fields in a reply without an object; None: such replies are not read.
+        """The fields in a reply without an object; None: such replies are not read. Called by the agent-worker before
+        `answer_from_reply`.
 
         Raises:
             InvalidInput: the text holds no answer; the message tells the model why.
@@ -103,15 +113,18 @@ class Question(ABC):
         return None
 
     def news(self) -> str | None:
-        """The text that a person has to read before answering; None: the whole page."""
+        """The text that a person has to read before answering; None: the whole page.
+
+        Called by the agent-worker, for the time that a person would take.
+        """
         return None
 
     def written(self, answer: Json) -> str:
-        """The text that a person would have to type for this answer; choices are not typed."""
+        """The text that a person would have to type for this answer; choices are not typed. Called where `news` is."""
         return ""
 
     def hints(self) -> Mapping[str, Hint]:
-        """Facts for the mock; `suggest:<field>` is its value for a field of the reply."""
+        """Facts for the mock; `suggest:<field>` is its value for a field of the reply. Called for prompts."""
         return {}
 
 
@@ -125,24 +138,30 @@ class Questions(ABC):
     def due(self, view: OwnView) -> list[Ask]:
         """The questions to `view.me` that have no answer yet: none, one, or several at once.
 
-        Open asks are named again. With a state settle calls it for all, and the result must not depend on the presence
-        of `view.me`: a member who is there is asked, and an ask of one who has gone is answered with `passed`. Without
-        a state an agent's step calls it, under the member's lock.
+        Open asks are named again. With a state it is called by settling, for all members, and the result must not
+        depend on the presence of `view.me`: one who is there is asked, and an ask of one who has gone is answered with
+        `passed`. Called without a state in each step of an agent. Called for previews, too.
         """
 
     @abstractmethod
     def question(self, view: OwnView, ask: Ask) -> Question | None:
-        """The question of this ask; None when its key asks nothing.
+        """The question of this ask; None when its key asks nothing. Called wherever a method of a question is.
 
         A person's whole page is asked with the key PAGE, without being named by `due`.
         """
 
     def most_replies(self) -> int | None:
-        """The most replies of one member's model on this stage; None: their number is open."""
+        """The most replies of one member's model on this stage; None: their number is open.
+
+        Called for files, for how many calls a run takes at most, and for previews.
+        """
         return None
 
     def shown(self, answer: Json) -> Json:
-        """What its author is shown of a stored answer: all of it, unless it holds more than the author knew."""
+        """What its author is shown of a stored answer: all of it, unless it holds more than the author knew.
+
+        Called for pages, also for those whom the audience of the stage lets read it.
+        """
         return answer
 
 
@@ -153,16 +172,19 @@ class Draws(ABC):
     def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
         """The draws for the participants who have come; extends what was `drawn` for earlier ones.
 
-        It is called again for every newcomer, and changes none of the given draws: those of the file for the cohort,
-        and matched ones. `members` are participants alone, in the order of their paths; each has its `seat`.
+        Called by settling when the stage opens, and again for every newcomer; for previews, too. It changes none of the
+        given draws: those of the file for the cohort, and matched ones. `members` are participants alone, in the order
+        of their paths; each has its `seat`.
         """
 
     def matched(self, rng: Random) -> dict[str, Json]:
-        """Draws that a replicate shares across all arms of a design; `draw` gets them as drawn before."""
+        """Draws that a replicate shares across all arms of a design; `draw` gets them as drawn before. Called before
+        the first `draw`."""
         return {}
 
     def problems(self, given: Mapping[str, Json]) -> list[Problem]:
-        """The problems of a file's values for one cohort; `where` is relative to them. `draw` gets the valid ones."""
+        """The problems of a file's values for one cohort; `where` is relative to them. `draw` gets the valid ones.
+        Called for files."""
         return [Problem(name, "a draw of this stage", "nothing: all of it is drawn") for name in given]
 
     def brought(
@@ -172,56 +194,42 @@ class Draws(ABC):
 
         `page`: None for one who has none, such as an agent that staff have added. `elsewhere`: what their former cohort
         had drawn, if they came when they were on the stage. None: they are drawn for like others.
+
+        Called by settling, and before a member is moved to another cohort.
         """
         return None
 
     def has_room(self, brought: Mapping[str, Json], held: Mapping[str, Json]) -> bool:
-        """Whether a member who would bring this may come to a cohort whose participants hold that."""
+        """Whether a member who would bring this may come to a cohort whose participants hold that. Called before a
+        member is moved there."""
         return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TalkRules:
-    """The settings of a conversation."""
-
-    turn_taking: str
-    """The rule of turn-taking."""
-    is_private: bool = False
-    """Every participant has a separate thread with the mediators."""
-    time_limit_seconds: float | None = None
-    """How long the thread may last from its opening."""
-    minimum_seconds: float | None = None
-    """How long members stay in it at least, from the first message of one of them."""
-    topics: tuple[tuple[str, str], ...] = ()
-    """Id and name of each topic, in order."""
-    replies_and_reactions: bool = False
-    """Whether messages may reply to one another, and members may react to them."""
-    lateness: Lateness | None = None
-    """How late replies are published; None: they are dropped, and every message asks all agents anew."""
-    post_limit: tuple[int, float] | None = None
-    """How many messages a person may post within how many seconds."""
-
-
 class Talk(ABC):
-    """A conversation: members talk freely, in turns that `next_wave` gives. Called under the thread's lock."""
+    """A conversation: members talk freely, in turns that `next_wave` gives.
+
+    What gets a `Thread` is called under the thread's lock, or where the message fails if the thread has changed since;
+    `next_wave` for previews, too, with an empty one.
+    """
 
     rules: TalkRules
 
     @abstractmethod
     def next_wave(self, thread: Thread, rng: Random) -> Wave:
-        """Who is asked to speak now; `rng` is used for this turn only."""
+        """Who is asked to speak now; `rng` is used for this turn only. Called when the thread opens, and after all that
+        happens in it: messages, replies without words, silences, members who come or leave."""
 
     @abstractmethod
     def task(self, view: OwnView, purpose: str) -> str:
-        """The instruction for an agent that is asked for this purpose."""
+        """The instruction for an agent that is asked for this purpose. Called for prompts."""
 
     @abstractmethod
     def reply_model(self, purpose: str) -> type[BaseModel]:
-        """The schema of a model's reply for this purpose."""
+        """The schema of a model's reply for this purpose. Called for prompts."""
 
     @abstractmethod
     def utterance(self, purpose: str, reply: Json) -> Utterance:
-        """The message in a model's reply.
+        """The message in a model's reply. Called by the agent-worker when the reply is there, without a lock.
 
         Raises:
             ValidationError: the reply does not match the schema.
@@ -229,38 +237,43 @@ class Talk(ABC):
 
     @abstractmethod
     def too_early(self, thread: Thread) -> str | None:
-        """Why no member may leave the thread yet, in words for a member; None when they may."""
+        """Why no member may leave the thread yet, in words for a member; None when they may. Called when an agent wants
+        to; people are told by `StageKind.completion`."""
 
     def may_not_speak(self, thread: Thread, member_id: UUID) -> str | None:
-        """Why this person may not say anything now, in words for them; None when they may."""
+        """Why this person may not say anything now, in words for them; None when they may. Called when they post."""
         return None
 
     def may_call_off(self, thread: Thread, member_id: UUID) -> bool:
-        """Whether this person may cancel the agents' replies in the making."""
+        """Whether this person may cancel the agents' replies in the making. Called when they want to."""
         return False
 
     def outlasts_its_limit(self, thread: Thread) -> bool:
-        """Whether the thread goes on after its time limit, until `next_wave` says that it is over."""
+        """Whether the thread goes on after its time limit, until `next_wave` says that it is over. Called at the
+        limit."""
         return False
 
     def message_cost(self, participants: int, mediators: int) -> str | None:
-        """The calls for each message with so many agents, in words for a researcher; None: unknown."""
+        """The calls for each message with so many agents, in words for a researcher; None: unknown. Called by `parley`
+        for files, before a run."""
         return None
 
 
 class Narration(ABC):
     """The events of the stage in words for onlookers, in place of who has answered what.
 
-    The view has draws and state, but no answers.
+    The view has draws and state, but no answers. Called by `parley`, which tells of a run while it goes on, without a
+    lock.
     """
 
     @abstractmethod
     def steps(self, view: View) -> Sequence[str]:
-        """A line for each step, in order. Lines are only appended, so that each is shown once."""
+        """A line for each step, in order. Lines are only appended, so that each is shown once. Called after each
+        event."""
 
     @abstractmethod
     def outcome(self, view: View) -> str | None:
-        """The result in one line; None until the stage is over."""
+        """The result in one line; None until the stage is over. Called where `steps` is."""
 
 
 class Scripts(ABC):
@@ -270,11 +283,11 @@ class Scripts(ABC):
     def problems(self, given: Mapping[str, Json] | None) -> list[Problem]:
         """The problems of a persona's script for this stage; `where` is relative to it.
 
-        None: a persona without a model has no script for the stage.
+        None: a persona without a model has no script for the stage. Called for files.
         """
 
     def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
-        """The answers that scripted members give now, by member and key; settle calls it until there are none.
+        """The answers that scripted members give now, by member and key. Called by settling until there are none.
 
         A scripted member is one whose `player` is `script`; an agent's script is for the mock.
         They are stored without `check`. `rng_of` gives the random stream of a path below the stage, such as
@@ -284,7 +297,10 @@ class Scripts(ABC):
         return {}
 
     def page(self, view: OwnView, rng: Random) -> Json | None:
-        """The answer of the scripted member `view.me` to the whole page of a stage without a state; None: none."""
+        """The answer of the scripted member `view.me` to the whole page of a stage without a state; None: none.
+
+        Called in a step of the member.
+        """
         return None
 
 

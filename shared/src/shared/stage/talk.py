@@ -1,4 +1,4 @@
-"""The types of turn-taking: who is asked to speak next, what an agent says, what is written down."""
+"""The rules of a conversation, and its turns: who is asked to speak next, what an agent says, what is written down."""
 
 from dataclasses import dataclass
 from uuid import UUID
@@ -49,6 +49,28 @@ class Lateness:
 
     max_behind: int
     quiet_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TalkRules:
+    """The settings of a conversation."""
+
+    turn_taking: str
+    """The rule of turn-taking."""
+    is_private: bool = False
+    """Every participant has a separate thread with the mediators."""
+    time_limit_seconds: float | None = None
+    """How long the thread may last from its opening."""
+    minimum_seconds: float | None = None
+    """How long members stay in it at least, from the first message of one of them."""
+    topics: tuple[tuple[str, str], ...] = ()
+    """Id and name of each topic, in order."""
+    replies_and_reactions: bool = False
+    """Whether messages may reply to one another, and members may react to them."""
+    lateness: Lateness | None = None
+    """How late replies are published; None: they are dropped, and every message asks all agents anew."""
+    post_limit: tuple[int, float] | None = None
+    """How many messages a person may post within how many seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,15 @@ def public_names_are_of_the_interface(trial: Trial) -> None:
     """
     play = trial.straight()
     parts = play.parts
-    written: list[object] = [trial.kind, parts.questions, parts.draws, parts.talk, parts.narration, parts.data, parts.scripts]
+    written: list[object] = [
+        trial.kind,
+        parts.questions,
+        parts.draws,
+        parts.talk,
+        parts.narration,
+        parts.data,
+        parts.scripts,
+    ]
     questions = parts.questions
     written += [] if questions is None else [questions.question(one.view, one.ask) for one in play.asked]
     table = parts.data.table
