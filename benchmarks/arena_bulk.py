@@ -38,7 +38,7 @@ from shared.settings import ServerSettings
 SEED: Final = 1
 ROUNDS: Final = 100
 GENEROSITY: Final = 1 / 3
-BAR: Final = 0.3
+BAR: Final = 0.5
 _POINTS: Final = {"CC": (3, 3), "CD": (0, 5), "DC": (5, 0), "DD": (1, 1)}
 _LOOK_SECONDS: Final = 0.02
 

@@ -10,6 +10,7 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from orchestrator.service import Orchestrator
+from orchestrator.settling import fire_due_timers
 from shared.acts import drafts
 from shared.acts.advancing import end_member, move_on
 from shared.acts.changes import write
@@ -240,6 +241,29 @@ async def test_a_deadlock_while_a_reply_is_saved_costs_no_second_call(database: 
     assert "deadlock.retried" in [entry["event"] for entry in logs]
     assert [row.state for row in await lab.rows("SELECT state FROM drafts WHERE id = :id", id=draft_id)] == ["ready"]
     assert model.calls == await recorded_calls(lab) == 1
+
+
+async def test_a_timer_that_was_undone_by_a_deadlock_fires_all_the_same(database: Database) -> None:
+    lab = DrainLab(database)
+    experiment_id = await lab.start(PEOPLE)
+    await lab.join(experiment_id)
+    await lab.drain()
+    ((timer_id, thread_id),) = await lab.rows("SELECT id, thread_id FROM timers WHERE thread_id IS NOT NULL")
+    lab.clock.advance(61)
+
+    with capture_logs() as logs:
+        async with database.transaction() as session:
+            # So that it is the timer that Postgres breaks off.
+            await session.run(text("SET LOCAL deadlock_timeout = '9s'"))
+            await session.run(text("SELECT FROM timers WHERE id = :id FOR UPDATE"), {"id": timer_id})
+            work = asyncio.create_task(fire_due_timers(database, lab.clock.now()))
+            await somebody_waits_for_a_lock(database)
+            await lock_scene(session, thread_id, lab.clock.now())
+        fired = await work
+
+    assert "deadlock.retried" in [entry["event"] for entry in logs]
+    assert fired == 1
+    assert [row.end_reason for row in await lab.rows("SELECT end_reason FROM threads")] == ["time limit"]
 
 
 async def test_a_conversation_that_ends_never_waits_for_a_reply_that_is_being_saved(database: Database) -> None:

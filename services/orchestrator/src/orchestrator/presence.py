@@ -1,6 +1,7 @@
 """Finding people who are gone, and doing what their stage says of that."""
 
 from datetime import datetime
+from functools import partial
 
 from shared.acts import presence
 from shared.db.session import Database
@@ -14,12 +15,10 @@ async def look_for_gone(database: Database, now: datetime) -> int:
     async with database.read() as session:
         missing = await presence.missing(session, now)
     for member_id in missing:
-        async with database.transaction() as session:
-            await presence.mark_gone(session, member_id, now)
+        await database.transact(partial(presence.mark_gone, member_id=member_id, now=now))
     async with database.read() as session:
         gone = await presence.gone(session)
     done = 0
     for member_id in gone:
-        async with database.transaction() as session:
-            done += await presence.apply_rule(session, member_id, now)
+        done += await database.transact(partial(presence.apply_rule, member_id=member_id, now=now))
     return done

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -321,20 +322,19 @@ async def fire_due_timers(database: Database, now: datetime) -> int:
     for timer in due:
         new_correlation()
         try:
-            fired += await _fire(database, timer, now)
+            fired += await database.transact(partial(_fire, timer=timer, now=now))
         except Exception:
             # One that cannot take effect must not keep the others from theirs.
             log.exception("timer.failed", timer=str(timer.id))
     return fired
 
 
-async def _fire(database: Database, timer: DueTimer, now: datetime) -> bool:
-    async with database.transaction() as session:
-        has_fired = await timers.fire(session, timer, now)
-        if has_fired and timer.member_id is not None:
-            await _fire_of_member(session, timer, timer.member_id, now)
-        elif has_fired and timer.thread_id is not None:
-            await _fire_in_thread(session, timer, timer.thread_id, now)
+async def _fire(session: Session, timer: DueTimer, now: datetime) -> bool:
+    has_fired = await timers.fire(session, timer, now)
+    if has_fired and timer.member_id is not None:
+        await _fire_of_member(session, timer, timer.member_id, now)
+    elif has_fired and timer.thread_id is not None:
+        await _fire_in_thread(session, timer, timer.thread_id, now)
     return has_fired
 
 

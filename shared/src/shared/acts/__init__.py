@@ -2,14 +2,36 @@
 
 | act | where |
 |---|---|
-| store, start an experiment | `starting` |
-| join, advance, leave | `joining`, `advancing` |
-| settle a cohort: unlock, draw, fire timers, end | `settling`; scripted cohorts as a whole: `courses` |
-| ask, answer | `asking`, `answering`; answers that wait for a reading time: `page_times` |
+| store, start an experiment | `starting`; its cohorts and members: `making`; assigned variables: `assigning` |
+| replace a draft, fork an experiment | `redrafting` |
+| pause, resume an experiment | `pausing` |
+| retry what failed | `reviving` |
+| end, delete an experiment | `ending` |
+| delete what people said and did | `retention`, after its time; `forgetting`, of one person |
+| join | `joining`; by a link: `links`; into an arm of one's own: `own_arms`; into a cohort made on arrival: `opening` |
+| let no more people come | `closing` |
+| add an agent or a mediator | `adding` |
+| let an agent take a place | `standing_in` |
+| move to another cohort | `transferring`; whether it takes one: `entering` |
+| go on from a stage | `going_on`; move on, leave, wake: `advancing` |
+| stay on a stage, and for how long | `staying` |
+| wait for others | `waiting` |
+| pause one member | `holding` |
+| check attention | `attention` |
+| be there, be gone | `presence` |
+| ask | `asking` |
+| answer | `answering`; what was begun: `partial_answers` |
+| answer for scripts and for who has gone | `playing` |
+| answer in an agent's reading time | `page_times` |
+| settle a cohort | `settling`, statements for the rules of the orchestrator; cohorts of scripts: `courses` |
+| fire a timer | `timers` |
 | post | `posting` |
 | publish, open and end a conversation | `conversation`, by `changes`, which writes what its rules decide |
-| lease, save, close a draft | `drafts`; while a key is refused: `called_keys` |
+| show who types | `agents_typing` |
 | react | `reactions` |
-| pause, resume, retry what failed, end, delete | `pausing`, `reviving`, `ending` |
+| lease, save, close a draft | `drafts`; its calls: `calls`; while a key is refused: `called_keys` |
+| ask for help, tell a participant | `notices` |
 | talk to a persona | `persona_chats` |
+| look on, open a stream | `viewing`, `stream_tickets` |
+| repeat a request that creates | `kept_answers` |
 """
