@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import TextClause
 
-from shared.acts import answering, changes, going_on
+from shared.acts import answering, calls, changes, drafts, going_on
 from shared.db.facts import FLUSH, Counted, position_after
+from shared.db.typing_hints import TYPING_CHANNEL
 
 
 def from_given(statement: TextClause) -> str:
@@ -27,6 +28,25 @@ def test_answers_are_stored_alike_with_what_is_pending_and_without() -> None:
     alone, _, _ = answering._ANSWER_BY_REPLIES.text.partition(")\n    SELECT (SELECT array_agg(id) FROM answered)")
 
     assert begin == alone
+
+
+def test_a_call_is_recorded_alike_with_what_became_of_it_and_without() -> None:
+    alone = calls.INSERT_CALL.split()
+    columns, _, _ = calls.INSERT_CALL.partition("VALUES")
+    saved, answered = drafts._SAVE_REPLY.text.split(), answering._ANSWER_BY_REPLIES.text.split()
+
+    begun = saved.index("INSERT")
+    assert saved[begun : begun + len(alone)] == alone
+    begun = answered.index("INSERT")
+    assert answered[begun : begun + len(columns.split())] == columns.split()
+
+
+def test_a_reply_looks_twice_whether_its_thread_awaits_it_and_tells_the_channel_that_is_heard() -> None:
+    told, awaits = drafts._SAVE_REPLY.text, "(t.turn_state -> 'late' ? d.trigger_key"
+    looks = [" ".join(part.partition("t.last_spoken_trigger))")[0].split()) for part in told.split(awaits)[1:]]
+
+    assert looks == [looks[0]] * 2
+    assert f"pg_notify('{TYPING_CHANNEL}'" in told
 
 
 def test_a_page_is_stored_alike_with_a_quiet_move_and_without() -> None:

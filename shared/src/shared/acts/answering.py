@@ -8,7 +8,6 @@ from uuid import UUID
 import orjson
 from sqlalchemy import text
 
-from shared.acts.calls import REPLIES_WITH_CALLS
 from shared.acts.drafts import Lease
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.facts import Event
@@ -25,7 +24,22 @@ _ANSWER_BY_REPLIES = text(
         SELECT m.id, m.kind, m.stage_ids[m.position + 1] AS stage_id FROM members m
         WHERE m.id = ANY(:member_ids) AND m.status IN {in_sql(STILL_IN)}
         FOR NO KEY UPDATE
-    ), {REPLIES_WITH_CALLS}, held AS (
+    ), reply AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:replies AS jsonb)) AS g(
+            owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text,
+            provider text, model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb,
+            prompt jsonb, prompt_pieces uuid[], prompt_hash text, raw text, parsed jsonb, status text, error text,
+            tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz)
+    ), call AS (
+        INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
+            model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
+            prompt_pieces, settings, prompt, parsed)
+        SELECT call_id, draft_id, call_path, part, attempt, provider, model_asked, model_returned, endpoint,
+            model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
+            prompt_pieces, settings, prompt, parsed
+        FROM reply
+        ON CONFLICT DO NOTHING
+    ), held AS (
         SELECT d.id, d.ask_id, g.owner, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
         FROM here CROSS JOIN reply g
             JOIN drafts d ON d.id = g.draft_id AND d.member_id = here.id AND d.lease_owner = g.owner
@@ -79,7 +93,22 @@ _ANSWER_SHARED_ASK = text(
         SELECT m.id, m.kind, m.stage_ids[m.position + 1] AS stage_id FROM members m
         WHERE m.id = ANY(:member_ids) AND m.status IN {in_sql(STILL_IN)}
         FOR NO KEY UPDATE
-    ), {REPLIES_WITH_CALLS}, held AS (
+    ), reply AS (
+        SELECT * FROM jsonb_to_recordset(CAST(:replies AS jsonb)) AS g(
+            owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text,
+            provider text, model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb,
+            prompt jsonb, prompt_pieces uuid[], prompt_hash text, raw text, parsed jsonb, status text, error text,
+            tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz)
+    ), call AS (
+        INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
+            model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
+            prompt_pieces, settings, prompt, parsed)
+        SELECT call_id, draft_id, call_path, part, attempt, provider, model_asked, model_returned, endpoint,
+            model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
+            prompt_pieces, settings, prompt, parsed
+        FROM reply
+        ON CONFLICT DO NOTHING
+    ), held AS (
         SELECT d.id, d.ask_id, g.owner, a.state = 'open' AS is_open, coalesce(g.value, 'null') AS value
         FROM here CROSS JOIN reply g
             JOIN drafts d ON d.id = g.draft_id AND d.member_id = here.id AND d.lease_owner = g.owner

@@ -9,31 +9,17 @@ from sqlalchemy import text
 from shared.db.prompts import Pieces
 from shared.db.session import Session, as_json
 
-_REST: Final = """part, attempt, provider, model_asked, model_returned, endpoint, model_mode, prompt_hash, raw, status,
-    error, tokens_in, tokens_out, cost, started_at, finished_at, prompt_pieces, settings, prompt, parsed"""
-_INTO: Final = f"INSERT INTO model_calls (id, draft_id, path, {_REST})"
-
-INSERT_CALL: Final = f"""
-    {_INTO}
+# Statements that store a call together with what became of it have the same lines (a test compares).
+INSERT_CALL: Final = """
+    INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
+        model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
+        prompt_pieces, settings, prompt, parsed)
     VALUES (:call_id, :draft_id, :call_path, :part, :attempt, :provider, :model_asked, :model_returned, :endpoint,
         :model_mode, :prompt_hash, :raw, :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at,
         CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb))
     ON CONFLICT DO NOTHING
 """
 """The row of one call, whose fields are the parameters."""
-
-REPLIES_WITH_CALLS: Final = f"""reply AS (
-    SELECT * FROM jsonb_to_recordset(CAST(:replies AS jsonb)) AS g(
-        owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text, provider text,
-        model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb, prompt jsonb,
-        prompt_pieces uuid[], prompt_hash text, raw text, parsed jsonb, status text, error text, tokens_in int,
-        tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz)
-), call AS (
-    {_INTO}
-    SELECT call_id, draft_id, call_path, {_REST} FROM reply
-    ON CONFLICT DO NOTHING
-)"""  # noqa: S608 - put together from constants
-"""Common table expressions: `reply`, with what the model wrote for each draft, and the rows of their calls."""
 
 _KEEP_PIECES: Final = text(
     """

@@ -6,7 +6,7 @@ Nothing is paid without a lease, and a lease is one conditional update: of two d
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
@@ -18,7 +18,7 @@ from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.designs import stage_of
 from shared.db.facts import Event
 from shared.db.session import ReadSession, Row, Session, as_json
-from shared.db.typing_hints import LASTS_MS, TYPING_CHANNEL
+from shared.db.typing_hints import LASTS_MS
 from shared.lives import TAKING_PART, in_sql
 from shared.stage import PAGE, Ask, UnusableReply
 
@@ -240,24 +240,36 @@ async def renew(session: Session, lease: Lease, until: datetime) -> bool:
 
 _SAVE_CALL = text(INSERT_CALL)
 
-_IS_CURRENT: Final = """t.ended_at IS NULL
-    AND (t.turn_state -> 'late' ? d.trigger_key
-        OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
-            t.last_spoken_trigger))"""
 # Looks at the thread without its lock, so the result may be out of date; publishing looks again, and the claim decides.
 _SAVE_REPLY = text(
-    f"""
-    WITH call AS ({INSERT_CALL})
+    """
+    WITH call AS (
+        INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
+            model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
+            prompt_pieces, settings, prompt, parsed)
+        VALUES (:call_id, :draft_id, :call_path, :part, :attempt, :provider, :model_asked, :model_returned, :endpoint,
+            :model_mode, :prompt_hash, :raw, :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at,
+            CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb))
+        ON CONFLICT DO NOTHING
+    )
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
         ready_to_end = :ready_to_end, due_at = :due_at, finish_ms = :finish_ms
     WHERE d.id = :draft_id AND d.lease_owner = :owner AND d.state = 'thinking'
-    RETURNING (SELECT {_IS_CURRENT} FROM threads t WHERE t.id = d.thread_id) AS is_current, (
-        SELECT pg_notify('{TYPING_CHANNEL}', json_build_object('cohort_id', t.cohort_id, 'thread_id', t.id,
+    RETURNING (
+        SELECT t.ended_at IS NULL AND (t.turn_state -> 'late' ? d.trigger_key
+            OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
+                t.last_spoken_trigger))
+        FROM threads t WHERE t.id = d.thread_id
+    ) AS is_current, (
+        SELECT pg_notify('parley_typing', json_build_object('cohort_id', t.cohort_id, 'thread_id', t.id,
             'stage_id', t.stage_id, 'scope', t.scope, 'member_id', d.member_id,
             'for_ms', CAST(:typing_ms AS int))::text)
-        FROM threads t WHERE t.id = d.thread_id AND CAST(:typing_ms AS int) > 0 AND NOT t.held AND {_IS_CURRENT}
+        FROM threads t WHERE t.id = d.thread_id AND CAST(:typing_ms AS int) > 0 AND NOT t.held AND t.ended_at IS NULL
+            AND (t.turn_state -> 'late' ? d.trigger_key
+                OR d.trigger_key IN (coalesce(t.turn_state ->> 'trigger', 'message:' || t.last_spoken_id, 'start'),
+                    t.last_spoken_trigger))
     ) AS told
-    """  # noqa: S608 - put together from constants
+    """
 )
 
 
