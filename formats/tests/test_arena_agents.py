@@ -106,7 +106,7 @@ def test_a_model_whose_name_says_no_vendor_is_refused_with_what_to_write() -> No
     assert "openai/mixtral" in str(refused.value)
 
 
-def test_an_agent_whose_vendor_nobody_serves_does_not_start_and_is_named() -> None:
+def test_an_agent_whose_vendor_no_one_serves_does_not_start_and_is_named() -> None:
     agent = read_agent(f"{THREE}llm: anthropic/claude-x\n", "agent.yaml", "trader")
     experiment = validate(tournament("trader", "tft"), library={"trader": agent, "tft": TFT})
     environ = {"OPENAI_API_KEY": "any text", "ANTHROPIC_API_KEY": "any text"}

@@ -85,7 +85,7 @@ async def test_a_paid_run_goes_on_with_no_lab_whose_environment_refuses_it(
     assert listed(parley, own_dir)["Paid"][1] == "stopped"
 
 
-async def test_runs_of_a_folder_are_continued_ended_and_deleted_when_somebody_says_so(
+async def test_runs_of_a_folder_are_continued_ended_and_deleted_when_someone_says_so(
     tmp_path: Path, parley: Parley, begin_parley: BeginParley, own_dir: Path
 ) -> None:
     for name in ("One", "Two"):

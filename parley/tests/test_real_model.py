@@ -47,7 +47,7 @@ cohorts:
 """
 
 
-def test_a_small_study_with_a_real_model_loses_nobody(tmp_path: Path, parley: Parley, data_dir: Path) -> None:
+def test_a_small_study_with_a_real_model_loses_no_one(tmp_path: Path, parley: Parley, data_dir: Path) -> None:
     file = tmp_path / "study.yaml"
     file.write_text(STUDY, encoding="utf-8")
     key = os.environ.get("OPENAI_API_KEY", "none")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from parley.telling import AND_OTHERS, Line, Openings, Repeated, cohorts_text, folded
 
 
-def test_a_stage_that_was_open_from_the_start_is_told_when_somebody_comes() -> None:
+def test_a_stage_that_was_open_from_the_start_is_told_when_someone_comes() -> None:
     openings, cohort = Openings(), uuid4()
 
     told = [

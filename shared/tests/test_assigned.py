@@ -113,7 +113,7 @@ def test_a_participants_value_wins_over_the_cohorts_and_that_over_the_experiment
 
 
 @given(st.text(max_size=40))
-def test_what_stands_in_a_value_is_not_looked_at_again(value: str) -> None:
+def test_what_is_in_a_value_is_not_looked_at_again(value: str) -> None:
     info = {"id": "after", "kind": "info", "lines": ["<{{word}}>"]}
     (stage,) = resolve(experiment(stages=[info]), None).for_reader({"word": value, "city": "no"}, {}).stages
 

@@ -53,7 +53,7 @@ def test_the_examples_are_found() -> None:
 
 
 @pytest.mark.parametrize("excerpt", EXCERPTS)
-def test_an_excerpt_stands_in_the_source_that_it_names(excerpt: str) -> None:
+def test_an_excerpt_is_in_the_source_that_it_names(excerpt: str) -> None:
     """Its first line names a file of the stage kinds; three dots mark what is left out."""
     named, _, shown = excerpt.partition("\n")
     source = (STAGES / named.removeprefix("# ")).read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ def ids(resolved: Resolved) -> list[str]:
     return list(resolved.stage_ids)
 
 
-def test_without_a_treatment_the_experiment_stands_as_it_is() -> None:
+def test_without_a_treatment_the_experiment_is_as_it_is() -> None:
     plain = resolve(experiment(), None)
 
     assert plain.stages == experiment().stages

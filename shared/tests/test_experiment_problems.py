@@ -79,7 +79,7 @@ def test_problems_of_a_stage_have_the_path_of_the_stage() -> None:
     assert complaints(file(stages=stages)) == {"stages[1].questions[0].correct": ("'z'", "one of the options a")}
 
 
-def test_an_undefined_variable_is_told_where_it_stands() -> None:
+def test_an_undefined_variable_is_told_where_it_is() -> None:
     said = complaints(
         file(
             variables={"town": "Altmere"},
@@ -245,7 +245,7 @@ def test_a_mock_script_names_stages_that_there_are() -> None:
     assert set(said) == {"personas[0].mock.stage_lines.welcome", "personas[0].mock.failures[0].stages[0]"}
 
 
-def test_the_least_latency_stands_before_the_most() -> None:
+def test_the_least_latency_is_before_the_most() -> None:
     said = complaints(file(personas=[{"id": "ana", "mock": {"latency_seconds": [3, 1]}}]))
 
     assert list(said) == ["personas[0].mock"]

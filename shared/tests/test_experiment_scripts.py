@@ -50,7 +50,7 @@ def test_policies_need_no_provider() -> None:
         ({}, "personas[0].script.game"),
     ],
 )
-def test_a_script_that_cannot_be_played_is_refused_where_it_stands(script: dict[str, Any], where: str) -> None:
+def test_a_script_that_cannot_be_played_is_refused_where_it_is(script: dict[str, Any], where: str) -> None:
     found = problems(file({**TFT, "script": script}))
 
     assert next(one.partition(": ")[0] for one in found) == where

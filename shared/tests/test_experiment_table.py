@@ -166,7 +166,7 @@ def test_rows_that_are_all_wrong_are_not_all_told() -> None:
     assert len(told) == 21
 
 
-def test_where_nobody_reads_tables_a_file_that_names_one_is_refused() -> None:
+def test_where_no_one_reads_tables_a_file_that_names_one_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
         load(json.dumps(file()), "x.json")
 

@@ -139,7 +139,7 @@ def test_a_key_at_another_address_and_a_model_have_gates_of_their_own() -> None:
         (UNREACHABLE, False, "The first call to openai could not connect at 00:00:00 UTC: No such key."),
     ],
 )
-def test_nobody_at_an_address_is_not_told_as_a_refused_key(fault: str, is_tried: bool, told: str) -> None:
+def test_no_one_at_an_address_is_not_told_as_a_refused_key(fault: str, is_tried: bool, told: str) -> None:
     for reason in ("No such key", "No such key."):
         gate = Gate("openai", is_tried=is_tried, paused_at=START, fault=fault, reason=reason)
 

@@ -76,7 +76,7 @@ class TestSaid:
 
         assert world.outcomes[late.id] == "lost_claim"
 
-    def test_a_reply_to_an_empty_room_is_said_after_somebody_has_spoken(self) -> None:
+    def test_a_reply_to_an_empty_room_is_said_after_someone_has_spoken(self) -> None:
         world = World(a_scene(ADA, PIA, quiet_seconds=0))
         world.advance()
         world.begin_all()
@@ -184,7 +184,7 @@ class TestAskedAfter:
 
         assert not world.scene.drafts
 
-    def test_what_nobody_works_on_yet_is_not_made(self) -> None:
+    def test_what_no_one_works_on_yet_is_not_made(self) -> None:
         world = a_room(ADA, PIA)
         world.write(conversation.say(world.scene, PIA, "First?"))
         (waiting,) = world.scene.drafts
@@ -231,7 +231,7 @@ class TestAskedAfter:
 
         assert asked(world) == ["Ada", "Med"]
 
-    def test_in_select_nobody_else_is_drawn_before_the_one_who_was_has_spoken(self) -> None:
+    def test_in_select_no_other_is_drawn_before_the_one_who_was_has_spoken(self) -> None:
         world = a_room(ADA, BOB, CID, PIA, turn_taking="select")
         post(world, "First?")
         (first,) = asked(world)
@@ -289,7 +289,7 @@ class TestTogether:
     quiet=st.sampled_from([0, 0.5]),
     private=st.booleans(),
 )
-def test_in_the_end_nobody_is_left_who_was_not_asked_about_what_came_while_they_thought(
+def test_in_the_end_no_one_is_left_who_was_not_asked_about_what_came_while_they_thought(
     data: st.DataObject, way: str, quiet: float, private: bool
 ) -> None:
     chat = PrivateChatStage(id="questions", turn_based=False, quiet_seconds=quiet)

@@ -71,7 +71,7 @@ def test_treatments_change_personas_of_the_library() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], {"cohorts": 7}, {"cohorts": [{"seats": [None, {"persona": {}}]}]}])
-def test_a_file_that_is_not_one_names_nobody(value: Any) -> None:
+def test_a_file_that_is_not_one_names_no_one(value: Any) -> None:
     assert named_personas(value) == []
 
 

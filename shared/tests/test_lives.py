@@ -48,7 +48,7 @@ def test_any_row_of_commands_leaves_a_known_state(state: State, given_commands: 
 
 
 @given(states, st.lists(commands.filter(lambda command: command != "revive"), max_size=10))
-def test_whoever_is_out_stays_out_unless_they_are_revived(state: State, given_commands: list[lives.Command]) -> None:
+def test_who_is_out_stays_out_unless_they_are_revived(state: State, given_commands: list[lives.Command]) -> None:
     for command in given_commands:
         was = state
         try:
@@ -76,7 +76,7 @@ def test_every_end_is_reached_and_everybody_who_is_in_can_leave_and_be_removed()
     assert set(get_args(lives.Outcome)) | set(ON_THE_WAY) == set(STATES)
 
 
-def test_somebody_removed_in_a_check_has_failed_it() -> None:
+def test_someone_removed_in_a_check_has_failed_it() -> None:
     assert lives.outcome("attention_check", "remove") == "attention_failed"
     assert {lives.outcome(state, "remove") for state in ON_THE_WAY if state != "attention_check"} == {"removed"}
 
@@ -86,7 +86,7 @@ def test_only_those_who_take_part_may_drop_out_and_paused_members_may_not_be_ask
     assert "paused" not in TAKING_PART
 
 
-def test_a_command_that_ends_nobody_has_no_outcome() -> None:
+def test_a_command_that_ends_no_one_has_no_outcome() -> None:
     with pytest.raises(ValueError, match="no way to end"):
         lives.outcome("in_progress", "pause")
 

@@ -28,12 +28,12 @@ class Room:
         self.world = World(a_scene(*MEMBERS, pace=pace, of=course.stage))
         self.snapshots: list[list[str]] = []
 
-    def settle(self, *, somebody_is_to_come: bool = False) -> None:
+    def settle(self, *, more_are_to_come: bool = False) -> None:
         of = parts_of(self.course.stage).minutes
         assert of is not None
         minutes = of(self.course.view)
         known = frozenset(str(message.client_key) for message in self.world.messages)
-        open_now = Minutes(minutes.lines, minutes.are_closed and not somebody_is_to_come)
+        open_now = Minutes(minutes.lines, minutes.are_closed and not more_are_to_come)
         self.world.write_if(write_down(self.world.scene, open_now, known))
         self.snapshots.append(self.lines)
 
@@ -91,7 +91,7 @@ def test_however_an_interview_goes_its_minutes_grow_into_its_transcript(seed: in
 
 
 @given(seed=st.integers())
-def test_what_comes_late_because_somebody_was_away_is_written_at_the_end(seed: int) -> None:
+def test_what_comes_late_because_someone_was_away_is_written_at_the_end(seed: int) -> None:
     room, rng = Room(Course(stage())), Random(seed)
     away: list[Any] = []
     while room.course.asks or away:
@@ -102,7 +102,7 @@ def test_what_comes_late_because_somebody_was_away_is_written_at_the_end(seed: i
             room.course.set_present(away[-1], False)
         else:
             room.answer(rng.choice(room.course.asks))
-        room.settle(somebody_is_to_come=bool(away))
+        room.settle(more_are_to_come=bool(away))
 
     assert room.world.scene.ended
     assert all(shot == room.lines[: len(shot)] for shot in room.snapshots)
@@ -157,5 +157,5 @@ def test_simulated_time_is_that_of_thinking_and_typing_and_a_round_is_as_long_as
     assert slow[-1] > fast[-1]
 
 
-def test_nobody_posts_in_minutes() -> None:
+def test_no_one_posts_in_minutes() -> None:
     assert parts_of(stage()).talk is None

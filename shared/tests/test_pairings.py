@@ -110,7 +110,7 @@ def test_every_pair_plays_in_every_cell_and_its_own_settings_stay() -> None:
     assert (other["framing"], other["horizon"]["rounds"], other["announce_horizon"]) == ("named", 5, False)
 
 
-def test_pairings_stand_beside_cohorts_that_name_their_treatment() -> None:
+def test_pairings_are_beside_cohorts_that_name_their_treatment() -> None:
     cohorts = "treatments: [{id: own}]\ncohorts: [{seats: [{persona: tft}, {persona: wsls}], treatment: own}]"
     experiment = load(document("  pairs: [{seats: [tft, alld]}]", cohorts))
     assert [plan.treatment for plan in experiment.cohorts] == ["own", "tft-vs-alld"]

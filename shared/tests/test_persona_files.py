@@ -80,7 +80,7 @@ def test_unknown_fields_are_refused_with_their_places() -> None:
     assert [problem.where for problem in refused.value.problems] == ["personas[0].txt", "personas[1].modle", "stages"]
 
 
-def test_an_id_stands_in_a_file_once() -> None:
+def test_an_id_is_in_a_file_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         read_personas("parley: 1\npersonas: [{id: ada}, {id: ben}, {id: ada}]\n", "all.yaml")
 

@@ -31,7 +31,7 @@ def test_a_quote_is_the_beginning_of_what_was_said(text: str) -> None:
 
 
 @given(audience=audiences, quoted_audience=audiences, author=st.sampled_from(READERS))
-def test_nobody_is_shown_a_quote_of_what_they_may_not_read(
+def test_no_one_is_shown_a_quote_of_what_they_may_not_read(
     audience: list[str] | None, quoted_audience: list[str] | None, author: str
 ) -> None:
     readers = READERS if audience is None else audience

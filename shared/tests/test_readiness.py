@@ -83,7 +83,7 @@ class TestReadiness:
         assert [draft.member_id for draft in world.scene.drafts if draft.is_check] == [ADA.id]
 
     @pytest.mark.parametrize("turn_taking", ["race", "select", "round"])
-    def test_nobody_is_called_before_the_thread_has_as_many_messages_as_they_wait_for(self, turn_taking: str) -> None:
+    def test_no_one_is_called_before_the_thread_has_as_many_messages_as_they_wait_for(self, turn_taking: str) -> None:
         patient = a_member("patient", min_messages_before_responding=4)
         world = a_world(ADA, BOB, patient, turn_taking=turn_taking, ready_check_every=1, max_agent_run=50)
         called: set[int] = set()

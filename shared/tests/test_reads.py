@@ -85,7 +85,7 @@ def facts(**changes: Any) -> Facts:
     return Facts(**{**known, **changes})
 
 
-def test_a_reader_has_its_own_part_and_nobody_elses() -> None:
+def test_a_reader_has_its_own_part_and_no_others() -> None:
     read = own_view(facts(), SUM, ANA.id).reads["quiz"]
 
     assert read.own is not None

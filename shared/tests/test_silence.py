@@ -51,7 +51,7 @@ class TestSilence:
 
         assert len(world.timers) == 3
 
-    def test_a_wake_up_after_somebody_spoke_asks_nobody(self) -> None:
+    def test_a_wake_up_after_someone_spoke_asks_no_one(self) -> None:
         world = self.silent()
         world.write(conversation.say(world.scene, PIA, "Still there?"))
         before = world.scene
@@ -83,7 +83,7 @@ class TestSilence:
             self.decline(world)
         assert world.scene.ended
 
-    def test_whoever_comes_while_a_silence_lasts_is_asked(self) -> None:
+    def test_who_comes_while_a_silence_lasts_is_asked(self) -> None:
         world = a_world(ADA, BOB, replace(CID, present=False), wake_up_after_seconds=30)
         self.decline(world)
 

@@ -67,7 +67,7 @@ class TestTopics:
 
         assert world.scene.turn.topic == 1
 
-    def test_an_agent_that_may_not_be_called_yet_keeps_nobody_from_going_on(self) -> None:
+    def test_an_agent_that_may_not_be_called_yet_keeps_no_one_from_going_on(self) -> None:
         patient = a_member("patient", min_messages_before_responding=9)
         world = a_world(patient, PIA, topics=TOPICS)
         assert world.scene.turn.topic == 0

@@ -149,7 +149,7 @@ class TestRounds:
 
 
 class TestMinimumTime:
-    def test_nobody_leaves_before_it_has_passed_since_the_first_message(self) -> None:
+    def test_no_one_leaves_before_it_has_passed_since_the_first_message(self) -> None:
         world = a_world(ADA, PIA, minimum_seconds=120)
         talk = parts_of(world.scene.stage).talk
         assert talk is not None

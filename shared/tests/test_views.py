@@ -155,7 +155,7 @@ def test_nothing_else_makes_a_view_or_a_member() -> None:
     assert makers == {"shared/src/shared/views.py"}
 
 
-def test_somebody_is_present_where_they_are_and_awaited_where_they_may_still_come() -> None:
+def test_someone_is_present_where_they_are_and_awaited_where_they_may_still_come() -> None:
     by_stage = {stage_id: {one.name: one for one in People(EVERYBODY).on(stage_id)} for stage_id in WAY}
 
     assert [stage_id for stage_id in WAY if by_stage[stage_id]["ana"].present] == ["alone"]

@@ -43,7 +43,7 @@ def test_every_overlay_keeps_the_rules(overlay: str) -> None:
 
 
 @pytest.mark.parametrize("overlay", OVERLAYS)
-def test_every_setting_is_read_by_somebody(overlay: str) -> None:
+def test_every_setting_is_read_by_someone(overlay: str) -> None:
     settings = next(one for one in manifests(overlay) if one["metadata"]["name"].startswith("settings-"))
 
     assert set(settings["data"]) <= set().union(*READ.values())

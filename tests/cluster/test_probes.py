@@ -102,7 +102,7 @@ async def test_a_database_that_is_away_at_the_start_is_waited_for(cluster: Clust
     await cluster.come_to("readiness", everybody(True))
 
 
-async def test_without_the_broker_nobody_dies_and_the_gateway_stays_ready(cluster: Cluster) -> None:
+async def test_without_the_broker_no_one_dies_and_the_gateway_stays_ready(cluster: Cluster) -> None:
     await cluster.database.restore()
     await cluster.come_to("readiness", everybody(True))
 
@@ -116,7 +116,7 @@ async def test_without_the_broker_nobody_dies_and_the_gateway_stays_ready(cluste
 
 
 @pytest.mark.parametrize("way", ["cut", "freeze"])
-async def test_without_the_database_nobody_is_ready_and_nobody_dies(cluster: Cluster, way: str) -> None:
+async def test_without_the_database_no_one_is_ready_and_no_one_dies(cluster: Cluster, way: str) -> None:
     await cluster.database.restore()
     await cluster.come_to("readiness", everybody(True))
 

@@ -40,7 +40,7 @@ def interpolated(part: object) -> set[str]:
 
 
 @pytest.mark.parametrize("name", documented())
-def test_every_documented_variable_reaches_whoever_reads_it(name: str) -> None:
+def test_every_documented_variable_reaches_all_who_read_it(name: str) -> None:
     readers = [service for service, read in READ.items() if variable(name) in read]
 
     assert readers or name in interpolated(FILE), "nobody reads it"
@@ -55,7 +55,7 @@ def test_everything_that_can_be_said_is_documented(name: str) -> None:
 
 
 @pytest.mark.parametrize("service", OURS)
-def test_nobody_is_given_what_they_do_not_read(service: str) -> None:
+def test_no_one_is_given_what_they_do_not_read(service: str) -> None:
     assert {variable(name) for name in SERVICES[service]["environment"]} <= READ[service]
 
 
@@ -73,7 +73,7 @@ CREDENTIALS: dict[str, Iterable[str]] = {
 }
 
 
-def test_every_secret_goes_to_those_who_use_it_and_to_nobody_else() -> None:
+def test_every_secret_goes_to_those_who_use_it_and_to_no_other() -> None:
     assert {name: service.get("secrets", []) for name, service in SERVICES.items()} == CREDENTIALS
 
 
@@ -99,7 +99,7 @@ def test_keys_of_providers_go_to_the_gateways_and_the_workers_alone() -> None:
     assert having == mounting == {"gateway", "gateway-2", "agent-worker"}
 
 
-def test_no_password_stands_in_an_environment() -> None:
+def test_no_password_is_in_an_environment() -> None:
     harmless = ADDRESSES | {"PARLEY_PROMPT_BUILDER_URL"}
     for name, service in SERVICES.items():
         secret = {one for one in service.get("environment", {}) if re.search(r"PASS(WORD)?$|_URL$", one)}

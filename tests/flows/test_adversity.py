@@ -138,7 +138,7 @@ async def advance(lab: DrainLab, member_id: UUID) -> None:
         await move_on(session, await lock_standing(session, member_id), lab.clock.now(), cause="test")
 
 
-async def somebody_waits_for_a_lock(database: Database) -> None:
+async def someone_waits_for_a_lock(database: Database) -> None:
     waiting = text(
         """
         SELECT EXISTS (SELECT FROM pg_stat_activity
@@ -234,7 +234,7 @@ async def test_a_deadlock_while_a_reply_is_saved_costs_no_second_call(database: 
             await session.run(text("SET LOCAL deadlock_timeout = '9s'"))
             await lock_scene(session, thread_id, lab.clock.now())
             work = asyncio.create_task(lab.thinker.work_on(draft_id))
-            await somebody_waits_for_a_lock(database)
+            await someone_waits_for_a_lock(database)
             await session.run(text("SELECT FROM drafts WHERE id = :id FOR UPDATE"), {"id": draft_id})
         await work
 
@@ -257,7 +257,7 @@ async def test_a_timer_that_was_undone_by_a_deadlock_fires_all_the_same(database
             await session.run(text("SET LOCAL deadlock_timeout = '9s'"))
             await session.run(text("SELECT FROM timers WHERE id = :id FOR UPDATE"), {"id": timer_id})
             work = asyncio.create_task(fire_due_timers(database, lab.clock.now()))
-            await somebody_waits_for_a_lock(database)
+            await someone_waits_for_a_lock(database)
             await lock_scene(session, thread_id, lab.clock.now())
         fired = await work
 
@@ -279,7 +279,7 @@ async def test_a_conversation_that_ends_never_waits_for_a_reply_that_is_being_sa
             # The end is decided while the draft is wanted, and written when it is taken and its reply waits.
             scene = await lock_scene(session, thread_id, lab.clock.now())
             work = asyncio.create_task(lab.thinker.work_on(draft_id))
-            await somebody_waits_for_a_lock(database)
+            await someone_waits_for_a_lock(database)
             await write(session, scene, end(scene, "time is up"), "test")
         await work
 
@@ -304,7 +304,7 @@ async def test_a_change_that_closes_drafts_locks_the_streams_counter_after_them(
             # Closes bob's draft, as the reply of ada does, and asks for the counter when it commits.
             assert await drafts.lease(session, bob.id, uuid4(), lab.clock.now(), lab.clock.now()) is None
             work = asyncio.create_task(lab.thinker.work_on(ada.id))
-            await somebody_waits_for_a_lock(database)
+            await someone_waits_for_a_lock(database)
         await work
 
     assert "deadlock.retried" not in [entry["event"] for entry in logs]
@@ -312,7 +312,7 @@ async def test_a_change_that_closes_drafts_locks_the_streams_counter_after_them(
     assert model.calls == await recorded_calls(lab) == 1
 
 
-async def test_the_watchdog_sees_past_drafts_of_a_provider_that_nobody_serves(database: Database) -> None:
+async def test_the_watchdog_sees_past_drafts_of_a_provider_that_no_one_serves(database: Database) -> None:
     lab = DrainLab(database)
     await lab.start(ROOM.replace("name: A room", "name: Unserved\nmodel_mode: real"))
     await only_steps(lab)

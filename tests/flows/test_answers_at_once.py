@@ -18,7 +18,7 @@ from shared.failpoints import on_failpoint
 from shared.testing.rounds import rounds_for_info
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
-from tests.flows.test_adversity import somebody_waits_for_a_lock
+from tests.flows.test_adversity import someone_waits_for_a_lock
 from tests.flows.test_shared_asks import GAME, data, prompts
 
 pytestmark = pytest.mark.postgres
@@ -115,7 +115,7 @@ async def test_an_answer_is_one_statement_after_the_reply(database: Database) ->
     assert [hint.type for hint in lab.hints][-1] == "cohort.unsettled"
 
 
-async def test_whoever_was_removed_meanwhile_has_not_answered_and_the_call_is_kept(database: Database) -> None:
+async def test_who_was_removed_meanwhile_has_not_answered_and_the_call_is_kept(database: Database) -> None:
     async def remove(_: ModelRequest) -> None:
         async with database.transaction() as session:
             await take_out(lab, session)
@@ -136,7 +136,7 @@ async def test_an_answer_waits_for_a_removal_that_has_begun_and_does_not_count_t
         async with database.transaction() as session:
             await take_out(lab, session)
             locked.set()
-            await somebody_waits_for_a_lock(database)
+            await someone_waits_for_a_lock(database)
 
     async def begin(_: ModelRequest) -> None:
         removal.append(asyncio.create_task(remove_slowly()))
@@ -153,7 +153,7 @@ async def test_an_answer_waits_for_a_removal_that_has_begun_and_does_not_count_t
     await nothing_but_the_call_is_there(lab, draft)
 
 
-async def test_an_answer_under_a_lease_that_somebody_else_has_by_now_does_not_count(database: Database) -> None:
+async def test_an_answer_under_a_lease_that_someone_else_has_by_now_does_not_count(database: Database) -> None:
     async def take_over(_: ModelRequest) -> None:
         await lab.rows("UPDATE drafts SET lease_owner = gen_random_uuid() WHERE state = 'thinking' RETURNING id")
 

@@ -181,7 +181,7 @@ async def test_a_person_in_a_neutral_game_is_never_told_which_letter_is_to_coope
         assert not re.search("cooperat|defect|dilemma|exploit|retaliat", shown)
 
 
-async def test_a_move_is_final_and_the_same_again_is_what_stands(rest: Rest) -> None:
+async def test_a_move_is_final_and_the_same_again_is_what_is_stored(rest: Rest) -> None:
     document = {**TREE, "stages": [{**TREE["stages"][1], "chat": False}]}  # type: ignore[index]
     await rest.join(await rest.start(document))
     await rest.lab.drain()

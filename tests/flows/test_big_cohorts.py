@@ -104,7 +104,7 @@ async def _something_happens_to(database: Database, path: str) -> None:
         await session.run(happened, {"path": path})
 
 
-async def test_whoever_goes_through_pages_alone_is_read_without_the_others(database: Database) -> None:
+async def test_who_goes_through_pages_alone_is_read_without_the_others(database: Database) -> None:
     lab = DrainLab(database)
     await lab.start(PAGES.format(members=MANY))
     while not (drafts := await lab.rows("SELECT id FROM drafts")):
@@ -177,7 +177,7 @@ async def test_an_agent_that_looked_before_a_stage_opened_is_woken_though_its_st
     async with database.transaction() as session:
         standing = await lock_standing(session, member_id)
         settling = asyncio.create_task(settle(database, cohort_id, lab.clock.now()))
-        await _somebody_waits_for_a_lock(database)
+        await _someone_waits_for_a_lock(database)
         mark_stepped(session, member_id)
     await settling
 
@@ -186,7 +186,7 @@ async def test_an_agent_that_looked_before_a_stage_opened_is_woken_though_its_st
     assert stepped < version
 
 
-async def _somebody_waits_for_a_lock(database: Database) -> None:
+async def _someone_waits_for_a_lock(database: Database) -> None:
     waiting = text(
         "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' LIMIT 1"
     )

@@ -113,8 +113,8 @@ class ChaosOfAsks(Chaos):
     async def _act(self) -> None:
         acts: list[tuple[int, Callable[[], Awaitable[None]]]] = [
             (25, self._answer),
-            (2, self._take_somebody_out),
-            (10, self._step_somebody),
+            (2, self._take_someone_out),
+            (10, self._step_someone),
             (10, self._settle_some_cohort),
             (5, self._let_time_pass),
             (5, self._publish_due),
@@ -148,13 +148,13 @@ class ChaosOfAsks(Chaos):
             if await answering.answer(session, found.id, value, now):
                 answering.record_answer(session, standing, stage.id, ask, value, now, cause="test")
 
-    async def _take_somebody_out(self) -> None:
+    async def _take_someone_out(self) -> None:
         async with self._lab.database.transaction() as session:
             standing = await lock_standing(session, self._rng.choice(self._members))
             if standing.member.kind == "participant":
                 await end_member(session, standing, "removed", "for the test", self._lab.clock.now(), cause="test")
 
-    async def _step_somebody(self) -> None:
+    async def _step_someone(self) -> None:
         async with self._lab.database.transaction() as session:
             await take_step(session, self._rng.choice(self._members), self._lab.clock.now())
 

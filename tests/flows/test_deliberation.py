@@ -325,7 +325,7 @@ class Obedient:
         pass
 
 
-async def test_an_injection_changes_nobody_elses_stage_or_data(database: Database) -> None:
+async def test_an_injection_changes_no_others_stage_or_data(database: Database) -> None:
     lab = DrainLab(database, models={"openai": Obedient()})
     thread_id, person_id = await a_room_with_a_person(lab)
     before = await lab.rows("SELECT path, status, position FROM members ORDER BY path")

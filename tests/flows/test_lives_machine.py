@@ -357,7 +357,7 @@ class Lives(RuleBasedStateMachine):
         assert await self.lab.overlooked() == [], "the watchdog's list is empty"
 
 
-def test_any_row_of_commands_leaves_a_legal_state_and_nobody_stuck(database_url: str) -> None:
+def test_any_row_of_commands_leaves_a_legal_state_and_no_one_stuck(database_url: str) -> None:
     class Here(Lives):
         url = database_url
 

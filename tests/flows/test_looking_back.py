@@ -169,7 +169,7 @@ def test_a_preview_before_the_start_asks_what_is_asked_first(
 
 
 @pytest.mark.parametrize("cast", CASTS)
-def test_nobody_is_shown_a_secret_of_another_or_who_took_no_part(
+def test_no_one_is_shown_a_secret_of_another_or_who_took_no_part(
     all_evidence: Mapping[str, Evidence], cast: str
 ) -> None:
     evidence = all_evidence[cast]

@@ -240,7 +240,7 @@ async def test_draws_are_kept_and_no_seed_is_shown(database: Database) -> None:
     assert '"rounds_in_all": null' in page
 
 
-async def test_whoever_is_deserted_goes_on(database: Database) -> None:
+async def test_who_is_deserted_goes_on(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(experiment(("person", "free"), rounds=5))
     _, token = await lab.join(experiment_id)

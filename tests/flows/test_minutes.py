@@ -143,7 +143,7 @@ class Reader(Person):
         return refused
 
 
-async def test_nobody_posts_reacts_or_goes_on_in_minutes(database: Database, gateway: httpx2.AsyncClient) -> None:
+async def test_no_one_posts_reacts_or_goes_on_in_minutes(database: Database, gateway: httpx2.AsyncClient) -> None:
     lab = DrainLab(database, models={"mock": Telling()})
     reader = Reader(lab, gateway)
     await reader.join(await lab.start(small(people=("C",))))

@@ -143,7 +143,7 @@ async def test_the_same_seed_takes_the_same_time(database: Database) -> None:
     ],
     ids=["fast", "off"],
 )
-async def test_nobody_takes_time_in_pace_fast_or_without_a_speed(database: Database, document: str) -> None:
+async def test_no_one_takes_time_in_pace_fast_or_without_a_speed(database: Database, document: str) -> None:
     lab = DrainLab(database)
     began = lab.clock.now()
     await lab.start(document)
@@ -254,7 +254,7 @@ async def test_of_a_member_who_has_left_nothing_is_kept_and_nothing_given(databa
     assert await times(lab) == {}
 
 
-async def test_an_experiment_that_is_ended_waits_for_nobody(database: Database) -> None:
+async def test_an_experiment_that_is_ended_waits_for_no_one(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(study())
     await until_kept(lab)

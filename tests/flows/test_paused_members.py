@@ -118,7 +118,7 @@ async def test_a_paused_agent_says_nothing_and_its_reply_is_said_after_the_pause
         assert calls == len(room.endpoint.calls)
 
 
-async def test_nobody_asks_a_paused_agent_and_the_others_talk_on(servers: ServerSettings, tmp_path: Path) -> None:
+async def test_no_one_asks_a_paused_agent_and_the_others_talk_on(servers: ServerSettings, tmp_path: Path) -> None:
     async with talking_room_in(servers, tmp_path / "lab", talkative) as room:
         await room.open(a_talk("max_responses: 2", "max_responses: 2", mediators=1))
         await room.at_rest()

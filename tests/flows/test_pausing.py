@@ -22,7 +22,7 @@ from tests.flows.test_chaos import CHAOS, FIRST_TALKS, SECOND_TALKS, WRONG, Chao
 from tests.flows.test_deliberation import DELIBERATION, the_data
 from tests.flows.test_same_data import TALK, TALKS
 
-WHAT_MUST_STAND: Final = """
+WHAT_MUST_STAY: Final = """
     SELECT 'message' AS what, g.id::text AS place, '' AS fact FROM messages g
     UNION ALL SELECT 'position', m.path, m.position::text FROM members m
     UNION ALL SELECT 'joined', m.path, '' FROM members m WHERE m.status <> 'expected'
@@ -39,9 +39,9 @@ WHAT_MUST_STAND: Final = """
 """What must not change in a pause. A reply in the making is stored: calls, answers and states of drafts may change."""
 
 
-async def what_stands(database: Database) -> list[Any]:
+async def what_is_stored(database: Database) -> list[Any]:
     async with database.transaction() as session:
-        return list(await session.all(text(WHAT_MUST_STAND)))
+        return list(await session.all(text(WHAT_MUST_STAY)))
 
 
 class ChaosWithPauses(Chaos):
@@ -51,15 +51,15 @@ class ChaosWithPauses(Chaos):
         """The state at the pause, and after all work in flight has ended."""
         hints = self._some_hints()
         rush = [*map(self._handle, hints), *(self._act() for _ in range(6)), *map(self._settle_quietly, self._cohorts)]
-        *_, stood = await asyncio.gather(*rush, self._paused_after(self._rng.choice((0, 1, 5, 20))))
-        assert isinstance(stood, list)
-        return stood, await what_stands(self._lab.database)
+        *_, kept = await asyncio.gather(*rush, self._paused_after(self._rng.choice((0, 1, 5, 20))))
+        assert isinstance(kept, list)
+        return kept, await what_is_stored(self._lab.database)
 
     async def _paused_after(self, turns: int) -> list[Any]:
         for _ in range(turns):
             await asyncio.sleep(0)
         await pause(self._lab, self._experiment_id)
-        return await what_stands(self._lab.database)
+        return await what_is_stored(self._lab.database)
 
     async def try_everything(self) -> None:
         """Try everything in a pause, hints and time included; refusals are expected."""
@@ -125,14 +125,14 @@ async def test_nothing_moves_in_a_pause_that_comes_in_the_middle_and_all_ends_af
     for _ in range(10):
         await chaos.rage(rounds=8)
         try:
-            stood, stands = await chaos.pause_in_the_middle()
+            kept, remains = await chaos.pause_in_the_middle()
         except Conflict:
             # All went so quickly that it was over before.
             break
-        assert stands == stood, "what was under way came after the pause"
+        assert remains == kept, "what was under way came after the pause"
         calls = len(model.paths)
         await chaos.try_everything()
-        assert await what_stands(database) == stood
+        assert await what_is_stored(database) == kept
         assert len(model.paths) == calls, "a model was asked in the pause"
         assert not await lab.rows("SELECT 1 FROM timers WHERE state = 'armed'")
         assert await resume(lab, experiment_id)

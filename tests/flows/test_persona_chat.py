@@ -133,9 +133,7 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-async def test_whoever_is_told_that_no_reply_is_awaited_has_the_reply(
-    make: Make, database: Database, number: int
-) -> None:
+async def test_who_is_told_that_no_reply_is_awaited_has_the_reply(make: Make, database: Database, number: int) -> None:
     talk = await make()
     assert (await talk.say("Hello!", "m1")).status_code == 201
     ((owner_id,),) = await talk.lab.rows("SELECT owner_id FROM persona_chats")

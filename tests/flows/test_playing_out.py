@@ -155,7 +155,7 @@ async def test_a_scripted_cohort_that_is_settled_instead_wakes_its_members_and_o
     assert sorted(hint.id for hint in lab.hints if hint.queue == AGENT_STEPS) == sorted(str(row.id) for row in members)
 
 
-async def test_cohorts_that_need_somebody_else_are_not_played_out(database: Database) -> None:
+async def test_cohorts_that_need_someone_else_are_not_played_out(database: Database) -> None:
     lab = DrainLab(database)
     visitor = "  pairs: [{seats: [tft, {open: true}]}]\n"
     experiment_id = await lab.start(games().replace("  round_robin:", f"{visitor}  round_robin:"))

@@ -35,7 +35,7 @@ async def test_a_person_waits_for_the_reply_before_writing_again(servers: Server
         assert "Hello??" not in [text for _, text in await pia.said()]
 
 
-async def test_after_two_minutes_nobody_waits_any_longer(servers: ServerSettings, tmp_path: Path) -> None:
+async def test_after_two_minutes_no_one_waits_any_longer(servers: ServerSettings, tmp_path: Path) -> None:
     held, clock = Held(), FakeClock()
     async with visited(servers, tmp_path / "lab", held, a_study(), clock=clock) as (_, (pia,)):
         await pia.say("Hello?")
@@ -97,7 +97,7 @@ async def test_a_model_that_fails_is_told_as_a_line_of_the_lab_and_the_person_go
         assert (await pia.advance()).status_code == 200
 
 
-async def test_nobody_waits_for_a_mediator_who_was_removed_during_its_call(
+async def test_no_one_waits_for_a_mediator_who_was_removed_during_its_call(
     servers: ServerSettings, tmp_path: Path
 ) -> None:
     held = Held()
@@ -117,7 +117,7 @@ async def test_nobody_waits_for_a_mediator_who_was_removed_during_its_call(
         assert (await pia.advance()).status_code == 200
 
 
-async def test_without_a_mediator_a_person_is_told_that_nobody_is_here(servers: ServerSettings, tmp_path: Path) -> None:
+async def test_without_a_mediator_a_person_is_told_that_no_one_is_here(servers: ServerSettings, tmp_path: Path) -> None:
     async with visited(servers, tmp_path / "lab", talkative, a_study(mediators=0)) as (room, (pia,)):
         await pia.say("Hello?")
         await room.at_rest()

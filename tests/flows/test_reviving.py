@@ -86,7 +86,7 @@ async def test_a_member_who_failed_goes_on_where_it_was_in_an_experiment_that_ha
     assert await lab.rows("SELECT 1 FROM alerts WHERE resolved_at IS NULL") == []
 
 
-async def test_twice_is_once_and_whoever_fails_again_can_be_tried_again(database: Database) -> None:
+async def test_trying_again_is_idempotent_and_who_fails_again_can_be_tried_again(database: Database) -> None:
     model = Model("c1/m1/")
     lab = DrainLab(database, models={"mock": model})
     experiment_id = await lab.start(SURVEY)
@@ -122,7 +122,7 @@ class Interviewed(Telling):
         return REFUSED if any(part in request.path for part in self.fails) else await super().reply(request)
 
 
-async def test_somebody_who_failed_in_an_interview_goes_on_with_it(database: Database) -> None:
+async def test_someone_who_failed_in_an_interview_goes_on_with_it(database: Database) -> None:
     model = Interviewed()
     model.fails = ("/m2/",)
     lab = DrainLab(database, models={"mock": model})
@@ -154,7 +154,7 @@ async def test_all_of_a_cohort_who_failed_hold_the_conversation_that_never_began
     assert await lab.rows("SELECT 1 FROM messages")
 
 
-async def test_a_draft_has_nobody_to_revive(database: Database) -> None:
+async def test_a_draft_has_no_one_to_revive(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(SURVEY)
     await lab.rows("UPDATE experiments SET status = 'draft' RETURNING id")

@@ -153,7 +153,7 @@ async def test_another_seed_gives_other_data(database_url: str, tmp_path: Path) 
     assert second["answers.csv"] != first["answers.csv"]
 
 
-def test_nobody_in_the_demo_is_first_for_want_of_a_typing_speed() -> None:
+def test_no_one_in_the_demo_is_first_for_want_of_a_typing_speed() -> None:
     personas = yaml.safe_load(DEMO.read_text())["personas"]
 
     assert [persona["id"] for persona in personas if not persona["chat"].get("words_per_minute")] == []

@@ -119,9 +119,9 @@ async def test_a_prompt_that_is_made_late_knows_only_what_was_known_when_its_ask
             await answering.answer(session, other.id, 7, lab.clock.now())
             answering.record_answer(session, standing, "game", ask, 7, lab.clock.now(), cause="test")
     await lab.deliver([hint for hint in lab.hints if hint.queue == "orchestrator"])
-    stood = await lab.rows("SELECT count(counted_at) AS counted FROM answers")
+    kept = await lab.rows("SELECT count(counted_at) AS counted FROM answers")
 
-    assert [row.counted for row in stood] == [2]
+    assert [row.counted for row in kept] == [2]
     assert await lab.prompts.build(draft.id) == before
 
 
@@ -184,7 +184,7 @@ async def test_an_ask_under_whose_key_nothing_is_asked_any_more_is_closed(
     assert await lab.rows("SELECT 1 FROM answers WHERE stage_id = 'game'") == []
 
 
-async def test_whoever_leaves_is_asked_nothing_more_and_the_others_go_on(database: Database) -> None:
+async def test_who_leaves_is_asked_nothing_more_and_the_others_go_on(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(WITH_A_PERSON)
     member_id, token = await lab.join(experiment_id)

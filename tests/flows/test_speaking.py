@@ -178,7 +178,7 @@ async def test_a_reply_to_a_message_that_was_overtaken_is_said_or_recorded_and_t
             assert len(room.endpoint.calls) == 2
 
 
-async def test_somebody_who_types_all_the_time_is_answered_all_the_time_and_no_call_is_made_twice(
+async def test_someone_who_types_all_the_time_is_answered_all_the_time_and_no_call_is_made_twice(
     servers: ServerSettings, tmp_path: Path
 ) -> None:
     async def takes_a_while(request: Data) -> Data:
@@ -238,7 +238,7 @@ async def test_who_has_said_as_much_as_they_may_is_not_called(servers: ServerSet
         assert len(room.endpoint.calls) == 2
 
 
-async def test_nobody_is_called_before_there_are_as_many_messages_as_they_wait_for(
+async def test_no_one_is_called_before_there_are_as_many_messages_as_they_wait_for(
     servers: ServerSettings, tmp_path: Path
 ) -> None:
     async with room_in(servers, tmp_path / "lab", lambda request: reply()) as room:

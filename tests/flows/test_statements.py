@@ -90,7 +90,7 @@ async def test_a_chat_reply_takes_few_statements(database: Database) -> None:
 
 
 @pytest.mark.parametrize("turn_taking", ["race", "select", "round"])
-async def test_a_chat_reply_takes_few_statements_whoever_is_asked(database: Database, turn_taking: str) -> None:
+async def test_a_chat_reply_takes_few_statements_no_matter_who_is_asked(database: Database, turn_taking: str) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(ROOM.replace("max_agent_run: 1", f"turn_taking: {turn_taking}"))
     person_id, _ = await lab.join(experiment_id)

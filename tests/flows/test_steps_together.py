@@ -22,7 +22,7 @@ from shared.db.standings import lock_standings
 from shared.logs import correlation
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
-from tests.flows.test_adversity import somebody_waits_for_a_lock
+from tests.flows.test_adversity import someone_waits_for_a_lock
 
 pytestmark = pytest.mark.postgres
 
@@ -221,14 +221,14 @@ async def test_standings_come_in_the_order_asked_for_and_without_those_who_are_u
 
     async with database.transaction() as session:
         found = await lock_standings(session, [members[0], unknown, *members[1:]], drawn_on=())
-        nobody = await lock_standings(session, [unknown], drawn_on=())
+        no_one = await lock_standings(session, [unknown], drawn_on=())
 
     assert list(found) == members
-    assert not nobody
+    assert not no_one
 
 
 @pytest.mark.parametrize("together", [1, 2])
-async def test_a_stage_that_opens_while_somebody_is_on_the_way_to_it_is_open_to_them(
+async def test_a_stage_that_opens_while_someone_is_on_the_way_to_it_is_open_to_them(
     database: Database, together: int
 ) -> None:
     lab = DrainLab(database)
@@ -268,7 +268,7 @@ cohorts: [{seats: [{persona: ada, count: 4}]}]
 
 
 @pytest.mark.parametrize("together", [1, 2])
-async def test_a_stage_that_reads_others_opens_while_somebody_is_on_the_way_to_it(
+async def test_a_stage_that_reads_others_opens_while_someone_is_on_the_way_to_it(
     database: Database, monkeypatch: pytest.MonkeyPatch, together: int
 ) -> None:
     another_process = DrainLab(database).thinker
@@ -330,7 +330,7 @@ async def test_batches_take_the_counters_of_several_cohorts_in_one_order(databas
             # The new version of its row lies behind the others.
             await moving.run(held, {"id": first})
             one = asyncio.create_task(batch(first, second, third))
-            await somebody_waits_for_a_lock(database)
+            await someone_waits_for_a_lock(database)
         await asyncio.sleep(0.2)
         other = asyncio.create_task(batch(first, second))
         await asyncio.sleep(0.2)

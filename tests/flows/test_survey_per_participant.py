@@ -51,7 +51,7 @@ async def test_everybody_answers_about_all_others(database: Database, tmp_path: 
         assert len(await ana.lab.rows("SELECT 1 FROM model_calls")) == calls
 
 
-async def test_an_answer_about_somebody_who_leaves_meanwhile_stays(database: Database, tmp_path: Path) -> None:
+async def test_an_answer_about_someone_who_leaves_meanwhile_stays(database: Database, tmp_path: Path) -> None:
     async with playing(database, stages=stages(include_self=True), **a_cast(people=2)) as ana:
         eve = await ana.another("Eve")
         asked = (await ana.page("others"))["forms"][0]["form"]["properties"]

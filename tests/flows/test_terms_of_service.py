@@ -92,7 +92,7 @@ async def everything(lab: DrainLab) -> list[Any]:
     return [row for table in tables for row in await lab.rows(f"SELECT * FROM {table}")]  # noqa: S608
 
 
-async def test_words_that_were_said_are_deleted_where_they_stand_and_where_they_are_quoted(database: Database) -> None:
+async def test_words_that_were_said_are_deleted_where_they_are_and_where_they_are_quoted(database: Database) -> None:
     talk = """
 pace: live
 stages:

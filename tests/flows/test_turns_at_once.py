@@ -125,7 +125,7 @@ async def test_in_turns_every_turn_has_one_message_though_all_speak_at_once_all_
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
-async def test_shuffled_and_doubled_hints_change_nothing_whoever_speaks_when(
+async def test_shuffled_and_doubled_hints_change_nothing_no_matter_who_speaks_when(
     database: Database, talk: str, seed: int
 ) -> None:
     plain = DrainLab(database)

@@ -206,7 +206,7 @@ def test_what_is_shown_of_all_is_shown_to_the_cohort_and_only_when_the_stage_is_
 
 
 @pytest.mark.parametrize("who", ["nia", "oli", "pam"])
-def test_what_is_shown_to_its_author_alone_is_read_by_nobody_else(evidence: Evidence, who: str) -> None:
+def test_what_is_shown_to_its_author_alone_is_read_by_no_other(evidence: Evidence, who: str) -> None:
     assert evidence.outsiders(f"keptcanary-{who}") == surfaces(who, of="rest")
 
 
@@ -232,7 +232,7 @@ def test_what_a_page_shows_is_read_by_those_who_have_come_to_it(evidence: Eviden
     assert "owner:export" in evidence.knowing(word)
 
 
-def test_whether_somebody_is_there_is_asked_of_them_alone(evidence: Evidence) -> None:
+def test_whether_someone_is_there_is_asked_of_them_alone(evidence: Evidence) -> None:
     assert (
         {"oli:rest"} <= evidence.outsiders("checkcanary") <= surfaces("oli", of="rest") | surfaces("oli", of="stream")
     )
@@ -328,7 +328,7 @@ def test_a_persona_of_the_library_is_for_the_experimenter_who_keeps_it(evidence:
     assert evidence.knowing("librarycanary") == {"owner:rest"}
 
 
-def test_why_somebody_was_removed_is_for_the_owner(evidence: Evidence) -> None:
+def test_why_someone_was_removed_is_for_the_owner(evidence: Evidence) -> None:
     assert evidence.outsiders("reasoncanary") <= {"eve:rest"}
     assert evidence.knowing("reasoncanary") >= {"owner:export", "owner:stream"}
 
@@ -375,7 +375,7 @@ def test_attempts_and_answers_about_others_are_for_their_author_alone(evidence: 
 
 
 @pytest.mark.parametrize("who", ["kay", "lee"])
-def test_a_chosen_name_is_told_to_the_cohort_and_to_nobody_else(evidence: Evidence, who: str) -> None:
+def test_a_chosen_name_is_told_to_the_cohort_and_to_no_other(evidence: Evidence, who: str) -> None:
     there = ("kay", "lee")
 
     assert evidence.outsiders(f"namecanary-{who}") == {*surfaces(*there, of="rest"), *surfaces(*there, of="stream")}

@@ -43,7 +43,7 @@ async def pass_time(lab: DrainLab, seconds: float) -> None:
         ("then: release", ["released", "removed", "removed", "released"]),
     ],
 )
-async def test_a_group_to_which_nobody_comes_gets_to_its_end(
+async def test_a_group_to_which_no_one_comes_gets_to_its_end(
     gateway: httpx2.AsyncClient, database: Database, pace: str, rule: str, ends: list[str]
 ) -> None:
     lab = DrainLab(database)

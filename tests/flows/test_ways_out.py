@@ -142,7 +142,7 @@ async def end_all(place: Place, experiment_id: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_way_out_of_a_stage_ends_in_a_named_state_and_nobody_is_stuck(place: Place, kind: str) -> None:
+def test_every_way_out_of_a_stage_ends_in_a_named_state_and_no_one_is_stuck(place: Place, kind: str) -> None:
     place.runner.run(_every_way(place, kind))
 
 

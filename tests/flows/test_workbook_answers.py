@@ -59,7 +59,7 @@ async def test_without_validation_there_is_one_call(database: Database) -> None:
 
 
 @pytest.mark.parametrize(("typed", "value"), [(2, 2), ("2", 2), (2.0, 2)], ids=repr)
-async def test_a_number_is_an_answer_whether_or_not_it_stands_in_quotes(
+async def test_a_number_is_an_answer_whether_or_not_it_is_in_quotes(
     database: Database, typed: object, value: int
 ) -> None:
     fields = {"var_type": "integer", "generate_speculation_score": 1, "format_response": 1}

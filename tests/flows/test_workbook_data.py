@@ -268,7 +268,7 @@ async def test_a_run_that_has_not_begun_has_its_sessions_agents_and_assignments(
     assert [len(session["message_history"]) for session in nested["sessions"].values()] == [1, 1]
 
 
-async def test_an_answer_that_stays_unfit_stands_in_the_long_table_with_what_was_expected(
+async def test_an_answer_that_stays_unfit_is_in_the_long_table_with_what_was_expected(
     database: Database, tmp_path: Path
 ) -> None:
     class Vague:

@@ -108,7 +108,7 @@ async def run_of_demo(database: Database) -> Deciding:
     return model
 
 
-class Stand(Person):
+class Repeater(Person):
     """A person who says what the agent in this seat has said."""
 
     def __init__(self, lab: DrainLab, client: httpx2.AsyncClient, role: str, given: dict[tuple[str, str], str]) -> None:
@@ -149,7 +149,7 @@ async def test_the_demo_with_a_person_in_any_seat_shows_everybody_what_it_shows_
     text, seats = demo_session(people=(role,))
     model = Deciding(seats)
     lab = DrainLab(database, models={"mock": model})
-    person = Stand(lab, gateway, role, among_agents.given)
+    person = Repeater(lab, gateway, role, among_agents.given)
 
     await person.join(await lab.start(text))
     await person.answer_everything()

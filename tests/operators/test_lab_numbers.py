@@ -74,7 +74,7 @@ async def test_a_wanted_draft_is_counted_with_its_ask_and_is_overdue_later(
     assert number("parley_asks_open") == 1
 
 
-async def test_the_oldest_hint_that_nobody_publishes_gets_older(database: Database, bus: InProcessBus) -> None:
+async def test_the_oldest_hint_that_no_one_publishes_gets_older(database: Database, bus: InProcessBus) -> None:
     lab = await with_a_draft(database)
 
     await change(database, "UPDATE outbox SET created_at = statement_timestamp() - interval '1 hour'")
@@ -83,7 +83,7 @@ async def test_the_oldest_hint_that_nobody_publishes_gets_older(database: Databa
     assert number("parley_outbox_oldest_seconds") == pytest.approx(3600, abs=60)
 
 
-async def test_a_cohort_that_nobody_settles_is_stuck(database: Database, bus: InProcessBus) -> None:
+async def test_a_cohort_that_no_one_settles_is_stuck(database: Database, bus: InProcessBus) -> None:
     lab = await with_a_draft(database)
     await change(database, "UPDATE streams SET unsettled = last, settled = 0")
     await look(lab, bus)

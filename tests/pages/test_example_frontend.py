@@ -110,7 +110,7 @@ async def take_part(page: Page, frontend: str, lab: RunningLab, code: str) -> No
     await expect(page.get_by_role("heading", name="The conversation")).to_be_visible()
 
 
-async def test_two_people_go_through_a_study_in_a_frontend_of_somebody_else(
+async def test_two_people_go_through_a_study_in_a_frontend_of_someone_else(
     browser: Browser, frontend: str, open_lab: RunningLab
 ) -> None:
     code = open_lab.started(STUDY)["join_code"]

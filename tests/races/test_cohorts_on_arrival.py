@@ -118,7 +118,7 @@ async def test_agents_of_a_group_begin_with_its_first_person_and_the_study_ends_
     assert statuses == ["running", "ended"]
 
 
-async def test_nobody_makes_a_group_in_a_study_that_is_paused(database: Database) -> None:
+async def test_no_one_makes_a_group_in_a_study_that_is_paused(database: Database) -> None:
     lab = DrainLab(database)
     experiment_id = await lab.start(study())
     await lab.rows(

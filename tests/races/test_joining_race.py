@@ -149,7 +149,7 @@ async def test_sixty_who_join_at_once_are_forty_and_twenty_by_weights_of_two_and
 
 @pytest.mark.race
 @pytest.mark.parametrize("rule", ["joining: drawn", "joining: by_arrival"])
-async def test_seats_that_somebody_holds_for_a_moment_are_waited_for(
+async def test_seats_that_someone_holds_for_a_moment_are_waited_for(
     database: Database, database_url: str, rule: str
 ) -> None:
     """A pause locks every seat before it writes; no one is told meanwhile that the study is full."""

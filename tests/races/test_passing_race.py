@@ -13,7 +13,7 @@ from shared.db.session import Database
 from shared.db.standings import sign_in
 from shared.testing.rounds import rounds_for_info
 from tests.flows.drain import DrainLab
-from tests.flows.test_adversity import somebody_waits_for_a_lock
+from tests.flows.test_adversity import someone_waits_for_a_lock
 from tests.flows.test_shared_asks import WITH_A_PERSON
 
 pytestmark = pytest.mark.postgres
@@ -42,7 +42,7 @@ async def test_who_is_back_before_the_pass_is_stored_is_waited_for(database: Dat
             await returning.run(RETURN, {"id": member_id})
         settling = asyncio.create_task(settle(database, standing.cohort_id, lab.clock.now()))
         if returns:
-            await somebody_waits_for_a_lock(database)
+            await someone_waits_for_a_lock(database)
     await settling
 
     passed = await lab.rows("SELECT key FROM answers WHERE member_id = :m AND passed", m=member_id)

@@ -136,7 +136,7 @@ def test_draws_of_parley_do_not_move_each_other() -> None:
     assert many.roles(SESSIONS, "ABC")["2"] == few.roles(SESSIONS[2:3], "ABC")["2"]
 
 
-def test_assignments_by_hand_stand_as_they_were_written() -> None:
+def test_assignments_by_hand_stay_as_they_were_written() -> None:
     values = with_setting(
         base_values(),
         num_agents_per_session=3,

@@ -60,7 +60,7 @@ def test_a_session_of_another_size_is_rejected_with_both_numbers() -> None:
 
 
 @pytest.mark.parametrize("role", ["Facilitator", "Z", None])
-def test_a_role_that_nobody_can_take_is_rejected(role: str | None) -> None:
+def test_a_role_that_no_one_can_take_is_rejected(role: str | None) -> None:
     people: list[Any] = [("s1", "ctl", role), *PAIRS[1:]]
 
     assert only_problem(by_hand(people)).where == "agent_profiles!D3"

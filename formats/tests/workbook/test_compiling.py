@@ -135,7 +135,7 @@ def test_people_take_single_seats_and_those_of_special_roles() -> None:
     assert [len(cohort.mediators) for cohort in experiment.cohorts] == [2, 1, 2, 2]
 
 
-def test_braces_that_are_left_in_a_text_are_shown_as_they_stand() -> None:
+def test_braces_that_are_left_in_a_text_are_shown_as_they_are() -> None:
     values = with_tasks(task_row("t1", llm_text="Say {{ '{{name}}' }}!"))
 
     (experiment,) = compile_workbook(workbook_of(values))

@@ -204,7 +204,7 @@ CELLS = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
-def test_whatever_stands_in_a_cell_the_workbook_is_read_or_refused_with_its_place(data: st.DataObject) -> None:
+def test_whatever_is_in_a_cell_the_workbook_is_read_or_refused_with_its_place(data: st.DataObject) -> None:
     values = base_values()
     values["constants"].append(["a", "['x', 'y']"])
     for _ in range(data.draw(st.integers(min_value=1, max_value=4))):

@@ -47,7 +47,7 @@ def test_an_unexpected_sheet_is_a_problem() -> None:
 # 3 and 4: keys and headers
 
 
-def test_a_missing_key_is_named_with_the_cell_where_it_could_stand() -> None:
+def test_a_missing_key_is_named_with_the_cell_where_it_could_be() -> None:
     values = base_values()
     values["experimental_setting"] = [row for row in values["experimental_setting"] if row[0] != "api_endpoint"]
 
@@ -93,7 +93,7 @@ def test_a_further_column_is_refused_with_the_header_that_is_right(sheet: str, h
     assert problem.found == header.replace("]", ", extra]")
 
 
-def test_a_column_that_stands_there_twice_is_refused_where_it_does() -> None:
+def test_a_column_that_is_there_twice_is_refused_where_it_does() -> None:
     values = base_values()
     values["agent_roles"] = [[*row, row[0]] for row in values["agent_roles"]]
 

@@ -18,7 +18,7 @@ from parley.following import Ending, Follower
 from parley.key_trouble import refused_lines
 from parley.overview import Overview
 from parley.plans import Order, Plan, begun_experiment, require_people
-from parley.rehearsing import NOBODY_MISSING, Missing, rehearse
+from parley.rehearsing import NONE_MISSING, Missing, rehearse
 from parley.run_folder import Run
 from parley.screen import (
     Screen,
@@ -254,7 +254,7 @@ class ExperimentRun:
             # Of a run that goes on, seats may have been given up.
             require_people(self._order, people)
             self._screen.notice(f"A rehearsal: {told}.", style="bold yellow")
-            if missing != NOBODY_MISSING:
+            if missing != NONE_MISSING:
                 self._screen.notice(f"{missing.no_shows} of them never come, and {missing.silent} go silent.")
             give_up = partial(self._give_up_seats, experiment_id)
             work = rehearse(self._lab.url, code, people, row.seed, missing=missing, give_up_seats=give_up)

@@ -50,7 +50,7 @@ class Missing:
     silent: int = 0
 
 
-NOBODY_MISSING: Final = Missing()
+NONE_MISSING: Final = Missing()
 
 
 @dataclass
@@ -238,7 +238,7 @@ async def rehearse(
     seats: int,
     seed: int,
     *,
-    missing: Missing = NOBODY_MISSING,
+    missing: Missing = NONE_MISSING,
     give_up_seats: Callable[[], Awaitable[None]] | None = None,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> Sequence[str]:
@@ -257,7 +257,7 @@ async def rehearse(
         ]
         taking_part = asyncio.gather(*(person.take_part() for person in people))
         try:
-            if missing != NOBODY_MISSING:
+            if missing != NONE_MISSING:
                 await company.come_to_rest(patience_seconds)
                 if give_up_seats is not None:
                     await give_up_seats()

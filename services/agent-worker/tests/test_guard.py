@@ -126,7 +126,7 @@ async def test_an_address_that_is_not_allowed_is_refused_before_anything_is_reso
     assert (names.asked, endpoint.calls) == ([], [])
 
 
-async def test_a_name_that_nobody_knows_may_be_known_later() -> None:
+async def test_a_name_that_no_one_knows_may_be_known_later() -> None:
     class Unknown(Names):
         async def __call__(self, host: str, port: int) -> Sequence[str]:
             raise socket.gaierror("Name or service not known")

@@ -96,7 +96,7 @@ async def rehearsed(database: Database) -> AsyncIterator[Rehearsed]:
 
 
 @pytest.mark.parametrize("status", REFUSED)
-async def test_three_refusals_in_a_row_pause_the_key_and_nobody_is_lost(rehearsed: Rehearsed, status: int) -> None:
+async def test_three_refusals_in_a_row_pause_the_key_and_no_one_is_lost(rehearsed: Rehearsed, status: int) -> None:
     rehearsed.endpoint.replies = lambda _body: REFUSED[status]
     await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
 
@@ -177,7 +177,7 @@ async def test_one_refusal_beside_calls_that_are_accepted_is_that_agents_failure
     assert "HTTP 403" in text
 
 
-async def test_a_burst_of_refusals_loses_nobody(rehearsed: Rehearsed) -> None:
+async def test_a_burst_of_refusals_loses_no_one(rehearsed: Rehearsed) -> None:
     asked: list[int] = []
 
     def reply(body: Data) -> FakeReply | Data:
@@ -209,7 +209,7 @@ async def test_agents_who_are_refused_twice_while_others_are_accepted_fail(rehea
     assert await rehearsed.calls() == 6
 
 
-async def test_nobody_at_the_address_pauses_the_key_too(rehearsed: Rehearsed) -> None:
+async def test_no_one_at_the_address_pauses_the_key_too(rehearsed: Rehearsed) -> None:
     await rehearsed.endpoint.stop()
     await rehearsed.start(SURVEY.format(seats=seats(ada=5)))
     await rehearsed.wait(65)
@@ -233,7 +233,7 @@ cohorts: [{seats: [{persona: ada}, {persona: ben}]}]
 """
 
 
-async def test_in_a_conversation_nobody_waits_for_a_paused_key(rehearsed: Rehearsed) -> None:
+async def test_in_a_conversation_no_one_waits_for_a_paused_key(rehearsed: Rehearsed) -> None:
     rehearsed.endpoint.replies = lambda _body: REFUSED[401]
     await rehearsed.start(SURVEY.format(seats=seats(ada=3)))
     await rehearsed.start(TALK)
@@ -304,7 +304,7 @@ async def at_once(rehearsed: Rehearsed, workers: list[Thinker], held: Held) -> l
 
 
 @pytest.mark.race
-async def test_the_first_call_with_a_key_is_alone_whoever_asks(rehearsed: Rehearsed) -> None:
+async def test_the_first_call_with_a_key_is_alone_no_matter_who_asks(rehearsed: Rehearsed) -> None:
     held = Held()
     rehearsed.endpoint.replies = held
     workers = [rehearsed.worker(first_calls_alone=True) for _ in range(3)]

@@ -218,7 +218,7 @@ async def test_drafts_that_many_take_together_at_the_same_time_are_leased_once_e
     assert sorted(draft_id for one in taken for draft_id in one) == sorted(wanted)
 
 
-async def test_a_draft_that_somebody_holds_is_passed_over_and_one_that_is_done_is_looked_at(database: Database) -> None:
+async def test_a_draft_that_someone_holds_is_passed_over_and_one_that_is_done_is_looked_at(database: Database) -> None:
     lab, (held, done, *others) = await wanted_drafts(database)
     until = lab.clock.now() + timedelta(seconds=30)
     await lab.rows("UPDATE drafts SET state = 'failed' WHERE id = :id RETURNING id", id=done)
@@ -254,7 +254,7 @@ async def test_a_draft_that_cannot_be_taken_costs_others_no_lease(database: Data
     assert [type(outcome) for outcome in outcomes if outcome is not None] == [Unavailable]
 
 
-async def test_a_lease_for_which_a_person_waits_stands_behind_no_others(
+async def test_a_lease_for_which_a_person_waits_is_behind_no_others(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = DrainLab(database)

@@ -204,7 +204,7 @@ async def test_those_who_can_wait_keep_their_place_while_the_line_moves(limiters
     assert isinstance(impatient[0], Closed)
 
 
-async def test_a_call_for_which_a_person_waits_goes_before_all_for_which_nobody_does(limiters: MakeLimiters) -> None:
+async def test_a_call_for_which_a_person_waits_goes_before_all_for_which_no_one_does(limiters: MakeLimiters) -> None:
     (limiter,) = limiters(1, SystemClock(), concurrent_calls=1)
     permit = await limiter.admit("openai", a_request(), patience_seconds=0)
     order: list[str] = []
@@ -230,7 +230,7 @@ async def test_a_call_for_which_a_person_waits_goes_before_all_for_which_nobody_
     assert order == ["chat 1", "chat 2", "bulk 1", "bulk 2"]
 
 
-async def test_what_is_taken_under_a_limit_stands_behind_no_work_in_the_background(
+async def test_what_is_taken_under_a_limit_is_behind_no_work_in_the_background(
     limiters: MakeLimiters, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[Urgency] = []
@@ -249,13 +249,13 @@ async def test_what_is_taken_under_a_limit_stands_behind_no_work_in_the_backgrou
     assert urgency.get() is Urgency.BACKGROUND
 
 
-async def test_nobody_waits_for_room_when_the_process_stops(limiters: MakeLimiters) -> None:
+async def test_no_one_waits_for_room_when_the_process_stops(limiters: MakeLimiters) -> None:
     (limiter,) = limiters(1, SystemClock(), concurrent_calls=1)
     held = await limiter.admit("openai", a_request(), patience_seconds=0)
     waiting = asyncio.create_task(limiter.admit("openai", a_request(), patience_seconds=60, longest_seconds=300))
     await asyncio.sleep(0)
 
-    limiter.let_nobody_wait()
+    limiter.let_no_one_wait()
 
     with pytest.raises(Closed):
         await waiting

@@ -135,7 +135,7 @@ def test_messages_are_varied_and_name_neither_the_stage_nor_who_spoke() -> None:
     assert not [text for text in texts if "Ann" in text or "City budget" in text]
 
 
-def test_nobody_reacts_to_a_question_or_to_nothing() -> None:
+def test_no_one_reacts_to_a_question_or_to_nothing() -> None:
     reacting = ("I see", "I agree", "I had not", "I am not so sure", "I can follow", "Part of that", "There may be")
 
     assert [text for text in said(message_count=3, last_text="It is fair.") if text.startswith(reacting)]
@@ -192,7 +192,7 @@ def test_a_question_about_reasons_gets_no_reasons_for_speaking(hints: dict[str, 
 
 @pytest.mark.parametrize("is_mediator", [False, True])
 @pytest.mark.parametrize("count", [0, 3])
-def test_whoever_has_a_manner_of_speaking_speaks_in_it(count: int, is_mediator: bool) -> None:
+def test_who_has_a_manner_of_speaking_speaks_in_it(count: int, is_mediator: bool) -> None:
     manner = "One thing.\nAnother thing."
     hints: dict[str, Hint] = {"message_count": count, "manner": manner, "is_mediator": is_mediator}
 

@@ -166,7 +166,7 @@ async def test_servers_say_in_their_own_words_that_a_prompt_is_too_long(
     assert (await model.reply(a_request())).status == "too_long"
 
 
-async def test_nobody_listening_is_unreachable() -> None:
+async def test_no_one_listening_is_unreachable() -> None:
     async with FakeEndpoint() as gone:
         base_url = gone.base_url
     model = OpenAIModel(keys_for(base_url), base_url=base_url)

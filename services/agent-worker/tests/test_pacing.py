@@ -265,7 +265,7 @@ async def test_a_call_for_which_a_person_waits_has_the_next_place_at_the_endpoin
         limiter=Limiter(database, lab.clock, {}),
         clock=lab.clock,
         settings=WorkerSettings(prefetch=1),
-        look=nobody_looks,
+        look=no_one_looks,
         goes_on=yes,
         take_call=yes,
     )
@@ -292,7 +292,7 @@ async def test_a_call_for_which_a_person_waits_has_the_next_place_at_the_endpoin
     assert called == [leased[number][0].path for number in (0, 3, 1, 2)]
 
 
-async def nobody_looks(_: drafts.Lease) -> OwnView:
+async def no_one_looks(_: drafts.Lease) -> OwnView:
     raise AssertionError("answers to questions of a page are checked against nothing")
 
 

@@ -175,7 +175,7 @@ async def test_a_wait_beyond_the_time_for_one_draft_is_not_waited_for(rehearsed:
     assert "429" in draft.reason
 
 
-async def test_an_outage_adds_no_more_calls_than_the_budget_and_fails_nobody_who_waits(database: Database) -> None:
+async def test_an_outage_adds_no_more_calls_than_the_budget_and_fails_no_one_who_waits(database: Database) -> None:
     """60 agents meet an outage of a minute: without a budget they would make 240 calls and all fail within 9 s."""
     async with FakeEndpoint() as endpoint:
         rehearsed = Rehearsed(database, endpoint, retries_per_minute=10, retry_share=0.2)

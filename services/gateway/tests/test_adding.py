@@ -81,7 +81,7 @@ async def test_an_agent_gets_a_seat_of_its_own_and_the_data_say_who_added_it(api
     assert hint.type == "member.changed"
 
 
-async def test_the_others_are_not_told_that_somebody_was_added_and_see_one_more(api: Api, address: str) -> None:
+async def test_the_others_are_not_told_that_someone_was_added_and_see_one_more(api: Api, address: str) -> None:
     experiment_id, cohort_id, ada, ben = await in_the_talk(api)
 
     await add(api, cohort_id, stage_id="talk")
@@ -175,7 +175,7 @@ async def test_who_is_no_agent_of_the_experiment_and_where_no_stage_is_are_told(
     assert len(await rows(api, "SELECT 1 FROM members")) == 2
 
 
-async def test_a_game_that_has_begun_or_is_full_takes_nobody(api: Api) -> None:
+async def test_a_game_that_has_begun_or_is_full_takes_no_one(api: Api) -> None:
     contest = {"id": "contest", "kind": "beauty_contest", "rounds": 1}
     last = {"id": "last", "kind": "info", "lines": ["Bye"]}
     experiment_id = await api.running(**{**FILE, "personas": PERSONAS[:2], "stages": [STAGES[0], contest, last]})

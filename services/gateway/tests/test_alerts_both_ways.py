@@ -15,7 +15,7 @@ async def alerts(api: Api, experiment_id: str) -> list[dict[str, Any]]:
     return found
 
 
-async def test_a_call_for_help_is_an_alert_until_somebody_has_seen_to_it(api: Api) -> None:
+async def test_a_call_for_help_is_an_alert_until_someone_has_seen_to_it(api: Api) -> None:
     experiment_id = await api.running()
     ada = await api.join(experiment_id, "Ada")
 
@@ -36,7 +36,7 @@ async def test_a_call_for_help_is_an_alert_until_somebody_has_seen_to_it(api: Ap
     assert [(one["resolved_at"] is None, one["resolved_by"]) for one in after] == [(False, "Ellen"), (True, None)]
 
 
-async def test_what_the_lab_says_stands_on_the_page_of_one_participant_until_it_is_read(api: Api, address: str) -> None:
+async def test_what_the_lab_says_is_on_the_page_of_one_participant_until_it_is_read(api: Api, address: str) -> None:
     experiment_id = await api.running()
     ada, ben = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Ben")
     member, _ = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/members")).json()["members"]

@@ -41,7 +41,7 @@ async def answer(api: Api, token: str, ask_id: str, value: Any) -> Any:
     return await api.participant(token, "POST", f"/v1/me/asks/{ask_id}/answer", json={"answer": value})
 
 
-async def test_what_is_wanted_now_stands_in_the_shell_and_on_the_page(api: Api) -> None:
+async def test_what_is_wanted_now_is_in_the_shell_and_on_the_page(api: Api) -> None:
     _, ada, _ = await two_players(api)
 
     (ask,) = await asked(api, ada)
@@ -52,7 +52,7 @@ async def test_what_is_wanted_now_stands_in_the_shell_and_on_the_page(api: Api) 
     assert page["blocked_by"] == ["The game goes on."]
 
 
-async def test_an_answer_is_final_and_the_same_one_again_gives_what_stands(api: Api) -> None:
+async def test_an_answer_is_final_and_the_same_one_again_gives_what_is_stored(api: Api) -> None:
     _, ada, _ = await two_players(api)
     (ask,) = await asked(api, ada)
 
@@ -87,7 +87,7 @@ async def test_of_many_different_answers_at_the_same_time_exactly_one_counts(api
     assert sorted(response.status_code for response in responses) == [200, *[409] * 7]
 
 
-async def test_an_ask_of_somebody_else_is_one_that_there_is_not(api: Api) -> None:
+async def test_an_ask_of_someone_else_is_one_that_there_is_not(api: Api) -> None:
     _, ada, bob = await two_players(api)
     (ask,) = await asked(api, ada)
 
@@ -112,7 +112,7 @@ async def test_what_another_answered_is_in_no_response_before_the_round_is_compl
     assert [ask["key"] for ask in after.json()["asks"]] == ["round:2/number"]
 
 
-async def test_the_stream_tells_each_player_of_their_own_asks_and_nobody_of_an_answer(api: Api) -> None:
+async def test_the_stream_tells_each_player_of_their_own_asks_and_no_one_of_an_answer(api: Api) -> None:
     experiment_id, ada, bob = await two_players(api)
     (of_ada,) = await asked(api, ada)
     await answer(api, ada, of_ada["id"], 77)

@@ -72,7 +72,7 @@ async def test_the_stream_of_the_old_token_ends_without_waiting_for_other_news(a
         assert [event["type"] async for event in events if event["type"].startswith("member.")] == []
 
 
-async def test_where_the_file_demands_the_old_token_an_external_id_alone_brings_nobody_back(api: Api) -> None:
+async def test_where_the_file_demands_the_old_token_an_external_id_alone_brings_no_one_back(api: Api) -> None:
     experiment_id = await api.running(rejoin="token")
     first = (await api.take_seat(experiment_id, external_id=SECRET)).json()
 
@@ -106,7 +106,7 @@ async def test_ten_joins_under_one_external_id_are_one_place(api: Api) -> None:
     assert Counter(tokens) == {401: 9, 200: 1}
 
 
-async def test_nobody_joins_a_locked_cohort_and_who_is_in_it_stays(api: Api) -> None:
+async def test_no_one_joins_a_locked_cohort_and_who_is_in_it_stays(api: Api) -> None:
     experiment_id = await api.running()
     (cohort,) = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]
     first = (await api.take_seat(experiment_id, external_id=SECRET)).json()
@@ -127,7 +127,7 @@ async def test_nobody_joins_a_locked_cohort_and_who_is_in_it_stays(api: Api) -> 
     assert [tuple(row) for row in told] == [("cohort.locked", "Ellen"), ("cohort.unlocked", "Ellen")]
 
 
-async def test_whoever_joined_before_a_lock_counts_and_nobody_after_it(api: Api) -> None:
+async def test_who_joined_before_a_lock_counts_and_no_one_after_it(api: Api) -> None:
     experiment_id = await api.running(cohorts=[{"seats": [{"open": True, "count": 10}]}])
     (cohort,) = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}/cohorts")).json()["cohorts"]
 

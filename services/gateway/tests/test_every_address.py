@@ -54,7 +54,7 @@ async def test_keys_are_stored_as_hashes(api: Api) -> None:
     assert all(api.key not in str(row) for row in rows)
 
 
-async def test_the_experiment_of_somebody_else_is_not_there(api: Api) -> None:
+async def test_the_experiment_of_someone_else_is_not_there(api: Api) -> None:
     experiment_id = await api.running()
     token = await api.join(experiment_id)
     member_id = (await api.participant(token, "GET", "/v1/me")).json()["member_id"]

@@ -154,7 +154,7 @@ async def test_an_oversized_body_is_refused_announced_or_not(api: Api, path: str
         assert refused.json()["code"] == "too_large"
 
 
-async def test_a_provider_that_nobody_serves_is_refused_at_the_start(api: Api) -> None:
+async def test_a_provider_that_no_one_serves_is_refused_at_the_start(api: Api) -> None:
     ann = {**AGENT, "model": {"provider": "crewai", "model": "ollama/some"}}
     document = {**FILE, "model_mode": "real", "personas": [ann], "cohorts": [{"seats": [{"persona": "ann"}]}]}
     created = await api.experimenter("POST", "/v1/experiments", json=document)
@@ -187,7 +187,7 @@ async def test_real_models_are_refused_naming_what_is_missing(api: Api) -> None:
     assert (late.status_code, late.json()["reason"]) == (409, "not_a_draft")
 
 
-async def test_the_experimenter_sees_who_is_an_agent_and_can_take_somebody_out(api: Api) -> None:
+async def test_the_experimenter_sees_who_is_an_agent_and_can_take_someone_out(api: Api) -> None:
     seats = [{"open": True}, {"persona": "ann"}]
     experiment_id = await api.running(personas=[AGENT], cohorts=[{"seats": seats}])
     token = await api.join(experiment_id)

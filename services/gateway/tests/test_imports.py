@@ -196,7 +196,7 @@ async def test_a_form_that_grows_too_large_is_refused_while_it_comes(api: Api) -
     assert sent < 2 * 1024 * 1024
 
 
-async def test_nobody_stores_a_workbook_without_a_key(api: Api) -> None:
+async def test_no_one_stores_a_workbook_without_a_key(api: Api) -> None:
     refused = await api.client.post(ADDRESS, content=xlsx_of(base_values()), headers=of_type(XLSX))
 
     assert refused.status_code == 401
@@ -222,7 +222,7 @@ async def test_a_zip_that_unpacks_to_more_than_tables_may_have_is_refused(api: A
     assert refused.status_code == 413
 
 
-async def test_a_file_that_is_never_done_with_is_given_up_and_blocks_nobody(api: Api) -> None:
+async def test_a_file_that_is_never_done_with_is_given_up_and_blocks_no_one(api: Api) -> None:
     with pytest.raises(TooLarge, match="too long"):
         await Reader(at_once=1, patience_seconds=0.001).imported(xlsx_of(base_values()), XLSX, Choice())
 

@@ -232,7 +232,7 @@ async def test_alerts_come_in_pages_and_say_what_they_are_about_and_whether_it_i
     assert of_the_other == {"alerts": [], "next_after": None}
 
 
-async def test_nobody_reads_the_alerts_of_somebody_else(api: Api) -> None:
+async def test_no_one_reads_the_alerts_of_someone_else(api: Api) -> None:
     experiment_id = await api.running()
     async with api.database.transaction() as session:
         key = await keys.create_key(session, "Somebody else", api.clock.now())
@@ -320,7 +320,7 @@ async def counts(api: Api) -> dict[str, int]:
     return {name: (await rows(api, f"SELECT count(*) AS n FROM {name}"))[0].n for name in tables}  # noqa: S608
 
 
-async def test_nobody_touches_the_experiment_of_somebody_else(api: Api) -> None:
+async def test_no_one_touches_the_experiment_of_someone_else(api: Api) -> None:
     experiment_id = await api.running()
     mine, api.key = api.key, "parley_not_a_key_of_anybody"
 
@@ -334,16 +334,16 @@ async def test_nobody_touches_the_experiment_of_somebody_else(api: Api) -> None:
     assert (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()["status"] == "running"
 
 
-async def test_whoever_failed_is_asked_again_and_a_limit_of_calls_is_kept(api: Api) -> None:
+async def test_who_failed_is_asked_again_and_a_limit_of_calls_is_kept(api: Api) -> None:
     experiment_id = await api.running()
     limit = f"/v1/experiments/{experiment_id}/max-calls"
 
-    nobody = await change(api, experiment_id, "retry-failed")
+    no_one = await change(api, experiment_id, "retry-failed")
     set_once = await api.experimenter("PUT", limit, json={"calls": 7})
     refused = await api.experimenter("PUT", limit, json={"calls": 0})
     foreign = await api.client.post(f"/v1/experiments/{experiment_id}/retry-failed")
 
-    assert nobody == {"members": 0, "asks": 0}
+    assert no_one == {"members": 0, "asks": 0}
     assert set_once.json() == {"calls": 7, "made": 0}
     assert (refused.status_code, foreign.status_code) == (422, 401)
 

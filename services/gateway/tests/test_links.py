@@ -56,7 +56,7 @@ async def test_a_link_that_leads_nowhere_is_not_found(api: Api) -> None:
     assert (looked.status_code, status) == (404, 404)
 
 
-async def test_the_id_of_an_experiment_lets_nobody_in_without_a_key_that_may_write(api: Api) -> None:
+async def test_the_id_of_an_experiment_lets_no_one_in_without_a_key_that_may_write(api: Api) -> None:
     experiment_id = await api.running(**FILE)
     async with api.database.transaction() as session:
         reader = await keys.create_key(session, "Ellen", api.clock.now(), scopes=["read"])

@@ -99,7 +99,7 @@ async def _types(address: str, token: str) -> list[str]:
     return found
 
 
-async def test_whoever_waits_goes_on_when_the_one_they_wait_for_is_paused(api: Api) -> None:
+async def test_who_waits_goes_on_when_the_one_they_wait_for_is_paused(api: Api) -> None:
     stages: list[dict[str, Any]] = [{"id": name, "kind": "info", "lines": ["Hi"]} for name in ("one", "two")]
     stages[1]["progress"] = {"wait_for_all": True}
     experiment_id = await api.running(stages=stages)
@@ -147,7 +147,7 @@ async def test_the_timer_of_a_paused_member_has_as_long_to_go_as_it_had(api: Api
     assert thread == (False, 3_600_000, None)
 
 
-async def test_the_private_conversation_of_somebody_removed_in_a_pause_is_held_no_more(api: Api) -> None:
+async def test_the_private_conversation_of_someone_removed_in_a_pause_is_held_no_more(api: Api) -> None:
     experiment_id = await api.running(**GUIDED)
     await api.join(experiment_id)
     member = next(one for one in await members(api, experiment_id) if one["kind"] == "participant")
@@ -235,7 +235,7 @@ async def test_checks_of_a_schedule_come_again_and_again_and_wait_while_the_pers
     ]  # fmt: skip
 
 
-async def test_somebody_removed_in_a_check_has_failed_it(api: Api) -> None:
+async def test_someone_removed_in_a_check_has_failed_it(api: Api) -> None:
     experiment_id = await api.running()
     await api.join(experiment_id)
     member, _ = await members(api, experiment_id)

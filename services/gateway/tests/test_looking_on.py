@@ -119,7 +119,7 @@ async def test_who_asked_for_it_and_how_often_it_was_used_is_stored_and_not_told
     assert eye not in stored
 
 
-async def test_it_makes_nobody_present_and_ends_when_its_time_is_over(api: Api, address: str) -> None:
+async def test_it_makes_no_one_present_and_ends_when_its_time_is_over(api: Api, address: str) -> None:
     _, ada, _ = await in_the_talk(api)
     short = (await view(api, ada, seconds=30)).json()["token"]
 
@@ -178,7 +178,7 @@ async def test_seats_without_pages_strangers_and_long_times_are_refused(api: Api
     assert (other.status_code, long.status_code) == (404, 422)
 
 
-async def test_what_staff_said_names_nobody_whose_data_were_deleted(api: Api) -> None:
+async def test_what_staff_said_names_no_one_whose_data_were_deleted(api: Api) -> None:
     _, ada, _ = await in_the_talk(api)
     said = {"text": "Thank you, Ada.", "client_message_id": "1"}
     await api.experimenter("POST", f"/v1/threads/{await api.thread(ada)}/messages", json=said)

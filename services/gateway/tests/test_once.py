@@ -76,7 +76,7 @@ async def test_a_key_belongs_to_who_asks_and_where(api: Api) -> None:
     assert (forked.status_code, stranger.status_code) == (201, 401)
 
 
-async def test_whoever_may_not_ask_any_more_gets_no_answer_from_before(api: Api) -> None:
+async def test_who_may_not_ask_any_more_gets_no_answer_from_before(api: Api) -> None:
     key = new_key()
     made = (await api.experimenter("POST", "/v1/keys", json={"label": "pilot"})).json()["key"]
     experiment_id = await api.running()

@@ -119,7 +119,7 @@ async def test_a_stage_that_was_not_reached_is_neither_shown_nor_left(api: Api) 
     assert unknown.status_code == 404
 
 
-async def test_an_answer_with_problems_tells_all_of_them_and_moves_nobody(api: Api) -> None:
+async def test_an_answer_with_problems_tells_all_of_them_and_moves_no_one(api: Api) -> None:
     token = await api.join(await api.running())
     await api.advance(token, "welcome")
 
@@ -149,7 +149,7 @@ async def test_an_answer_that_cannot_be_stored_is_refused(api: Api, value: str) 
     assert refused.json()["problems"]
 
 
-async def test_what_is_said_once_stands_once(api: Api) -> None:
+async def test_what_is_said_once_is_stored_once(api: Api) -> None:
     experiment_id = await api.running()
     ada, bo = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
     address = f"/v1/me/threads/{await api.thread(ada)}/messages"
@@ -205,7 +205,7 @@ async def test_another_text_under_a_used_id_is_refused(api: Api) -> None:
     assert [one["text"] for one in listed.json()["messages"]] == ["Hello"]
 
 
-async def test_of_two_texts_under_one_id_at_once_one_stands(api: Api) -> None:
+async def test_of_two_texts_under_one_id_at_once_one_is_stored(api: Api) -> None:
     experiment_id = await api.running()
     ada, _ = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
     address = f"/v1/me/threads/{await api.thread(ada)}/messages"
@@ -218,9 +218,9 @@ async def test_of_two_texts_under_one_id_at_once_one_stands(api: Api) -> None:
     )
     listed = await api.participant(ada, "GET", address)
 
-    (stands,) = [one["text"] for one in listed.json()["messages"]]
+    (remains,) = [one["text"] for one in listed.json()["messages"]]
     assert Counter(answer.status_code for answer in answers) == {201: 3, 409: 3}
-    assert {answer.json()["text"] for answer in answers if answer.status_code == 201} == {stands}
+    assert {answer.json()["text"] for answer in answers if answer.status_code == 201} == {remains}
 
 
 @pytest.mark.parametrize("said", ["", "   \n", "x" * 10_001, "a\u0000b"])
@@ -239,7 +239,7 @@ async def test_a_message_is_neither_blank_nor_endless(api: Api, said: str) -> No
     assert refused.json()["problems"][0]["where"] == "text"
 
 
-async def test_nobody_speaks_where_they_are_not(api: Api) -> None:
+async def test_no_one_speaks_where_they_are_not(api: Api) -> None:
     experiment_id = await api.running()
     ada, bo = [await api.to_the_talk(experiment_id, name) for name in ("Ada", "Bo")]
     address = f"/v1/me/threads/{await api.thread(ada)}/messages"
@@ -277,7 +277,7 @@ async def test_who_has_not_come_to_the_talk_cannot_read_it(api: Api) -> None:
     assert (speaking.status_code, speaking.json()["reason"]) == (409, "not_in_thread")
 
 
-async def test_whoever_leaves_is_out_for_good(api: Api) -> None:
+async def test_who_leaves_is_out_for_good(api: Api) -> None:
     experiment_id = await api.running()
     token = await api.join(experiment_id)
 
@@ -299,7 +299,7 @@ async def test_seats_are_taken_once_however_many_come_at_once(api: Api) -> None:
     assert {answer.json().get("reason") for answer in answers if answer.status_code == 409} == {"full"}
 
 
-async def test_nobody_joins_a_draft_or_nothing(api: Api) -> None:
+async def test_no_one_joins_a_draft_or_nothing(api: Api) -> None:
     created = await api.experimenter("POST", "/v1/experiments", json={**FILE, "name": "Draft"})
 
     early = await api.take_seat(created.json()["id"])
@@ -340,7 +340,7 @@ async def test_statements_of_the_hot_paths_stay_few(api: Api) -> None:
     assert len(message) <= 6, message
 
 
-async def test_requests_are_answered_while_nobody_takes_the_outbox(api: Api) -> None:
+async def test_requests_are_answered_while_no_one_takes_the_outbox(api: Api) -> None:
     token = await api.join(await api.running())
 
     answered = await api.advance(token, "welcome")
@@ -361,7 +361,7 @@ async def test_the_cursor_of_a_page_belongs_to_the_cohort(api: Api) -> None:
     assert int(number) >= 2
 
 
-async def test_how_somebody_came_to_an_arm_is_told_to_the_experimenter_only(api: Api) -> None:
+async def test_how_someone_came_to_an_arm_is_told_to_the_experimenter_only(api: Api) -> None:
     stages = [{"id": "welcome", "kind": "info", "lines": ["Hello"]}]
     arms = {"treatments": [{"id": "a"}, {"id": "b"}], "cohorts": [{"seats": [{"open": True}], "count": 4}]}
     experiment_id = await api.running(stages=stages, **arms)

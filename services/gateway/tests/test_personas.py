@@ -67,7 +67,7 @@ async def test_what_is_no_persona_is_refused_with_its_place(
 
 
 @pytest.mark.parametrize("form", ["yaml", "json"])
-async def test_an_exported_library_is_imported_without_loss_and_twice_is_once(api: Api, form: str) -> None:
+async def test_an_exported_library_is_imported_without_loss_and_is_idempotent(api: Api, form: str) -> None:
     await _put(api, "ada", ADA)
     await _put(api, "mo", {"prompts": {"group_chat": [{"type": "text", "text": "1e5"}, {"type": "task"}]}})
     before = (await api.experimenter("GET", "/v1/personas")).json()
@@ -140,7 +140,7 @@ async def test_an_experiment_takes_what_it_does_not_define_from_the_library_as_i
 
 
 @pytest.mark.parametrize("path", ["/v1/experiments", "/v1/experiments/validate"])
-async def test_a_persona_that_nobody_has_is_refused_and_that_of_a_stranger_is_none(api: Api, path: str) -> None:
+async def test_a_persona_that_no_one_has_is_refused_and_that_of_a_stranger_is_none(api: Api, path: str) -> None:
     await _put(api, "mo", {})
     await api.client.put("/v1/personas/ada", json={}, headers=await _key(api, "Sam"))
 

@@ -210,7 +210,7 @@ async def test_another_number_of_posts_than_the_usual_is_limited_too(api: Api) -
     assert [answer.status_code for answer in answers] == [201, 201, 429]
 
 
-async def test_a_message_to_a_thread_of_others_is_told_to_nobody(api: Api) -> None:
+async def test_a_message_to_a_thread_of_others_is_told_to_no_one(api: Api) -> None:
     _, (ada, _) = await group(api, 2)
     _, (cleo, _) = await group(api, 2)
 

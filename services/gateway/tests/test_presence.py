@@ -82,7 +82,7 @@ async def test_a_closed_tab_is_gone_after_the_grace_period_and_back_when_it_is_o
     assert await told(api) == ["member.gone", "member.returned"]
 
 
-async def test_experimenters_see_since_when_somebody_is_gone(api: Api, address: str) -> None:
+async def test_experimenters_see_since_when_a_person_is_gone(api: Api, address: str) -> None:
     experiment_id = await api.running()
     ada = await api.join(experiment_id, "Ada")
 
@@ -103,7 +103,7 @@ async def test_experimenters_see_since_when_somebody_is_gone(api: Api, address: 
     assert await gone() == [False, False]
 
 
-async def test_a_second_tab_keeps_somebody_there(api: Api, address: str) -> None:
+async def test_a_second_tab_keeps_someone_there(api: Api, address: str) -> None:
     experiment_id = await api.running()
     ada = await api.join(experiment_id, "Ada")
 
@@ -114,7 +114,7 @@ async def test_a_second_tab_keeps_somebody_there(api: Api, address: str) -> None
         assert await told(api) == []
 
 
-async def test_somebody_whose_network_is_cut_is_gone(api: Api, address: str) -> None:
+async def test_someone_whose_network_is_cut_is_gone(api: Api, address: str) -> None:
     experiment_id = await api.running()
     ada = await api.join(experiment_id, "Ada")
 
@@ -129,7 +129,7 @@ async def test_somebody_whose_network_is_cut_is_gone(api: Api, address: str) -> 
     assert await told(api) == ["member.gone"]
 
 
-async def test_a_gateway_that_is_away_for_an_hour_drops_nobody_who_comes_back_in_time(api: Api, address: str) -> None:
+async def test_a_gateway_that_is_away_for_an_hour_drops_no_one_who_comes_back_in_time(api: Api, address: str) -> None:
     experiment_id = await api.running()
     ada, ben = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Ben")
     async with tab(address, ada, api), tab(address, ben, api):
@@ -197,7 +197,7 @@ async def test_who_is_gone_too_long_is_waited_for_or_not_as_the_stage_says(
     assert (status, page) == (("in_progress", "waiting") if when_gone == "wait" else ("dropped_out", "current"))
 
 
-async def test_a_pause_of_the_experiment_is_no_time_that_somebody_is_gone(api: Api, address: str) -> None:
+async def test_a_pause_of_the_experiment_is_no_time_that_someone_is_gone(api: Api, address: str) -> None:
     experiment_id = await api.running(**study("go_on"))
     ada = await api.join(experiment_id, "Ada")
     await gone_for(api, address, ada, 30)
@@ -213,7 +213,7 @@ async def test_a_pause_of_the_experiment_is_no_time_that_somebody_is_gone(api: A
     assert await told(api) == ["member.gone", "member.dropped_out"]
 
 
-async def test_an_agent_plays_on_for_somebody_who_is_gone_and_who_comes_back_is_told(api: Api, address: str) -> None:
+async def test_an_agent_plays_on_for_someone_who_is_gone_and_who_comes_back_is_told(api: Api, address: str) -> None:
     experiment_id = await api.running(**study("replace"))
     joined = await api.take_seat(experiment_id, external_id="x1", profile={"name": "Ada"})
     ada = joined.json()["token"]

@@ -76,7 +76,7 @@ async def test_a_message_shows_who_reacted_how(api: Api) -> None:
     assert await reactions_of(api, ada, message) == answers[-1].json()["reactions"]
 
 
-async def test_reacting_and_taking_back_twice_is_once(api: Api) -> None:
+async def test_reacting_and_taking_back_is_idempotent(api: Api) -> None:
     _, ada, bo = await two_in_talk(api)
     message = await said(api, ada)
 
@@ -106,11 +106,11 @@ async def test_reacting_and_taking_back_at_once_leaves_what_the_events_say(api: 
     await asyncio.gather(*(react(api, bo, message, method=method) for method in ("PUT", "DELETE") * 8))
 
     told = await events(api)
-    stands = len(await reactions_of(api, ada, message))
-    assert told["message.reacted"] - told["message.unreacted"] == stands
+    remains = len(await reactions_of(api, ada, message))
+    assert told["message.reacted"] - told["message.unreacted"] == remains
 
 
-async def test_a_reaction_is_told_on_the_stream_with_what_stands_now(api: Api, address: str) -> None:
+async def test_a_reaction_is_told_on_the_stream_with_what_is_there_now(api: Api, address: str) -> None:
     _, ada, bo = await two_in_talk(api)
     message = await said(api, ada)
     await react(api, bo, message)
@@ -146,7 +146,7 @@ async def test_a_message_that_is_posted_again_comes_with_its_reactions(api: Api)
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE"])
-async def test_nobody_reacts_after_the_end(api: Api, method: str) -> None:
+async def test_no_one_reacts_after_the_end(api: Api, method: str) -> None:
     _, ada, bo = await two_in_talk(api)
     message = await said(api, ada)
     async with api.database.transaction() as session:
@@ -158,7 +158,7 @@ async def test_nobody_reacts_after_the_end(api: Api, method: str) -> None:
     assert await reactions_of(api, ada, message) == []
 
 
-async def test_whoever_has_gone_on_reacts_no_more(api: Api) -> None:
+async def test_who_has_gone_on_reacts_no_more(api: Api) -> None:
     _, ada, bo = await two_in_talk(api)
     message = await said(api, ada)
     await api.advance(bo, "talk")
@@ -168,7 +168,7 @@ async def test_whoever_has_gone_on_reacts_no_more(api: Api) -> None:
     assert (refused.status_code, refused.json()["reason"]) == (409, "not_in_thread")
 
 
-async def test_whoever_is_out_finds_no_message(api: Api) -> None:
+async def test_who_is_out_finds_no_message(api: Api) -> None:
     _, ada, bo = await two_in_talk(api)
     message = await said(api, ada)
     await api.participant(bo, "POST", "/v1/me/leave")
@@ -182,12 +182,12 @@ async def test_strangers_and_messages_that_are_not_there_are_alike(api: Api) -> 
     _, stranger, _ = await two_in_talk(api)
 
     real, made_up = [await react(api, stranger, {"id": one}) for one in (message["id"], uuid4())]
-    nobody = await api.client.put(f"/v1/me/messages/{message['id']}/reactions/heart")
+    no_one = await api.client.put(f"/v1/me/messages/{message['id']}/reactions/heart")
     nonsense = await react(api, "nonsense", message)
 
     assert real.status_code == made_up.status_code == 404
     assert real.json()["detail"] == made_up.json()["detail"]
-    assert nobody.status_code == nonsense.status_code == 401
+    assert no_one.status_code == nonsense.status_code == 401
     assert await reactions_of(api, ada, message) == []
 
 

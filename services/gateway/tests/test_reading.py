@@ -26,7 +26,7 @@ def max_body_bytes() -> int:
     return GatewaySettings().max_body_bytes
 
 
-async def nobody(_: object) -> dict[str, Any]:
+async def no_one(_: object) -> dict[str, Any]:
     return {}
 
 
@@ -172,7 +172,7 @@ async def test_a_file_that_wants_all_memory_ends_its_own_process_only(monkeypatc
     monkeypatch.setattr(reading, "_asked", killed)
 
     with pytest.raises(TooLarge, match="more memory or time"):
-        await Reader(at_once=1).experiment(orjson.dumps(FILE), "experiment.json", nobody)
+        await Reader(at_once=1).experiment(orjson.dumps(FILE), "experiment.json", no_one)
 
 
 async def test_the_process_that_reads_is_ended_when_its_time_is_up() -> None:
@@ -180,14 +180,14 @@ async def test_the_process_that_reads_is_ended_when_its_time_is_up() -> None:
     content = orjson.dumps(round_robin(190))
 
     with pytest.raises(TooLarge):
-        await slow.experiment(content, "experiment.json", nobody)
+        await slow.experiment(content, "experiment.json", no_one)
 
     # Its alarm ends the fork, not the process that forks.
     parent = reading._started[0]._process.pid
     async with asyncio.timeout(10):
         while _children(parent):
             await asyncio.to_thread(time.sleep, 0.05)
-    read = await Reader(at_once=1).experiment(orjson.dumps(FILE), "experiment.json", nobody)
+    read = await Reader(at_once=1).experiment(orjson.dumps(FILE), "experiment.json", no_one)
     assert read.name == FILE["name"]
 
 

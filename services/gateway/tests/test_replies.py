@@ -137,7 +137,7 @@ async def test_answers_are_refused_where_they_are_switched_off(api: Api) -> None
 
 
 @pytest.mark.parametrize("may_bo_read", [True, False])
-async def test_a_message_for_some_is_answered_by_those_and_quoted_to_nobody_else(
+async def test_a_message_for_some_is_answered_by_those_and_quoted_to_no_other(
     api: Api, address: str, may_bo_read: bool
 ) -> None:
     _, ada, bo = await two_in_talk(api)

@@ -138,7 +138,7 @@ async def test_a_private_conversation_is_for_its_member(api: Api, address: str) 
 
 
 @pytest.mark.parametrize("go", [_remove, _leave])
-async def test_whoever_is_out_hears_and_reads_nothing_any_more(api: Api, address: str, go: Any) -> None:
+async def test_who_is_out_hears_and_reads_nothing_any_more(api: Api, address: str, go: Any) -> None:
     experiment_id, ada, bo = await _two(api)
     await _come_to_the_talk(api, experiment_id, bo)
     thread_id = await api.thread(bo)
@@ -170,7 +170,7 @@ async def test_a_cursor_from_the_future_does_not_hide_that_one_is_out(api: Api, 
 
 
 @pytest.mark.parametrize("status", ["failed", "removed", "left"])
-async def test_nothing_tells_members_who_joined_or_why_somebody_is_out(api: Api, address: str, status: Outcome) -> None:
+async def test_nothing_tells_members_who_joined_or_why_someone_is_out(api: Api, address: str, status: Outcome) -> None:
     personas = [{"id": "ann", "profile": {"name": "Ann"}}]
     seats = [{"open": True}, {"persona": "ann"}]
     experiment_id = await api.running(stages=FILE["stages"], personas=personas, cohorts=[{"seats": seats}])
@@ -187,7 +187,7 @@ async def test_nothing_tells_members_who_joined_or_why_somebody_is_out(api: Api,
     assert heard[-1]["data"] == {"member_id": str(ann.id)}
 
 
-async def test_experimenters_are_told_who_joined_and_why_somebody_is_out(api: Api, address: str) -> None:
+async def test_experimenters_are_told_who_joined_and_why_someone_is_out(api: Api, address: str) -> None:
     experiment_id = await api.running()
     await _remove(api, await api.join(experiment_id))
 
@@ -198,7 +198,7 @@ async def test_experimenters_are_told_who_joined_and_why_somebody_is_out(api: Ap
     assert told[-1]["data"] == {"reason": "abuse"}
 
 
-async def test_a_member_of_somebody_else_is_removed_like_one_that_there_is_not(api: Api) -> None:
+async def test_a_member_of_someone_else_is_removed_like_one_that_there_is_not(api: Api) -> None:
     async with api.database.transaction() as session:
         other = await keys.create_key(session, "Mallory", api.clock.now())
     member_id = await _member_id(api, await api.join(await api.running()))

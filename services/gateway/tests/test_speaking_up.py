@@ -66,7 +66,7 @@ async def test_all_who_are_there_hear_it_as_a_line_of_the_lab_and_the_data_say_w
     assert event == ("Ellen", "request")
 
 
-async def test_it_is_no_members_message_and_asks_nobody(api: Api) -> None:
+async def test_it_is_no_members_message_and_asks_no_one(api: Api) -> None:
     experiment_id, (ada, _), thread_id = await opened(api)
 
     await api.participant(ada, "POST", f"/v1/me/threads/{thread_id}/messages", json=said("Hello"))

@@ -55,7 +55,7 @@ UNKNOWN_BEFORE = {"age": "{{years}}"}
 """A default whose value only the run knows."""
 
 
-async def test_nobody_goes_on_before_the_least_time_and_everybody_from_then_on(api: Api) -> None:
+async def test_no_one_goes_on_before_the_least_time_and_everybody_from_then_on(api: Api) -> None:
     _, token = await there(api, at_least_seconds=120)
     times = (await api.participant(token, "GET", "/v1/me/stages/ask")).json()["stay"]
 
@@ -72,7 +72,7 @@ async def test_nobody_goes_on_before_the_least_time_and_everybody_from_then_on(a
     assert (await api.participant(token, "GET", "/v1/me/stages/ask")).json()["stay"] is None
 
 
-async def test_nobody_leaves_a_conversation_before_its_least_time_since_the_first_message(api: Api) -> None:
+async def test_no_one_leaves_a_conversation_before_its_least_time_since_the_first_message(api: Api) -> None:
     talk = {"id": "talk", "kind": "group_chat", "minimum_seconds": 120}
     token = await api.join(await api.running(**{**study(), "stages": [talk, END]}))
     api.clock.advance(1000)

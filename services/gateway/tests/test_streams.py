@@ -203,7 +203,7 @@ async def test_an_experimenter_follows_from_the_draft_on_and_over_all_cohorts(ap
     assert not known & {(one.data["cohort_id"], one.data["stream_seq"]) for one in second}
 
 
-async def test_what_is_not_for_somebody_does_not_reach_them(api: Api, address: str, database: Database) -> None:
+async def test_what_is_not_for_someone_does_not_reach_them(api: Api, address: str, database: Database) -> None:
     _, ada, bo = await talkers(api)
     me = [(await api.participant(token, "GET", "/v1/me")).json() for token in (ada, bo)]
     event = Event(

@@ -198,7 +198,7 @@ async def test_a_topic_that_has_not_begun_or_is_not_there_cannot_be_done(api: Ap
     assert (await view(api, token))["topic"] == "cost"
 
 
-async def test_nobody_is_done_with_a_topic_of_others(api: Api) -> None:
+async def test_no_one_is_done_with_a_topic_of_others(api: Api) -> None:
     _, tokens = await people_talking(api, TOPICS, count=1)
     (token,) = tokens.values()
     thread_id = UUID(await api.thread(token))

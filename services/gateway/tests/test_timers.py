@@ -48,7 +48,7 @@ async def test_a_stage_tells_from_when_and_until_when(api: Api) -> None:
     assert later == {("may_go_on", "read"): 5, ("stage", "read"): 45}
 
 
-async def test_whoever_looked_before_the_times_began_is_told_of_them(api: Api) -> None:
+async def test_who_looked_before_the_times_began_is_told_of_them(api: Api) -> None:
     experiment_id = await api.running(stages=[{**READ, "stay": {"at_most_seconds": 60}}], cohorts=SEATS)
     joined = await api.take_seat(experiment_id)
     token = joined.json()["token"]

@@ -42,7 +42,7 @@ async def test_a_member_who_accepts_keeps_id_path_and_pages_and_is_in_the_other_
     assert [tuple(row) for row in stays] == [("c1", False), ("c2", True)]
 
 
-async def test_what_was_said_before_somebody_came_or_after_they_left_is_not_theirs(api: Api) -> None:
+async def test_what_was_said_before_someone_came_or_after_they_left_is_not_theirs(api: Api) -> None:
     study = await in_the_talk(api)
     old = await study.thread("Ada")
     await study.say("Ann", "said in c1")
@@ -149,7 +149,7 @@ async def test_two_opposite_moves_at_once_both_happen(api: Api) -> None:
             assert (await study.me(name))["cohort_id"] == study.cohorts[path]
 
 
-async def test_a_cohort_without_the_stage_and_one_that_has_ended_take_nobody(api: Api) -> None:
+async def test_a_cohort_without_the_stage_and_one_that_has_ended_take_no_one(api: Api) -> None:
     arms = [{"id": "full"}, {"id": "short", "leave_out": ["talk"]}]
     cohorts = [{"seats": [{"open": True, "count": 2}], "treatment": arm} for arm in ("full", "short")]
     study = await a_study(api, treatments=arms, cohorts=cohorts)
@@ -179,7 +179,7 @@ async def test_those_who_are_left_go_on_without_the_one_who_moved(api: Api) -> N
     assert (locked, opened) == ("waiting", "current")
 
 
-async def test_from_an_open_game_nobody_is_moved_and_into_one_they_come_as_lookers_on(api: Api) -> None:
+async def test_from_an_open_game_no_one_is_moved_and_into_one_they_come_as_lookers_on(api: Api) -> None:
     stages = [{"id": "game", "kind": "beauty_contest", "rounds": 1}, {"id": "after", "kind": "info", "lines": ["Bye"]}]
     study = await a_study(api, stages=stages)
 
@@ -251,7 +251,7 @@ async def test_a_move_that_became_impossible_is_withdrawn_with_a_word(api: Api, 
                 break
 
 
-async def test_a_cohort_that_has_ended_since_takes_nobody_and_a_second_offer_is_possible(api: Api) -> None:
+async def test_a_cohort_that_has_ended_since_takes_no_one_and_a_second_offer_is_possible(api: Api) -> None:
     study = await in_the_talk(api)
     await study.offer("Ada", "c2")
     await api.experimenter("POST", f"/v1/members/{study.ids['Bob']}/remove", json={"reason": "test"})

@@ -176,7 +176,7 @@ async def test_a_game_does_not_begin_with_fewer_than_it_needs(api: Api) -> None:
     assert (await me(api, ada))["status"] == "released"
 
 
-async def test_somebody_who_is_slow_is_not_waited_for_and_comes_late(api: Api) -> None:
+async def test_someone_who_is_slow_is_not_waited_for_and_comes_late(api: Api) -> None:
     experiment_id = await api.running(**study(seats=2, before=True, then="go_on"))
     ada, ben = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Ben")
     await api.advance(ada, "first")
@@ -191,7 +191,7 @@ async def test_somebody_who_is_slow_is_not_waited_for_and_comes_late(api: Api) -
     assert late.json()["page"]["state"] == "current"
 
 
-async def test_whoever_comes_after_the_others_were_released_is_released_as_well(api: Api) -> None:
+async def test_who_comes_after_the_others_were_released_is_released_as_well(api: Api) -> None:
     experiment_id = await api.running(**study(seats=2, before=True))
     ada, ben = await api.join(experiment_id, "Ada"), await api.join(experiment_id, "Ben")
     await api.advance(ada, "first")
@@ -266,7 +266,7 @@ async def test_a_member_who_is_paused_alone_keeps_their_time_and_is_released_aft
     assert (await me(api, ada))["status"] == "released"
 
 
-async def test_whoever_has_a_check_to_answer_is_released_once_they_have(api: Api) -> None:
+async def test_who_has_a_check_to_answer_is_released_once_they_have(api: Api) -> None:
     experiment_id = await api.running(**study(), attention_checks={"seconds": 10_000})
     ada = await api.join(experiment_id, "Ada")
     await api.experimenter("POST", f"/v1/members/{(await me(api, ada))['member_id']}/check")
@@ -279,7 +279,7 @@ async def test_whoever_has_a_check_to_answer_is_released_once_they_have(api: Api
     assert (during, (await me(api, ada))["status"]) == ("attention_check", "released")
 
 
-async def test_the_time_of_somebody_who_was_removed_is_over(api: Api) -> None:
+async def test_the_time_of_someone_who_was_removed_is_over(api: Api) -> None:
     experiment_id = await api.running(**study())
     ada = await api.join(experiment_id, "Ada")
     await after(api, experiment_id, 200)
@@ -293,7 +293,7 @@ async def test_the_time_of_somebody_who_was_removed_is_over(api: Api) -> None:
     assert (before, (await me(api, ben))["status"]) == ("in_progress", "released")
 
 
-async def test_the_time_begins_anew_in_another_group_and_nobody_moves_to_one_that_was_released(api: Api) -> None:
+async def test_the_time_begins_anew_in_another_group_and_no_one_moves_to_one_that_was_released(api: Api) -> None:
     groups = study(seats=2)
     groups["cohorts"] = [{"seats": [{"open": True, "count": 2}], "count": 3}]
     experiment_id = await api.running(**groups)

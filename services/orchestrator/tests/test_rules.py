@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from orchestrator import rules
-from orchestrator.rules import is_over, may_open, somebody_is_to_come
+from orchestrator.rules import is_over, may_open, more_are_to_come
 from shared.acts.settling import CohortState
 from shared.attendees import Attendee
 from shared.contracts.experiment import Progress, StageConfig
@@ -62,7 +62,7 @@ def test_a_stage_that_waits_for_all_opens_when_everybody_has_arrived(positions: 
 
 
 @pytest.mark.parametrize("status", ["paused", "removed", "left", "failed"])
-def test_nobody_waits_for_those_who_are_out_or_paused(status: str) -> None:
+def test_no_one_waits_for_those_who_are_out_or_paused(status: str) -> None:
     cohort = a_cohort(a_member(1), a_member(0, status=status))
 
     assert may_open(a_stage(wait_for_all=True), cohort)
@@ -101,7 +101,7 @@ def test_a_minimum_of_participants_must_have_arrived(arrived: int, opens: bool) 
     assert may_open(a_stage(min_participants=3), a_cohort(*members)) is opens
 
 
-def test_a_stage_that_waits_for_nobody_is_open_from_the_start() -> None:
+def test_a_stage_that_waits_for_no_one_is_open_from_the_start() -> None:
     assert may_open(a_stage(), a_cohort(a_member(0)))
 
 
@@ -146,7 +146,7 @@ def test_a_cohort_is_over_when_every_participant_has_come_to_an_end() -> None:
         (3, "completed", False),
     ],
 )
-def test_somebody_is_to_come_who_is_not_here_and_may_still_be(position: int, status: str, expected: bool) -> None:
+def test_someone_is_to_come_who_is_not_here_and_may_still_be(position: int, status: str, expected: bool) -> None:
     cohort = a_cohort(a_member(1), a_member(position, status=status), a_member(0, kind="mediator"))
 
-    assert somebody_is_to_come(cohort, "s2") is expected
+    assert more_are_to_come(cohort, "s2") is expected

@@ -119,7 +119,7 @@ def test_a_budget_leaves_out_no_more_than_it_must(texts: list[str], budget: int)
         assert sum(len(message.content) for message in prompt.messages) + gone > 4 * budget
 
 
-def test_nobody_can_write_the_line_that_says_what_is_left_out() -> None:
+def test_no_one_can_write_the_line_that_says_what_is_left_out() -> None:
     prompt = render(with_budget(talk("Hello!\n... 9 earlier messages left out"), None))
 
     assert "    ... 9 earlier messages left out" in prompt.messages[1].content

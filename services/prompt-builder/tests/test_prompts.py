@@ -103,7 +103,7 @@ async def test_answers_of_others_are_shown_by_the_audience_of_their_stage(
     assert {author for author, prompt in prompts.items() if "My own business." in prompt} == readers
 
 
-async def test_answers_for_the_cohort_wait_until_nobody_is_still_asked(room: Room) -> None:
+async def test_answers_for_the_cohort_wait_until_no_one_is_still_asked(room: Room) -> None:
     await room.tell("before", "cohort")
     await room.answer("Bob", "before", {"why": "My own business.", "sure": True})
     await room.change(tables.members, room.members["Participant 4"], position=0)
@@ -176,7 +176,7 @@ async def test_open_seats_take_no_part(room: Room) -> None:
     assert "Participant 4" not in prompt
 
 
-async def test_whoever_is_out_is_shown_only_where_they_were(room: Room) -> None:
+async def test_who_is_out_is_shown_only_where_they_were(room: Room) -> None:
     draft_id = await room.want_page("Ann", "after")
     before = await room.prompt(draft_id)
 

@@ -141,7 +141,7 @@ def test_a_model_behind_crewai_needs_the_key_of_its_vendor() -> None:
     assert needed_provider("openai", "some/model") == "openai"
 
 
-def test_a_provider_that_nobody_serves_is_refused_by_name() -> None:
+def test_a_provider_that_no_one_serves_is_refused_by_name() -> None:
     uses, environ = [ModelUse("crewai", "openai/gpt-4.1", persona_id="ann")], {"OPENAI_API_KEY": KEY}
 
     (problem,) = model_mode_problems("real", uses, environ, endpoints=OPEN, served=["mock", "openai"])

@@ -92,7 +92,7 @@ async def test_all_older_connections_are_replaced_when_one_goes_unanswered(datab
             await asks(proxied)
 
 
-async def test_whoever_is_cancelled_while_the_server_is_silent_ends_in_time(database: Database) -> None:
+async def test_who_is_cancelled_while_the_server_is_silent_ends_in_time(database: Database) -> None:
     async with behind_a_proxy(database) as (proxied, proxy):
         await holds_connections(proxied, 5)
         proxy.swallow()

@@ -197,7 +197,7 @@ async def test_a_service_refuses_what_another_program_has_made(database: Databas
     assert "Make a database for the lab alone" in await refused(database)
 
 
-def test_the_version_before_has_nothing_to_migrate_when_somebody_goes_back_to_it(
+def test_the_version_before_has_nothing_to_migrate_when_someone_goes_back_to_it(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     migrate.upgrade(database_url, migrations=with_next(tmp_path / "next"))

@@ -76,7 +76,7 @@ def test_revision_of_an_empty_database_is_none(empty_url: str) -> None:
     assert migrate.current_revision(empty_url) is None
 
 
-def test_whoever_waits_goes_on_once_somebody_has_migrated(empty_url: str) -> None:
+def test_who_waits_goes_on_once_someone_has_migrated(empty_url: str) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(migrate.wait_until_migrated, empty_url, look_seconds=0.01)
         with pytest.raises(TimeoutError):

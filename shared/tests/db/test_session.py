@@ -75,7 +75,7 @@ async def forgets_all_and_fails(database: Database) -> None:
         raise ZeroDivisionError
 
 
-async def somebody_sleeps(database: Database) -> None:
+async def someone_sleeps(database: Database) -> None:
     asleep = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
     async with asyncio.timeout(10), database.read() as session:
         while await session.first(asleep) is None:
@@ -118,7 +118,7 @@ async def test_after_a_cancellation_nothing_is_locked_and_the_connection_is_not_
             await session.run(text("SELECT pg_sleep(60)"))
 
     holder = asyncio.create_task(hold())
-    await somebody_sleeps(database)
+    await someone_sleeps(database)
     holder.cancel()
     with pytest.raises(asyncio.CancelledError):
         await holder

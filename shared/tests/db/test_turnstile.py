@@ -62,7 +62,7 @@ async def test_while_people_are_about_the_background_leaves_places_free_for_them
     assert "c" in passages.inside
 
 
-async def test_when_nobody_has_come_for_a_while_the_background_has_all_places_again() -> None:
+async def test_when_no_one_has_come_for_a_while_the_background_has_all_places_again() -> None:
     passages = Passages()
     await passages.begin(Urgency.PERSON, "ann")
     await passages.end("ann")
@@ -75,7 +75,7 @@ async def test_when_nobody_has_come_for_a_while_the_background_has_all_places_ag
     assert sorted(passages.inside) == [*"bcdef"]
 
 
-async def test_a_place_is_not_lost_with_somebody_who_is_called_off() -> None:
+async def test_a_place_is_not_lost_with_someone_who_is_called_off() -> None:
     passages = Passages()
     await passages.begin(Urgency.BACKGROUND, *"abcde")
     called_off = asyncio.create_task(passages._pass("f", Urgency.BACKGROUND))

@@ -109,7 +109,7 @@ def test_a_taken_name_is_refused_with_both_places(tmp_path: Path) -> None:
     assert f"Two kinds of stages are called 'pause': {places}" in done.stderr
 
 
-def test_nobody_takes_the_name_of_a_kind_of_the_lab(tmp_path: Path) -> None:
+def test_no_one_takes_the_name_of_a_kind_of_the_lab(tmp_path: Path) -> None:
     done = used(PARLEY_KINDS_DIR=str(package(tmp_path / "info", PAUSE)))
 
     assert done.returncode != 0

@@ -13,7 +13,7 @@ def reads_the_answers_of_others(view: OwnView) -> object:
     return view.answers  # type: ignore[attr-defined]
 
 
-def is_somebody(view: LabView) -> object:
+def is_of_one_member(view: LabView) -> object:
     return view.me  # type: ignore[attr-defined]
 
 
@@ -28,13 +28,13 @@ def shows_everything(kind: StageKind[Any], stage: Any, view: LabView) -> None:
     kind.completion(stage, view)  # type: ignore[arg-type]
 
 
-def asks_with_the_eyes_of_the_lab(questions: Questions, talk: Talk, ask: Ask, view: LabView) -> None:
+def asks_with_the_view_of_the_lab(questions: Questions, talk: Talk, ask: Ask, view: LabView) -> None:
     questions.due(view)  # type: ignore[arg-type]
     questions.question(view, ask)  # type: ignore[arg-type]
     talk.task(view, "")  # type: ignore[arg-type]
 
 
-def counts_with_the_eyes_of_one(parts: Parts, table: Table, scripts: Scripts, own: OwnView) -> None:
+def counts_with_the_view_of_one(parts: Parts, table: Table, scripts: Scripts, own: OwnView) -> None:
     if parts.state is not None and parts.minutes is not None:
         parts.state(own)  # type: ignore[arg-type]
         parts.minutes(own)  # type: ignore[arg-type]

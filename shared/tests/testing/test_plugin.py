@@ -38,7 +38,7 @@ def test_database_fixtures_mark_their_tests(request: pytest.FixtureRequest, data
     assert request.node.get_closest_marker("postgres")
 
 
-def test_fake_clock_stands_still_until_it_is_moved(fake_clock: FakeClock) -> None:
+def test_fake_clock_is_still_until_it_is_moved(fake_clock: FakeClock) -> None:
     before = fake_clock.now()
 
     fake_clock.advance(1.5)

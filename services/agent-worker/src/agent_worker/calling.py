@@ -74,10 +74,10 @@ class Calling:
         self._pacer = Pacer(clock, most=settings.prefetch)
         self._budget = RetryBudget(share=settings.retry_share, least_per_minute=settings.retries_per_minute)
 
-    def let_nobody_wait(self) -> None:
+    def let_no_one_wait(self) -> None:
         """Before the process stops: send waiting calls away; calls in flight go on."""
         self._pacer.stop()
-        self._limiter.let_nobody_wait()
+        self._limiter.let_no_one_wait()
 
     def check_room(self, lease: Lease, *, is_a_try: bool = False) -> None:
         """Check, without asking the database, that a call can be made now.

@@ -83,9 +83,9 @@ class Thinker:
             take_call=self._take_call,
         )
 
-    def let_nobody_wait(self) -> None:
+    def let_no_one_wait(self) -> None:
         """Before the process stops: put back drafts that wait for room at an endpoint; calls in flight go on."""
-        self._calling.let_nobody_wait()
+        self._calling.let_no_one_wait()
 
     async def work_on(self, draft_id: UUID) -> None:
         """Lease the draft and work on it to its end; returns at once when there is nothing to do.

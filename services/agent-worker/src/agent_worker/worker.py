@@ -86,7 +86,7 @@ class Worker:
         """Take nothing new, finish the work in hand, and drop the schedule: its rows stay."""
         await self._background.stop()
         await do_quietly(self._retire)
-        self._thinker.let_nobody_wait()
+        self._thinker.let_no_one_wait()
         for subscription in self._subscriptions:
             await subscription.cancel()
         await self._background.finish()

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from orchestrator.rules import place_of_thread, somebody_is_to_come
+from orchestrator.rules import more_are_to_come, place_of_thread
 from shared.acts.changes import write
 from shared.acts.conversation import open_thread
 from shared.acts.settling import CohortState, OpenThread
@@ -41,7 +41,7 @@ async def settle_minutes(
     minutes_of = parts_of(stage).minutes
     assert minutes_of is not None
     minutes = minutes_of(view)
-    if somebody_is_to_come(cohort, stage.id):
+    if more_are_to_come(cohort, stage.id):
         minutes = replace(minutes, are_closed=False)
     change = write_down(scene, minutes, frozenset() if found is None else found.known)
     if change is not None:

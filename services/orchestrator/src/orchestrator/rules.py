@@ -27,7 +27,7 @@ def has_arrived(member: Attendee, stage_id: str) -> bool:
     return member.status in ARRIVED and member.stage_ids.index(stage_id) <= member.position
 
 
-def somebody_is_to_come(cohort: CohortState, stage_id: str) -> bool:
+def more_are_to_come(cohort: CohortState, stage_id: str) -> bool:
     """Whether a participant who is not on this stage now may still get to it, or come back to it."""
     return any(
         member.status in ON_THE_WAY

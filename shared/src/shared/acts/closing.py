@@ -11,7 +11,7 @@ from shared.acts.own_arms import lock_draws
 from shared.db.session import Session
 from shared.db.standings import lock_standing
 
-NOBODY_CAME: Final = "nobody came"
+NO_ONE_CAME: Final = "nobody came"
 
 _PLANNED: Final = text("DELETE FROM planned_cohorts WHERE experiment_id = :experiment_id")
 _EMPTY: Final = text(
@@ -30,6 +30,6 @@ async def close_to_people(session: Session, experiment_id: UUID, now: datetime, 
     for row in await session.all(_EMPTY, {"experiment_id": experiment_id}):
         standing = await lock_standing(session, row.id)
         if standing.status == "expected":
-            await end_member(session, standing, "removed", NOBODY_CAME, now, cause=cause, actor="lab")
+            await end_member(session, standing, "removed", NO_ONE_CAME, now, cause=cause, actor="lab")
             closed.append(standing.member.path)
     return closed

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.acts.pausing import lock, stand_still
+from shared.acts.pausing import hold_still, lock
 from shared.db import files
 from shared.db.facts import Event
 from shared.db.failures import retry_deadlocks
@@ -104,7 +104,7 @@ async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: st
         raise Conflict("This experiment has not been started; delete it if it is not wanted.", reason="not_started")
     if row.status == "ended":
         return False
-    await stand_still(session, experiment_id)
+    await hold_still(session, experiment_id)
     params = {"id": experiment_id, "now": now, "reason": EXPERIMENT_ENDED}
     for statement in (_END_ASKS, _END_DRAFTS, _END_TIMERS, _END_CHECKS):
         await session.run(statement, params)

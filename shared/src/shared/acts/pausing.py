@@ -47,7 +47,7 @@ async def lock(session: Session, experiment_id: UUID) -> Row:
     return row
 
 
-async def stand_still(session: Session, experiment_id: UUID) -> None:
+async def hold_still(session: Session, experiment_id: UUID) -> None:
     """Take the locks of all cohorts, members and threads of a locked experiment: until the transaction ends nothing
     moves in it."""
     for statement in _LOCKS:
@@ -97,7 +97,7 @@ async def pause(
             await session.run(_PAUSE, {"id": experiment_id, "since": row.paused_at, "reason": reason})
         return False
     _require_begun(row)
-    await stand_still(session, experiment_id)
+    await hold_still(session, experiment_id)
     params = {"id": experiment_id, "since": since or now, "reason": reason}
     await session.run(_PAUSE, params)
     await session.run(_HOLD_THREADS, params)
@@ -175,7 +175,7 @@ async def resume(session: Session, experiment_id: UUID, now: datetime, *, cause:
     if row.status == "running":
         return False
     _require_begun(row)
-    await stand_still(session, experiment_id)
+    await hold_still(session, experiment_id)
     paused_ms = max(0, int((now - row.paused_at) / timedelta(milliseconds=1)))
     params = {"id": experiment_id, "now": now, "since": row.paused_at, "paused_ms": paused_ms}
     await session.run(_RESUME, params)

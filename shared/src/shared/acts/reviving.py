@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.acts.pausing import lock, stand_still
+from shared.acts.pausing import hold_still, lock
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, provider_queue
 from shared.db.facts import Event
 from shared.db.session import Row, Session
@@ -101,7 +101,7 @@ async def retry_failed(session: Session, experiment_id: UUID, now: datetime, *, 
     row = await lock(session, experiment_id)
     if row.status == "draft":
         raise Conflict("This experiment has not been started.", reason="not_started")
-    await stand_still(session, experiment_id)
+    await hold_still(session, experiment_id)
     members = await session.all(_MEMBERS, {"id": experiment_id})
     revived = [member.id for member in members]
     await session.run(_PASSED, {"revived": revived})

@@ -26,7 +26,7 @@ from shared.lives import STILL_IN
 WaitOutcome = Literal["went_on", "filled", "released"]
 
 WAITED_IN_VAIN: Final = "waited in vain for others"
-NOBODY_CAME: Final = "nobody came in time"
+NO_ONE_CAME: Final = "nobody came in time"
 
 _ARM: Final = text(
     """
@@ -132,7 +132,7 @@ async def close_seats(session: Session, empty: Sequence[Attendee], now: datetime
     for member in sorted(empty, key=lambda one: one.id):
         standing = await lock_standing(session, member.id)
         if standing.status == "expected":
-            done |= await end_member(session, standing, "removed", NOBODY_CAME, now, cause="timer", actor="lab")
+            done |= await end_member(session, standing, "removed", NO_ONE_CAME, now, cause="timer", actor="lab")
     return done
 
 

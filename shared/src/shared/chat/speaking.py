@@ -10,7 +10,7 @@ EVERYONE_LEFT = "everyone left"
 SILENT = "silent"
 AGENTS_REACHED_THEIR_LIMIT = "agents reached their limit"
 TIME_IS_UP = "time limit"
-NOBODY_ANSWERED = "no agent answered"
+NO_AGENT_ANSWERED = "no agent answered"
 
 LONGEST_OPENING_PAUSE_SECONDS = 300.0
 FIRST_OPENING_PAUSE_SECONDS = 5.0
@@ -97,7 +97,7 @@ def opening_pause(thread: Thread) -> float | None:
 def why_silent(thread: Thread) -> str:
     """Why the conversation has fallen silent: by choice, or because no agent that was asked gave a usable reply."""
     asked = [speaker for speaker in thread.speakers if speaker.was_asked]
-    return NOBODY_ANSWERED if asked and all(speaker.has_failed for speaker in asked) else SILENT
+    return NO_AGENT_ANSWERED if asked and all(speaker.has_failed for speaker in asked) else SILENT
 
 
 def too_early(minimum_seconds: float | None, thread: Thread) -> Reason | None:

@@ -272,7 +272,7 @@ class Session(ReadSession):
 _COMMIT = text("COMMIT")
 
 
-def _nobody(_: Committed) -> None:
+def _no_listener(_: Committed) -> None:
     """No listener: the outbox's sweep finds the rows."""
 
 
@@ -285,7 +285,7 @@ class Database:
         self._engine = engine
         self._turnstile = turnstile
         self._statement_seconds = statement_seconds
-        self.on_commit: Callable[[Committed], None] = _nobody
+        self.on_commit: Callable[[Committed], None] = _no_listener
 
     @property
     def url(self) -> str:

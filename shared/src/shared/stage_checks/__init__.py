@@ -14,7 +14,7 @@ from shared.stage_checks.trial import Check, Finding, Trial, findings, promise_o
 ONCE: Final[Sequence[Check]] = (
     pages.example_is_complete,
     pages.public_names_are_of_the_interface,
-    pages.there_is_room_for_somebody,
+    pages.there_is_room_for_a_member,
     pages.pages_are_of_their_type,
     pages.fields_of_pages_have_types,
     pages.prompts_can_be_made,
@@ -27,14 +27,14 @@ ONCE: Final[Sequence[Check]] = (
     pages.table_names_are_its_own,
     pages.minutes_are_of_a_stage_with_a_state,
     pages.narrations_come_to_something,
-    pages.scripts_act_for_nobody_else,
+    pages.scripts_act_for_no_other,
     pages.rules_of_talk_can_be_kept,
     questions.asking_again_changes_nothing,
     questions.questions_have_a_task_and_a_shape,
     questions.without_an_answer_there_is_an_end,
     questions.texts_are_read_or_refused,
     questions.forms_have_titles,
-    courses.who_leaves_holds_up_nobody,
+    courses.who_leaves_holds_up_no_other,
 )
 """Checks without randomness."""
 
@@ -53,7 +53,7 @@ WITH_SEEDS: Final[Sequence[Check]] = (
     courses.same_data_in_every_order,
     courses.late_prompts_are_those_made_at_once,
     courses.open_questions_keep_others_answers_out,
-    courses.nobody_is_stuck,
+    courses.no_member_is_stuck,
     courses.who_is_there_changes_nothing,
     courses.no_return_turns_anything_back,
 )

@@ -26,7 +26,7 @@ def same_data_in_every_order(trial: Trial) -> None:
         )
 
 
-def nobody_is_stuck(trial: Trial) -> None:
+def no_member_is_stuck(trial: Trial) -> None:
     """No member is stuck: all who are there go on in the end, although others left, returned, came late or failed."""
     rng = trial.rng()
     play = trial.play(
@@ -44,7 +44,7 @@ def everything_can_be_shown(play: Play) -> None:
         play.kind.prompt(play.stage, view)
 
 
-def who_leaves_holds_up_nobody(trial: Trial) -> None:
+def who_leaves_holds_up_no_other(trial: Trial) -> None:
     """A member who leaves for good, at any of the first moments, holds up no other."""
     for number in range(len(trial.play().participants)):
         for moment in range(_MOMENTS):

@@ -199,7 +199,7 @@ def stored_states_are_read_like_those_made(trial: Trial) -> None:
             expect(again == made, f"the same {what} of a state whose keys have another order: {shortened(made)}", again)
 
 
-def there_is_room_for_somebody(trial: Trial) -> None:
+def there_is_room_for_a_member(trial: Trial) -> None:
     """A cohort has room for at least one participant, and a stage has at most one thread."""
     parts = trial.kind.parts(trial.stage)
     least, most = parts.players
@@ -329,7 +329,7 @@ def narrations_come_to_something(trial: Trial) -> None:
     expect(bool(told.outcome(after.lab())), "an outcome in the end", told.outcome(after.lab()))
 
 
-def scripts_act_for_nobody_else(trial: Trial) -> None:
+def scripts_act_for_no_other(trial: Trial) -> None:
     """Scripts act only for members who have one, and problems of scripts say what is expected."""
     play = trial.play()
     scripts = play.parts.scripts

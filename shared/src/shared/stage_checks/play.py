@@ -305,7 +305,7 @@ class Play:
             acts = list(self.acts())
             if acts:
                 (acts[0] if rng is None else rng.choice(acts))()
-            elif not self._somebody_comes(rng):
+            elif not self._another_comes(rng):
                 return self
         raise Unkept("the stage to come to its end", f"something can still be done after {_MOST_ACTS} acts")
 
@@ -360,7 +360,7 @@ class Play:
         elif is_here:
             self.leave(row.id)
 
-    def _somebody_comes(self, rng: Random | None) -> bool:
+    def _another_comes(self, rng: Random | None) -> bool:
         """Let an awaited member come, or never come."""
         awaited = [row for row in self.participants if row.position == 0 and row.status == "in_progress"]
         for row in awaited[:1]:

@@ -115,7 +115,7 @@ class Limiter:
             raise
         return Permit(admitted, tokens, self._clock.now().timestamp())
 
-    def let_nobody_wait(self) -> None:
+    def let_no_one_wait(self) -> None:
         """Before the process stops: send waiting calls away. Calls in flight go on."""
         for meter in self._meters.values():
             meter.send_away()

@@ -33,10 +33,10 @@ _CHARACTERS_PER_TOKEN: Final = 4
 _READY: Final = "readyToEndChat"
 
 # A room of two to four agents ends after about 8 to 20 messages (tested by playing rooms out).
-_NOBODY_READY_BEFORE: Final = 5
+_NONE_READY_BEFORE: Final = 5
 _READY_PER_MESSAGE: Final = 0.04
 _MOST_READY: Final = 0.9
-_NOBODY_SILENT_BEFORE: Final = 6
+_NONE_SILENT_BEFORE: Final = 6
 _SILENT: Final = 0.08
 _SILENT_WHEN_TALKATIVE: Final = 0.3
 
@@ -92,12 +92,12 @@ def mock_reply(request: ModelRequest) -> ModelReply:
 
 def ready_probability(message_count: int) -> float:
     """The probability that a speaker is done after so many messages: 0 at first, growing with each message."""
-    return min(_MOST_READY, max(0, message_count - _NOBODY_READY_BEFORE) * _READY_PER_MESSAGE)
+    return min(_MOST_READY, max(0, message_count - _NONE_READY_BEFORE) * _READY_PER_MESSAGE)
 
 
 def silence_probability(message_count: int, own_message_count: int) -> float:
     """The probability that a speaker stays silent: 0 at first, larger when it wrote half of all messages."""
-    if message_count < _NOBODY_SILENT_BEFORE:
+    if message_count < _NONE_SILENT_BEFORE:
         return 0.0
     return _SILENT_WHEN_TALKATIVE if own_message_count * 2 > message_count + 1 else _SILENT
 

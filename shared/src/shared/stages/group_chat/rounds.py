@@ -6,7 +6,7 @@ The order, its seeds and the times of new draws are those of Deliberate Lab's tu
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from shared.chat.speaking import NOBODY_ANSWERED, SILENT, has_person, is_here, may_send, of_kind
+from shared.chat.speaking import NO_AGENT_ANSWERED, SILENT, has_person, is_here, may_send, of_kind
 from shared.deliberate_lab_draws import shuffled
 from shared.stage import SPEAK, LabLine, NextTurn, Speaker, Thread, Wave
 
@@ -26,7 +26,7 @@ def next_wave(stage_id: str, thread: Thread, checks: Checks) -> Wave:
         return Wave(speakers=(holder.member.id,), purpose=SPEAK) if is_agent else Wave()
     is_skip = holder is not None and is_here(holder) and not holder.done
     if is_skip and thread.turns.skips + 1 >= len(thread.turns.order) and not has_person(thread):
-        return Wave(over=NOBODY_ANSWERED)
+        return Wave(over=NO_AGENT_ANSWERED)
     following = _following(stage_id, thread)
     if following is None:
         return Wave(over=None if has_person(thread) else SILENT)

@@ -19,7 +19,7 @@ LONGEST_WAIT_MS = 120_000
 
 ALL_TURNS_USED = "all turns used"
 NO_REPLY = LabLine("No reply could be fetched. You can write again.", "no_reply")
-NOBODY_IS_HERE = LabLine("Nobody is here to answer.", "nobody_is_here")
+NO_ONE_IS_HERE = LabLine("Nobody is here to answer.", "nobody_is_here")
 
 
 def next_wave(stage: PrivateChatStage, thread: Thread) -> Wave:
@@ -76,7 +76,7 @@ def _at_rest(stage: PrivateChatStage, thread: Thread, own: Speaker) -> Wave:
 def _notice(thread: Thread) -> str | None:
     """The notice to a participant who gets no reply; silence by choice needs none."""
     if not any(is_here(speaker) for speaker in of_kind("mediator", thread.speakers)):
-        return NOBODY_IS_HERE
+        return NO_ONE_IS_HERE
     return (
         NO_REPLY
         if any(speaker.has_failed for speaker in thread.speakers) and thread.trigger_key.startswith("message:")

@@ -1,4 +1,4 @@
-/** Answers in words: what somebody has answered, beside what was asked. */
+/** Answers in words: what a member has answered, beside what was asked. */
 import { html } from "../vendor/preact.js";
 import { say } from "./words.js";
 

@@ -14,7 +14,7 @@ export function Elsewhere({ onTake }) {
     <p class="actions">${h(Button, { onPress: onTake, children: say("use_this_tab") })}</p></main>`;
 }
 
-/** Who joins meanwhile is told to nobody. */
+/** No page is told who joins meanwhile. */
 const LOOK_MS = 5000;
 
 /** The stage is not open yet. @param {{ page: any, me: any, refresh: () => void }} props */

@@ -19,7 +19,7 @@ export function takePart({ onActive, onYielded }) {
   let [isOne, isFree] = [false, false];
   /** @type {Claim} */
   let newest = { at: 0, id: "" };
-  // While another tab leaves: what ends the wait for it, once somebody waits.
+  // While another tab leaves: what ends the wait for it, once this tab waits.
   let leaving = { isGoingOn: false, end: /** @type {(() => void) | null} */ (null) };
 
   function claim() {

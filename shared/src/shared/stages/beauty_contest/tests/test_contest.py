@@ -95,7 +95,7 @@ def test_winners_who_are_equally_close_share_the_prize() -> None:
     st.floats(0.1, 2),
     st.floats(0, 1000),
 )
-def test_somebody_wins_and_the_prize_is_paid_once(guesses: dict[UUID, float], factor: float, prize: float) -> None:
+def test_someone_wins_and_the_prize_is_paid_once(guesses: dict[UUID, float], factor: float, prize: float) -> None:
     one = Round(stage(factor=factor, prize=prize), 1, guesses)
 
     assert sum(one.prize(player) for player in guesses) == pytest.approx(prize)
@@ -121,7 +121,7 @@ def test_with_chat_all_say_something_before_anybody_guesses() -> None:
     assert page(of, view(of))["wants"] == "message"
 
 
-def test_scripts_are_asked_nothing_and_nobody_waits_for_their_words() -> None:
+def test_scripts_are_asked_nothing_and_no_one_waits_for_their_words() -> None:
     of = stage(chat=True)
     members = (member(ANA), member(BEN, "script"), member(CID, "script"))
     answers: dict[tuple[UUID, str], Json] = {(ANA, "round:1/message"): {"message": "Hello"}}
@@ -176,7 +176,7 @@ def test_a_player_who_leaves_has_no_guess_and_the_others_go_on() -> None:
     assert contest_of(of, seen).rounds[0].mean == 45
 
 
-def test_a_guess_stands_when_its_player_leaves_later() -> None:
+def test_a_guess_counts_when_its_player_leaves_later() -> None:
     of = stage()
 
     assert contest_of(of, view(of, "30 60 90", "- - l")).rounds[0].mean == 60

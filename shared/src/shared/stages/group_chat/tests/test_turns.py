@@ -112,7 +112,7 @@ def test_in_race_the_last_author_is_asked_whether_it_is_ready_once_in_so_many_me
         speaker(1, spoken=9, chat={"can_self_trigger": True}),
     ],
 )
-def test_in_race_nobody_is_checked_who_is_ready_or_asked_to_speak(last: Speaker) -> None:
+def test_in_race_no_one_is_checked_who_is_ready_or_asked_to_speak(last: Speaker) -> None:
     wave = next_wave(TIMED, thread(last, speaker(2), PERSON, last_author_id=UUID(int=1)))
 
     assert 2 in asked(wave)
@@ -127,7 +127,7 @@ def test_in_race_nobody_is_checked_who_is_ready_or_asked_to_speak(last: Speaker)
     count=st.integers(0, 6),
     seed=st.integers(0, 99),
 )
-def test_nobody_is_called_before_the_thread_is_long_enough_or_after_their_last_word(
+def test_no_one_is_called_before_the_thread_is_long_enough_or_after_their_last_word(
     way: str, least: list[int], used_up: list[bool], last: int, count: int, seed: int
 ) -> None:
     stage = GroupChatStage.model_validate({"id": "talk", "turn_taking": way, "ready_check_every": 1})
@@ -215,7 +215,7 @@ def test_a_conversation_without_participants_is_over_though_mediators_stay(left:
     assert next_wave(TIMED, thread(left, MEDIATOR, pace="live")) == Wave(over="everyone left")
 
 
-def test_an_ended_conversation_asks_nobody() -> None:
+def test_an_ended_conversation_asks_no_one() -> None:
     assert next_wave(TIMED, thread(speaker(1), ended=True)) == Wave()
 
 

@@ -106,7 +106,7 @@ def test_options_are_told_the_provider_in_the_order_in_which_they_are_shown() ->
     assert ", ".join(told) in question.task()
 
 
-def test_in_a_discussion_each_role_is_told_its_own_options_and_nobody_elses() -> None:
+def test_in_a_discussion_each_role_is_told_its_own_options_and_no_others() -> None:
     own = (RoleOptions(role="A", options=ListOptions(values=("up", "down"))),)
     course = Course(stage(task("talk", "discussion", role_options=own)))
     ask = course.asks[0]

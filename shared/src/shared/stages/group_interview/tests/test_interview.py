@@ -148,7 +148,7 @@ def test_after_the_round_everybody_hears_everything_of_it() -> None:
     assert course.heard("A") == [("C", "closed"), ("A", "closed"), ("Summarizer", "closed"), ("B", "closed")]
 
 
-def test_nobody_waits_for_somebody_who_has_left() -> None:
+def test_no_one_waits_for_someone_who_has_left() -> None:
     course = Course(stage(TASKS[1], TASKS[2]), (*PLAYERS, SUMMARIZER))
 
     course.set_present(PLAYERS[1].id, False)
@@ -180,7 +180,7 @@ def test_what_passed_is_no_reply_among_the_most() -> None:
     assert course.open == [("C", "closed"), ("A", "closed")]
 
 
-def test_somebody_who_is_still_to_come_is_waited_for() -> None:
+def test_someone_who_is_still_to_come_is_waited_for() -> None:
     late = replace(PLAYERS[1], present=False, awaited=True)
     course = Course(stage(TASKS[1], TASKS[2]), (PLAYERS[0], late, PLAYERS[2], SUMMARIZER))
 

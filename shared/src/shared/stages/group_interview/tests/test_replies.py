@@ -169,7 +169,7 @@ def test_options_are_shown_in_the_order_of_the_sheet(options: Options | None, se
     assert shown(options) == sentence
 
 
-def test_options_stand_where_the_text_wants_them_and_else_below_it() -> None:
+def test_options_are_where_the_text_wants_them_and_else_below_it() -> None:
     assert with_options("Give. {response_options} Now!", ZERO_TO_FIVE).startswith("Give. Answer with")
     assert with_options("Give.", ZERO_TO_FIVE) == "Give.\nAnswer with a number from 0 to 5 (both included)."
     assert with_options("Give. {response_options}", None) == "Give. "

@@ -179,7 +179,7 @@ def test_the_same_seeds_give_the_same_game() -> None:
     assert game(policy("GTFT"), policy("RANDOM"), seed=6) != first
 
 
-def test_a_players_parameter_moves_nobody_elses_chance() -> None:
+def test_a_players_parameter_moves_no_others_chance() -> None:
     def opponent_of(alpha: float) -> str:
         ours, theirs = play(
             policy("RANDOM", alpha=alpha),

@@ -134,7 +134,7 @@ def test_before_the_first_round_the_history_says_that_it_is_empty(memory: str) -
     assert "No round has been played yet." in prompt(memory=memory)
 
 
-def test_a_round_that_does_not_count_stands_in_the_history_and_adds_no_points() -> None:
+def test_a_round_that_does_not_count_is_in_the_history_and_adds_no_points() -> None:
     text = prompt("C-", "C-", memory="full")
 
     assert history_lines(text) == ["Round 1: You=C, Opponent=C → You got 3, Opponent got 3", "Round 2: did not count"]

@@ -155,7 +155,7 @@ def test_games_that_are_no_dilemma_are_not_told_in_its_words() -> None:
     assert not any(line.startswith("Cooperation") for line in report.lines)
 
 
-def test_arms_stand_beside_each_other() -> None:
+def test_arms_are_beside_each_other() -> None:
     games = [[*rows("TFT", "ALLD", f"c{arm}", treatment=f"TFT-vs-ALLD-{arm}")] for arm in ("loss", "gain")]
     report = the_report(*games)
     for figure in ("payoffs.svg", "cooperation_over_time.svg"):

@@ -88,7 +88,7 @@ def test_the_game_holds_its_players_until_it_is_over() -> None:
     assert isinstance(KIND.completion(game, seen_by(view(game, "CCC", "CCC"))), Done)
 
 
-def test_nobody_writes_the_page_of_a_game_by_hand() -> None:
+def test_no_one_writes_the_page_of_a_game_by_hand() -> None:
     game, ask = stage(), Ask(ANA, PAGE, "page")
 
     for moves in ("", "CC", "CCC"):

@@ -17,7 +17,7 @@ TALK_THEN_MOVE = [(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2), (3, 3)]
 """The number of rounds in which both have sent messages, and moved."""
 
 
-def test_whoever_looks_on_is_told_of_a_round_when_both_have_moved() -> None:
+def test_who_looks_on_is_told_of_a_round_when_both_have_moved() -> None:
     game = stage()
 
     assert GameNarration(game).steps(view(game, "CD", "D")) == ["round 1: P1 cooperates, P2 defects (0:5)"]
@@ -43,7 +43,7 @@ def test_steps_are_only_ever_added_to() -> None:
     assert all(len(after) == len(before) + 1 and after[:-1] == before for before, after in pairwise(told))
 
 
-def test_whoever_looks_on_is_told_why_there_is_no_result() -> None:
+def test_who_looks_on_is_told_why_there_is_no_result() -> None:
     game = stage()
     failed = replace(view(game, "C", "D"), state={"actions": ["C", "D"], "status": "failed"})
     deserted = replace(failed, state={"actions": ["", ""], "status": "abandoned"})

@@ -68,10 +68,10 @@ def test_the_answers_of_the_winner_count_instead_of_ones_own() -> None:
     parts = {BEN.id: part("a"), ANN.id: part(wrong=("a",))}
     read = StageRead("Quiz", (), own=parts[ANN.id], is_completed=True, members=parts)
     elected = own(ANN, draws=view.draws, reads={**view.reads, "quiz": read})
-    nobody = own(ANN, draws=view.draws, reads={"quiz": read, "vote": StageRead("Vote", ())})
+    no_one = own(ANN, draws=view.draws, reads={"quiz": read, "vote": StageRead("Vote", ())})
 
     assert as_text(payment(of, elected).amount) == "3.00"
-    assert as_text(payment(of, nobody).amount) == "1.00"
+    assert as_text(payment(of, no_one).amount) == "1.00"
 
 
 def test_points_are_paid_at_a_rate_for_all_rounds_or_one() -> None:
@@ -93,7 +93,7 @@ def test_of_a_group_one_item_is_paid_each_as_often() -> None:
     assert 150 < counts["11.00"] < 250
 
 
-def test_what_is_drawn_for_somebody_stays_and_is_its_own() -> None:
+def test_what_is_drawn_for_someone_stays_and_is_its_own() -> None:
     of = stage({"base": 1, "selection": "g"}, {"base": 2, "selection": "g"})
     members = [a_member(f"m{number}") for number in range(40)]
     first = PayoutDraws(of).draw(members[:20], {}, Random(1))
@@ -118,7 +118,7 @@ def test_what_is_paid_is_never_less_and_less_than_a_cent_more(bases: list[Decima
     assert amount == amount.quantize(Decimal("0.01"))
 
 
-def test_a_number_of_the_file_is_the_decimal_that_stands_there() -> None:
+def test_a_number_of_the_file_is_the_decimal_that_is_there() -> None:
     (item,) = stage({"base": 0.1, "rate": 0.005, "points": "points"}).items
 
     assert (item.base, item.rate) == (Decimal("0.1"), Decimal("0.005"))

@@ -96,7 +96,7 @@ def test_two_minutes_are_waited_for_and_no_longer() -> None:
     assert World(world.scene_at(120)).may_speak(PIA)
 
 
-def test_a_mediator_that_declines_keeps_nobody_waiting() -> None:
+def test_a_mediator_that_declines_keeps_no_one_waiting() -> None:
     world = a_chat(PIA, MED)
     settle_opening(world)
     ask(world)
@@ -120,14 +120,14 @@ def test_a_failed_reply_is_told_once_and_never_as_a_message_of_the_model(how: st
     assert world.may_speak(PIA)
 
 
-def test_somebody_who_is_alone_is_told_so() -> None:
+def test_someone_who_is_alone_is_told_so() -> None:
     world = a_chat(PIA)
     ask(world)
 
     assert texts(world) == ["What is this?", "Nobody is here to answer."]
 
 
-def test_nobody_waits_for_a_mediator_who_was_taken_out_while_thinking() -> None:
+def test_no_one_waits_for_a_mediator_who_was_taken_out_while_thinking() -> None:
     world = a_chat(PIA, MED)
     settle_opening(world)
     ask(world)

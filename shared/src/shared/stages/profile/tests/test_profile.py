@@ -83,7 +83,7 @@ def replace_name(profile: Profile, name: str) -> Profile:
     return profile.model_copy(update={"name": name})
 
 
-def test_somebody_from_another_cohort_gets_a_name_that_nobody_here_has() -> None:
+def test_someone_from_another_cohort_gets_a_name_that_no_one_here_has() -> None:
     draws = NameDraws("animals")
     first = draws.draw([seat("c1/m1"), seat("c1/m2")], {}, Random(1))
 

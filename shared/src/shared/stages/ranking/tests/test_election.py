@@ -13,7 +13,7 @@ ballots = st.lists(st.permutations(NAMES).flatmap(lambda one: st.integers(0, 5).
 complete = st.lists(st.permutations(NAMES).map(list))
 
 
-def test_an_absent_candidate_stands_below_all_that_are_present() -> None:
+def test_an_absent_candidate_is_below_all_that_are_present() -> None:
     given_ballots = [["x", "y"], ["x", "y"], ["x", "y"], ["z"]]
 
     assert winner(["x", "y", "z"], given_ballots) == "x"

@@ -118,7 +118,7 @@ def test_with_fewer_places_only_these_are_given() -> None:
     assert question.form().json_schema()["properties"]["ranking"]["maxItems"] == 1
 
 
-def test_who_has_nobody_to_rank_goes_on() -> None:
+def test_who_has_no_one_to_rank_goes_on() -> None:
     alone = own(ANN, draws=draws(stage(), ANN))
 
     assert KIND.completion(stage(), alone) == Done({"ranking": []})

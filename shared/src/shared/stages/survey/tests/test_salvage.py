@@ -58,7 +58,7 @@ def missing(found: Substitute) -> dict[str, str]:
     return dict(found.missing or {})
 
 
-def test_the_answers_that_fit_stand_beside_the_one_that_does_not() -> None:
+def test_the_answers_that_fit_are_kept_beside_the_one_that_does_not() -> None:
     found = salvaged(wrote(**{**GOOD, "why": "I agree"}))
 
     assert found.value == {**GOOD, "why": None}

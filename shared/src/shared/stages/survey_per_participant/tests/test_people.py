@@ -115,7 +115,7 @@ def test_asked_about_each_alone_the_page_is_the_same(how: Any) -> None:
     assert PeopleData(asked).answered("about:p3", entries["about:p3"]) == lines[3:]
 
 
-def test_what_fits_of_unusable_replies_stands_person_by_person() -> None:
+def test_what_fits_of_unusable_replies_is_person_by_person() -> None:
     parsed = {**FITS, "p3_trust": 99}
 
     found = question(stage(), view()).without_answer([UnusableReply("{}", parsed, "too large")])
@@ -126,7 +126,7 @@ def test_what_fits_of_unusable_replies_stands_person_by_person() -> None:
     assert question(stage(on_invalid="fail"), view()).without_answer([UnusableReply("{}", parsed, "x")]) == "drop"
 
 
-def test_who_is_there_at_the_opening_is_asked_about_and_nobody_else() -> None:
+def test_who_is_there_at_the_opening_is_asked_about_and_no_other() -> None:
     draws = PeopleDraws()
     first = draws.draw([ANA, BEN], {}, Random(1))
 
@@ -138,14 +138,14 @@ def test_who_is_there_at_the_opening_is_asked_about_and_nobody_else() -> None:
     assert about == ["p1", "p2"]
 
 
-def test_whoever_is_alone_goes_on() -> None:
+def test_who_is_alone_goes_on() -> None:
     alone = own(ANA, draws={TAGS: {str(ANA.id): "p1"}})
 
     assert KIND.completion(stage(), alone) == Done({})
     assert PeopleQuestions(stage()).due(alone) == []
 
 
-def test_an_answer_about_somebody_who_has_left_stays() -> None:
+def test_an_answer_about_someone_who_has_left_stays() -> None:
     gone = replace(BEN, present=False)
     given = {(ANA.id, PAGE): FITS}
 
@@ -158,7 +158,7 @@ def test_an_answer_about_somebody_who_has_left_stays() -> None:
     assert "Your answers about Ben:" in KIND.prompt(stage(), view(gone, CID, own={PAGE: FITS}))[0].text
 
 
-def test_a_stage_that_waits_for_nobody_is_refused() -> None:
+def test_a_stage_that_waits_for_no_one_is_refused() -> None:
     def problems(**progress: Any) -> list[str]:
         return [one.where for one in KIND.problems(stage(progress=progress), [])]
 
