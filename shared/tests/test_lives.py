@@ -1,6 +1,6 @@
 """The table of lives: every state with every command, and the sets that are made of it."""
 
-from typing import get_args
+from typing import Final, get_args
 
 import pytest
 from hypothesis import given
@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from shared import lives
 from shared.errors import Conflict
-from shared.lives import COMMANDS, ON_THE_WAY, OUT, OUTCOMES, STATES, STILL_IN, TAKING_PART, TRANSITIONS, State
+from shared.lives import ON_THE_WAY, OUT, OUTCOMES, STATES, STILL_IN, TAKING_PART, TRANSITIONS, Command, State
 
+COMMANDS: Final[tuple[Command, ...]] = get_args(Command)
 states = st.sampled_from(STATES)
 commands = st.sampled_from(COMMANDS)
 

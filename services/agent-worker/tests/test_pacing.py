@@ -52,7 +52,7 @@ class Calls:
 
     @property
     def allowed(self) -> int:
-        return self.pacer.in_parallel(HERE)
+        return self.pacer._endpoint(HERE).allowed
 
 
 async def test_quick_replies_raise_the_number_and_slow_ones_do_not() -> None:
@@ -301,4 +301,4 @@ async def yes(_: object) -> bool:
 
 
 def test_the_most_calls_of_an_endpoint_are_those_that_the_worker_takes() -> None:
-    assert Pacer(FakeClock(), most=WorkerSettings(prefetch=2).prefetch).in_parallel(HERE) == 2
+    assert Pacer(FakeClock(), most=WorkerSettings(prefetch=2).prefetch)._endpoint(HERE).allowed == 2

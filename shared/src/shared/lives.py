@@ -56,7 +56,6 @@ Command = Literal[
 `withdraw_transfer`: the place that was offered is there no more. `close`: its cohort ends, for mediators. `end`: the
 experiment is ended around it."""
 
-COMMANDS: Final[tuple[Command, ...]] = get_args(Command)
 OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 
 TAKING_PART: Final[tuple[State, ...]] = ("in_progress", "attention_check", "transfer_pending")

@@ -7,8 +7,9 @@ from typing import Any
 from openpyxl import Workbook as Spreadsheet
 
 from formats.workbook import Design, Draws, Workbook, read
+from formats.workbook.cells import Cell, Value, flaw_of
 from formats.workbook.prompts import HEADER as PROMPTS_HEADER
-from formats.workbook.sheets import Sheets, sheet_of_values
+from formats.workbook.sheets import Sheet, Sheets, sheet_of
 from shared.errors import InvalidInput, Problem
 
 Rows = list[list[Any]]
@@ -79,7 +80,20 @@ def with_tasks(*rows: list[Any]) -> Values:
 
 
 def sheets_of(values: Mapping[str, Sequence[Sequence[Any]]]) -> Sheets:
-    return {name: sheet_of_values(name, rows) for name, rows in values.items()}
+    return {name: _sheet_of_values(name, rows) for name, rows in values.items()}
+
+
+def _sheet_of_values(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
+    def cell(column: int, row: int, value: Value) -> Cell:
+        return Cell(name, column, row, value, flaw=flaw_of(value))
+
+    return sheet_of(
+        name,
+        (
+            (number, [cell(column, number, value) for column, value in enumerate(values, start=1)])
+            for number, values in enumerate(rows, start=1)
+        ),
+    )
 
 
 def workbook_of(values: Values, draws: Draws = "reference") -> Workbook:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from formats.workbook.cells import Cell, Value, flaw_of, quoted
+from formats.workbook.cells import Cell, quoted
 from formats.workbook.complaints import Complaints
 from shared.experiment.complaints import one_of
 
@@ -74,21 +74,6 @@ def sheet_of(name: str, rows: Iterable[tuple[int, Iterable[Cell]]]) -> Sheet:
         if filled:
             kept.append(Row(name, number, filled))
     return Sheet(name, kept)
-
-
-def sheet_of_values(name: str, rows: Sequence[Sequence[Value]]) -> Sheet:
-    """A sheet from plain values, for tests and generated tables."""
-
-    def cell(column: int, row: int, value: Value) -> Cell:
-        return Cell(name, column, row, value, flaw=flaw_of(value))
-
-    return sheet_of(
-        name,
-        (
-            (number, [cell(column, number, value) for column, value in enumerate(values, start=1)])
-            for number, values in enumerate(rows, start=1)
-        ),
-    )
 
 
 def check_names(names: Sequence[str], complaints: Complaints) -> None:

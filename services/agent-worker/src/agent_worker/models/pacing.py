@@ -38,10 +38,6 @@ class Pacer:
         self._endpoints: dict[str, _Endpoint] = {}
         self._is_stopped = False
 
-    def in_parallel(self, name: str) -> int:
-        """How many parallel calls this endpoint may get now."""
-        return self._endpoint(name).allowed
-
     @asynccontextmanager
     async def place(self, name: str, *, rank: int, patience_seconds: float) -> AsyncIterator["Place"]:
         """A place for one call at this endpoint, for as long as the block lasts.
