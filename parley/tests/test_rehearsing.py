@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from parley.embedded import EmbeddedLab
 from parley.rehearsing import Missing, filled, rehearse
 from parley.testing import BeginParley, Parley, line_with
-from shared.acts.closing import close_to_people
+from shared.acts.opening import close_to_people
 from shared.db.experiments import find
 from shared.settings import ServerSettings
 from tests.faults.lab_tools import start

@@ -30,7 +30,7 @@ from parley.screen import (
     spent_line,
 )
 from shared.acts import pausing, starting
-from shared.acts.closing import close_to_people
+from shared.acts.opening import close_to_people
 from shared.acts.reviving import Revived, retry_failed
 from shared.db import experiments, files
 from shared.db.experiments import Progress

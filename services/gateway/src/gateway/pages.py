@@ -219,7 +219,7 @@ def stage_page(standing: Standing, stage: StageConfig, stay: StayTimes | None, n
 def reasons_of(reasons: Sequence[str]) -> list[ReasonResource]:
     """The sentences of a kind, with their codes."""
     return [
-        ReasonResource(code=one.code, params=dict(one.params), text=one)
+        ReasonResource.model_validate({"code": one.code, "params": one.params, "text": one})
         if isinstance(one, Reason)
         else ReasonResource(code="other", text=one)
         for one in reasons

@@ -9,7 +9,7 @@
 | end, delete an experiment | `ending` |
 | delete what people said and did | `retention`, after its time; `forgetting`, of one person |
 | join | `joining`; by a link: `links`; into an arm of one's own: `own_arms`; into a cohort made on arrival: `opening` |
-| let no more people come | `closing` |
+| let no more people come | `opening` |
 | add an agent or a mediator | `adding` |
 | let an agent take a place | `standing_in` |
 | move to another cohort | `transferring`; whether it takes one: `entering` |

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.contracts.appearance import Appearance
 from shared.contracts.experiment import Completion
 from shared.db.session import ReadSession
 from shared.db.standing import Standing
@@ -124,3 +125,12 @@ async def _open_for(session: ReadSession, standing: Standing) -> Shell:
     if standing.is_in_progress and standing.is_locked and standing.stage is not None:
         return Shell(notices, wait=await wait_of(session, standing, standing.stage))
     return Shell(notices)
+
+
+_APPEARANCE: Final = text("SELECT document -> 'appearance' AS appearance FROM experiments WHERE id = :id")
+
+
+async def appearance_of(session: ReadSession, experiment_id: UUID) -> Appearance:
+    """How its pages look, as its file says; read once by each page, since a logo is larger than all the rest."""
+    row = await session.one(_APPEARANCE, {"id": experiment_id})
+    return Appearance.model_validate(row.appearance or {})

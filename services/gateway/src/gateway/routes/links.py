@@ -11,8 +11,8 @@ from gateway.resources.participants import Joined, JoinPageResource, LinkJoinReq
 from gateway.routes.participants import joined
 from shared.acts import links
 from shared.contracts.experiment import Profile
-from shared.db.appearances import appearance_of
 from shared.db.session import Session
+from shared.db.shells import appearance_of
 from shared.urgency import Urgency, urgency
 
 router = APIRouter(prefix="/v1/join", tags=["participants"], route_class=Route)

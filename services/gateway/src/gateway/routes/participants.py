@@ -51,11 +51,10 @@ from shared.acts.staying import require_long_enough
 from shared.contracts.experiment import Profile, Slug, StageConfig
 from shared.db import pages as reads
 from shared.db import standings
-from shared.db.appearances import appearance_of
 from shared.db.failures import Overtaken
 from shared.db.moved import after_going_on
 from shared.db.session import ReadSession, Session
-from shared.db.shells import shell_of, shows_others
+from shared.db.shells import appearance_of, shell_of, shows_others
 from shared.db.standing import Standing
 from shared.db.standings import hash_token
 from shared.db.stays import StayTimes, stay_times
