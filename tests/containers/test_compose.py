@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
+import yaml
 
 from formats.exports import without_ids_and_clocks
 from tests.containers.compose import ROOT, WORKER, ComposeLab, built_lab, compose_command, engine_answers, until
+from tests.operators.test_alerts import scraping
 
 # Building an image and starting Erlang take their time.
 pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -62,6 +64,15 @@ def test_only_the_proxy_is_published_and_only_on_this_machine(lab: ComposeLab) -
 def test_no_service_runs_as_root(lab: ComposeLab) -> None:
     for service in ("gateway", "orchestrator", WORKER, "prompt-builder"):
         assert lab.compose("exec", "-T", service, "id", "-u").strip() == "10001", service
+
+
+def test_another_container_reads_the_numbers_of_each_service(lab: ComposeLab) -> None:
+    read = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())"
+    (job,) = yaml.safe_load(scraping()[0])["scrape_configs"]
+    for names, port in ((one["names"], one["port"]) for one in job["dns_sd_configs"]):
+        for name in names:
+            told = lab.compose("exec", "-T", "gateway", "python", "-c", read, f"http://{name}:{port}/metrics")
+            assert "parley_statement_seconds" in told, name
 
 
 def test_the_services_are_no_superusers_and_their_passwords_are_nowhere_to_be_seen(lab: ComposeLab) -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from shared.settings import HealthSettings
 from tests.containers.compose import ROOT
 from tests.containers.variables import ADDRESSES, KEYS, READ
+from tests.operators.test_alerts import scraping
 
 EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
 DOCUMENTED = re.compile(
@@ -130,6 +132,22 @@ def test_the_proxy_alone_is_published_and_on_this_machine_alone() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
 
     assert published == {"proxy": ["127.0.0.1:${PARLEY_PORT:-8000}:8000"]}
+
+
+def test_prometheus_reaches_the_numbers_of_every_service_from_another_container() -> None:
+    (job,) = yaml.safe_load(scraping()[0])["scrape_configs"]
+
+    asked = {(name, one["port"]) for one in job["dns_sd_configs"] for name in one["names"]}
+
+    assert asked == {numbers_of(name) for name in OURS}
+
+
+def numbers_of(service: str) -> tuple[str, int | None]:
+    """Where /metrics of a service is, as other containers see it; None where it listens for its own container alone."""
+    given = SERVICES[service]["environment"]
+    prefix = "PROMPT_BUILDER" if service == "prompt-builder" else "PARLEY_HEALTH"
+    port = int(given.get(f"{prefix}_PORT", HealthSettings().health_port))
+    return service, port if given.get(f"{prefix}_HOST") == "0.0.0.0" else None
 
 
 def test_the_data_of_postgres_lie_in_the_volume_whatever_its_version() -> None:
