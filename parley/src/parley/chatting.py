@@ -12,6 +12,7 @@ from uuid import uuid4
 import uvloop
 
 from parley.embedded import EmbeddedLab
+from parley.environment import read_servers
 from parley.experiment_file import Models, content_of, problems_of, read_file, refuse
 from parley.interrupts import Interrupted, Interrupts
 from parley.lab_logs import logging_to
@@ -27,7 +28,7 @@ from shared.errors import InvalidInput, NotFound, Problem
 from shared.experiment import read_personas
 from shared.experiment.complaints import one_of
 from shared.experiment.persona_chat import chat_with, why_no_reply
-from shared.settings import ServerSettings, read_settings
+from shared.settings import ServerSettings
 from shared.storable import is_storable_text
 
 ResultT = TypeVar("ResultT")
@@ -62,7 +63,7 @@ def execute(order: ChatOrder) -> int:
     Raises:
         ParleyError: the lab refused the chat.
     """
-    servers = read_settings(ServerSettings)
+    servers = read_servers()
     persona = None if order.file is None else _let_through(order, persona_in(order.file, order.persona_id))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_execute(order, persona, servers))

@@ -25,6 +25,9 @@ def _providers() -> None:
 def call_providers(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only this provider. [all]")] = None,
     model: Annotated[str | None, typer.Option("--model", metavar="MODEL", help="The model to call.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="Where to call NAME, as a persona may say.")
+    ] = None,
 ) -> None:
     """Call each provider that has a key once, for a few tokens, and say what is wrong with it.
 
@@ -32,9 +35,13 @@ def call_providers(
     """
     from agent_worker.trying import told, try_providers
     from shared.contracts.endpoints import read_endpoints
+    from shared.contracts.secret_files import read_secret_files
 
-    endpoints = read_endpoints(os.environ, is_open=True)
-    raise typer.Exit(told(asyncio.run(try_providers(os.environ, endpoints, only=name, model=model))))
+    read_secret_files(os.environ)
+    # With a broker it is a distributed lab, where the operator alone says which addresses are called.
+    endpoints = read_endpoints(os.environ, is_open=not os.environ.get("PARLEY_AMQP_URL"))
+    trying = try_providers(os.environ, endpoints, only=name, model=model, base_url=base_url)
+    raise typer.Exit(told(asyncio.run(trying)))
 
 
 keys = typer.Typer(help="API keys of a lab.", no_args_is_help=True, rich_markup_mode=None)
@@ -101,7 +108,7 @@ def list_dead() -> None:
     """List them, one a line: id, queue, type, the id of the row, correlation."""
     from parley.dead_letters import letters
 
-    for letter in letters(dict(os.environ)):
+    for letter in letters():
         typer.echo(letter.line)
 
 
@@ -110,7 +117,7 @@ def show_dead(chosen: Annotated[str, typer.Argument(metavar="ID", help="The id o
     """Show one, with what to do about it."""
     from parley.dead_letters import letters, no_such
 
-    found = [letter for letter in letters(dict(os.environ)) if letter.id == chosen]
+    found = [letter for letter in letters() if letter.id == chosen]
     if not found:
         raise no_such(chosen)
     for line in found[0].lines:
@@ -138,7 +145,7 @@ def _decided(chosen: str | None, everything: bool, fate: "Fate") -> int:
 
     if everything is (chosen is not None):
         raise InvalidInput("Name one dead letter, or all of them with --all.")
-    return decide(dict(os.environ), chosen, fate)
+    return decide(chosen, fate)
 
 
 def doctor(
@@ -151,10 +158,10 @@ def doctor(
     from parley.doctor import Bounds, faults
     from parley.lab_logs import log_errors_alone
     from shared.clock import SystemClock
-    from shared.contracts.secret_files import read_secret_files
+    from shared.contracts.secret_files import ADDRESSES_OF_SERVERS, read_secret_files
 
     log_errors_alone()
-    read_secret_files(os.environ)
+    read_secret_files(os.environ, only=ADDRESSES_OF_SERVERS)
     found = asyncio.run(faults(SystemClock(), folder, Bounds()))
     for fault in found:
         typer.echo(fault)

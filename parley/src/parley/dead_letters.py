@@ -1,6 +1,7 @@
 """The commands about hints that a lab has given up: which there are, what is in them, once more, or away with them."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from shared.bus.contract import BusUnavailable, Fate, dead_queue
 from shared.bus.rabbit import RabbitBus
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, HintInvalid, provider_queue
 from shared.contracts.named_providers import read_providers
-from shared.contracts.secret_files import read_secret_files
+from shared.contracts.secret_files import ADDRESSES_OF_SERVERS, read_secret_files
 from shared.errors import InvalidInput, Unavailable
 from shared.settings import BrokerSettings, read_settings
 
@@ -55,7 +56,7 @@ class DeadLetter:
         return [f"id: {self.id}", f"queue: {dead_queue(self.queue)}", f"body: {body}", advice]
 
 
-def letters(environ: dict[str, str]) -> list[DeadLetter]:
+def letters() -> list[DeadLetter]:
     """All that there are.
 
     Raises:
@@ -68,11 +69,11 @@ def letters(environ: dict[str, str]) -> list[DeadLetter]:
         found.append(letter)
         return Fate.KEEP
 
-    _sift(environ, keep)
+    _sift(keep)
     return found
 
 
-def decide(environ: dict[str, str], chosen: str | None, fate: Fate) -> int:
+def decide(chosen: str | None, fate: Fate) -> int:
     """Give all letters with this id, or all (None), this fate; returns how many. Raises what `letters` does, and
 
     Raises:
@@ -87,7 +88,7 @@ def decide(environ: dict[str, str], chosen: str | None, fate: Fate) -> int:
         count += 1
         return fate
 
-    _sift(environ, choose)
+    _sift(choose)
     if chosen is not None and not count:
         raise no_such(chosen)
     return count
@@ -97,14 +98,14 @@ def no_such(chosen: str) -> InvalidInput:
     return InvalidInput(f"There is no dead letter {chosen!r}; parley dead list shows those that there are.")
 
 
-def _sift(environ: dict[str, str], choose: Callable[[DeadLetter], Fate]) -> None:
-    read_secret_files(environ)
+def _sift(choose: Callable[[DeadLetter], Fate]) -> None:
+    read_secret_files(os.environ, only=ADDRESSES_OF_SERVERS)
     settings = read_settings(BrokerSettings)
 
     async def sift() -> None:
         bus = RabbitBus(settings.amqp_url, prefix=settings.amqp_prefix)
         try:
-            for queue in work_queues(environ):
+            for queue in work_queues(os.environ):
                 await bus.sift_dead(queue, partial(_chosen, choose, queue))
         except BusUnavailable as error:
             raise Unavailable(servers_away.of_broker(error)) from error

@@ -5,6 +5,9 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
+from shared.contracts.secret_files import ADDRESSES_OF_SERVERS, read_secret_files
+from shared.settings import ServerSettings, read_settings
+
 DOTENV = ".env"
 
 
@@ -16,3 +19,13 @@ def read_dotenv(folder: Path) -> None:
     for name, value in dotenv_values(path, interpolate=False).items():
         if value is not None:
             os.environ.setdefault(name, value)
+
+
+def read_servers() -> ServerSettings:
+    """The servers that the environment names, by their addresses or by the files that hold these.
+
+    Raises:
+        SettingsInvalid: a file cannot be read, or an address.
+    """
+    read_secret_files(os.environ, only=ADDRESSES_OF_SERVERS)
+    return read_settings(ServerSettings)

@@ -9,13 +9,13 @@ from uuid import UUID
 
 import uvloop
 
+from parley.environment import read_servers
 from parley.lab_database import LabAtHand
 from parley.safe_text import one_line
 from shared.db import key_lists, keys
 from shared.db.keys import Scope
 from shared.db.session import Session
 from shared.errors import InvalidInput
-from shared.settings import ServerSettings, read_settings
 
 ResultT = TypeVar("ResultT")
 
@@ -80,7 +80,7 @@ def _hex(key_id: str) -> str:
 def _in(data_dir: Path, work: Callable[[LabAtHand, Session], Awaitable[ResultT]]) -> ResultT:
     async def decided() -> ResultT:
         async with (
-            LabAtHand(data_dir, servers=read_settings(ServerSettings)) as lab,
+            LabAtHand(data_dir, servers=read_servers()) as lab,
             lab.database.transaction() as session,
         ):
             return await work(lab, session)

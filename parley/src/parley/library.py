@@ -9,6 +9,7 @@ from uuid import UUID
 import uvloop
 
 from formats.arena import first_agents, read_agent, write_agent
+from parley.environment import read_servers
 from parley.experiment_file import content_of
 from parley.lab_database import LabDatabase
 from parley.safe_text import one_line
@@ -20,7 +21,6 @@ from shared.db.session import Session
 from shared.errors import InvalidInput
 from shared.experiment import read_personas, write_personas
 from shared.experiment.personas import Format
-from shared.settings import ServerSettings, read_settings
 
 ResultT = TypeVar("ResultT")
 _LONGEST_TEXT: Final = 60
@@ -33,7 +33,7 @@ def look_up(data_dir: Path, ids: Iterable[str]) -> dict[str, Persona]:
         InvalidInput: there is no lab in this directory, and the environment names none.
     """
     wanted = sorted(ids)
-    if read_settings(ServerSettings).database_url is None and not data_dir.is_dir():
+    if read_servers().database_url is None and not data_dir.is_dir():
         names = ", ".join(wanted)
         raise InvalidInput(
             f"There is no lab in {data_dir}, so no library that could have: {names}. Name the directory of a lab with "
@@ -113,7 +113,7 @@ def _all(data_dir: Path) -> Sequence[StoredPersona]:
 
 def _in_library(data_dir: Path, work: Callable[[Session, UUID], Awaitable[ResultT]]) -> ResultT:
     async def in_lab() -> ResultT:
-        lab = LabDatabase(data_dir, servers=read_settings(ServerSettings))
+        lab = LabDatabase(data_dir, servers=read_servers())
         async with lab, lab.database.transaction() as session:
             return await work(session, lab.operator_id)
 

@@ -14,6 +14,7 @@ from uuid import UUID
 import uvloop
 
 from parley import run_folder
+from parley.environment import read_servers
 from parley.lab_database import LabAtHand
 from parley.screen import run_line
 from parley.taking_home import nothing_is_left, recorded_run, take_home
@@ -26,7 +27,6 @@ from shared.db.runs import known_runs, run_of, seat_of
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Row, Session
 from shared.errors import Conflict
 from shared.experiment import Experiment, models_used
-from shared.settings import ServerSettings, read_settings
 
 ResultT = TypeVar("ResultT")
 
@@ -202,7 +202,7 @@ async def _decided(lab: LabAtHand, work: Callable[[Session], Awaitable[ResultT]]
 
 def _at(data_dir: Path, work: Callable[[LabAtHand], Awaitable[ResultT]]) -> ResultT:
     async def at_lab() -> ResultT:
-        async with LabAtHand(data_dir, servers=read_settings(ServerSettings)) as lab:
+        async with LabAtHand(data_dir, servers=read_servers()) as lab:
             return await work(lab)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

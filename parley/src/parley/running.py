@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import uvloop
 
 from parley.embedded import EmbeddedLab
+from parley.environment import read_servers
 from parley.experiment_file import has_open_seats
 from parley.experiment_run import FINISHED, ExperimentRun, spent_calls_text
 from parley.following import PATIENCE
@@ -44,7 +45,7 @@ def execute(order: Order) -> int:
     Raises:
         ParleyError: the order is refused, before the lab starts whenever possible.
     """
-    servers = read_settings(ServerSettings)
+    servers = read_servers()
     plans = [] if order.file is None else plans_of(order, order.file)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_execute(order, plans, servers))

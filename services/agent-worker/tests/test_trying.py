@@ -7,6 +7,7 @@ import pytest
 
 from agent_worker.trying import Verdict, told, try_providers
 from shared.contracts.endpoints import OPEN, read_endpoints
+from shared.errors import InvalidInput
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 KEY = "sk-very-secret-0123456789"
@@ -82,6 +83,46 @@ async def test_what_is_not_configured_is_not_called(capsys: pytest.CaptureFixtur
     assert told(verdicts) == 2
     assert "openai: not configured; set OPENAI_API_KEY" in capsys.readouterr().out.splitlines()
     assert [verdict.line for verdict in verdicts if verdict.is_well is not None] == []
+
+
+async def test_nobody_is_left_out_without_a_word() -> None:
+    verdicts = await try_providers({"HF_API_KEY": KEY}, OPEN)
+
+    said = {verdict.line.partition(":")[0]: verdict for verdict in verdicts}
+    assert "--base-url" in said["hf-inference"].line
+    assert "not installed" in said["crewai"].line
+    assert {verdict.is_well for verdict in verdicts} == {None}
+
+
+async def test_an_address_with_a_key_of_its_own_is_named_and_can_be_called() -> None:
+    async with FakeEndpoint() as endpoint:
+        environ = {"PARLEY_ENDPOINT_KEYS": json.dumps({endpoint.base_url: "TEAM_KEY"}), "TEAM_KEY": KEY}
+        lines = [verdict.line for verdict in await try_providers(environ, OPEN)]
+        (called,) = await try_providers(environ, OPEN, only="openai", model="small", base_url=endpoint.base_url)
+
+    how = f"parley providers test openai --base-url {endpoint.base_url} --model MODEL"
+    assert f"{endpoint.base_url}: not called; {how} does" in lines
+    assert called.line.startswith(f"openai: well ({endpoint.base_url}, small")
+    assert endpoint.headers[0]["authorization"] == f"Bearer {KEY}"
+
+
+async def test_an_endpoint_of_hugging_face_is_called_at_the_address_that_is_given() -> None:
+    async with FakeEndpoint() as endpoint:
+        (verdict,) = await try_providers(
+            {"PARLEY_ENDPOINT_KEYS": json.dumps({endpoint.base_url: "HF_API_KEY"}), "HF_API_KEY": KEY},
+            OPEN,
+            only="hf-inference",
+            model="small",
+            base_url=endpoint.base_url,
+        )
+
+    assert verdict.is_well, verdict.line
+
+
+@pytest.mark.parametrize(("only", "base_url"), [("opanai", None), (None, "http://127.0.0.1:9/v1")])
+async def test_what_cannot_be_called_is_refused(only: str | None, base_url: str | None) -> None:
+    with pytest.raises(InvalidInput, match="deepseek"):
+        await try_providers({}, OPEN, only=only, base_url=base_url)
 
 
 async def test_the_exit_code_says_whether_all_are_well(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,24 +1,20 @@
-"""Calls each configured provider of models once, and says what is wrong with it.
-
-`parley providers test` does it on this machine, `python -m agent_worker.trying` in the container of a worker.
-"""
+"""Calls each configured provider of models once, and says what is wrong with it."""
 
 import asyncio
-import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Final
 
 from agent_worker.models import Model, build_models
-from shared.contracts.endpoints import Endpoints, read_endpoints
+from shared.contracts.addresses import Place
+from shared.contracts.endpoints import Endpoints
 from shared.contracts.model_keys import ModelKeys, read_model_keys
 from shared.contracts.models import ChatMessage, ModelRequest, ModelSettings
 from shared.contracts.named_providers import read_providers
-from shared.contracts.providers import Provider
-from shared.contracts.secret_files import read_secret_files
-from shared.errors import SettingsInvalid
+from shared.contracts.providers import CREWAI_PROVIDER, MOCK_PROVIDER, Provider, needed_provider
+from shared.errors import InvalidInput
 
 _SECONDS: Final = 30.0
 _WORDS: Final = "Reply with the word: ready"
@@ -41,63 +37,110 @@ class Verdict:
 
 
 async def try_providers(
-    environ: Mapping[str, str], endpoints: Endpoints, *, only: str | None = None, model: str | None = None
+    environ: Mapping[str, str],
+    endpoints: Endpoints,
+    *,
+    only: str | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
 ) -> list[Verdict]:
-    """A verdict for each provider with OpenAI's API, or for the one that `only` names. A call is paid, and short.
+    """A verdict for each provider but the mock, or for the one that `only` names. A call is paid, and short.
+
+    base_url: where that one is called, as a persona may say.
 
     Raises:
         SettingsInvalid: the environment cannot be read.
+        InvalidInput: no provider has this name, or an address comes without one.
     """
     keys, providers = read_model_keys(environ), read_providers(environ)
-    chosen = [one for one in providers.values() if one.base_url is not None and only in (None, one.name)]
+    names = dict.fromkeys(name.partition("/")[0] for name in providers if name != MOCK_PROVIDER)
+    if (only is None and base_url is not None) or only not in (None, *names):
+        raise InvalidInput(f"Name one of these providers: {', '.join(names)}.")
     models = build_models(environ, endpoints=endpoints)
+    trial = _Trial(environ, keys, providers, models, model, base_url)
+    chosen = [name for name in providers if _is_meant(name, [only] if only else names, model)]
     try:
-        return list(await asyncio.gather(*(_tried(one, environ, keys, models, model) for one in chosen)))
+        verdicts = await asyncio.gather(*(trial.verdict_on(name) for name in chosen))
     finally:
         for one in models.values():
             await one.aclose()
+    # The same is said once where it holds for every vendor behind CrewAI.
+    return [*dict.fromkeys(verdicts), *(_at_address(place) for place in ([] if only else keys.named))]
 
 
-async def _tried(
-    provider: Provider,
-    environ: Mapping[str, str],
-    keys: ModelKeys,
-    models: Mapping[str, Model],
-    model: str | None,
-) -> Verdict:
-    missing = _what_is_missing(provider, environ, keys)
-    if missing is not None:
-        return Verdict(f"{provider.name}: not configured; {missing}", None)
-    asked = model or provider.example_model
-    if not asked:
-        return Verdict(f"{provider.name}: say which model to call (--model, or `model` of its entry)", False)
-    began = monotonic()
-    if provider.name not in models:
-        return Verdict(f"{provider.name}: its address is not allowed (PARLEY_ALLOWED_BASE_URLS)", False)
-    reply = await models[provider.name].reply(_request(provider.name, asked))
-    where = f"{provider.address(environ)}, {asked}"
-    if reply.status in ("ok", "invalid"):
-        return Verdict(f"{provider.name}: well ({where}, {monotonic() - began:.1f} s)", True)
-    advice = _WHAT_TO_DO.get(reply.status, "").format(key=provider.key_variable or "the variable of its address")
-    return Verdict(f"{provider.name}: {reply.status} ({where}): {reply.error}. {advice}".rstrip(), False)
+def _is_meant(name: str, serving: Container[str], model: str | None) -> bool:
+    """A model for CrewAI names its vendor."""
+    of_crewai = name.startswith(f"{CREWAI_PROVIDER}/") and model is not None
+    is_other = of_crewai and name != needed_provider(CREWAI_PROVIDER, model or "")
+    return name.partition("/")[0] in serving and not is_other
 
 
-def _what_is_missing(provider: Provider, environ: Mapping[str, str], keys: ModelKeys) -> str | None:
+def _at_address(place: Place) -> Verdict:
+    how = f"parley providers test openai --base-url {place} --model MODEL"
+    return Verdict(f"{place}: not called; {how} does", None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Calls of providers by name: at their usual addresses with cheap models, but where something else is said."""
+
+    environ: Mapping[str, str]
+    keys: ModelKeys
+    providers: Mapping[str, Provider]
+    models: Mapping[str, Model]
+    model: str | None
+    base_url: str | None
+
+    async def verdict_on(self, name: str) -> Verdict:
+        serving, _, vendor = name.partition("/")
+        account = self.providers[vendor or serving]
+        if serving == CREWAI_PROVIDER and serving not in self.models:
+            return Verdict(
+                f"{serving}: not installed here; `make crewai` does, or the image with the target crewai", None
+            )
+        missing = _what_is_missing(account, self.environ, self.keys, self.base_url)
+        if missing is not None:
+            return Verdict(f"{name}: not configured; {missing}", None)
+        where = self.base_url or account.address(self.environ)
+        if where is None:
+            return Verdict(f"{name}: not called; it has no address of its own (--base-url, --model)", None)
+        asked = self.model or "/".join(filter(None, (vendor, account.example_model)))
+        if not account.example_model and not self.model:
+            return Verdict(f"{name}: say which model to call (--model, or `model` of its entry)", False)
+        if serving not in self.models:
+            return Verdict(f"{name}: its address is not allowed (PARLEY_ALLOWED_BASE_URLS)", False)
+        began = monotonic()
+        reply = await self.models[serving].reply(_request(serving, asked, self.base_url))
+        if reply.status in ("ok", "invalid"):
+            return Verdict(f"{name}: well ({where}, {asked}, {monotonic() - began:.1f} s)", True)
+        key = self.keys.variable(account.name, self.base_url) or "the variable of its address"
+        advice = _WHAT_TO_DO.get(reply.status, "").format(key=key)
+        return Verdict(f"{name}: {reply.status} ({where}, {asked}): {reply.error}. {advice}".rstrip(), False)
+
+
+def _what_is_missing(
+    provider: Provider, environ: Mapping[str, str], keys: ModelKeys, base_url: str | None
+) -> str | None:
     """A provider without a key is configured by its address."""
-    key = keys.missing(provider.name, None)
+    key = keys.missing(provider.name, base_url)
     if key is not None:
         return f"set {key}"
     address = provider.base_url_variable
-    if provider.key_variable is None and address is not None and not environ.get(address, "").strip():
+    if (
+        base_url is None
+        and provider.key_variable is None
+        and address is not None
+        and not environ.get(address, "").strip()
+    ):
         return f"set {address}, such as {provider.base_url}"
     return None
 
 
-def _request(provider: str, model: str) -> ModelRequest:
+def _request(provider: str, model: str, base_url: str | None) -> ModelRequest:
     return ModelRequest(
         path="providers/test",
         seed=0,
-        settings=ModelSettings(provider=provider, model=model, timeout_seconds=_SECONDS),
+        settings=ModelSettings(provider=provider, model=model, base_url=base_url, timeout_seconds=_SECONDS),
         messages=(ChatMessage(role="user", content=_WORDS),),
         reply_schema={"type": "object", "properties": {}},
         reply_name="ready",
@@ -115,17 +158,3 @@ def told(verdicts: Sequence[Verdict]) -> int:
         print("No provider was called: none of these is configured.", file=sys.stderr)
         return 2
     return int(not all(called))
-
-
-def main() -> int:
-    try:
-        read_secret_files(os.environ)
-        endpoints = read_endpoints(os.environ, is_open=False)
-        return told(asyncio.run(try_providers(os.environ, endpoints)))
-    except SettingsInvalid as error:
-        print(error, file=sys.stderr)
-        return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """Secrets in files, as containers get them: `NAME_FILE` names the file with the value of `NAME`."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Container, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import Final
 
@@ -9,18 +9,20 @@ from shared.contracts.named_providers import named_providers
 from shared.contracts.providers import KEY_VARIABLES
 from shared.errors import SettingsInvalid
 
-_OF_THE_LAB: Final = ("PARLEY_DATABASE_URL", "PARLEY_AMQP_URL", "PARLEY_BOOTSTRAP_API_KEY")
+ADDRESSES_OF_SERVERS: Final = ("PARLEY_DATABASE_URL", "PARLEY_AMQP_URL")
 
 
-def read_secret_files(environ: MutableMapping[str, str]) -> None:
-    """Set every secret whose file is named; an empty file counts as absent.
+def read_secret_files(environ: MutableMapping[str, str], *, only: Container[str] | None = None) -> None:
+    """Set every secret whose file is named, and forget the file; an empty file counts as absent.
+
+    only: the names of the secrets that are wanted; None: all.
 
     Raises:
         SettingsInvalid: with each variable whose file cannot be read, or that is also set itself.
     """
     found: dict[str, str] = {}
     wrong: list[str] = []
-    for name in _named(environ):
+    for name in (one for one in _named(environ) if only is None or one in only):
         if environ.get(name, "").strip():
             wrong.append(f"  {name}: is set, and {name}_FILE is, too; one of them is enough")
             continue
@@ -31,11 +33,19 @@ def read_secret_files(environ: MutableMapping[str, str]) -> None:
     if wrong:
         raise SettingsInvalid("These settings are missing or wrong:\n" + "\n".join(wrong))
     environ.update(found)
+    for name in found:
+        del environ[f"{name}_FILE"]
 
 
 def _named(environ: Mapping[str, str]) -> Iterator[str]:
     own = (one.key_variable for one in named_providers(environ))
-    secrets = (*_OF_THE_LAB, *KEY_VARIABLES.values(), *own, *read_endpoint_keys(environ).values())
+    secrets = (
+        *ADDRESSES_OF_SERVERS,
+        "PARLEY_BOOTSTRAP_API_KEY",
+        *KEY_VARIABLES.values(),
+        *own,
+        *read_endpoint_keys(environ).values(),
+    )
     for name in dict.fromkeys(filter(None, secrets)):
         if environ.get(f"{name}_FILE", "").strip():
             yield name
