@@ -15,7 +15,10 @@ PAGES = [
     *OUTSIDE,
     *(page for folder in ("", "experiments", "guides") for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
 ]
-COMMAND = re.compile(r"(?:^[$ ]*|`|then: |with )(?:\.venv/bin/)?parley ([a-z][^`\n#>]*)", re.MULTILINE)
+COMMAND = re.compile(
+    r"(?:(?:^[$ ]*|`|then: |with |-- )(?:\.venv/bin/)?parley|docker compose run --rm tools) ([a-z][^`\n#>]*)",
+    re.MULTILINE,
+)
 
 
 def _commands() -> list[str]:

@@ -85,6 +85,14 @@ def test_the_services_are_no_superusers_and_their_passwords_are_nowhere_to_be_se
     assert not [secret for secret in lab.secrets() if secret in lab.inspected()]
 
 
+def test_operators_have_the_command_beside_the_lab(lab: ComposeLab) -> None:
+    told = lab.compose("run", "--rm", "-T", "tools", "doctor")
+    key = lab.compose("run", "--rm", "-T", "tools", "keys", "create", "ana", "--scope", "read").strip()
+
+    assert told == "All is well.\n"
+    assert httpx2.get(f"{lab.url}/v1/experiments", headers={"authorization": f"Bearer {key}"}).status_code == 200
+
+
 @pytest.mark.fault
 def test_posts_are_answered_while_one_gateway_after_the_other_is_replaced(lab: ComposeLab) -> None:
     with lab.asked_all_the_time() as answers:

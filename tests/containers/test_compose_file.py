@@ -72,6 +72,7 @@ CREDENTIALS: dict[str, Iterable[str]] = {
     "orchestrator": ["database_url", "amqp_url"],
     "agent-worker": ["database_url", "amqp_url"],
     "prompt-builder": ["database_url"],
+    "tools": ["database_url", "amqp_url"],
 }
 
 
@@ -94,11 +95,11 @@ def test_every_secret_is_made_once(tmp_path: Path) -> None:
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
 
 
-def test_keys_of_providers_go_to_the_gateways_and_the_workers_alone() -> None:
+def test_keys_of_providers_go_to_the_gateways_the_workers_and_the_tools_alone() -> None:
     having = {name for name, service in SERVICES.items() if KEYS & set(service.get("environment", {}))}
     mounting = {name for name, service in SERVICES.items() if "/models:" in str(service.get("volumes"))}
 
-    assert having == mounting == {"gateway", "gateway-2", "agent-worker"}
+    assert having == mounting == {"gateway", "gateway-2", "agent-worker", "tools"}
 
 
 def test_no_password_is_in_an_environment() -> None:
@@ -150,6 +151,15 @@ def numbers_of(service: str) -> tuple[str, int | None]:
     return service, port if given.get(f"{prefix}_HOST") == "0.0.0.0" else None
 
 
+def test_the_tools_are_the_command_and_start_when_they_are_asked_for() -> None:
+    tools = SERVICES["tools"]
+
+    assert tools["entrypoint"] == ["parley"]
+    assert tools["profiles"] == ["tools"]
+    assert tools["restart"] == "no"
+    assert "depends_on" not in tools, "the doctor is for labs whose servers do not start"
+
+
 def test_the_data_of_postgres_lie_in_the_volume_whatever_its_version() -> None:
     place = SERVICES["postgres"]["environment"]["PGDATA"]
 
@@ -157,7 +167,7 @@ def test_the_data_of_postgres_lie_in_the_volume_whatever_its_version() -> None:
 
 
 def test_our_containers_cannot_write_to_their_file_system_and_have_no_rights() -> None:
-    for name in (*OURS, "proxy", "migrate", "prepare"):
+    for name in (*OURS, "proxy", "migrate", "prepare", "tools"):
         assert SERVICES[name]["read_only"] is True, name
         assert SERVICES[name]["cap_drop"] == ["ALL"], name
 

@@ -11,7 +11,7 @@ from shared.contracts.endpoints import ALLOWED_VARIABLE, ENDPOINT_KEYS_VARIABLE
 from shared.contracts.named_providers import PROVIDERS_VARIABLE
 from shared.contracts.providers import CREWAI_BASE_URL_VARIABLES, KEY_VARIABLES, USE_MOCK_VARIABLE
 from shared.limits import LIMITS_VARIABLE
-from shared.settings import FileSettings, KindSettings, ProcessSettings
+from shared.settings import BrokerSettings, DatabaseSettings, FileSettings, KindSettings, ProcessSettings
 
 
 def names(*settings: type[BaseSettings]) -> set[str]:
@@ -31,6 +31,7 @@ READ = {
     "orchestrator": names(ProcessSettings, OrchestratorSettings),
     "agent-worker": names(WorkerProcessSettings, WorkerSettings) | MODELS | {LIMITS_VARIABLE},
     "prompt-builder": names(PromptBuilderSettings),
+    "tools": names(DatabaseSettings, BrokerSettings) | MODELS,
 }
 for one in READ.values():
     one |= names(KindSettings)
