@@ -5,10 +5,12 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.testing.buses import RabbitBroker
+from shared.testing.network import WITHOUT_TLS
 from tests.operators.processes import Services, services
 
 pytestmark = [pytest.mark.slow]
@@ -40,6 +42,13 @@ def lab(
         _talk(running)
         yield running, before
     asyncio.run(broker.close())
+
+
+def test_each_service_says_which_one_it_is(lab: tuple[Services, Any]) -> None:
+    told = {name: httpx2.get(f"{url}/metrics", verify=WITHOUT_TLS).text for name, url in lab[0].health.items()}
+
+    for name, text in told.items():
+        assert f'parley_service_info{{service="{name.replace("_", "-")}"}} 1.0' in text.splitlines()
 
 
 def _talk(running: Services) -> None:

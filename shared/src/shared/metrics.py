@@ -15,6 +15,7 @@ _CALL_BUCKETS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 900
 _STATEMENT_BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _REQUEST_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
+SERVICE = Gauge("parley_service_info", "1: a process of this service runs.", ["service"])
 MODEL_CALLS = Counter("parley_model_calls", "Calls of models that came to an end.", ["provider", "outcome"])
 MODEL_SECONDS = Histogram(
     "parley_model_call_seconds", "How long calls of models took.", ["provider"], buckets=_CALL_BUCKETS

@@ -30,7 +30,7 @@ from shared.db.schema import HEAD, require_schema
 from shared.db.session import Database
 from shared.errors import ParleyError, SettingsInvalid, Unavailable
 from shared.logs import set_up_logs
-from shared.metrics import METRICS_TYPE, in_words_of_prometheus
+from shared.metrics import METRICS_TYPE, SERVICE, in_words_of_prometheus
 from shared.settings import LogSettings, ProcessSettings, read_settings
 
 log = structlog.get_logger(__name__)
@@ -84,6 +84,7 @@ def run_process(service: str, settings_model: type[SettingsT], work: Callable[[S
         read_secret_files(os.environ)
         settings = read_settings(settings_model)
         collect_garbage_rarely()
+        SERVICE.labels(service).set(1)
         set_up_logs(service, level=settings.log_level, as_json=settings.log_format == "json")
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_until_told_to_stop(work(settings)))
