@@ -1,5 +1,6 @@
 """What holds at every address: keys, errors, logs, health and the documentation."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from datetime import timedelta
@@ -145,6 +146,23 @@ async def test_health_and_readiness(api: Api, bus: InProcessBus) -> None:
     assert alive.json() == {"status": "ok"}
     assert ready.json() == {"status": "ready", "database": True, "bus": True}
     assert (without_bus.status_code, without_bus.json()["bus"]) == (200, False)
+
+
+async def test_readiness_takes_no_longer_than_one_of_its_questions(
+    api: Api, bus: InProcessBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_are_asked = asyncio.Barrier(2)
+
+    async def answer_when_both_are_asked(*_: object) -> bool:
+        await both_are_asked.wait()
+        return True
+
+    monkeypatch.setattr("gateway.routes.health.check_reachable", answer_when_both_are_asked)
+    monkeypatch.setattr(bus, "ping", answer_when_both_are_asked)
+
+    ready = await api.client.get("/readyz")
+
+    assert ready.json() == {"status": "ready", "database": True, "bus": True}
 
 
 async def test_a_gateway_without_a_database_is_alive_and_not_ready(api: Api, bus: InProcessBus) -> None:
