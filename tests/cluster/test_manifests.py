@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.routes.health import LONGEST_CHECK_SECONDS
 from tests.cluster.manifests import (
     FOLDER,
     NEWEST,
@@ -84,6 +85,23 @@ def test_prometheus_asks_each_service_at_one_port_where_its_numbers_are() -> Non
     assert asked == others | {"prompt-builder": ["http"]}
     assert job["job_name"] == "parley"
     assert job["kubernetes_sd_configs"] == [{"role": "pod", "namespaces": {"names": ["parley"]}}]
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_no_proxy_is_trusted_before_the_operator_names_it(overlay: str) -> None:
+    found = manifests(overlay)
+
+    settings = next(one for one in found if one["metadata"]["name"].startswith("settings-"))
+    own = [one["name"] for one in container_of(found, "gateway")["env"]]
+
+    assert settings["data"]["GATEWAY_TRUSTED_PROXIES"] == "127.0.0.1"
+    assert "GATEWAY_TRUSTED_PROXIES" not in own, "the settings would be overruled"
+
+
+def test_the_kubelet_waits_longer_for_the_readiness_of_a_gateway_than_that_takes() -> None:
+    probe = container_of(manifests("production"), "gateway")["readinessProbe"]
+
+    assert probe["timeoutSeconds"] > LONGEST_CHECK_SECONDS
 
 
 def test_the_longest_call_is_an_hour() -> None:

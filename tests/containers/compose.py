@@ -101,6 +101,15 @@ class ComposeLab:
             over.set()
             asking.join()
 
+    @contextmanager
+    def held(self, service: str) -> Iterator[None]:
+        """Have a service neither work nor close its connections until the block ends."""
+        self.compose("pause", service)
+        try:
+            yield
+        finally:
+            self.compose("unpause", service)
+
     def limit_free_disk(self, free_bytes: str) -> None:
         """Have the broker raise its alarm while less of the disk is free."""
         self.compose("exec", "-T", "rabbitmq", "rabbitmqctl", "set_disk_free_limit", free_bytes)
@@ -206,6 +215,8 @@ def built_lab(command: Sequence[str], folder: Path) -> Iterator[ComposeLab]:
         "PARLEY_PORT": str(port),
         "PARLEY_SECRETS": str(folder / "secrets"),
         "LLM_USE_MOCK": "true",
+        # Beside another lab on this machine.
+        "PARLEY_PROXY_NETWORK": f"10.251.{secrets.randbelow(256)}.32/27",
         # The tests look often.
         "GATEWAY_KEY_REQUESTS": "0",
     }

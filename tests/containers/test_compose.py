@@ -104,6 +104,14 @@ def test_posts_are_answered_while_one_gateway_after_the_other_is_replaced(lab: C
 
 
 @pytest.mark.fault
+def test_requests_are_answered_while_the_broker_hangs(lab: ComposeLab) -> None:
+    with lab.asked_all_the_time() as answers, lab.held("rabbitmq"):
+        until(lambda: len(answers) > 200, seconds=60, otherwise=lab.told)
+
+    assert set(answers) == {200}
+
+
+@pytest.mark.fault
 def test_the_health_of_the_broker_sees_its_alarms(lab: ComposeLab) -> None:
     check = ("exec", "-T", "rabbitmq", "bash", "/opt/check_rabbitmq.sh")
 

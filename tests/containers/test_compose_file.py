@@ -2,13 +2,17 @@
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from ipaddress import ip_network
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from gateway.routes.health import LONGEST_CHECK_SECONDS
 from shared.settings import HealthSettings
 from tests.containers.compose import ROOT
 from tests.containers.variables import ADDRESSES, KEYS, READ
@@ -158,6 +162,45 @@ def test_the_tools_are_the_command_and_start_when_they_are_asked_for() -> None:
     assert tools["profiles"] == ["tools"]
     assert tools["restart"] == "no"
     assert "depends_on" not in tools, "the doctor is for labs whose servers do not start"
+
+
+PROXY_NETWORK = re.search(r"PARLEY_PROXY_NETWORK:-([^}]+)}", (ROOT / "docker-compose.yml").read_text())
+
+
+@pytest.mark.parametrize(
+    ("made_up", "client"),
+    [("198.51.100.7", "10.1.2.3"), ("10.9.9.9", "192.168.7.7"), ("127.0.0.1", "203.0.113.9")],
+)
+async def test_nobody_evades_the_limit_of_their_address_by_one_that_they_make_up(made_up: str, client: str) -> None:
+    """A proxy with TLS on this machine adds whom it serves; the proxy of the lab adds the bridge that this comes over."""
+    assert PROXY_NETWORK is not None
+    bridge, proxy = islice(ip_network(PROXY_NETWORK[1]).hosts(), 2)
+    assert SERVICES["proxy"]["networks"] == ["proxy"]
+    trusted = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", SERVICES["gateway"]["environment"]["GATEWAY_TRUSTED_PROXIES"])
+
+    assert await counted(trusted, [made_up, client, str(bridge)], str(proxy)) == client
+
+
+async def counted(trusted: str, forwarded_for: Sequence[str], peer: str) -> str:
+    """The address to which the gateway's server counts a request."""
+    seen: list[str] = []
+
+    async def app(scope: Any, _: Any, __: Any) -> None:
+        seen.append(scope["client"][0])
+
+    headers = [(b"x-forwarded-for", ", ".join(forwarded_for).encode())]
+    scope: Any = {"type": "http", "client": (peer, 1), "headers": headers}
+    nothing: Any = None
+    await ProxyHeadersMiddleware(app, trusted)(scope, nothing, nothing)
+    return seen[0]
+
+
+def test_the_proxy_waits_longer_for_the_readiness_of_a_gateway_than_that_takes() -> None:
+    """Without `timeout check` HAProxy waits for a whole check no longer than `inter` says."""
+    waits = re.search(r"^\s*timeout check (\d+)s$", (ROOT / "deploy" / "haproxy.cfg").read_text(), re.MULTILINE)
+
+    assert waits is not None
+    assert int(waits[1]) > LONGEST_CHECK_SECONDS
 
 
 def test_the_data_of_postgres_lie_in_the_volume_whatever_its_version() -> None:
