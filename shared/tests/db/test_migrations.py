@@ -5,6 +5,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -145,3 +146,19 @@ def test_the_command_without_a_database_says_which_variable_is_missing() -> None
 
     assert outcome.returncode == 2
     assert "PARLEY_DATABASE_URL" in outcome.stderr
+
+
+KEPT = {
+    "r0001_first_tables.py": "eee385de57540d84deba88a4aa66347a5deafe2239bf683d53b60cba328e4396",
+    "r0002_prompts_in_pieces.py": "32d8e69c7238ea3aedc5d3e94dc67f205431434e111e4a630df5709200951e2d",
+    "r0003_arms_of_members.py": "06950ce87baa293011a596974361eea66897f44ce20afec690ca37ed22c0d263",
+    "r0004_experiments_that_go_on.py": "e8a5e4e21d7155e330b45367cdfca3bee1dd54068c224a036df2dee6e254c272",
+    "r0005_lines_of_the_lab.py": "750fee55e707c27c5fc230ec32d0881955c7a3987e0fca3b8053fea1d7e8b45b",
+}
+"""The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
+
+
+def test_no_migration_is_written_anew() -> None:
+    found = {path.name: sha256(path.read_bytes()).hexdigest() for path in schema.files_of(schema.MIGRATIONS)}
+
+    assert found == KEPT

@@ -4,7 +4,7 @@ A change of `shared.db.tables` needs a migration in the same commit. On a databa
 `python -m shared.db.migrate --new "What it adds"` writes it into `migrations/versions`; read and tidy it, then run
 `ruff format` on it. A test compares the result of all migrations with `shared.db.tables`, and so does `--check`.
 
-A migration that is on the main branch is not written anew: databases have it already.
+A migration that is on the main branch is not written anew: databases have it already. A test keeps the hash of each.
 
 Services go on while a migration runs, and those of the commit before run on what it makes, until they are replaced.
 So it adds: tables, columns that may be NULL or have a default, indexes. What no code reads any more goes with a later
