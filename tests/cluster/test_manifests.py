@@ -21,6 +21,7 @@ from tests.cluster.manifests import (
     longest_call_seconds,
     manifests,
     named,
+    pods,
     rule_complaints,
     schema_complaints,
 )
@@ -28,6 +29,9 @@ from tests.containers.variables import READ
 from tests.operators.test_alerts import scraping
 
 pytestmark = pytest.mark.kubectl
+
+OF_LIBPQ = {"PGSSLROOTCERT"}
+"""Read by the library that connects to Postgres."""
 
 Change = Callable[[list[Manifest]], object]
 
@@ -47,7 +51,7 @@ def test_every_overlay_keeps_the_rules(overlay: str) -> None:
 def test_every_setting_is_read_by_someone(overlay: str) -> None:
     settings = next(one for one in manifests(overlay) if one["metadata"]["name"].startswith("settings-"))
 
-    assert set(settings["data"]) <= set().union(*READ.values())
+    assert set(settings["data"]) <= set().union(*READ.values(), OF_LIBPQ)
 
 
 def test_kinds_of_others_are_a_volume_that_all_services_read(tmp_path: Path) -> None:
@@ -96,6 +100,28 @@ def test_no_proxy_is_trusted_before_the_operator_names_it(overlay: str) -> None:
 
     assert settings["data"]["GATEWAY_TRUSTED_PROXIES"] == "127.0.0.1"
     assert "GATEWAY_TRUSTED_PROXIES" not in own, "the settings would be overruled"
+
+
+def test_every_pod_checks_the_certificate_of_postgres_and_can_have_authorities_of_its_own() -> None:
+    found = manifests("production")
+    settings = next(one for one in found if one["metadata"]["name"].startswith("settings-"))
+    mounted = {"name": "authorities", "mountPath": "/etc/parley/authorities", "readOnly": True}
+
+    assert settings["data"]["PGSSLROOTCERT"].startswith("/etc/ssl/"), "HOME of the image does not exist"
+    for name, pod in pods(found):
+        volume = next(one for one in pod["spec"]["volumes"] if one["name"] == "authorities")
+        assert volume["configMap"] == {"name": "authorities", "optional": True}, name
+        for container in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]):
+            assert mounted in container["volumeMounts"], (name, container["name"])
+            assert {"configMapRef": {"name": settings["metadata"]["name"]}} in container["envFrom"], name
+
+
+def test_the_namespace_is_there_before_what_goes_into_it() -> None:
+    page = (FOLDER.parents[1] / "docs" / "operating.md").read_text()
+    for start, end in (("## On a cluster", "### In production"), ("### In production", "### What the probes mean")):
+        steps = page[page.index(start) : page.index(end)]
+
+        assert 0 < steps.find("kubectl create namespace parley") < steps.index("create secret"), start
 
 
 def test_the_kubelet_waits_longer_for_the_readiness_of_a_gateway_than_that_takes() -> None:
