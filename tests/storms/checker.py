@@ -95,12 +95,19 @@ async def _check_posts(rows: Rows, ledger: Ledger, found: Findings) -> None:
 
 
 async def _check_answers(rows: Rows, ledger: Ledger, found: Findings) -> None:
-    stored = {(str(row["member_id"]), row["stage_id"], row["key"]) for row in await rows(_ANSWERS)}
-    lost = [one for one in ledger.answers if (one.member_id, one.stage_id, one.key) not in stored]
+    stored = {(str(row["member_id"]), row["stage_id"], row["key"]): row["value"] for row in await rows(_ANSWERS)}
+    lost = [one for one in ledger.answers if not keeps(stored.get((one.member_id, one.stage_id, one.key)), one.value)]
     _note(found.lost, "an accepted answer is lost", lost)
 
 
-_ANSWERS: Final = "SELECT member_id, stage_id, key FROM answers WHERE value IS NOT NULL"
+def keeps(stored: Any, given: Any) -> bool:
+    """Whether the stored answer is the one that was given; a stage may store more beside its fields."""
+    if isinstance(stored, dict) and isinstance(given, dict):
+        return all(name in stored and stored[name] == value for name, value in given.items())
+    return bool(stored == given)
+
+
+_ANSWERS: Final = "SELECT member_id, stage_id, key, value FROM answers WHERE value IS NOT NULL"
 _MESSAGES: Final = """
     SELECT e.cohort_id, e.stream_seq, e.audience, t.stage_id FROM events e
     JOIN threads t ON t.id::text = e.payload ->> 'thread_id'
@@ -109,6 +116,10 @@ _MESSAGES: Final = """
 _MOVES: Final = """
     SELECT subject_id AS member_id, type, payload ->> 'to_stage_id' AS stage_id, cohort_id, stream_seq
     FROM events WHERE type IN ('member.moved', 'member.arrived', 'member.transferred') ORDER BY seq
+"""
+_ENDS: Final = """
+    SELECT DISTINCT ON (subject_id) subject_id AS member_id, cohort_id, stream_seq FROM events
+    WHERE type = 'member.moved' AND payload ->> 'to_stage_id' IS NULL ORDER BY subject_id, seq DESC
 """
 _FIRST_STAGES: Final = "SELECT DISTINCT stage_ids[1] AS stage_id FROM members"
 
@@ -129,18 +140,24 @@ async def _check_streams(rows: Rows, ledger: Ledger, found: Findings) -> None:
         said.setdefault(str(row["cohort_id"]), []).append(row)
     first = {row["stage_id"] for row in await rows(_FIRST_STAGES)}
     stays_of = stays(await rows(_MOVES), first)
-    missing, twice = [], []
+    ends = {str(row["member_id"]): (str(row["cohort_id"]), row["stream_seq"]) for row in await rows(_ENDS)}
+    missing, twice, behind = [], [], []
     for heard in ledger.streams:
+        cohort_id, end = ends.get(heard.member_id, (heard.cohort_id, 0))
+        if heard.is_open and cohort_id != heard.cohort_id:
+            behind.append(heard.member_id)
+        due = max(heard.until, end) if heard.is_open and cohort_id == heard.cohort_id else heard.until
         there = stays_of.get(heard.member_id) or [Stay(heard.cohort_id, came=dict.fromkeys(first, 0))]
         for_them = [
             row["stream_seq"]
             for row in said.get(heard.cohort_id, ())
-            if _is_for(heard, row["stream_seq"], row["audience"]) and was_there(there, row)
+            if _is_for(heard, due, row) and was_there(there, row)
         ]
         missing += [(heard.member_id, seq) for seq in set(for_them) - set(heard.messages)]
         if len(heard.messages) != len(set(heard.messages)) or heard.messages != sorted(heard.messages):
             twice.append(heard.member_id)
     _note(found.lost, "a message is missing on a live stream", missing)
+    _note(found.lost, "a live stream stayed behind in another cohort", behind)
     _note(found.doubled, "a live stream told a message twice, or out of order", twice)
 
 
@@ -166,9 +183,9 @@ def stays(moves: Iterable[dict[str, Any]], first: Iterable[str]) -> dict[str, li
     return found
 
 
-def _is_for(heard: Heard, seq: int, audience: list[Any] | None) -> bool:
-    is_meant = audience is None or heard.member_id in map(str, audience)
-    return is_meant and heard.after < seq <= heard.until
+def _is_for(heard: Heard, due: int, row: dict[str, Any]) -> bool:
+    is_meant = row["audience"] is None or heard.member_id in map(str, row["audience"])
+    return is_meant and heard.after < row["stream_seq"] <= due
 
 
 def was_there(there: Iterable[Stay], row: dict[str, Any]) -> bool:

@@ -25,6 +25,7 @@ class Given:
     member_id: str
     stage_id: str
     key: str
+    value: Json
     at: float = field(default_factory=monotonic)
 
 
@@ -33,7 +34,8 @@ class Heard:
     """What one participant's live streams have told of one stay in a cohort, however often they were opened anew.
 
     `after` is where they began, `until` the last event that they told, `messages` the numbers of the events that were
-    messages, in the order in which they came.
+    messages, in the order in which they came. `is_open`: the lab has neither refused them nor moved the member away, so
+    that everything up to the end of the part is due.
     """
 
     member_id: str
@@ -41,6 +43,7 @@ class Heard:
     after: int
     until: int
     messages: list[int] = field(default_factory=list)
+    is_open: bool = True
 
 
 @dataclass

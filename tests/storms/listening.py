@@ -1,6 +1,7 @@
 """A participant's live stream, which is opened anew at any gateway whenever it breaks."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from random import Random
@@ -18,29 +19,38 @@ _SILENCE_SECONDS: Final = 20.0
 async def listen(
     ledger: Ledger, gateways: list[str], token: Callable[[], str], member_id: str, cursor: str, rng: Random
 ) -> None:
-    """Follow from the cursor on until the lab says that the participant is out, or until cancelled."""
+    """Follow from the cursor on until the end of the part, until the lab refuses the participant, or until cancelled.
+
+    The token is empty while the participant joins anew, and then another one.
+    """
     heard: list[Heard] = []
+    # A stream that never tells anything misses what comes from here on.
+    note(ledger, heard, member_id, cursor, "")
     async with httpx2.AsyncClient(timeout=httpx2.Timeout(5.0, read=_SILENCE_SECONDS), verify=WITHOUT_TLS) as client:
         while True:
             url = f"{rng.choice(gateways)}/v1/me/stream"
-            headers = {"authorization": f"Bearer {token()}", "last-event-id": cursor}
+            bearer = token()
+            headers = {"authorization": f"Bearer {bearer}", "last-event-id": cursor}
             try:
                 async with client.stream("GET", url, headers=headers) as answer:
-                    if answer.status_code in (401, 403, 409):
+                    if answer.status_code in (401, 403, 409) and bearer == token() != "":
+                        heard[-1].is_open = False
                         return
                     if answer.is_success:
                         async with aclosing(_events(answer)) as events:
-                            async for place, kind in events:
+                            async for place, kind, data in events:
                                 note(ledger, heard, member_id, place, kind)
                                 cursor = place
+                                if ends_part(kind, data, member_id):
+                                    return
             except httpx2.TransportError:
                 pass
             await asyncio.sleep(0.3)
 
 
-async def _events(answer: httpx2.Response) -> AsyncGenerator[tuple[str, str]]:
-    """The id and the type of each event; the type is empty where the stream says only where it begins."""
-    place = kind = ""
+async def _events(answer: httpx2.Response) -> AsyncGenerator[tuple[str, str, str]]:
+    """The id, the type and the data of each event; the type is empty where the stream says only where it begins."""
+    place = kind = data = ""
     async for line in answer.aiter_lines():
         name, _, value = line.partition(":")
         match name:
@@ -48,9 +58,19 @@ async def _events(answer: httpx2.Response) -> AsyncGenerator[tuple[str, str]]:
                 place = value.strip()
             case "event":
                 kind = value.strip()
+            case "data":
+                data = value.strip()
             case "" if place and not line:
-                yield place, kind
-                place = kind = ""
+                yield place, kind, data
+                place = kind = data = ""
+
+
+def ends_part(kind: str, data: str, member_id: str) -> bool:
+    """Whether the member has gone beyond the last stage."""
+    if kind != "member.moved":
+        return False
+    moved = json.loads(data)["data"]
+    return moved["member_id"] == member_id and moved["to_stage_id"] is None
 
 
 def note(ledger: Ledger, heard: list[Heard], member_id: str, place: str, kind: str) -> None:
@@ -58,6 +78,8 @@ def note(ledger: Ledger, heard: list[Heard], member_id: str, place: str, kind: s
     cohort_id, _, number = place.rpartition(":")
     # Who comes back to a cohort has not heard what was said there meanwhile.
     if not heard or heard[-1].cohort_id != cohort_id:
+        for left in heard:
+            left.is_open = False
         heard.append(Heard(member_id, cohort_id, int(number), int(number)))
         ledger.streams.append(heard[-1])
         if not kind:

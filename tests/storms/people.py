@@ -19,6 +19,8 @@ _LEAVE_SHARE: Final = 0.03
 _DROP_OUT_SHARE: Final = 0.02
 _DECLINE_SHARE: Final = 0.2
 _BREATH_SECONDS: Final = 0.3
+_TAIL_SECONDS: Final = 60.0
+"""For what a stream has still to tell; a fault may keep it away for a while, and the next one again."""
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Person:
         try:
             await self._go_through()
             # The last that the stream tells is the end of the part.
-            await asyncio.sleep(1)
+            await asyncio.wait((following,), timeout=_TAIL_SECONDS)
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
@@ -103,12 +105,15 @@ class Person:
             return
         await asyncio.sleep(self.rng.uniform(0.5, 4))
         await self._client.close()
+        # Whoever listens waits for the new token.
+        self._token = ""
         await self._join()
 
     async def _answer(self, ask: Json) -> None:
         if ask["form"] is not None:
-            await self._client.post(f"/v1/me/asks/{ask['id']}/answer", {"answer": fill(ask["form"], self.rng)})
-            self.ledger.answers.append(Given(self.member_id, ask["stage_id"], ask["key"]))
+            answer = fill(ask["form"], self.rng)
+            await self._client.post(f"/v1/me/asks/{ask['id']}/answer", {"answer": answer})
+            self.ledger.answers.append(Given(self.member_id, ask["stage_id"], ask["key"], answer))
 
     async def _work_on(self, stage_id: str) -> None:
         page = await self._client.get(f"/v1/me/stages/{stage_id}")
@@ -119,11 +124,10 @@ class Person:
         form = next((one["form"] for one in page["forms"] if one["key"] == ""), None)
         if form is None and page["blocked_by"]:
             return
-        await self._client.post(
-            f"/v1/me/stages/{stage_id}/advance", {"answer": None if form is None else fill(form, self.rng)}
-        )
+        answer = None if form is None else fill(form, self.rng)
+        await self._client.post(f"/v1/me/stages/{stage_id}/advance", {"answer": answer})
         if form is not None:
-            self.ledger.answers.append(Given(self.member_id, stage_id, ""))
+            self.ledger.answers.append(Given(self.member_id, stage_id, "", answer))
 
     async def _post(self, thread_id: str) -> None:
         key = f"{self.name}-{self._posted}"

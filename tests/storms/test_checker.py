@@ -1,5 +1,6 @@
 """The checker finds what it looks for: each invariant is broken by hand in the data of a small run."""
 
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -7,7 +8,7 @@ import pytest
 
 from shared.db.session import Database
 from tests.flows.drain import DrainLab
-from tests.storms.checker import DOUBLED, LOST, STUCK, Findings, check, made_again, stays, was_there
+from tests.storms.checker import DOUBLED, LOST, STUCK, Findings, check, keeps, made_again, stays, was_there
 from tests.storms.ledger import Given, Heard, Ledger, Post
 from tests.storms.listening import note
 from tests.storms.models import Call
@@ -86,7 +87,7 @@ async def test_what_clients_were_told_and_is_not_there_is_lost(rows: Rows) -> No
     cohort_id, seq = str(first["cohort_id"]), first["seq"]
     ledger = Ledger(
         posts=[Post("no-id", "no-one", "1", "Hello?")],
-        answers=[Given("no-one", "page", "")],
+        answers=[Given("no-one", "page", "", {})],
         streams=[Heard("no-one", cohort_id, seq - 1, seq)],
     )
 
@@ -95,6 +96,60 @@ async def test_what_clients_were_told_and_is_not_there_is_lost(rows: Rows) -> No
         "an accepted answer is lost",
         "a message is missing on a live stream",
     }
+
+
+@pytest.fixture
+async def ada(rows: Rows) -> Heard:
+    """What the stream of a member who has gone through the run has told, when nothing came after it was opened."""
+    (row,) = await rows("SELECT id, cohort_id FROM members WHERE path = 'c1/m1'")
+    return Heard(str(row["id"]), str(row["cohort_id"]), after=0, until=0)
+
+
+async def test_what_a_stream_that_stops_has_not_told_is_missing(rows: Rows, ada: Heard) -> None:
+    told = await rows("SELECT stream_seq FROM events WHERE type = 'message.created' ORDER BY 1")
+    seqs = [row["stream_seq"] for row in told]
+    ada.messages, ada.until = seqs[:-1], seqs[-2]
+
+    found = await check(rows, Ledger(streams=[ada]))
+
+    assert len(seqs) > 1
+    assert found.lost == {"a message is missing on a live stream": [(ada.member_id, seqs[-1])]}
+
+
+async def test_a_stream_that_never_told_anything_misses_everything(rows: Rows, ada: Heard) -> None:
+    found = await check(rows, Ledger(streams=[ada]))
+
+    assert set(found.lost) == {"a message is missing on a live stream"}
+
+
+async def test_a_stream_that_was_refused_or_left_has_told_what_it_had_to(rows: Rows, ada: Heard) -> None:
+    ada.is_open = False
+
+    assert not await check(rows, Ledger(streams=[ada]))
+
+
+async def test_a_stream_goes_on_in_the_cohort_in_which_its_member_ends(rows: Rows, ada: Heard) -> None:
+    ada.cohort_id = "another"
+
+    found = await check(rows, Ledger(streams=[ada]))
+
+    assert found.lost == {"a live stream stayed behind in another cohort": [ada.member_id]}
+
+
+async def test_an_answer_that_is_stored_otherwise_is_lost(rows: Rows) -> None:
+    (row,) = await rows("SELECT member_id, stage_id, key, value FROM answers LIMIT 1")
+    kept = Given(str(row["member_id"]), row["stage_id"], row["key"], row["value"])
+    changed = replace(kept, value={**row["value"], "why": "I said something else."})
+
+    assert (await check(rows, Ledger(answers=[kept, changed]))).lost == {"an accepted answer is lost": [changed]}
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_kept"),
+    [({"a": 1}, True), ({"a": 1, "valid": True}, True), ({"a": 2}, False), ({"valid": True}, False), (None, False)],
+)
+def test_a_stage_may_store_more_than_was_given_and_nothing_else(stored: object, is_kept: bool) -> None:
+    assert keeps(stored, {"a": 1}) is is_kept
 
 
 async def test_a_stream_that_tells_a_message_again_has_doubled_it(rows: Rows) -> None:
