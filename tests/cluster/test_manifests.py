@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from gateway.routes.health import LONGEST_CHECK_SECONDS
+from shared.settings import DatabaseSettings
 from tests.cluster.manifests import (
     FOLDER,
     NEWEST,
@@ -25,7 +26,7 @@ from tests.cluster.manifests import (
     rule_complaints,
     schema_complaints,
 )
-from tests.containers.variables import READ
+from tests.containers.variables import KEYS, MODELS, READ
 from tests.operators.test_alerts import scraping
 
 pytestmark = pytest.mark.kubectl
@@ -52,6 +53,16 @@ def test_every_setting_is_read_by_someone(overlay: str) -> None:
     settings = next(one for one in manifests(overlay) if one["metadata"]["name"].startswith("settings-"))
 
     assert set(settings["data"]) <= set().union(*READ.values(), OF_LIBPQ)
+
+
+def test_the_settings_and_keys_of_all_providers_are_named() -> None:
+    """As deploy/env.example names them for Compose."""
+    example = set(re.findall(r"^#?([A-Z0-9_]+)=", (FOLDER.parent / "env.example").read_text(), re.MULTILINE))
+    keys = set(re.findall(r"^#([A-Z0-9_]+)=$", (FOLDER / "model-keys.env.example").read_text(), re.MULTILINE))
+    settings = next(one for one in manifests("production") if one["metadata"]["name"].startswith("settings-"))
+
+    assert example & (MODELS - KEYS) <= set(settings["data"])
+    assert keys == KEYS == example & KEYS
 
 
 def test_kinds_of_others_are_a_volume_that_all_services_read(tmp_path: Path) -> None:
@@ -122,6 +133,32 @@ def test_the_namespace_is_there_before_what_goes_into_it() -> None:
         steps = page[page.index(start) : page.index(end)]
 
         assert 0 < steps.find("kubectl create namespace parley") < steps.index("create secret"), start
+
+
+def test_the_manual_counts_every_connection_to_postgres() -> None:
+    found = manifests("production")
+    most = {
+        one["spec"]["scaleTargetRef"]["name"]: one["spec"].get("maxReplicaCount") or one["spec"]["maxReplicas"]
+        for one in found
+        if one["kind"] in ("ScaledObject", "HorizontalPodAutoscaler")
+    }
+    surge = sum(spec_of(found, "Deployment", name)["strategy"]["rollingUpdate"]["maxSurge"] for name in SERVICES)
+    pool = DatabaseSettings.model_fields["database_pool_size"].default
+    # A gateway listens on a connection of its own, and so does one that is added while another one is replaced. Workers
+    # that are replaced finish their calls.
+    listening = most["gateway"] + 1
+    together = pool * (sum(most.values()) + surge + most["agent-worker"]) + listening
+
+    assert set(most) == set(SERVICES)
+    page = (FOLDER.parents[1] / "docs" / "operating.md").read_text()
+    assert f"these numbers {together:,}" in " ".join(page.split())
+
+
+def test_tickets_and_links_reach_no_log_of_the_ingress() -> None:
+    """They are in addresses, and open a stream or a part."""
+    annotations = named(manifests("production"), "Ingress", "gateway")["metadata"]["annotations"]
+
+    assert annotations["nginx.ingress.kubernetes.io/enable-access-log"] == "false"
 
 
 def test_the_kubelet_waits_longer_for_the_readiness_of_a_gateway_than_that_takes() -> None:

@@ -12,10 +12,13 @@ import pytest
 import yaml
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
+from agent_worker.settings import WorkerSettings
 from gateway.routes.health import LONGEST_CHECK_SECONDS
+from gateway.settings import GatewaySettings
+from orchestrator.settings import OrchestratorSettings
 from shared.settings import HealthSettings
 from tests.containers.compose import ROOT
-from tests.containers.variables import ADDRESSES, KEYS, READ
+from tests.containers.variables import ADDRESSES, KEYS, READ, names
 from tests.operators.test_alerts import scraping
 
 EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
@@ -55,9 +58,22 @@ def test_every_documented_variable_reaches_all_who_read_it(name: str) -> None:
         assert given & {variable(name), f"{variable(name)}_FILE"}, service
 
 
+OWN = {
+    "gateway": names(GatewaySettings),
+    "orchestrator": names(OrchestratorSettings),
+    "agent-worker": names(WorkerSettings),
+}
+"""What settings.py of a service says, to which the manual points."""
+
+
+@pytest.mark.parametrize("service", OWN)
+def test_every_setting_of_a_service_reaches_it(service: str) -> None:
+    assert OWN[service] <= set(SERVICES[service]["environment"])
+
+
 @pytest.mark.parametrize("name", sorted(interpolated(FILE) - {"PARLEY_LOG_FORMAT", "PARLEY_AMQP_PREFIX"}))
 def test_everything_that_can_be_said_is_documented(name: str) -> None:
-    assert {name, variable(name)} & set(documented())
+    assert {name, variable(name)} & {*documented(), *set().union(*OWN.values())}
 
 
 @pytest.mark.parametrize("service", OURS)

@@ -7,7 +7,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import aio_pika
 import pytest
+from aio_pika.exceptions import ChannelNotFoundEntity
 from sqlalchemy import text
 
 from parley.doctor import Bounds, faults
@@ -181,6 +183,29 @@ async def test_what_is_broken_is_said_with_what_to_do(
 
     assert [says in fault for fault in found].count(True) == 1, found
     assert not any("hush" in fault for fault in found)
+
+
+async def test_what_is_due_is_judged_by_the_clock_of_postgres(lab: Lab) -> None:
+    lab.clock.advance(7200)
+
+    found = await lab.faults()
+
+    assert len(found) == 1
+    assert "Have both set by NTP" in found[0]
+
+
+async def test_a_broker_of_another_lab_gets_no_queues(lab: Lab, amqp_url: str) -> None:
+    mistyped = f"{uuid4().hex}."
+    lab.environment.setenv("PARLEY_AMQP_PREFIX", mistyped)
+
+    found = await lab.faults()
+
+    assert [fault for fault in found if fault.startswith("No process consumes")]
+    connection = await aio_pika.connect(amqp_url)
+    async with connection:
+        channel = await connection.channel()
+        with pytest.raises(ChannelNotFoundEntity):
+            await channel.declare_queue(f"{mistyped}{ORCHESTRATOR}", passive=True)
 
 
 async def test_a_database_without_tables_is_to_be_migrated(lab: Lab, postgres_server: Server) -> None:

@@ -2,10 +2,10 @@
 
 import resource
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +40,7 @@ class Bounds:
 async def faults(clock: Clock, folder: Path, bounds: Bounds) -> list[str]:
     """What is wrong with the lab at PARLEY_DATABASE_URL and PARLEY_AMQP_URL; empty when all is well.
 
-    Changes nothing, but for queues that it asks about and that are not there yet. `folder`: whose disk is looked at.
+    Changes nothing. `clock`: that of this machine; `folder`: whose disk is looked at.
 
     Raises:
         SettingsInvalid: an address is not set or cannot be read.
@@ -78,12 +78,14 @@ async def _of_lab(database: Database, bus: RabbitBus, clock: Clock, bounds: Boun
         has_schema = revision == HEAD
         if not has_schema:
             yield _schema(revision)
-        async for fault in _of_server(database, clock, bounds):
+        async with database.read() as session:
+            server = await standing_work.server_state(session)
+        for fault in _of_server(server, clock, bounds):
             yield fault
         if has_schema:
             async with database.read() as session:
                 providers = await standing_work.wanted(session)
-            async for fault in _of_work(database, clock, bounds, providers):
+            async for fault in _of_work(database, server.now, bounds, providers):
                 yield fault
     except Unavailable as error:
         yield servers_away.of_database(error)
@@ -101,9 +103,7 @@ def _schema(revision: str | None) -> str:
     return f"The database is {found}, and this version needs {HEAD}. Run: python -m shared.db.migrate"
 
 
-async def _of_server(database: Database, clock: Clock, bounds: Bounds) -> AsyncIterator[str]:
-    async with database.read() as session:
-        state = await standing_work.server_state(session)
+def _of_server(state: standing_work.ServerState, clock: Clock, bounds: Bounds) -> Iterator[str]:
     apart = abs((state.now - clock.now()).total_seconds())
     if apart > bounds.clock_seconds:
         yield (
@@ -119,9 +119,9 @@ async def _of_server(database: Database, clock: Clock, bounds: Bounds) -> AsyncI
 
 
 async def _of_work(
-    database: Database, clock: Clock, bounds: Bounds, providers: Mapping[str, int]
+    database: Database, now: datetime, bounds: Bounds, providers: Mapping[str, int]
 ) -> AsyncIterator[str]:
-    now = clock.now()
+    """`now`: by the clock of PostgreSQL, which the lab goes by."""
     async with database.read() as session:
         served = await workers.served_providers(session, now)
         waits = await standing_work.oldest_hint_seconds(session)
@@ -143,8 +143,11 @@ async def _of_work(
 async def _of_queues(bus: RabbitBus, providers: Mapping[str, int]) -> AsyncIterator[str]:
     who = {ORCHESTRATOR: "an orchestrator", AGENT_STEPS: "an agent worker"}
     for queue in (*who, *(provider_queue(one) for one in sorted({MOCK_PROVIDER, *providers}))):
-        if not await bus.consumers(queue):
+        consumers = await bus.consumers(queue)
+        if not consumers:
             yield f"No process consumes the queue {queue}. Start {who.get(queue, 'an agent worker that serves it')}."
+        if consumers is None:
+            continue
         dead = await bus.dead(queue)
         if dead:
             yield f"Hints of {queue} that were given up: {dead}. See which: parley dead list"

@@ -111,12 +111,8 @@ class RabbitBus(Bus):
         link = await self._current_link(self._answer_seconds)
         return await _asked(link.counted(dead_queue(queue)))
 
-    async def consumers(self, queue: str) -> int:
-        """How many processes consume a work queue, which is made if it is not there.
-
-        Raises: BusUnavailable.
-        """
-        await self.declare([queue])
+    async def consumers(self, queue: str) -> int | None:
+        """How many processes consume a work queue; None where it is not there. Raises: BusUnavailable."""
         link = await self._current_link(self._answer_seconds)
         return await _asked(link.consumers(queue))
 

@@ -244,10 +244,15 @@ class Link:
                 await message.ack()
         await channel.close()
 
-    async def consumers(self, queue: str) -> int:
-        channel = await self.open_channel()
-        found = await channel.declare_queue(self.prefix + queue, passive=True)
-        await self.close_channel(channel)
+    async def consumers(self, queue: str) -> int | None:
+        # A question about a queue that is not there closes its channel, so it gets one of its own.
+        channel = self._connection.channel(publisher_confirms=False)
+        await channel.initialize()
+        try:
+            found = await channel.declare_queue(self.prefix + queue, passive=True)
+        except ChannelNotFoundEntity:
+            return None
+        await channel.close()
         return found.declaration_result.consumer_count or 0
 
     async def counted(self, *names: str) -> int:
