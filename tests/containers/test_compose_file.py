@@ -187,7 +187,7 @@ PROXY_NETWORK = re.search(r"PARLEY_PROXY_NETWORK:-([^}]+)}", (ROOT / "docker-com
     ("made_up", "client"),
     [("198.51.100.7", "10.1.2.3"), ("10.9.9.9", "192.168.7.7"), ("127.0.0.1", "203.0.113.9")],
 )
-async def test_nobody_evades_the_limit_of_their_address_by_one_that_they_make_up(made_up: str, client: str) -> None:
+async def test_a_made_up_address_does_not_evade_the_limit_of_the_true_one(made_up: str, client: str) -> None:
     """A proxy with TLS on this machine adds whom it serves, the proxy of the lab the bridge that this comes over."""
     assert PROXY_NETWORK is not None
     bridge, proxy = islice(ip_network(PROXY_NETWORK[1]).hosts(), 2)

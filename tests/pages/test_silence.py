@@ -1,4 +1,4 @@
-"""The network drops what is sent, and nobody says so: the page notices, and goes on when the network does."""
+"""The network drops what is sent, and says nothing: the page notices, and goes on when the network does."""
 
 import pytest
 from playwright.async_api import Page, expect

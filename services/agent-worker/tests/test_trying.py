@@ -85,7 +85,7 @@ async def test_what_is_not_configured_is_not_called(capsys: pytest.CaptureFixtur
     assert [verdict.line for verdict in verdicts if verdict.is_well is not None] == []
 
 
-async def test_nobody_is_left_out_without_a_word() -> None:
+async def test_no_provider_is_left_out_without_a_word() -> None:
     verdicts = await try_providers({"HF_API_KEY": KEY}, OPEN)
 
     said = {verdict.line.partition(":")[0]: verdict for verdict in verdicts}

@@ -76,7 +76,7 @@ async def test_who_is_brought_by_a_program_has_them_as_well(api: Api) -> None:
         ({f"P{number}": "x" for number in range(21)}, "parameters"),
     ],
 )
-async def test_what_the_file_does_not_name_or_nobody_can_keep_is_refused(
+async def test_what_the_file_does_not_name_or_cannot_be_kept_is_refused(
     api: Api, parameters: dict[str, Any], where: str
 ) -> None:
     code = await code_of(api, await api.running(**FILE))
@@ -91,7 +91,7 @@ async def test_what_the_file_does_not_name_or_nobody_can_keep_is_refused(
     assert await kept(api) == []
 
 
-async def test_the_first_values_stay_whoever_comes_back(api: Api) -> None:
+async def test_the_first_values_stay_in_any_browser(api: Api) -> None:
     code = await code_of(api, await api.running(**FILE))
     await joined(api, code, "first-browser", external_id="p-1", parameters={"SESSION_ID": "first"})
 

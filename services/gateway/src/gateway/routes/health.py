@@ -14,7 +14,7 @@ from shared.errors import Unavailable
 router = APIRouter(tags=["health"], route_class=Route)
 
 LONGEST_CHECK_SECONDS: Final = 2.0
-"""Whoever asks for the readiness waits longer: a broker that hangs takes no gateway out."""
+"""A prober of the readiness waits longer: a broker that hangs takes no gateway out."""
 
 
 @router.get("/healthz", summary="The process lives")

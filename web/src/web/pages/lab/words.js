@@ -96,7 +96,7 @@ export function money(amount, currency) {
 /** A number with few digits. @param {number} value */
 export const inDigits = (value) => new Intl.NumberFormat(language, { maximumFractionDigits: 3 }).format(value);
 
-/** What stands before the decimals of a number. */
+/** What is written before the decimals of a number. */
 export const decimalMark = () => new Intl.NumberFormat(language, { useGrouping: false }).format(0.5)[1];
 
 /** A change as percent, with its sign; 0.1 is ten percent. @param {number} share */
