@@ -58,6 +58,11 @@ EXCEPTIONS: Final = (
         says=r"There is no such agent\.|The group has no such stage\.|A mediator goes through no stages\.",
     ),
     Excepted(
+        "A parameter of a link's address is one that the file of the experiment names.",
+        operations=r"POST /v1/join/\{code\}|POST /v1/experiments/\{experiment_id\}/join",
+        says=r"The study does not keep all of these parameters\.",
+    ),
+    Excepted(
         "A conversation goes on to a topic of its stage; no schema knows which ones there are.",
         operations=r"POST /v1/me/threads/\{thread_id\}/go-on",
         says=r"The conversation has no such topic\.",
