@@ -1,4 +1,4 @@
-"""Answers that are cut in the middle, or come from another program, or say "later": nothing is lost or overtaken."""
+"""Answers that are cut in the middle, are not of the lab, or say "later": nothing is lost or overtaken."""
 
 import json
 from time import monotonic
@@ -68,7 +68,7 @@ async def test_messages_go_on_after_an_answer_that_was_cut(page: Page, lab: Runn
 
 
 @pytest.mark.parametrize("answer", [PORTAL, NO_SERVER], ids=["portal", "no server"])
-async def test_messages_wait_while_another_program_answers(page: Page, lab: RunningLab, answer: dict[str, Any]) -> None:
+async def test_messages_wait_while_another_server_answers(page: Page, lab: RunningLab, answer: dict[str, Any]) -> None:
     await join(page, lab.started(TALK))
     await expect(page.get_by_label("Your message")).to_be_visible()
     await page.route("**/messages", lambda route: route.fulfill(**answer), times=ALL_TURNS)

@@ -1,7 +1,9 @@
-"""The network drops what is sent, and says nothing: the page notices, and goes on when the network does."""
+"""The network drops what is sent without a word: the page notices, and goes on when the network does."""
+
+import asyncio
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from shared.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab
@@ -86,3 +88,24 @@ async def test_messages_that_hang_go_out_once_and_in_order(
     await expect(page.locator(".log .said")).to_have_text(["One", "Two"])
     await expect(far.locator(".log .message:not(.pending) .said")).to_have_text(["One", "Two"])
     await expect(far.locator(".pending")).to_have_count(0)
+
+
+@pytest.mark.parametrize("loses", [True, False], ids=["lost", "silent"])
+async def test_a_page_whose_words_do_not_come_says_those_that_it_has(
+    page: Page, lab: RunningLab, *, loses: bool
+) -> None:
+    experiment = lab.started({**STUDY, "language": "de"})
+    await page.clock.install()
+    asked = asyncio.Event()
+
+    async def refuse(route: Route) -> None:
+        asked.set()
+        if loses:
+            await route.abort()
+
+    await page.route("**/words/de.json", refuse)
+    await page.goto(f"/join/{experiment['join_code']}")
+    await asked.wait()
+    await page.clock.fast_forward(LONGEST_ANSWER_MS)
+
+    await expect(page.get_by_role("button", name="Take part")).to_be_visible()

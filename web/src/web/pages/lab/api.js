@@ -70,19 +70,26 @@ async function once(method, path, token, body, key) {
   if (token !== null) headers.Authorization = `Bearer ${token}`;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   if (key !== undefined) headers["Idempotency-Key"] = key;
+  const sent = { method, headers, body: body === undefined ? undefined : JSON.stringify(body) };
+  const { answer, text } = await fetched(path, sent).catch((error) => {
+    throw new Unreachable("The lab cannot be reached.", { cause: error });
+  });
+  const content = answer.status === 204 ? null : parsed(text);
+  if (!answer.ok) throw new Refused(answer.status, content ?? {}, Number(answer.headers.get("Retry-After")) || 0);
+  if (content === undefined) throw new Unreachable("The answer is not the lab's, but that of a network which wants a log-in, for example.");
+  return content;
+}
+
+/** What an address answers, with its text; it fails where that does not come in time. @param {string} address @param {RequestInit} [options] */
+export async function fetched(address, options = {}) {
   const ending = new AbortController();
-  let timer = setTimeout(() => ending.abort(), LONGEST_WAIT_MS);
+  const within = (/** @type {number} */ milliseconds) => setTimeout(() => ending.abort(), milliseconds);
+  let timer = within(LONGEST_WAIT_MS);
   try {
-    const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body), signal: ending.signal });
+    const answer = await fetch(address, { ...options, signal: ending.signal });
     clearTimeout(timer);
-    timer = setTimeout(() => ending.abort(), LONGEST_ANSWER_MS);
-    const text = await answer.text();
-    if (!answer.ok) throw new Refused(answer.status, parsed(text) ?? {}, Number(answer.headers.get("Retry-After")) || 0);
-    const content = answer.status === 204 ? null : parsed(text);
-    if (content === undefined) throw new Error("The answer is not the lab's, but that of a network which wants a log-in, for example.");
-    return content;
-  } catch (error) {
-    throw error instanceof Refused ? error : new Unreachable("The lab cannot be reached.", { cause: error });
+    timer = within(LONGEST_ANSWER_MS);
+    return { answer, text: await answer.text() };
   } finally {
     clearTimeout(timer);
   }

@@ -1,4 +1,5 @@
 /** The pages' own words, in the language of the experiment or the browser. */
+import { fetched } from "./api.js";
 
 /** @type {Record<string, string | Record<string, string>>} */
 let words = {};
@@ -28,16 +29,16 @@ export async function speak(wanted, lab) {
   document.documentElement.lang = wanted[0] ?? found;
   document.documentElement.dir = RIGHT_TO_LEFT.has(codes[0]) ? "rtl" : "ltr";
   if (found === language) return;
-  words = await fetched(`${lab.assets}/words/${found}.json`);
+  words = await wordsAt(`${lab.assets}/words/${found}.json`);
   language = found;
   plural = new Intl.PluralRules(found);
 }
 
 /** @param {string} address @returns {Promise<Record<string, any>>} */
-async function fetched(address) {
-  const answer = await fetch(address);
+async function wordsAt(address) {
+  const { answer, text } = await fetched(address);
   if (!answer.ok) throw new Error(`HTTP ${answer.status}: ${address}`);
-  return answer.json();
+  return JSON.parse(text);
 }
 
 /**
@@ -45,7 +46,7 @@ async function fetched(address) {
  * @param {string} folder @param {string[]} languages
  */
 export async function learn(folder, languages) {
-  const more = await fetched(`${folder}/${languages.includes(language) ? language : "en"}.json`);
+  const more = await wordsAt(`${folder}/${languages.includes(language) ? language : "en"}.json`);
   words = { ...more, ...words };
 }
 

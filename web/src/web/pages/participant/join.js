@@ -32,7 +32,8 @@ function Join({ code, lab }) {
   useEffect(() => {
     request("GET", `/v1/join/${encodeURIComponent(code)}`).then(
       async (found) => {
-        if (found.language) await speak([found.language], lab);
+        // Without the words of the study one can join with those of the browser.
+        if (found.language) await speak([found.language], lab).catch(console.error);
         takeOn(found.appearance);
         setStudy(found);
       },
