@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from parley.testing import environment
+from shared.testing import services
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "testing"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("servers", ["embedded", "named"])
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("servers", ["embedded", "named", pytest.param("containers", marks=pytest.mark.docker)])
 def test_a_foreign_folder_tests_its_study_in_a_running_lab(
     servers: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -24,6 +26,12 @@ def test_a_foreign_folder_tests_its_study_in_a_running_lab(
             "PARLEY_TEST_DATABASE_URL": request.getfixturevalue("postgres_server").url,
             "PARLEY_TEST_AMQP_URL": request.getfixturevalue("amqp_url"),
         }
+    if servers == "containers":
+        try:
+            services.require_docker()
+        except services.NoServer as error:
+            pytest.skip(str(error))
+        variables = {"PARLEY_TEST_LAB": "containers"}
     clean = {name: value for name, value in environment({}).items() if not name.startswith("PYTEST_")}
 
     told = subprocess.run(
@@ -33,7 +41,7 @@ def test_a_foreign_folder_tests_its_study_in_a_running_lab(
         capture_output=True,
         text=True,
         check=False,
-        timeout=100,
+        timeout=280,
     )
 
     assert told.returncode == 0, told.stdout + told.stderr

@@ -7,6 +7,7 @@ import sys
 from contextlib import ExitStack
 from datetime import timedelta
 
+import psycopg
 import pytest
 from sqlalchemy import text
 
@@ -122,6 +123,23 @@ def test_without_docker_there_is_no_rabbitmq(monkeypatch: pytest.MonkeyPatch) ->
 
     with pytest.raises(services.NoServer, match="no Docker engine"), services.rabbitmq():
         pass
+
+
+@pytest.mark.docker
+@pytest.mark.slow
+def test_docker_starts_a_postgres(monkeypatch: pytest.MonkeyPatch, network_guard: NetworkGuard) -> None:
+    monkeypatch.delenv(services.DATABASE_VARIABLE, raising=False)
+
+    with services.postgres() as server:
+        if not server.source.startswith("Docker"):
+            pytest.skip(server.source)
+        network_guard.allow(server.url)
+        with psycopg.connect(server.url) as connection:
+            asked = connection.execute("SELECT current_user, current_setting('server_version_num')::int").fetchone()
+
+    assert asked is not None
+    assert asked[0] == "postgres"
+    assert asked[1] >= 150_000
 
 
 @pytest.mark.docker
