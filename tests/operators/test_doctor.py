@@ -59,7 +59,7 @@ async def lab(
     monkeypatch.setenv("PARLEY_DATABASE_URL", database_url)
     monkeypatch.setenv("PARLEY_AMQP_URL", amqp_url)
     monkeypatch.setenv("PARLEY_AMQP_PREFIX", broker.prefix)
-    # The clock of the test stands still.
+    # The clock of the test does not move by itself.
     bounds = Bounds(clock_seconds=300, free_bytes=0, free_connections=0)
     yield Lab(database, bus, amqp_url, servings, monkeypatch, FakeClock(now), bounds)
     await broker.close()

@@ -105,7 +105,7 @@ class Person:
             return
         await asyncio.sleep(self.rng.uniform(0.5, 4))
         await self._client.close()
-        # Who listens waits for the new token.
+        # The listener waits for the new token.
         self._token = ""
         await self._join()
 

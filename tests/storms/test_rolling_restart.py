@@ -1,16 +1,19 @@
 """All processes of a lab with several of each are restarted one after another in mid-conversation."""
 
 import asyncio
+import re
 import signal
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from random import Random
 
+import httpx2
 import pytest
 
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from shared.testing.buses import RabbitBroker
+from shared.testing.network import WITHOUT_TLS
 from tests.operators.processes import KEY
 from tests.storms.checker import check, made_again
 from tests.storms.client import Client
@@ -106,3 +109,17 @@ async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(
         await asyncio.gather(following, return_exceptions=True)
         await person.close()
         await staff.close()
+
+
+async def test_a_page_of_one_gateway_has_the_policy_and_the_files_of_the_other(running: Cluster) -> None:
+    one, other = running.gateways
+    async with httpx2.AsyncClient(verify=WITHOUT_TLS) as client:
+        pages = [await client.get(f"{gateway}/take") for gateway in (one, other)]
+        files = re.findall(r'(?:src|href)="(/assets/[^"]+)"', pages[0].text)
+        loaded = [await client.get(f"{other}{path}") for path in files]
+
+    assert files
+    assert {answer.status_code for answer in loaded} == {200}
+    assert len({page.headers["content-security-policy"] for page in pages}) == 1
+    for name, value in (("x-content-type-options", "nosniff"), ("referrer-policy", "no-referrer")):
+        assert {answer.headers[name] for answer in (*pages, *loaded)} == {value}

@@ -14,7 +14,7 @@ from shared.errors import Unavailable
 router = APIRouter(tags=["health"], route_class=Route)
 
 LONGEST_CHECK_SECONDS: Final = 2.0
-"""A prober of the readiness waits longer: a broker that hangs takes no gateway out."""
+"""Proxies and the kubelet wait longer for the readiness: a broker that hangs takes no gateway out."""
 
 
 @router.get("/healthz", summary="The process lives")
