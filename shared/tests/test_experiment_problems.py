@@ -281,3 +281,9 @@ def test_twenty_parameters_of_the_link_can_be_kept() -> None:
     names = ["STUDY_ID", "utm.source", "session-id", *(f"P{number}" for number in range(17))]
 
     assert validate(file(join={"parameters": names, "external_id": ""})).join.parameters == tuple(names)
+
+
+def test_a_file_without_parameters_is_stored_as_the_version_before_stores_it() -> None:
+    page = validate(file(join={"title": "Buses"})).model_dump(mode="json")["join"]
+
+    assert page == {"title": "Buses", "text": "", "external_id": "PROLIFIC_PID"}

@@ -1,5 +1,6 @@
 """What an experiment file says about the page of its link."""
 
+from operator import not_
 from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
@@ -23,5 +24,6 @@ class JoinPage(Document):
     """What participants should know before they join: who asks, how long it takes, what happens with their data."""
     external_id: str = Field(default="PROLIFIC_PID", max_length=100)
     """The parameter of the link's address that holds the external id of the participant; empty: none is read."""
-    parameters: tuple[ParameterName, ...] = Field(default=(), max_length=MOST_PARAMETERS)
+    # Stored only where there are some: services of the version before refuse fields that they do not know.
+    parameters: tuple[ParameterName, ...] = Field(default=(), max_length=MOST_PARAMETERS, exclude_if=not_)
     """Further parameters of the link's address, whose values are kept with who joins."""
