@@ -11,15 +11,24 @@ pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 COUNT = """
   window.streams = { opened: 0, closed: 0 };
   const ask = window.fetch.bind(window);
-  window.fetch = (path, options) => {
-    if (path === "/v1/me/stream") {
-      window.streams.opened += 1;
-      options.signal.addEventListener("abort", () => (window.streams.closed += 1));
-    }
-    return ask(path, options);
+  window.fetch = async (path, options) => {
+    if (path !== "/v1/me/stream") return ask(path, options);
+    window.streams.opened += 1;
+    let ping;
+    const body = new ReadableStream({
+      start: (stream) => {
+        ping = setInterval(() => stream.enqueue(new TextEncoder().encode(": ping\\n\\n")), 15_000);
+        options.signal.addEventListener("abort", () => {
+          clearInterval(ping);
+          window.streams.closed += 1;
+          stream.error(options.signal.reason);
+        });
+      },
+    });
+    return new Response(body);
   };
 """
-"""Counts the streams that the page opens, and those that it closes."""
+"""Counts the streams that the page opens, and those that it closes. They show signs of life by the clock of the page."""
 HIDE = """
   (isHidden) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
