@@ -28,7 +28,7 @@ COUNT = """
     return new Response(body);
   };
 """
-"""Counts the streams that the page opens, and those that it closes. They show signs of life by the clock of the page."""
+"""Counts the streams that the page opens, and those that it closes; they show signs of life by the page's clock."""
 HIDE = """
   (isHidden) => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
