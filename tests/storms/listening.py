@@ -21,7 +21,8 @@ async def listen(
 ) -> None:
     """Follow from the cursor on until the end of the part, until the lab refuses the participant, or until cancelled.
 
-    The token is empty while the participant joins anew, and then another one.
+    Once the member has moved to another cohort, a cursor of the one before is refused, and the stream goes on from where
+    they are. The token is empty while the participant joins anew, and then another one.
     """
     heard: list[Heard] = []
     # A stream that never tells anything misses what comes from here on.
@@ -36,6 +37,9 @@ async def listen(
                     if answer.status_code in (401, 403, 409) and bearer == token() != "":
                         heard[-1].is_open = False
                         return
+                    if answer.status_code == 422:
+                        cursor = await _cursor_now(client, url.removesuffix("/stream"), bearer) or cursor
+                        note(ledger, heard, member_id, cursor, "")
                     if answer.is_success:
                         async with aclosing(_events(answer)) as events:
                             async for place, kind, data in events:
@@ -46,6 +50,13 @@ async def listen(
             except httpx2.TransportError:
                 pass
             await asyncio.sleep(0.3)
+
+
+async def _cursor_now(client: httpx2.AsyncClient, me: str, bearer: str) -> str | None:
+    """The cursor of where the member is; None while the lab does not say."""
+    answer = await client.get(me, headers={"authorization": f"Bearer {bearer}"})
+    cursor: str | None = answer.json()["cursor"] if answer.is_success else None
+    return cursor
 
 
 async def _events(answer: httpx2.Response) -> AsyncGenerator[tuple[str, str, str]]:

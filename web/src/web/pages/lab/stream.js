@@ -38,6 +38,8 @@ export function follow(path, token, cursor, on) {
           on.onEnd();
           return;
         }
+        // A cursor of the group before, which a cut kept the page from leaving.
+        if (answer.status === 422) on.onEnd();
         if (answer.ok && answer.body) {
           wait = FIRST_WAIT_MS;
           on.onState(true);
