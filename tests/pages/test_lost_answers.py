@@ -159,3 +159,14 @@ async def test_those_who_were_cut_off_together_do_not_come_back_at_once(page: Pa
 
     assert len(set(waits)) > len(waits) / 2
     assert 500 <= min(waits) < max(waits) <= 1500
+
+
+async def test_a_cursor_that_is_refused_has_the_page_read_where_the_participant_is(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(TALK)
+    await page.route("**/v1/me/stream", lambda route: route.fulfill(status=422))
+
+    async with page.expect_response("**/v1/me/stream") as refused:
+        await join(page, experiment)
+    assert (await refused.value).status == 422
+    async with page.expect_response("**/v1/me", timeout=10_000):
+        pass

@@ -21,8 +21,8 @@ async def listen(
 ) -> None:
     """Follow from the cursor on until the end of the part, until the lab refuses the participant, or until cancelled.
 
-    Once the member has moved to another cohort, a cursor of the one before is refused, and the stream goes on from where
-    they are. The token is empty while the participant joins anew, and then another one.
+    Once the member has moved to another cohort, a cursor of the one before is refused, and the stream goes on from
+    where they are. The token is empty while the participant joins anew, and then another one.
     """
     heard: list[Heard] = []
     # A stream that never tells anything misses what comes from here on.
