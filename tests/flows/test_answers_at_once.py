@@ -18,7 +18,7 @@ from shared.failpoints import on_failpoint
 from shared.testing.rounds import rounds_for_info
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
-from tests.flows.test_adversity import someone_waits_for_a_lock
+from tests.flows.test_deadlocks import someone_waits_for_a_lock
 from tests.flows.test_shared_asks import GAME, data, prompts
 
 pytestmark = pytest.mark.postgres

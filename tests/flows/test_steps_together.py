@@ -22,7 +22,7 @@ from shared.db.standings import lock_standings
 from shared.logs import correlation
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
-from tests.flows.test_adversity import someone_waits_for_a_lock
+from tests.flows.test_deadlocks import someone_waits_for_a_lock
 
 pytestmark = pytest.mark.postgres
 

@@ -13,7 +13,7 @@ from shared.db.session import Database
 from shared.db.standings import sign_in
 from shared.testing.rounds import rounds_for_info
 from tests.flows.drain import DrainLab
-from tests.flows.test_adversity import someone_waits_for_a_lock
+from tests.flows.test_deadlocks import someone_waits_for_a_lock
 from tests.flows.test_shared_asks import WITH_A_PERSON
 
 pytestmark = pytest.mark.postgres
