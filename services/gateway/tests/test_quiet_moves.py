@@ -92,6 +92,7 @@ VALUES: Final = {
     "events": b"'[]'",
     "hints": b"'[]'",
     "facts": b"'{}'",
+    "counter_id": b"gen_random_uuid()",
     "is_step": b"true",
 }
 SURVEYS: Final[list[dict[str, Any]]] = [{"id": f"s{place}", **WHY} for place in range(4)]

@@ -82,7 +82,7 @@ _GO_ON_QUIETLY: Final = text(
             SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
             FROM given GROUP BY cohort_id ORDER BY cohort_id
         ) g
-        WHERE s.cohort_id = g.cohort_id
+        WHERE s.cohort_id = g.cohort_id AND s.cohort_id = :counter_id
         RETURNING s.cohort_id, s.last - g.n AS before, s.last
     ), recorded AS (
         INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,

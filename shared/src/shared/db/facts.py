@@ -71,7 +71,9 @@ LOCK_COUNTERS: Final = text(
 
 # A statement that writes a change together with the pending events ends with the same lines, from `given` on: `passed`
 # has one row when the change was made, and it comes after all locks of the change (a test compares).
-FLUSH = text(
+# The events are of one cohort, which is named once more: Postgres guesses that the JSON has a hundred rows, and would
+# read the counters of all cohorts to join them.
+FLUSH: Final = text(
     """
     WITH passed AS (
         SELECT 1
@@ -88,7 +90,7 @@ FLUSH = text(
             SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
             FROM given GROUP BY cohort_id ORDER BY cohort_id
         ) g
-        WHERE s.cohort_id = g.cohort_id
+        WHERE s.cohort_id = g.cohort_id AND s.cohort_id = :counter_id
         RETURNING s.cohort_id, s.last - g.n AS before, s.last
     ), recorded AS (
         INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
@@ -118,7 +120,9 @@ FLUSH = text(
         EXISTS (SELECT FROM passed) AS passed
     """
 )
-NOTHING_PENDING: Final = {"events": "[]", "hints": "[]", "facts": list[str]()}
+FLUSH_MANY: Final = text(FLUSH.text.replace(" AND s.cohort_id = :counter_id", ""))
+"""The same for events of several cohorts."""
+NOTHING_PENDING: Final = {"events": "[]", "hints": "[]", "facts": list[str](), "counter_id": None}
 """The parameters of such a statement when the pending events are written later."""
 
 

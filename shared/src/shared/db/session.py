@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shared.contracts.hints import Hint
 from shared.db.bulk import CopyLine, copied, insert_into
-from shared.db.facts import FLUSH, LOCK_COUNTERS, Counted, Event, ranked
+from shared.db.facts import FLUSH, FLUSH_MANY, LOCK_COUNTERS, Counted, Event, ranked
 from shared.db.failures import Silence, hang_up_after, is_undone, retry_deadlocks, told_apart
 from shared.db.turnstile import Turnstile
 from shared.failpoints import failpoint
@@ -213,14 +213,15 @@ class Session(ReadSession):
         `Database.transaction` calls it. The cohort's counter is locked from the last statement to the commit, so both
         are sent together: any other work of this process in between would delay the whole cohort.
         """
-        if len(cohorts := {event.cohort_id for event in self._events}) > 1:
-            self.later(LOCK_COUNTERS, {"cohort_ids": list(cohorts)})
+        cohorts = self._counters()
+        if len(cohorts) > 1:
+            self.later(LOCK_COUNTERS, {"cohort_ids": cohorts})
         with self._answered_in_time():
             if not self.has_pending:
                 await self._driver.commit()
                 return self._committed
             async with self._together():
-                flushed = await self._sent(FLUSH, self._flush_params())
+                flushed = await self._sent(FLUSH_MANY if len(cohorts) > 1 else FLUSH, self._flush_params())
                 await self._sent(_COMMIT, None)
         self._keep(await flushed.fetchone())
         return self._committed
@@ -228,15 +229,24 @@ class Session(ReadSession):
     async def flush_with(self, statement: TextClause, params: Params) -> Row:
         """Write the pending events together with a change, by a statement that ends as FLUSH does; returns its row.
 
-        When the statement's condition is not met, the pending events are dropped with the change.
+        They are of one cohort. When the statement's condition is not met, they are dropped with the change.
         """
         row = await self.one(statement, {**params, **self._flush_params()})
         self._keep(row)
         return row
 
     def _flush_params(self) -> Params:
-        facts = [str(cohort_id) for cohort_id in self._told]
-        return {"events": as_json(self._event_rows()), "hints": as_json(self._hint_rows()), "facts": facts}
+        return {
+            "events": as_json(self._event_rows()),
+            "hints": as_json(self._hint_rows()),
+            "facts": [str(cohort_id) for cohort_id in self._told],
+            "counter_id": next(iter(self._counters()), None),
+        }
+
+    def _counters(self) -> list[UUID]:
+        """The cohorts whose counters change with the pending events, each once."""
+        settled = () if self._settled is None else (self._settled[0],)
+        return list(dict.fromkeys((*(event.cohort_id for event in self._events), *settled)))
 
     def _keep(self, row: Row) -> None:
         """Keep the rows that a statement ending as FLUSH does has written."""

@@ -1,0 +1,47 @@
+"""Statements that run for every message and page reach their rows by an index, however Postgres guesses.
+
+A connection keeps its plan. One that was made while a lab was new is still used when there are thousands of cohorts.
+"""
+
+import pytest
+from psycopg import AsyncConnection
+from sqlalchemy import TextClause
+
+from shared.acts import answering, changes, going_on
+from shared.db import streams
+from shared.db.facts import FLUSH
+from shared.db.session import _compiled
+
+FILL = b"""
+    SET session_replication_role = replica;
+    INSERT INTO streams (cohort_id) SELECT gen_random_uuid() FROM generate_series(1, 400);
+    INSERT INTO threads (id, cohort_id, stage_id, scope, path, opened_at)
+        SELECT gen_random_uuid(), cohort_id, 'talk', 'group', 'talk', now() FROM streams;
+    ANALYZE streams, threads;
+"""
+"""Counters and threads without their cohorts: only how many there are matters."""
+
+
+@pytest.mark.parametrize(
+    ("statement", "table"),
+    [
+        (FLUSH, "streams"),
+        (changes._CHANGE, "streams"),
+        (answering._ANSWER_SHARED_ASK, "streams"),
+        (going_on._GO_ON_QUIETLY, "streams"),
+        (streams._AFTER, "threads"),
+    ],
+)
+async def test_a_hot_statement_reads_no_table_from_end_to_end(
+    database_url: str, statement: TextClause, table: str
+) -> None:
+    query, names = _compiled(statement)
+    async with await AsyncConnection.connect(database_url, autocommit=True) as connection:
+        await connection.execute(FILL)
+        await connection.execute(b"SET plan_cache_mode = force_generic_plan")
+        await connection.execute(b"PREPARE one AS " + query)
+        found = await connection.execute(b"EXPLAIN EXECUTE one(" + b", ".join([b"NULL"] * len(names)) + b")")
+        plan = "\n".join(line for (line,) in await found.fetchall())
+
+    assert f"on {table}" in plan
+    assert f"Seq Scan on {table}" not in plan, plan
