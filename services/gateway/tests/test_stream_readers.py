@@ -48,6 +48,37 @@ async def test_streams_of_a_cohort_share_one_reader_which_goes_with_the_last(api
     assert reading.cancelled()
 
 
+async def test_readers_that_wake_while_others_are_read_are_read_together(
+    database: Database, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ada, _ = await talkers(api)
+    cohort_ids = [UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"]), UUID(int=1), UUID(int=2)]
+    live = Live(database, ping_seconds=60, look_seconds=60, backlog=10)
+    is_reading, may_read, have_read = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    read = streams.events_after
+    batches: list[list[UUID]] = []
+
+    async def slowly(session: ReadSession, places: Any, **how: Any) -> Any:
+        batches.append([cohort_id for cohort_id, _, _ in places])
+        is_reading.set()
+        if len(batches) == 2:
+            have_read.set()
+        await may_read.wait()
+        return await read(session, places, **how)
+
+    monkeypatch.setattr(streams, "events_after", slowly)
+    listeners = [Listener(10) for _ in cohort_ids]
+    await live._attach(listeners[0], [cohort_ids[0]])
+    await is_reading.wait()
+    for listener, cohort_id in zip(listeners[1:], cohort_ids[1:], strict=True):
+        await live._attach(listener, [cohort_id])
+    may_read.set()
+    await asyncio.wait_for(have_read.wait(), timeout=10)
+    await live.close()
+
+    assert batches == [cohort_ids[:1], cohort_ids[1:]]
+
+
 async def test_a_reader_that_falls_behind_is_cut_off(database: Database, api: Api) -> None:
     experiment_id, ada, _ = await talkers(api)
     live = Live(database, ping_seconds=5, look_seconds=5, backlog=2)
@@ -95,7 +126,7 @@ async def test_a_reader_who_is_shown_none_of_many_events_has_a_sign_of_life(data
     await live.start()
     cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
     async with database.read() as session:
-        event = Frame((await streams.events_after(session, cohort_id, 0, most=1))[0])
+        event = Frame((await streams.events_after(session, [(cohort_id, 0, 1)]))[cohort_id][0])
     stream = live.follow({cohort_id: 0}, lambda _: None)
 
     async def tell() -> None:

@@ -15,6 +15,8 @@ class Urgency(IntEnum):
     """A client waits for an answer over HTTP, but for nothing that follows from it."""
     PERSON = 2
     """A participant waits for it, or for something that follows from it."""
+    TELLING = 3
+    """It tells all who follow a cohort, so it is done before anything that would give more to tell."""
 
 
 urgency: ContextVar[Urgency] = ContextVar("urgency", default=Urgency.BACKGROUND)

@@ -62,6 +62,17 @@ async def test_while_people_are_about_the_background_leaves_places_free_for_them
     assert "c" in passages.inside
 
 
+async def test_what_streams_tell_goes_before_what_people_do() -> None:
+    passages = Passages()
+    await passages.begin(Urgency.PERSON, *"abcde")
+
+    await passages.begin(Urgency.PERSON, "ann")
+    await passages.begin(Urgency.TELLING, "stream")
+    await passages.end("a")
+
+    assert sorted(passages.inside) == [*"bcde", "stream"]
+
+
 async def test_when_no_one_has_come_for_a_while_the_background_has_all_places_again() -> None:
     passages = Passages()
     await passages.begin(Urgency.PERSON, "ann")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, TypeVar
@@ -33,28 +33,30 @@ from shared.urgency import Urgency, urgency
 ResultT = TypeVar("ResultT")
 EXPORTS_AT_ONCE = 2
 FILES_AT_ONCE = 2
-_TURN_SECONDS = 1.0
+_TURN_SECONDS = 5.0
 
 
 class Queues:
-    """Lets tasks of this process into a block one after the other, for each key."""
+    """Lets tasks of this process into a block one after the other, for each key.
+
+    A turn lasts five seconds at most: then the next task goes in beside it, because the one before may wait for a
+    database that is silent.
+    """
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def turn(self, key: UUID) -> AsyncIterator[bool]:
-        """Gives whether the task is alone: after a second it goes in beside the others."""
+    async def turn(self, key: UUID) -> AsyncIterator[None]:
         lock = self._locks.setdefault(key, asyncio.Lock())
-        is_alone = False
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_TURN_SECONDS):
-                is_alone = await lock.acquire()
-        try:
-            yield is_alone
-        finally:
-            if is_alone:
-                lock.release()
+        await lock.acquire()
+        with ExitStack() as turn:
+            turn.callback(lock.release)
+            timer = asyncio.get_running_loop().call_later(_TURN_SECONDS, turn.close)
+            try:
+                yield
+            finally:
+                timer.cancel()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,15 @@
 """Live streams: one reader per followed cohort reads new events once, for all its streams.
 
 Postgres tells of a fact with the commit, which wakes the reader; whenever the connection that hears of them is back,
-and every few seconds, all that are behind are woken. No other database connection is held and no transaction is open
-while a stream waits or sends. A client that reads too slowly is cut off and resumes from the last cursor it has seen.
+and every few seconds, all that are behind are woken. Readers that are awake at the same time read by one statement. No
+other database connection is held and no transaction is open while a stream waits or sends. A client that reads too
+slowly is cut off and resumes from the last cursor it has seen.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from itertools import chain
+from typing import Final
 from uuid import UUID
 
 import structlog
@@ -17,12 +19,15 @@ from gateway.events import Frame
 from gateway.typists import TypingFrame, Typists
 from shared.background import repeat
 from shared.db import streams
+from shared.db.batcher import Batcher
 from shared.db.session import Database, Row
 from shared.db.streams import hear_facts
+from shared.urgency import Urgency, urgency
 
 log = structlog.get_logger(__name__)
 
 BATCH = 500
+_COHORTS_AT_ONCE: Final = 256
 RETRY_MS = 2000
 
 
@@ -75,13 +80,21 @@ class Listener:
             self._waiting.set_result(None)
 
 
+Place = tuple[UUID, int]
+"""A cohort, and the number of the event up to which it was read."""
+
+
 class _Reader:
     """Reads the events of one cohort from `position` on, for everybody who listens."""
 
     def __init__(
-        self, database: Database, cohort_id: UUID, position: int, before_telling: Callable[[UUID, Sequence[Row]], None]
+        self,
+        reading: Batcher[None, Place, Sequence[Row]],
+        cohort_id: UUID,
+        position: int,
+        before_telling: Callable[[UUID, Sequence[Row]], None],
     ) -> None:
-        self._database = database
+        self._reading = reading
         self._before_telling = before_telling
         self._cohort_id = cohort_id
         self.position = position
@@ -89,28 +102,18 @@ class _Reader:
         # Awake at first: something may have happened since `position` was looked up.
         self.wake = asyncio.Event()
         self.wake.set()
-        self._is_reading = self._is_over = False
         self.task = asyncio.create_task(repeat(self._read_on, woken_by=self.wake), name=f"stream {cohort_id}")
 
     def stop(self) -> None:
         """Read no more. What is being read is read to its end: broken off, it would cost its database connection."""
-        self._is_over = True
-        if not self._is_reading:
-            self.task.cancel()
+        self.task.cancel()
 
     async def _read_on(self) -> None:
-        self._is_reading = True
-        try:
-            while await self._read() == BATCH and not self._is_over:
-                pass
-        finally:
-            self._is_reading = False
-            if self._is_over:
-                self.task.cancel()
+        while await self._read() == BATCH:
+            pass
 
     async def _read(self) -> int:
-        async with self._database.read() as session:
-            rows = await streams.events_after(session, self._cohort_id, self.position, most=BATCH)
+        rows = await self._reading.do(None, (self._cohort_id, self.position))
         if rows:
             frames = tuple(Frame(row) for row in rows)
             self.position = frames[-1].seq
@@ -132,7 +135,8 @@ class Live:
         self._look_seconds = look_seconds
         self._backlog = backlog
         self._readers: dict[UUID, _Reader] = {}
-        self._reading: set[asyncio.Task[None]] = set()
+        self._reading = Batcher[None, Place, Sequence[Row]](self._read, most=_COHORTS_AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
         self._typists = Typists(self._tell_of_typing)
         self._listeners: set[Listener] = set()
         self._look_now = asyncio.Event()
@@ -167,9 +171,9 @@ class Live:
         await asyncio.gather(*self._looking, return_exceptions=True)
         self._looking = []
         self._typists.close()
-        for task in tuple(self._reading):
+        for task in tuple(self._tasks):
             task.cancel()
-        await asyncio.gather(*self._reading, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self._readers.clear()
 
     async def follow(
@@ -233,10 +237,10 @@ class Live:
             reader = self._readers.get(cohort_id)
             if reader is None:
                 reader = self._readers[cohort_id] = _Reader(
-                    self._database, cohort_id, newest.get(cohort_id, 0), self._typists.notice
+                    self._reading, cohort_id, newest.get(cohort_id, 0), self._typists.notice
                 )
-                self._reading.add(reader.task)
-                reader.task.add_done_callback(self._reading.discard)
+                self._tasks.add(reader.task)
+                reader.task.add_done_callback(self._tasks.discard)
             reader.listeners.add(listener)
             ends[cohort_id] = reader.position
             if typing := self._typists.now(cohort_id):
@@ -252,10 +256,17 @@ class Live:
                 if not reader.listeners:
                     self._readers.pop(cohort_id).stop()
 
+    async def _read(self, places: Sequence[Place]) -> list[Sequence[Row] | Exception]:
+        urgency.set(Urgency.TELLING)
+        async with self._database.read() as session:
+            found = await streams.events_after(session, [(*place, streams.NEWEST) for place in places], most=BATCH)
+        return [found[cohort_id] for cohort_id, _ in places]
+
     async def _backlog_of(self, cohort_id: UUID, after: int, until: int) -> AsyncIterator[Frames]:
         while after < until:
             async with self._database.read() as session:
-                rows = await streams.events_after(session, cohort_id, after, until=until, most=BATCH)
+                found = await streams.events_after(session, [(cohort_id, after, until)], most=BATCH)
+            rows = found[cohort_id]
             if not rows:
                 return
             frames = tuple(Frame(row) for row in rows)

@@ -14,17 +14,26 @@ from shared.db.failures import NOTICES_SILENCE, hang_up_after
 from shared.db.session import STATEMENT_SECONDS, ReadSession, Row
 from shared.db.typing_hints import TYPING_CHANNEL
 
+# The thread is looked up event by event: Postgres expects far more events than there are, and would read all threads.
 _AFTER = text(
     """
     SELECT e.cohort_id, e.stream_seq, e.type, e.actor, e.cause, e.subject, e.subject_id, e.audience, e.at,
         CAST(e.payload AS text) AS payload, CAST(e.public AS text) AS public,
         e.public ->> 'thread_id' AS thread_id, t.stage_id AS thread_stage_id, t.scope AS thread_scope
-    FROM events e LEFT JOIN threads t ON t.id = CAST(e.public ->> 'thread_id' AS uuid)
-    WHERE e.cohort_id = :cohort_id AND e.stream_seq > :after AND e.stream_seq <= :until
-    ORDER BY e.stream_seq LIMIT :most
+    FROM unnest(CAST(:cohort_ids AS uuid[]), CAST(:after AS bigint[]), CAST(:until AS bigint[]))
+        AS wanted(cohort_id, after, until)
+        CROSS JOIN LATERAL (
+            SELECT * FROM events n
+            WHERE n.cohort_id = wanted.cohort_id AND n.stream_seq > wanted.after AND n.stream_seq <= wanted.until
+            ORDER BY n.stream_seq LIMIT :most
+        ) e LEFT JOIN LATERAL (
+            SELECT stage_id, scope FROM threads WHERE id = CAST(e.public ->> 'thread_id' AS uuid) OFFSET 0
+        ) t ON true
+    ORDER BY e.cohort_id, e.stream_seq
     """
 )
-_NEWEST = 2**62
+NEWEST: Final = 2**62
+"""After the number of every event."""
 _LAST = text("SELECT cohort_id, last FROM streams WHERE cohort_id = ANY(:cohort_ids)")
 
 _COHORTS = text(
@@ -35,13 +44,19 @@ _COHORTS = text(
 
 
 async def events_after(
-    session: ReadSession, cohort_id: UUID, after: int, *, until: int = _NEWEST, most: int = 500
-) -> Sequence[Row]:
-    """The next events of a cohort; `payload` and `public` are JSON text, ready to be sent.
+    session: ReadSession, places: Sequence[tuple[UUID, int, int]], *, most: int = 500
+) -> dict[UUID, list[Row]]:
+    """The next events of some cohorts, of each at most so many; `payload` and `public` are JSON text, ready to be sent.
 
-    An event of a thread has `public.thread_id`; the thread's stage and scope come with it.
+    A place is a cohort, the number after which its events are read, and the number of the last one. An event of a
+    thread has `public.thread_id`; the thread's stage and scope come with it.
     """
-    return await session.all(_AFTER, {"cohort_id": cohort_id, "after": after, "until": until, "most": most})
+    cohort_ids, after, until = ([place[column] for place in places] for column in range(3))
+    params = {"cohort_ids": cohort_ids, "after": after, "until": until, "most": most}
+    found: dict[UUID, list[Row]] = {cohort_id: [] for cohort_id, _, _ in places}
+    for row in await session.all(_AFTER, params):
+        found[row.cohort_id].append(row)
+    return found
 
 
 async def last_of(session: ReadSession, cohort_ids: Collection[UUID]) -> dict[UUID, int]:

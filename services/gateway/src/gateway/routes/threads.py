@@ -49,15 +49,13 @@ async def post_message(thread_id: UUID, body: MessageRequest, context: InContext
     """Posting the same again with the same `client_message_id` returns the stored message. Another text under an id
     that was used is refused (409, `id_used`)."""
 
-    async with context.posts.turn(thread_id) as is_alone:
-        posted = await _posted(context, thread_id, body, hash_token(token), is_alone=is_alone)
+    async with context.posts.turn(thread_id):
+        posted = await _posted(context, thread_id, body, hash_token(token))
     # As it is: what the database gives is the resource, and this is the hottest route there is.
     return Response(orjson.dumps(posted), status_code=201, media_type="application/json")
 
 
-async def _posted(
-    context: Context, thread_id: UUID, body: MessageRequest, author: str, *, is_alone: bool
-) -> dict[str, Any]:
+async def _posted(context: Context, thread_id: UUID, body: MessageRequest, author: str) -> dict[str, Any]:
     async def work(session: Session) -> dict[str, Any]:
         if body.reply_to is not None:
             reader = await reads.bearer(session, author)
@@ -75,7 +73,7 @@ async def _posted(
         )
 
     try:
-        if is_alone and body.reply_to is None:
+        if body.reply_to is None:
             with suppress(Overtaken):
                 return await _posted_unlocked(context, thread_id, body, author)
         return await context.database.transact(work)
