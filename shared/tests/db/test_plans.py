@@ -45,3 +45,25 @@ async def test_a_hot_statement_reads_no_table_from_end_to_end(
 
     assert f"on {table}" in plan
     assert f"Seq Scan on {table}" not in plan, plan
+
+
+async def test_a_move_writes_no_index(database_url: str) -> None:
+    async with await AsyncConnection.connect(database_url) as connection:
+        await connection.execute(
+            b"""
+            SET LOCAL session_replication_role = replica;
+            INSERT INTO members (id, experiment_id, cohort_id, path, kind, player, status, stage_ids, agent_config,
+                created_at)
+            SELECT gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'm1', 'participant', 'agent', 'in_progress',
+                ARRAY['a', 'b'], '{}', now()
+            """
+        )
+        for change in (
+            b"position = position + 1, version = version + 1, arrived_at = now()",
+            b"stepped_version = version",
+        ):
+            await connection.execute(b"UPDATE members SET " + change)
+        found = await connection.execute(b"SELECT pg_stat_get_xact_tuples_hot_updated('members'::regclass)")
+        row = await found.fetchone()
+
+    assert row == (2,)
