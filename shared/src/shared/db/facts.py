@@ -3,13 +3,17 @@
 This makes a cohort's `stream_seq` gapless and in commit order, and keeps the lock on its counter short.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import text
+
+from shared.contracts.hints import Hint
+from shared.logs import correlation
+from shared.urgency import is_urgent
 
 FACTS_CHANNEL = "parley_facts"
 """The channel on which FLUSH notifies listeners of facts; the payload is the id of the cohort."""
@@ -61,6 +65,20 @@ def ranked(events: Sequence[Event]) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+def hint_rows(hints: Iterable[Hint]) -> list[dict[str, Any]]:
+    """The hints as rows of the outbox, with the correlation and the urgency of the current context."""
+    return [
+        {
+            "queue": hint.queue,
+            "type": hint.type,
+            "subject_id": hint.id,
+            "correlation": hint.correlation or correlation.get(),
+            "urgent": hint.urgent or is_urgent(),
+        }
+        for hint in hints
+    ]
 
 
 # FLUSH takes the counters in the order in which it finds their rows, which is another one after each change. So this

@@ -18,12 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shared.contracts.hints import Hint
 from shared.db.bulk import CopyLine, copied, insert_into
-from shared.db.facts import FLUSH, FLUSH_MANY, LOCK_COUNTERS, Counted, Event, ranked
+from shared.db.facts import FLUSH, FLUSH_MANY, LOCK_COUNTERS, Counted, Event, hint_rows, ranked
 from shared.db.failures import Silence, hang_up_after, is_undone, retry_deadlocks, told_apart
 from shared.db.turnstile import Turnstile
 from shared.failpoints import failpoint
-from shared.logs import correlation
-from shared.urgency import is_urgent
 
 log = structlog.get_logger(__name__)
 Params = Mapping[str, Any]
@@ -238,7 +236,7 @@ class Session(ReadSession):
     def _flush_params(self) -> Params:
         return {
             "events": as_json(self._event_rows()),
-            "hints": as_json(self._hint_rows()),
+            "hints": as_json(hint_rows(self._hints)),
             "facts": [str(cohort_id) for cohort_id in self._told],
             "counter_id": next(iter(self._counters()), None),
         }
@@ -265,18 +263,6 @@ class Session(ReadSession):
             cohort_id, as_of = self._settled
             rows.append({"cohort_id": cohort_id, "settled": as_of})
         return rows
-
-    def _hint_rows(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "queue": hint.queue,
-                "type": hint.type,
-                "subject_id": hint.id,
-                "correlation": hint.correlation or correlation.get(),
-                "urgent": hint.urgent or is_urgent(),
-            }
-            for hint in self._hints
-        ]
 
 
 _COMMIT = text("COMMIT")
