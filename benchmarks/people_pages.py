@@ -10,6 +10,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from select import select
 from statistics import median
@@ -101,8 +102,13 @@ def survey(stages: int, people: int) -> dict[str, Any]:
 
 
 @contextmanager
-def lab(database_url: str, broker_url: str, gateways: int, stages: int, old_answers: int) -> Iterator[Contestant]:
-    """Gateways and an orchestrator, with the settings that they have by themselves on a loopback address."""
+def lab(
+    database_url: str, broker_url: str, gateways: int, study: Callable[[int], Mapping[str, Any]], old_answers: int = 0
+) -> Iterator[Contestant]:
+    """Gateways and an orchestrator, with the settings that they have by themselves on a loopback address.
+
+    `study` gives the experiment file for so many people.
+    """
     migrate(Place(database_url, broker_url, ""))
     common = {"PARLEY_DATABASE_URL": database_url, "PARLEY_AMQP_URL": broker_url, "PARLEY_BOOTSTRAP_API_KEY": API_KEY}
     ports = tuple(free_port() for _ in range(gateways))
@@ -116,7 +122,7 @@ def lab(database_url: str, broker_url: str, gateways: int, stages: int, old_answ
             service.wait_for_http(f"http://127.0.0.1:{health}/readyz")
 
         def open_study(people: int) -> str:
-            created = _asked(ports[0], "POST", "/v1/experiments", json=survey(stages, people))
+            created = _asked(ports[0], "POST", "/v1/experiments", json=study(people))
             _asked(ports[0], "POST", f"/v1/experiments/{created['id']}/start")
             return str(_asked(ports[0], "GET", f"/v1/experiments/{created['id']}")["join_code"])
 
@@ -209,7 +215,7 @@ def _answers(contestant: Contestant) -> int:
 
 def fill_lab(database_url: str, broker_url: str, options: Namespace) -> None:
     """A lab in which people have answered for years: copies of those who have just come to an end."""
-    with lab(database_url, broker_url, 1, options.pages, 0) as running:
+    with lab(database_url, broker_url, 1, partial(survey, options.pages)) as running:
         drive(running, Job(running.ports, running.open_study(OLD_PEOPLE), OLD_PEOPLE, options.at_once))
         deadline = time.monotonic() + _PATIENCE_SECONDS
         with psycopg.connect(database_url, autocommit=True) as connection:
@@ -246,7 +252,7 @@ def run(options: Namespace, take: Callable[[Sample], None]) -> None:
                 with floor(floor_url, options.pages, old) as running:
                     take(measure(running, options))
                 for gateways in sorted({1, options.gateways}):
-                    with lab(lab_url, broker_url, gateways, options.pages, old) as running:
+                    with lab(lab_url, broker_url, gateways, partial(survey, options.pages), old) as running:
                         take(measure(running, options))
 
 
