@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from gateway import live as live_streams
 from gateway.events import Frame
 from gateway.live import Listener, Live
 from gateway.testing import Api, served
@@ -79,6 +80,41 @@ async def test_readers_that_wake_while_others_are_read_are_read_together(
     assert batches == [cohort_ids[:1], cohort_ids[1:]]
 
 
+async def test_a_cohort_that_is_followed_anew_during_a_read_is_told_of_once_and_to_the_end(
+    database: Database, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ada, _ = await talkers(api)
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    live = Live(database, ping_seconds=60, look_seconds=60, backlog=10)
+    is_reading, may_read = asyncio.Event(), asyncio.Event()
+    read = streams.events_after
+
+    async def slowly(session: ReadSession, places: Any, **how: Any) -> Any:
+        is_reading.set()
+        await may_read.wait()
+        return await read(session, places, **how)
+
+    monkeypatch.setattr(streams, "events_after", slowly)
+    monkeypatch.setattr(live_streams, "BATCH", 2)
+    other, left, heard = Listener(10), Listener(10), Listener(10)
+    await live._attach(other, [UUID(int=1)])
+    await is_reading.wait()
+    await live._attach(left, [cohort_id])
+    await asyncio.sleep(0)  # its reader has asked
+    live._detach(left, [cohort_id])
+    await live._attach(heard, [cohort_id])
+    for said in ("one", "two", "three"):
+        await say(api, ada, said)
+    may_read.set()
+    frames = list(await heard.next(10))
+    while len(frames) < 3 and (more := await heard.next(2)):
+        frames += more
+    await live.close()
+
+    seqs = [frame.seq for frame in frames if isinstance(frame, Frame)]
+    assert seqs == list(range(seqs[0], seqs[0] + 3))
+
+
 async def test_a_reader_that_falls_behind_is_cut_off(database: Database, api: Api) -> None:
     experiment_id, ada, _ = await talkers(api)
     live = Live(database, ping_seconds=5, look_seconds=5, backlog=2)
@@ -126,7 +162,7 @@ async def test_a_reader_who_is_shown_none_of_many_events_has_a_sign_of_life(data
     await live.start()
     cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
     async with database.read() as session:
-        event = Frame((await streams.events_after(session, [(cohort_id, 0, 1)]))[cohort_id][0])
+        event = Frame((await streams.events_after(session, [(cohort_id, 0, 1)]))[0][0])
     stream = live.follow({cohort_id: 0}, lambda _: None)
 
     async def tell() -> None:

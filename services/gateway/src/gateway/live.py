@@ -259,14 +259,13 @@ class Live:
     async def _read(self, places: Sequence[Place]) -> list[Sequence[Row] | Exception]:
         urgency.set(Urgency.TELLING)
         async with self._database.read() as session:
-            found = await streams.events_after(session, [(*place, streams.NEWEST) for place in places], most=BATCH)
-        return [found[cohort_id] for cohort_id, _ in places]
+            # A cohort may be here twice: by a reader that has just stopped, and by the one after it.
+            return [*await streams.events_after(session, [(*place, streams.NEWEST) for place in places], most=BATCH)]
 
     async def _backlog_of(self, cohort_id: UUID, after: int, until: int) -> AsyncIterator[Frames]:
         while after < until:
             async with self._database.read() as session:
-                found = await streams.events_after(session, [(cohort_id, after, until)], most=BATCH)
-            rows = found[cohort_id]
+                (rows,) = await streams.events_after(session, [(cohort_id, after, until)], most=BATCH)
             if not rows:
                 return
             frames = tuple(Frame(row) for row in rows)

@@ -17,11 +17,11 @@ from shared.db.typing_hints import TYPING_CHANNEL
 # The thread is looked up event by event: Postgres expects far more events than there are, and would read all threads.
 _AFTER = text(
     """
-    SELECT e.cohort_id, e.stream_seq, e.type, e.actor, e.cause, e.subject, e.subject_id, e.audience, e.at,
+    SELECT wanted.place, e.cohort_id, e.stream_seq, e.type, e.actor, e.cause, e.subject, e.subject_id, e.audience, e.at,
         CAST(e.payload AS text) AS payload, CAST(e.public AS text) AS public,
         e.public ->> 'thread_id' AS thread_id, t.stage_id AS thread_stage_id, t.scope AS thread_scope
-    FROM unnest(CAST(:cohort_ids AS uuid[]), CAST(:after AS bigint[]), CAST(:until AS bigint[]))
-        AS wanted(cohort_id, after, until)
+    FROM unnest(CAST(:cohort_ids AS uuid[]), CAST(:after AS bigint[]), CAST(:until AS bigint[])) WITH ORDINALITY
+        AS wanted(cohort_id, after, until, place)
         CROSS JOIN LATERAL (
             SELECT * FROM events n
             WHERE n.cohort_id = wanted.cohort_id AND n.stream_seq > wanted.after AND n.stream_seq <= wanted.until
@@ -29,7 +29,7 @@ _AFTER = text(
         ) e LEFT JOIN LATERAL (
             SELECT stage_id, scope FROM threads WHERE id = CAST(e.public ->> 'thread_id' AS uuid) OFFSET 0
         ) t ON true
-    ORDER BY e.cohort_id, e.stream_seq
+    ORDER BY wanted.place, e.stream_seq
     """
 )
 NEWEST: Final = 2**62
@@ -45,17 +45,17 @@ _COHORTS = text(
 
 async def events_after(
     session: ReadSession, places: Sequence[tuple[UUID, int, int]], *, most: int = 500
-) -> dict[UUID, list[Row]]:
-    """The next events of some cohorts, of each at most so many; `payload` and `public` are JSON text, ready to be sent.
+) -> list[list[Row]]:
+    """The next events at each of these places, at most so many; `payload` and `public` are JSON text, ready to be sent.
 
     A place is a cohort, the number after which its events are read, and the number of the last one. An event of a
     thread has `public.thread_id`; the thread's stage and scope come with it.
     """
     cohort_ids, after, until = ([place[column] for place in places] for column in range(3))
     params = {"cohort_ids": cohort_ids, "after": after, "until": until, "most": most}
-    found: dict[UUID, list[Row]] = {cohort_id: [] for cohort_id, _, _ in places}
+    found: list[list[Row]] = [[] for _ in places]
     for row in await session.all(_AFTER, params):
-        found[row.cohort_id].append(row)
+        found[row.place - 1].append(row)
     return found
 
 
