@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from alembic import command
 
 from shared.db import databases, migrate, schema
 from shared.db.session import Database
@@ -107,6 +108,21 @@ def test_a_migration_that_ran_into_a_deadlock_begins_anew(database_url: str, tmp
         other.commit()
 
         assert migrating.result(timeout=60).after == NEXT
+
+
+@pytest.mark.race
+def test_moves_in_place_are_no_deadlock_for_who_has_read_members_and_writes_them(database_url: str) -> None:
+    with migrate._connected(database_url) as connection:
+        command.downgrade(migrate._config(connection, migrate.OURS), "0006")
+        connection.commit()
+    with ThreadPoolExecutor() as pool, psycopg.connect(database_url) as other:
+        other.execute("SELECT count(*) FROM members")
+        migrating = pool.submit(migrate.upgrade, database_url)
+        wait_for(database_url, WAITS)
+        other.execute("UPDATE members SET version = version + 1")
+        other.commit()
+
+        assert migrating.result(timeout=60).after == migrate.HEAD
 
 
 @pytest.mark.race

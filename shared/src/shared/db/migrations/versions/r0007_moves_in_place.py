@@ -15,8 +15,9 @@ _UNSTEPPED = f"{_ACTING} AND stepped_version < version"
 def upgrade() -> None:
     # Rather fail than queue behind a long transaction and make everybody else queue behind us.
     op.execute("SET LOCAL lock_timeout = '5s'")
-    op.create_index("ix_members_acting", "members", ["id"], unique=False, postgresql_where=sa.text(_ACTING))
+    # First, because it takes the strongest lock: a stronger one later is a deadlock with who has read and writes.
     op.drop_index("ix_members_unstepped", table_name="members", postgresql_where=sa.text(_UNSTEPPED))
+    op.create_index("ix_members_acting", "members", ["id"], unique=False, postgresql_where=sa.text(_ACTING))
     op.execute("ALTER TABLE members SET (fillfactor = 85)")
 
 
