@@ -7,6 +7,7 @@ import pytest
 
 from gateway import context
 from gateway.context import Queues
+from shared.errors import Unavailable
 
 TALK, OTHER_TALK = UUID(int=1), UUID(int=2)
 
@@ -63,3 +64,44 @@ async def test_a_turn_is_given_up_with_an_error() -> None:
             raise ZeroDivisionError
     async with asyncio.timeout(10), queues.turn(TALK):
         pass
+
+
+async def test_who_waits_for_too_long_is_turned_away_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "_PATIENCE_SECONDS", 0.05)
+    queues, may_end, inside = Queues(), asyncio.Event(), list[str]()
+
+    async def take(name: str) -> None:
+        async with queues.turn(TALK):
+            inside.append(name)
+            await may_end.wait()
+
+    first = asyncio.create_task(take("first"))
+    waiting = [asyncio.create_task(take(name)) for name in "ab"]
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    later = asyncio.create_task(take("later"))
+    await asyncio.sleep(0)
+    may_end.set()
+    await asyncio.gather(first, later)
+
+    assert [type(outcome) for outcome in outcomes] == [Unavailable, Unavailable]
+    assert inside == ["first", "later"]
+
+
+async def test_a_task_that_is_cancelled_while_it_waits_gives_way() -> None:
+    queues, may_end, inside = Queues(), asyncio.Event(), list[str]()
+
+    async def take(name: str) -> None:
+        async with queues.turn(TALK):
+            inside.append(name)
+            await may_end.wait()
+
+    tasks = {name: asyncio.create_task(take(name)) for name in "abcd"}
+    await asyncio.sleep(0)
+    tasks["b"].cancel()
+    may_end.set()
+    await asyncio.sleep(0)
+    tasks["c"].cancel()
+    await asyncio.wait(tasks.values(), timeout=10)
+    await take("e")
+
+    assert inside in (["a", "d", "e"], ["a", "c", "d", "e"])

@@ -25,7 +25,7 @@ from shared.contracts.endpoints import OPEN, Endpoints
 from shared.db.keys import hash_key, is_made_key
 from shared.db.session import Database, Session
 from shared.db.standings import hash_token
-from shared.errors import NotAllowed, NotSignedIn
+from shared.errors import NotAllowed, NotSignedIn, Unavailable
 from shared.prompting import Prompts
 from shared.settings import FileSettings, read_settings
 from shared.urgency import Urgency, urgency
@@ -34,13 +34,14 @@ ResultT = TypeVar("ResultT")
 EXPORTS_AT_ONCE = 2
 FILES_AT_ONCE = 2
 _TURN_SECONDS = 5.0
+_PATIENCE_SECONDS = 10.0
 
 
 class Queues:
     """Lets tasks of this process into a block one after the other, for each key.
 
     A turn lasts five seconds at most: then the next task goes in beside it, because the one before may wait for a
-    database that is silent.
+    database that is silent. A task that has waited for ten seconds is turned away, as if it waited for a connection.
     """
 
     def __init__(self) -> None:
@@ -48,8 +49,17 @@ class Queues:
 
     @asynccontextmanager
     async def turn(self, key: UUID) -> AsyncIterator[None]:
+        """The turn of this task, until the block ends.
+
+        Raises:
+            Unavailable: it did not come in time.
+        """
         lock = self._locks.setdefault(key, asyncio.Lock())
-        await lock.acquire()
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await lock.acquire()
+        except TimeoutError as error:
+            raise Unavailable("The lab is busy: what came before is not done yet. Try again.") from error
         with ExitStack() as turn:
             turn.callback(lock.release)
             timer = asyncio.get_running_loop().call_later(_TURN_SECONDS, turn.close)
