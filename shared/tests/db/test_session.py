@@ -16,7 +16,7 @@ from shared.contracts.hints import Hint
 from shared.db import exports, tables
 from shared.db.databases import connect
 from shared.db.export_sections import SECTIONS
-from shared.db.facts import Event
+from shared.db.facts import FLUSH, Event
 from shared.db.session import Database, Row, Session, _compiled
 from shared.errors import Unavailable
 from shared.urgency import Urgency, urgency
@@ -332,6 +332,15 @@ async def test_an_event_of_a_cohort_that_is_not_there_leaves_nothing(database: D
 
 ADD_BOB = text("INSERT INTO experimenters (id, name, created_at) VALUES (:id, 'Bob', :now)")
 RENAME_BOB = text("UPDATE experimenters SET name = 'Ada' WHERE name = 'Bob'")
+
+
+async def test_what_is_pending_of_two_cohorts_is_not_written_with_a_change(database: Database) -> None:
+    async with database.read() as reading:
+        session = Session(reading._driver, 10)
+        session.record(event_nowhere())
+        session.settle(uuid4(), 1)
+        with pytest.raises(LookupError, match="one cohort"):
+            await session.flush_with(FLUSH, {})
 
 
 async def test_what_is_to_be_done_later_is_done_in_its_order_before_the_next_statement(database: Database) -> None:

@@ -229,6 +229,8 @@ class Session(ReadSession):
 
         They are of one cohort. When the statement's condition is not met, they are dropped with the change.
         """
+        if len(self._counters()) > 1:
+            raise LookupError("only what is pending of one cohort can be written with a change")
         row = await self.one(statement, {**params, **self._flush_params()})
         self._keep(row)
         return row
