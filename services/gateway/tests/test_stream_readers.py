@@ -115,6 +115,36 @@ async def test_a_cohort_that_is_followed_anew_during_a_read_is_told_of_once_and_
     assert seqs == list(range(seqs[0], seqs[0] + 3))
 
 
+async def test_many_cohorts_that_are_behind_are_read_a_part_at_a_time_to_the_end(
+    database: Database, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, ada, _ = await talkers(api)
+    cohort_ids = [UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"]), UUID(int=1), UUID(int=2)]
+    live = Live(database, ping_seconds=60, look_seconds=60, backlog=10)
+    read = streams.events_after
+    asked: list[int] = []
+
+    async def counting(session: ReadSession, places: Any, *, most: int) -> Any:
+        asked.append(len(places) * most)
+        if len(asked) == 1:
+            for said in ("one", "two", "three"):
+                await say(api, ada, said)
+        return await read(session, places, most=most)
+
+    monkeypatch.setattr(streams, "events_after", counting)
+    monkeypatch.setattr(live_streams, "_EVENTS_AT_ONCE", 3)
+    listener = Listener(10)
+    await live._attach(listener, cohort_ids)
+    frames = list(await listener.next(10))
+    while len(frames) < 3 and (more := await listener.next(2)):
+        frames += more
+    await live.close()
+
+    seqs = [frame.seq for frame in frames if isinstance(frame, Frame)]
+    assert seqs == list(range(seqs[0], seqs[0] + 3))
+    assert max(asked) == 3
+
+
 async def test_a_reader_that_falls_behind_is_cut_off(database: Database, api: Api) -> None:
     experiment_id, ada, _ = await talkers(api)
     live = Live(database, ping_seconds=5, look_seconds=5, backlog=2)

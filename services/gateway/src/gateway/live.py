@@ -28,6 +28,8 @@ log = structlog.get_logger(__name__)
 
 BATCH = 500
 _COHORTS_AT_ONCE: Final = 256
+_EVENTS_AT_ONCE: Final = 8_000
+"""Of all cohorts that are read together: more would hold up everything else that the process does."""
 RETRY_MS = 2000
 
 
@@ -82,6 +84,8 @@ class Listener:
 
 Place = tuple[UUID, int]
 """A cohort, and the number of the event up to which it was read."""
+News = tuple[Sequence[Row], bool]
+"""The next events of a cohort, and whether there may be more."""
 
 
 class _Reader:
@@ -89,7 +93,7 @@ class _Reader:
 
     def __init__(
         self,
-        reading: Batcher[None, Place, Sequence[Row]],
+        reading: Batcher[None, Place, News],
         cohort_id: UUID,
         position: int,
         before_telling: Callable[[UUID, Sequence[Row]], None],
@@ -109,17 +113,17 @@ class _Reader:
         self.task.cancel()
 
     async def _read_on(self) -> None:
-        while await self._read() == BATCH:
+        while await self._read():
             pass
 
-    async def _read(self) -> int:
-        rows = await self._reading.do(None, (self._cohort_id, self.position))
+    async def _read(self) -> bool:
+        rows, may_be_more = await self._reading.do(None, (self._cohort_id, self.position))
         if rows:
             frames = tuple(Frame(row) for row in rows)
             self.position = frames[-1].seq
             self._before_telling(self._cohort_id, rows)
             self.tell(frames)
-        return len(rows)
+        return may_be_more
 
     def tell(self, frames: Frames) -> None:
         for listener in tuple(self.listeners):
@@ -135,7 +139,7 @@ class Live:
         self._look_seconds = look_seconds
         self._backlog = backlog
         self._readers: dict[UUID, _Reader] = {}
-        self._reading = Batcher[None, Place, Sequence[Row]](self._read, most=_COHORTS_AT_ONCE)
+        self._reading = Batcher[None, Place, News](self._read, most=_COHORTS_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._typists = Typists(self._tell_of_typing)
         self._listeners: set[Listener] = set()
@@ -256,11 +260,13 @@ class Live:
                 if not reader.listeners:
                     self._readers.pop(cohort_id).stop()
 
-    async def _read(self, places: Sequence[Place]) -> list[Sequence[Row] | Exception]:
+    async def _read(self, places: Sequence[Place]) -> list[News | Exception]:
         urgency.set(Urgency.TELLING)
+        most = min(BATCH, _EVENTS_AT_ONCE // len(places))
         async with self._database.read() as session:
             # A cohort may be here twice: by a reader that has just stopped, and by the one after it.
-            return [*await streams.events_after(session, [(*place, streams.NEWEST) for place in places], most=BATCH)]
+            found = await streams.events_after(session, [(*place, streams.NEWEST) for place in places], most=most)
+        return [(rows, len(rows) == most) for rows in found]
 
     async def _backlog_of(self, cohort_id: UUID, after: int, until: int) -> AsyncIterator[Frames]:
         while after < until:
