@@ -1,9 +1,11 @@
 """Parameters of the link's address that the lab keeps: the page sends those that the file names."""
 
+import csv
 import io
 import json
 import zipfile
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
@@ -26,6 +28,12 @@ def payments(lab: RunningLab, experiment_id: str) -> str:
         return archive.read("payments.csv").decode("utf-8-sig")
 
 
+def row_of(lab: RunningLab, experiment_id: str) -> dict[str, str]:
+    """The line of the one person in `payments.csv`."""
+    (row,) = csv.DictReader(io.StringIO(payments(lab, experiment_id)))
+    return row
+
+
 async def test_those_in_the_address_are_kept_over_a_reload_and_no_others_are_sent(page: Page, lab: RunningLab) -> None:
     experiment = lab.started({**STUDY, "join": {"parameters": ["STUDY_ID", "SESSION_ID", "source"]}})
     sent: list[Any] = []
@@ -46,7 +54,45 @@ async def test_those_in_the_address_are_kept_over_a_reload_and_no_others_are_sen
     assert [(one["external_id"], one["parameters"]) for one in sent] == [
         ("p-1", {"STUDY_ID": "s 1", "SESSION_ID": "x-1"})
     ]
-    header, line = payments(lab, experiment["id"]).splitlines()
-    row = dict(zip(header.split(","), line.split(","), strict=False))
+    row = row_of(lab, experiment["id"])
     names = ("external_id", "parameter.STUDY_ID", "parameter.SESSION_ID", "parameter.source")
     assert [row[name] for name in names] == ["p-1", "s 1", "x-1", ""]
+
+
+async def test_a_value_that_the_lab_cannot_keep_is_left_out_and_the_person_joins(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "join": {"parameters": ["long", "longest", "odd", "broken"]}})
+    # Characters beyond the first plane count once, as they do for the lab.
+    longest = "\N{PARROT}" * 200
+    values = {"PROLIFIC_PID": "p 1", "long": "a" * 201, "longest": longest, "odd": "a\x00b", "broken": "%ED%A0%80;"}
+
+    await page.goto(f"/join/{experiment['join_code']}?{urlencode(values, safe='%')}")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+
+    row = row_of(lab, experiment["id"])
+    names = ("external_id", "parameter.long", "parameter.longest", "parameter.odd", "parameter.broken")
+    assert [row[name] for name in names] == ["p 1", "", longest, "", "\N{REPLACEMENT CHARACTER}" * 3 + ";"]
+
+
+@pytest.mark.parametrize("external_id", ["a" * 201, "p%001"], ids=["too long", "with NUL"])
+async def test_an_id_that_the_lab_cannot_keep_is_told_before_one_joins(
+    page: Page, lab: RunningLab, external_id: str
+) -> None:
+    experiment = lab.started(STUDY)
+    address = f"/join/{experiment['join_code']}"
+
+    await page.goto(f"{address}?PROLIFIC_PID={external_id}")
+    await expect(page.get_by_role("alert")).to_contain_text("The id in this link is not valid")
+    await expect(page.get_by_role("button", name="Take part")).to_have_count(0)
+
+    longest = "\N{PARROT}" * 200
+    await page.goto(f"{address}?PROLIFIC_PID={longest}")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+    assert row_of(lab, experiment["id"])["external_id"] == longest
+
+    # Who has a place in this browser comes back to it.
+    await page.goto(f"{address}?PROLIFIC_PID={external_id}")
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+    assert row_of(lab, experiment["id"])["external_id"] == longest

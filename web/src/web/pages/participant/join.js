@@ -11,12 +11,17 @@ import { start } from "./start.js";
 /** The scripts of the next document, so that they are there when it is. */
 const fetchNext = () => void import("./shell.js").catch(() => {});
 
+const MOST_CHARACTERS = 200;
+
+/** Whether the lab can keep it: it counts characters beyond the first plane once. @param {string} value */
+const isKept = (value) => [...value].length <= MOST_CHARACTERS && !value.includes("\0");
+
 /**
- * Those of the address that have these names and a value.
+ * Those of the address that have these names and a value that the lab can keep. One that is cut would be another value.
  * @param {URLSearchParams} address
  * @param {string[]} names
  */
-const chosen = (address, names) => Object.fromEntries([...address].filter(([name, value]) => names.includes(name) && value));
+const chosen = (address, names) => Object.fromEntries([...address].filter(([name, value]) => names.includes(name) && value && isKept(value)));
 
 /** @param {{ code: string, lab: { assets: string, languages: string[] } }} props */
 function Join({ code, lab }) {
@@ -42,6 +47,8 @@ function Join({ code, lab }) {
   }, []);
   // Who has a place gets it back, whether others can still join or not.
   const known = recall(wanted) ?? (startsAnew ? null : recall(had));
+  const externalId = (study && parameters.get(study.external_id_parameter)) || null;
+  const isIdKept = externalId === null || isKept(externalId);
 
   async function join() {
     setBusy(true);
@@ -54,7 +61,7 @@ function Join({ code, lab }) {
       const joined = await request("POST", `/v1/join/${encodeURIComponent(code)}`, {
         body: {
           join_key: key,
-          external_id: parameters.get(study.external_id_parameter) || null,
+          external_id: isIdKept ? externalId : null,
           parameters: chosen(parameters, study.parameters),
         },
       });
@@ -75,9 +82,11 @@ function Join({ code, lab }) {
     ${h(Heading, { children: study.title || say("join_title") })}
     ${study.text ? h(Text, { text: study.text }) : null}
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
-    ${study.state === "open" || known !== null
-      ? html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : known !== null ? "go_on" : "join") })}</p>`
-      : h(Notice, { children: say(`join_${study.state}`) })}
+    ${known === null && study.state !== "open"
+      ? h(Notice, { children: say(`join_${study.state}`) })
+      : known === null && !isIdKept
+        ? h(Notice, { tone: "error", children: say("join_invalid_id") })
+        : html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : known !== null ? "go_on" : "join") })}</p>`}
   </main>`;
 }
 
