@@ -1,13 +1,15 @@
-"""A study with every own page is taken by keyboard alone: all is reached, the focus is seen, and never lost."""
+"""A study with a stage of every kind is taken by keyboard alone: all is reached, the focus is seen, and never lost."""
 
+import re
 from typing import Any, Final
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
+from shared.stages import kinds
 from tests.pages.conftest import RunningLab
 from tests.pages.going_through import ENGLISH
-from tests.pages.taking_part import STUDY
+from tests.pages.taking_part import STUDY, join
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -31,7 +33,16 @@ QUESTIONS: Final[list[dict[str, Any]]] = [
     {"id": "willing", "kind": "check", "title": "I am willing."},
 ]
 REASONS: Final = [{"id": one, "text": one.capitalize()} for one in ("safe", "cheap", "quiet")]
+
+
+def example_of(kind: str, **changed: Any) -> dict[str, Any]:
+    """The example of this kind, as it is in a file."""
+    stage = kinds()[kind].example()
+    return {**stage.model_dump(mode="json"), "id": kind, "kind": kind, "name": kind, **changed}
+
+
 STAGES: Final[list[dict[str, Any]]] = [
+    example_of("info"),
     {"id": "consent", "kind": "terms_of_service", "name": "Before you begin", "lines": ["Nothing is kept."]},
     {"id": "who", "kind": "profile", "name": "Your name here", "set": "gendered"},
     {"id": "about", "kind": "survey", "name": "About you", "questions": QUESTIONS},
@@ -57,14 +68,28 @@ STAGES: Final[list[dict[str, Any]]] = [
         "name": "Three rounds",
         "horizon": {"type": "fixed", "rounds": 3},
     },
+    example_of("role"),
+    example_of("asset_allocation"),
+    # Without two assets one does not divide by a slider.
+    example_of(
+        "asset_allocation", id="three", name="three", step=1, assets=[{"id": one, "name": one} for one in "abc"]
+    ),
+    example_of("beauty_contest"),
+    example_of("group_interview"),
+    example_of("private_chat"),
+    example_of("stock_info"),
+    example_of("survey_per_participant"),
     {"id": "outcome", "kind": "reveal", "name": "What came of it", "items": [{"stage": "reasons", "audience": "all"}]},
     {"id": "pay", "kind": "payout", "name": "Your payment", "items": [{"id": "base", "stage": "about", "base": 2}]},
 ]
 EVERY_PAGE: Final[dict[str, Any]] = {
     "language": "en",
     "stages": STAGES,
-    "personas": [{"id": "ann", "profile": {"name": "Ann"}, "text": "You live here."}],
-    "cohorts": [{"seats": [{"open": True}, {"persona": "ann"}]}],
+    "personas": [
+        {"id": "ann", "profile": {"name": "Ann"}, "text": "You live here."},
+        {"id": "guide", "profile": {"name": "Guide"}, "text": "You answer questions."},
+    ],
+    "cohorts": [{"seats": [{"open": True}, {"persona": "ann"}], "mediators": ["guide"]}],
 }
 
 WATCH: Final = """
@@ -92,6 +117,7 @@ FOCUSED: Final = """
         return outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
       };
       const box = one.getBoundingClientRect();
+      const log = one.closest(".log")?.getBoundingClientRect() ?? { top: 0, bottom: innerHeight };
       one.dataset.reached = "yes";
       if (one.type === "radio") for (const other of document.getElementsByName(one.name)) other.dataset.reached = "yes";
       return {
@@ -100,7 +126,8 @@ FOCUSED: Final = """
         isSubmit: one.tagName === "BUTTON" && one.type === "submit",
         hasChoice: one.name ? [...document.getElementsByName(one.name)].some((other) => other.checked) : false,
         isSeen: isSeen(one) || [one.closest("label")].some((part) => part !== null && isSeen(part)),
-        isOnScreen: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
+        isOnScreen: box.bottom > Math.max(0, log.top) && box.top < Math.min(innerHeight, log.bottom)
+          && box.right > 0 && box.left < innerWidth,
         isInMain: one.closest("main") !== null,
       };
     }
@@ -151,7 +178,7 @@ async def tab_to(page: Page, text: str) -> None:
     raise AssertionError(f"{text!r} is not reached")
 
 
-async def fill_in(page: Page) -> None:
+async def fill_in(page: Page, *, words: str = "33") -> None:
     """From the title on: every field that comes, and the button that sends them or goes on."""
     for _ in range(MOST_KEYS):
         await page.keyboard.press("Tab")
@@ -168,7 +195,7 @@ async def fill_in(page: Page) -> None:
             case {"tag": "SELECT", "value": ""}:
                 await page.keyboard.press("ArrowDown")
             case {"type": "text" | "textarea", "value": ""}:
-                await page.keyboard.type("33")
+                await page.keyboard.type(words)
             case {"tag": "BUTTON", "text": "Take this order"}:
                 await page.keyboard.press("Enter")
             case {"tag": "BUTTON", "isSubmit": True} | {"tag": "BUTTON", "text": "Continue"}:
@@ -183,9 +210,62 @@ async def next_page(page: Page, title: str) -> None:
     assert await title_with_focus(page) != title
 
 
-async def talk(page: Page) -> None:
-    """Say something, answer it, like it, and end."""
-    await tab_to(page, "")
+async def go_through(page: Page) -> None:
+    """One thing after another that the stage asks for, each from where the focus was left, to the next stage."""
+    title = await page.get_by_role("heading", level=1).inner_text()
+    others = page.locator("h1", has_not_text=re.compile(f"^{re.escape(title)}$"))
+    wanted = page.locator("main form.form, main article .button:not([aria-disabled])").first
+    while True:
+        await expect(others.or_(wanted).first).to_be_visible()
+        if await others.count():
+            return
+        sent = await wanted.element_handle()
+        await fill_in(page, words="5")
+        await sent.wait_for_element_state("hidden")
+
+
+async def answer(page: Page) -> None:
+    """Send nothing, follow what is said of each question to its field, and answer them all."""
+    await tab_to(page, "Continue")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".summary:focus")).to_be_visible()
+    problems = await page.locator(".summary a").count()
+    assert problems > 5
+    for number in range(problems):
+        await page.locator(".summary").focus()
+        for _ in range(number + 1):
+            await page.keyboard.press("Tab")
+        name = await page.evaluate("document.activeElement.hash.slice(1)")
+        await page.keyboard.press("Enter")
+        assert await page.evaluate("document.activeElement.id") == name
+        await focused(page)
+    await page.locator(".summary").focus()
+    await fill_in(page)
+
+
+async def divide(page: Page) -> None:
+    """Not all of the money, which is refused; then all of it."""
+    await fill_in(page)
+    await expect(page.locator(".summary:focus")).to_be_visible()
+    last = page.get_by_label("Percent to c")
+    while not await last.evaluate("one => one === document.activeElement"):
+        await page.keyboard.press("Tab")
+        await focused(page)
+    await page.keyboard.type("34")
+    await fill_in(page)
+
+
+async def look_at_stocks(page: Page) -> None:
+    """Open one after the other, and go on."""
+    for name in ("Alpha Rail", "Beta Foods"):
+        await tab_to(page, f"Look at {name}")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("button", name=f"Look at {name}")).to_have_count(0)
+    await tab_to(page, "Continue")
+    await page.keyboard.press("Enter")
+
+
+async def say(page: Page) -> None:
     for _ in range(MOST_KEYS):
         await page.keyboard.press("Tab")
         found = await focused(page)
@@ -194,6 +274,19 @@ async def talk(page: Page) -> None:
     await page.keyboard.type("Hello to all")
     await page.keyboard.press("Enter")
     await expect(page.locator(".message.own:not(.pending)")).to_have_count(1)
+
+
+async def ask_the_guide(page: Page) -> None:
+    """Write, wait for the reply, and go on."""
+    await say(page)
+    await expect(page.locator("main .button:not([aria-disabled])", has_text="Continue")).to_be_visible()
+    await tab_to(page, "Continue")
+    await page.keyboard.press("Enter")
+
+
+async def talk(page: Page) -> None:
+    """Say something, answer it, like it, and end."""
+    await say(page)
     await page.keyboard.press("Shift+Tab")
     while (found := await focused(page)) is None or found["text"] != "Reply":
         await page.keyboard.press("Shift+Tab")
@@ -242,7 +335,22 @@ async def play(page: Page) -> None:
     await fill_in(page)
 
 
+WAYS: Final = {
+    "check": understand,
+    "about": answer,
+    "three": divide,
+    "talk": talk,
+    "reasons": rank,
+    "game": play,
+    "beauty_contest": go_through,
+    "group_interview": go_through,
+    "private_chat": ask_the_guide,
+    "stock_info": look_at_stocks,
+}
+
+
 async def test_a_study_with_every_page_is_taken_by_keyboard_alone(page: Page, lab: RunningLab) -> None:
+    assert {stage["kind"] for stage in STAGES} == set(kinds())
     await page.add_init_script(WATCH)
     experiment = lab.started(EVERY_PAGE)
     await page.goto(f"/join/{experiment['join_code']}")
@@ -258,7 +366,7 @@ async def test_a_study_with_every_page_is_taken_by_keyboard_alone(page: Page, la
         await expect(page.locator("main form, main article .button").first).to_be_visible()
         await all_is_reached(page)
         await page.locator("h1").focus()
-        await {"check": understand, "talk": talk, "reasons": rank, "game": play}.get(stage["id"], fill_in)(page)
+        await WAYS.get(stage["id"], fill_in)(page)
         await next_page(page, stage["name"])
 
     await expect(page.get_by_text("You have completed the study.")).to_be_visible()
@@ -300,3 +408,45 @@ async def test_the_focus_stays_near_what_goes_away(page: Page, lab: RunningLab) 
 
     assert await page.evaluate("document.activeElement !== document.body")
     assert await page.evaluate("window.lost") == []
+
+
+async def test_what_has_the_focus_in_a_conversation_stays_in_sight_while_others_speak(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    talk = {**STUDY, "stages": [STUDY["stages"][2]], "cohorts": [{"seats": [{"open": True, "count": 2}]}]}
+    experiment = lab.started(talk)
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.get_by_role("button", name="Take part").click()
+    await join(other, experiment)
+    log, news = page.get_by_role("log"), page.get_by_role("button", name="new message")
+
+    async def hear(first: int, last: int) -> None:
+        for number in range(first, last + 1):
+            await other.get_by_label("Your message").fill(f"Message {number}\n" + "and more\n" * 4)
+            await other.get_by_label("Your message").press("Enter")
+            await expect(log.get_by_text(f"Message {number}")).to_have_count(1)
+
+    await hear(1, 2)
+    await expect(log.get_by_text("Message 2")).to_be_in_viewport()
+    await page.get_by_label("Your message").focus()
+    for _ in range(2):
+        await page.keyboard.press("Shift+Tab")
+    before = await focused(page)
+    await hear(3, 6)
+    assert await focused(page) == before
+    # As long as it stays in sight, the conversation moves on.
+    await expect(news).to_have_text("3 new messages")
+    # Who goes on with Tab comes to what is new.
+    while not await page.get_by_label("Your message").evaluate("one => one === document.activeElement"):
+        await page.keyboard.press("Tab")
+        await focused(page)
+    await expect(log.get_by_text("Message 6")).to_be_in_viewport()
+    await expect(news).to_have_count(0)
+
+    # A click is no place to stay at.
+    await log.get_by_role("button", name="Thumbs up").last.click()
+    await hear(7, 8)
+    await expect(log.get_by_text("Message 8")).to_be_in_viewport()
+    await expect(news).to_have_count(0)
+    await other.context.close()

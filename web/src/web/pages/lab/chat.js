@@ -87,7 +87,7 @@ function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, on
   useLayoutEffect(() => {
     const news = messages.filter((/** @type {Message} */ one) => one.seq > seen.current && one.author?.id !== you).length;
     seen.current = newest;
-    if (isAtEnd.current) toEnd();
+    if (isAtEnd.current && !isNeededAbove()) toEnd();
     else if (news > 0) setUnseen((count) => count + news);
   }, [newest, pending]);
 
@@ -102,6 +102,14 @@ function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, on
     const element = box.current;
     if (element) element.scrollTop = element.scrollHeight;
     setUnseen(0);
+  }
+
+  /** Whether what those who use keys have the focus on would be out of sight at the end. */
+  function isNeededAbove() {
+    const [element, focused] = [box.current, box.current?.querySelector(":focus-visible")];
+    if (!element || !focused) return false;
+    const below = element.getBoundingClientRect().bottom - focused.getBoundingClientRect().bottom;
+    return below + element.scrollHeight - element.scrollTop - element.clientHeight > element.clientHeight - focused.clientHeight;
   }
 
   function toNews() {
