@@ -170,6 +170,21 @@ async def test_two_people_read_each_other_once_and_as_text(page: Page, browser: 
     await other.context.close()
 
 
+async def test_the_first_in_a_conversation_that_waits_for_no_one_can_write(page: Page, lab: RunningLab) -> None:
+    at_once = {"progress": {"wait_for_all": False}}
+    private = {"id": "ask", "kind": "private_chat", "name": "Your questions", **at_once}
+    stages = [STUDY["stages"][0], {**STUDY["stages"][2], **at_once}, private]
+    guide = {"id": "guide", "profile": {"name": "Guide"}, "text": "You answer questions."}
+    cohorts = [{"seats": [{"open": True, "count": 2}], "mediators": ["guide"]}]
+    await join(page, lab.started({**STUDY, "stages": stages, "personas": [guide], "cohorts": cohorts}))
+
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_label("Your message")).to_be_visible()
+    await page.get_by_role("button", name="I am ready to end").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Your questions")
+    await expect(page.get_by_label("Your message")).to_be_visible()
+
+
 async def test_a_long_paste_is_refused_with_its_excess(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     await to_the_talk(page)

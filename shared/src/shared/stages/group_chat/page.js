@@ -1,4 +1,4 @@
-import { Conversation, People } from "parley/chat.js";
+import { Beginning, Conversation, People } from "parley/chat.js";
 import { h, html } from "parley/preact.js";
 import { Button, Head } from "parley/ui.js";
 import { say, whyNot } from "parley/words.js";
@@ -23,7 +23,7 @@ export default function GroupChatPage(stage) {
           mayWrite,
           whyNot: view.has_ended ? say("talk_has_ended") : view.is_ready ? say("is_ready") : undefined,
         })
-      : html`<p role="status">${say("waiting_for_others")}</p>`}
+      : h(Beginning, { stage })}
     ${stage.isCurrent ? h(Actions, { stage, topic }) : null}
     ${blocked.map((/** @type {string} */ why) => html`<p class="hint">${why}</p>`)}
   </div>`;

@@ -1,4 +1,4 @@
-import { Conversation, People } from "parley/chat.js";
+import { Beginning, Conversation, People } from "parley/chat.js";
 import { h, html } from "parley/preact.js";
 import { Button, Head } from "parley/ui.js";
 import { say, whyNot } from "parley/words.js";
@@ -20,7 +20,7 @@ export default function PrivateChatPage(stage) {
           mayWrite,
           whyNot: view.has_ended ? say("talk_has_ended") : view.is_waiting_for_reply ? say("waits_for_reply") : undefined,
         })
-      : html`<p role="status">${say("waiting_for_others")}</p>`}
+      : h(Beginning, { stage })}
     ${view.max_turns !== null ? html`<p class="hint">${say("turns_used", { used: view.turns, most: view.max_turns })}</p>` : null}
     ${view.max_turns === null && view.turns < view.min_turns ? html`<p class="hint">${say("turns_needed", { used: view.turns, least: view.min_turns })}</p>` : null}
     ${stage.isCurrent

@@ -1,5 +1,6 @@
 /** A conversation: its messages as they come, a composer, replies and reactions. */
 import { h, html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { about } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
 import { useMessages, useOutgoing } from "./messages.js";
 import { Typists, useOwnTyping } from "./typing.js";
@@ -13,6 +14,8 @@ import { say, sayOr } from "./words.js";
  */
 
 const LONGEST_MESSAGE = 10_000;
+const FIRST_LOOK_MS = 300;
+const LAST_LOOK_MS = 8000;
 const REACTIONS = /** @type {const} */ ([["heart", "❤️", "react_heart"], ["thumbs_up", "👍", "react_thumbs_up"]]);
 
 /** @param {{ stage: StageProps, hasReactions: boolean, mayWrite: boolean, whyNot?: string }} props */
@@ -50,6 +53,24 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
     ${h(Typists, { stage })}
     ${mayWrite ? h(Composer, { field, draftKey: `draft:${you}:${thread.id}`, onSend: send, onType: typing }) : whyNot ? html`<p class="hint" role="status">${whyNot}</p>` : null}
   </section>`;
+}
+
+/**
+ * In place of a conversation that has not begun. Where it waits for no one, the lab begins it a moment after the first has
+ * come, and no event tells of that: the page looks again, at longer and longer intervals.
+ * @param {{ stage: StageProps }} props
+ */
+export function Beginning({ stage }) {
+  const [wait, setWait] = useState(FIRST_LOOK_MS);
+  useEffect(() => {
+    if (!stage.isCurrent) return undefined;
+    const next = setTimeout(() => {
+      stage.refresh();
+      setWait(Math.min(2 * wait, LAST_LOOK_MS));
+    }, about(wait));
+    return () => clearTimeout(next);
+  }, [wait, stage.isCurrent]);
+  return html`<p role="status">${say("waiting_for_others")}</p>`;
 }
 
 /** @param {StageProps} stage @param {Message} message @param {string} reaction @param {string} you */
