@@ -62,3 +62,24 @@ async def test_who_types_is_seen_by_one_whose_page_loads_slowly(page: Page, brow
     may_load.set()
     await expect(other.get_by_text("is typing …")).to_be_visible()
     await other.context.close()
+
+
+async def test_who_comes_to_the_conversation_sees_who_types_there(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    talk = {**STUDY["stages"][2], "progress": {"wait_for_all": False}}
+    experiment = lab.started({**TALK, "stages": [STUDY["stages"][0], talk]})
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    await join(page, experiment)
+    await join(other, experiment)
+
+    # No event tells that a conversation has begun which waits for no one.
+    await page.get_by_role("button", name="Continue").click()
+    async with page.expect_response("**/typing"):
+        await page.get_by_label("Your message").press_sequentially("Buses")
+    await other.get_by_role("button", name="Continue").click()
+    await expect(other.get_by_text("is typing …")).to_be_visible(timeout=4000)
+    await page.keyboard.press("Enter")
+    await expect(other.get_by_role("log").get_by_text("Buses")).to_be_visible()
+    await expect(other.get_by_text("is typing …")).to_have_count(0)
+    await other.context.close()

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from gateway.app import create_app
 from gateway.settings import GatewaySettings
-from gateway.testing import Api, assert_described, following, served
+from gateway.testing import ANSWER, FILE, Api, assert_described, following, served
 from shared.bus.in_process import InProcessBus
 from shared.db import typing_hints
 
@@ -115,6 +115,29 @@ async def test_a_stream_that_begins_later_is_told_who_types_and_another_gateway_
             later = await told(second)
 
     assert heard == later == ("thread.typing", (who, True))
+
+
+async def test_who_comes_to_the_conversation_is_told_who_types_there(api: Api, address: str) -> None:
+    alone = {"progress": {"wait_for_all": False}}
+    experiment_id = await api.running(
+        stages=[{**stage, **(alone if stage["id"] == "talk" else {})} for stage in FILE["stages"]]
+    )
+    ada = await api.to_the_talk(experiment_id, "Ada")
+    bo = await api.join(experiment_id, "Bo")
+    await api.settle(experiment_id)
+    thread_id, who = await api.thread(ada), await member_id(api, ada)
+
+    async with following(address, bo, "") as seen:
+        await types(api, ada, thread_id)
+        await api.advance(bo, "welcome", None)
+        await types(api, ada, thread_id)
+        await api.advance(bo, "before", ANSWER)
+        heard = [await told(seen)]
+        await types(api, ada, thread_id)
+        await types(api, ada, thread_id, is_typing=False)
+        heard.append(await told(seen))
+
+    assert heard == [("thread.typing", (who, True)), ("thread.typing", (who, False))]
 
 
 async def test_an_agent_is_told_of_as_a_person_is(api: Api, address: str) -> None:

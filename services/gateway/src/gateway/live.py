@@ -225,6 +225,10 @@ class Live:
         finally:
             self._waiting_for_news -= 1
 
+    def typing_in(self, cohort_id: UUID) -> tuple[TypingFrame, ...]:
+        """Who types in the conversations of the cohort now."""
+        return self._typists.now(cohort_id)
+
     @property
     def is_closed(self) -> bool:
         return self._closed

@@ -89,7 +89,7 @@ class Typists:
                 self._end(cohort_id)
 
     def now(self, cohort_id: UUID) -> tuple[TypingFrame, ...]:
-        """What a stream that begins now has missed."""
+        """What a stream that begins now has missed, and one whose member comes to a conversation now."""
         return tuple(TypingFrame(one.hint, is_typing=True) for one in self._now.get(cohort_id, {}).values())
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """What a member's stream shows: what REST would give the member, too, at every event that passes."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import orjson
@@ -15,9 +16,11 @@ from shared.lives import OUT
 class MemberVisibility:
     """What one member may see of the events that pass, which move the member on or take them out themselves."""
 
-    def __init__(self, reader: Bearer) -> None:
-        """`reader`: where the member is after every event that is older than the stream."""
+    def __init__(self, reader: Bearer, typing_now: Callable[[], Iterable[TypingFrame]] = tuple) -> None:
+        """`reader`: where the member is after every event that is older than the stream. `typing_now`: who types in
+        the cohort at that moment."""
         self._reader = reader
+        self._typing_now = typing_now
         self._is_void = False
 
     @property
@@ -32,11 +35,20 @@ class MemberVisibility:
             return frame.for_members if self._may_see_typing(frame) else None
         shown = frame.for_members if self._may_see(frame.event) else None
         if frame.event.subject_id == self._reader.member_id:
-            self._reader = _after(self._reader, frame.event)
+            before, self._reader = self._reader, _after(self._reader, frame.event)
             self._is_void = _is_void(self._reader, frame.event)
+            if shown is not None and not self.is_over:
+                shown += self._typing_anew(before)
         has_ended = self._is_void or self._reader.is_out
         # With something to send, the stream looks at once whether it is over.
         return KEEPALIVE_COMMENT if shown is None and has_ended else shown
+
+    def _typing_anew(self, before: Bearer) -> bytes:
+        """Who types in the conversations that the member has come to: what was told of them before was not for them."""
+        typing = (frame for frame in self._typing_now() if self._may_see_typing(frame))
+        return b"".join(
+            frame.for_members for frame in typing if not before.may_read_thread(frame.hint.stage_id, frame.hint.scope)
+        )
 
     def _may_see_typing(self, frame: TypingFrame) -> bool:
         is_own = frame.hint.member_id == self._reader.member_id

@@ -106,7 +106,7 @@ async def _until(context: Context, until: datetime, events: AsyncGenerator[bytes
 
 
 async def _events_of(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
-    visibility = MemberVisibility(reader)
+    visibility = MemberVisibility(reader, lambda: context.live.typing_in(reader.cohort_id))
     yield f"retry: {RETRY_MS}\nid: {cursors.cohort_cursor_text(reader.cohort_id, position)}\n\n".encode()
     async with aclosing(context.live.follow({reader.cohort_id: position}, visibility.see)) as chunks:
         async for chunk in chunks:
