@@ -80,6 +80,39 @@ async def test_the_same_browser_gets_its_place_back(context: BrowserContext, pag
     await expect(page.get_by_label("How old are you?")).to_be_visible()
 
 
+async def test_an_external_id_gives_the_place_back_in_another_browser_when_no_place_is_left(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    experiment = lab.started(STUDY)
+    link = f"/join/{experiment['join_code']}?PROLIFIC_PID="
+    await page.goto(f"{link}ida")
+    await page.get_by_role("button", name="Take part").click()
+    await to_the_survey(page)
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+
+    await other.goto(f"{link}ida")
+    await expect(other.get_by_text("All places are taken.")).to_be_visible()
+    await other.get_by_role("button", name="Continue").click()
+    await expect(other.get_by_label("How old are you?")).to_be_visible()
+
+    await other.context.close()
+
+
+async def test_an_external_id_without_a_place_gets_none_when_no_place_is_left(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    experiment = lab.started(STUDY)
+    await join(page, experiment)
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+
+    await other.goto(f"/join/{experiment['join_code']}?PROLIFIC_PID=ben")
+    await other.get_by_role("button", name="Continue").click()
+
+    await expect(other.get_by_role("alert")).to_have_text("All places are taken. Thank you for your interest!")
+    await expect(other.get_by_text("All places are taken.")).to_have_count(1)
+    await other.context.close()
+
+
 async def test_what_is_wrong_is_told_at_its_field_and_nothing_is_lost(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     await to_the_survey(page)

@@ -49,6 +49,10 @@ function Join({ code, lab }) {
   const known = recall(wanted) ?? (startsAnew ? null : recall(had));
   const externalId = (study && parameters.get(study.external_id_parameter)) || null;
   const isIdKept = externalId === null || isKept(externalId);
+  const isClosed = study !== null && study.state !== "open" && known === null;
+  // The lab alone knows whether the external id has a place, such as that of another browser.
+  const mayComeBack = isClosed && externalId !== null && isIdKept && study.state !== "not_started";
+  const isRefused = !isClosed && known === null && !isIdKept;
 
   async function join() {
     setBusy(true);
@@ -82,11 +86,12 @@ function Join({ code, lab }) {
     ${h(Heading, { children: study.title || say("join_title") })}
     ${study.text ? h(Text, { text: study.text }) : null}
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
-    ${known === null && study.state !== "open"
-      ? h(Notice, { children: say(`join_${study.state}`) })
-      : known === null && !isIdKept
-        ? h(Notice, { tone: "error", children: say("join_invalid_id") })
-        : html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : known !== null ? "go_on" : "join") })}</p>`}
+    ${isClosed && !failure ? h(Notice, { children: say(`join_${study.state}`) }) : null}
+    ${isRefused ? h(Notice, { tone: "error", children: say("join_invalid_id") }) : null}
+    ${mayComeBack ? html`<p>${say("join_back")}</p>` : null}
+    ${mayComeBack || !(isClosed || isRefused)
+      ? html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : known !== null || isClosed ? "go_on" : "join") })}</p>`
+      : null}
   </main>`;
 }
 
