@@ -308,3 +308,20 @@ async def test_who_waits_is_told_for_how_long_and_what_came_of_it(page: Page, la
 
     await expect(page.get_by_text("Thank you for waiting!")).to_be_visible(timeout=20_000)
     await expect(page.get_by_text("WAITED1")).to_be_visible()
+
+
+async def test_a_topic_is_shown_with_what_agents_read_about_it(page: Page, lab: RunningLab) -> None:
+    items = [{"id": "north", "name": "To the north"}, {"id": "lake", "name": "To the lake"}]
+    trams = {"id": "trams", "name": "Trams", "description": "Which line comes *first*?", "items": items}
+    buses = {"id": "buses", "name": "Buses", "description": "Should they cost nothing?"}
+    talk = {"id": "talk", "kind": "group_chat", "topics": [trams, buses]}
+    await join(page, lab.started({**STUDY, "stages": [talk]}))
+
+    await expect(page.get_by_text("Topic: Trams")).to_be_visible()
+    await expect(page.get_by_text("Which line comes first?")).to_be_visible()
+    await expect(page.locator("em")).to_have_text("first")
+    await expect(page.locator(".about-topic li")).to_have_text(["To the north", "To the lake"])
+
+    await page.get_by_role("button", name="I am done with this topic").click()
+    await expect(page.get_by_text("Should they cost nothing?")).to_be_visible()
+    await expect(page.get_by_text("Which line comes first?")).to_have_count(0)

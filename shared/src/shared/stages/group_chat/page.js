@@ -1,6 +1,6 @@
 import { Beginning, Conversation, People } from "parley/chat.js";
 import { h, html } from "parley/preact.js";
-import { Button, Head } from "parley/ui.js";
+import { Button, Head, Text } from "parley/ui.js";
 import { say, whyNot } from "parley/words.js";
 
 /** @param {import("parley/page.js").StageProps} stage */
@@ -13,7 +13,7 @@ export default function GroupChatPage(stage) {
   const topic = view.topics.find((/** @type {any} */ one) => one.id === view.topic);
   return html`<div class="chat">
     ${h(Head, { view })} ${h(People, { people: view.people, members: stage.me.members })}
-    ${topic ? html`<p class="topic">${say("topic_now", { name: topic.name })}</p>` : null}
+    ${topic ? h(Topic, { topic }) : null}
     ${holder && stage.isCurrent ? html`<p class="turn" role="status">${holder.is_you ? say("your_turn") : say("turn_of", { name: holder.profile.name })}</p>` : null}
     ${thread
       ? h(Conversation, {
@@ -39,6 +39,17 @@ export function showsItself(page, type, event) {
   // With the first message the minimum time begins.
   const begins = page.reasons.some((/** @type {any} */ one) => one.code === "goes_on");
   return type === "message.created" && event.data.author !== null && page.view.turn_taking !== "round" && !begins;
+}
+
+/** What is talked about now: all that agents read of it, too. @param {{ topic: any }} props */
+function Topic({ topic }) {
+  return html`<p class="topic">${say("topic_now", { name: topic.name })}</p>
+    ${topic.description || topic.items.length > 0
+      ? html`<div class="about-topic">
+          ${topic.description ? h(Text, { text: topic.description }) : null}
+          ${topic.items.length > 0 ? html`<ul>${topic.items.map((/** @type {any} */ one) => html`<li key=${one.id}>${one.name}</li>`)}</ul>` : null}
+        </div>`
+      : null}`;
 }
 
 /** @param {{ stage: import("parley/page.js").StageProps, topic: any }} props */
