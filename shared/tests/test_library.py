@@ -48,6 +48,16 @@ def test_a_name_that_is_in_neither_is_an_error_that_says_so() -> None:
     assert "one that the persona library has" in problem.expected
 
 
+@pytest.mark.parametrize("personas", [{"ada": {"text": "You bake."}}, "ada", 5])
+def test_personas_that_are_no_list_are_an_error_whatever_the_library_has(personas: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        validate({**FILE, "personas": personas}, library=LIBRARY)
+
+    assert [(one.where, one.expected) for one in refused.value.problems if one.where == "personas"] == [
+        ("personas", "a list")
+    ]
+
+
 def test_without_a_library_every_name_has_to_be_defined() -> None:
     with pytest.raises(InvalidInput) as refused:
         validate(FILE)

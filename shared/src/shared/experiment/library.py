@@ -55,7 +55,9 @@ def misspelt_personas(value: Json) -> set[str]:
 def with_library(value: Json, library: Mapping[str, Persona]) -> Json:
     """The experiment with missing personas from the library; the file's own definitions override it."""
     found = [library[name] for name in named_personas(value) if name in library]
-    if not found:
+    own = value.get("personas") if isinstance(value, Mapping) else None
+    if not found or not isinstance(own, list | None):
+        # What is no list is told as it is.
         return value
     return {**value, "personas": [*_list(value.get("personas")), *(one.model_dump(mode="json") for one in found)]}
 
