@@ -145,6 +145,29 @@ async def test_many_cohorts_that_are_behind_are_read_a_part_at_a_time_to_the_end
     assert max(asked) == 3
 
 
+async def test_news_of_many_cohorts_at_once_cut_no_stream_off(
+    database: Database, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment_id = await api.running(cohorts=[{"count": 9, "seats": [{"open": True, "count": 2}]}])
+    live = Live(database, ping_seconds=60, look_seconds=60, backlog=2)
+
+    async def nothing_yet(_: ReadSession, __: Any) -> dict[UUID, int]:
+        return {}
+
+    monkeypatch.setattr(streams, "last_of", nothing_yet)
+    sent = dict.fromkeys(await live.cohorts_of(UUID(experiment_id)), 0)
+    following = live.follow(sent, lambda frame: frame.for_experimenters)
+    async with asyncio.timeout(10):
+        async for _ in following:
+            if all(sent.values()):
+                break
+    await following.aclose()
+    await live.close()
+
+    assert len(sent) == 9
+    assert all(sent.values())
+
+
 async def test_a_reader_that_falls_behind_is_cut_off(database: Database, api: Api) -> None:
     experiment_id, ada, _ = await talkers(api)
     live = Live(database, ping_seconds=5, look_seconds=5, backlog=2)

@@ -187,7 +187,8 @@ class Live:
 
         `sent` is kept up to date. `mark`, if there is one, gives the line before the last event of a chunk.
         """
-        listener = Listener(self._backlog)
+        # One read may bring news of each cohort before the stream gets to send any.
+        listener = Listener(self._backlog + len(sent))
         try:
             ends = await self._attach(listener, sent)
             for cohort_id, end in ends.items():

@@ -34,7 +34,7 @@ class GatewaySettings(BaseSettings):
     presence_beat_seconds: float = Field(default=5.0, gt=0, le=5)
     """How often the gateway notes who has a live stream."""
     stream_backlog: int = Field(default=200, ge=1)
-    """How many batches of events may wait for a slow reader before its stream is closed."""
+    """How many batches of events, beside one of each cohort, may wait for a slow reader before its stream is ended."""
 
 
 class GatewayProcessSettings(ProcessSettings):
