@@ -1,7 +1,7 @@
 """A person who goes through any stage in the browser, by what its page offers."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -87,8 +87,10 @@ async def act(page: Page, title: str, words: Words = ENGLISH) -> None:
         await go_on.first.dblclick(timeout=2000)
 
 
-async def go_through(page: Page, until: str, words: Words = ENGLISH) -> None:
-    """Act until the stage with this title is there."""
+async def go_through(
+    page: Page, until: str, words: Words = ENGLISH, *, look: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Act until the stage with this title is there, and look at what comes of each act."""
     page.set_default_timeout(_AT_ONCE_MS)
     seen, end = "", monotonic() + PATIENCE_SECONDS
     while monotonic() < end:
@@ -99,5 +101,7 @@ async def go_through(page: Page, until: str, words: Words = ENGLISH) -> None:
             if now != seen:
                 seen, end = now, monotonic() + PATIENCE_SECONDS
             await act(page, now, words)
+            if look is not None:
+                await look()
         await page.wait_for_timeout(60)
     await expect(page.get_by_role("heading", level=1, name=until)).to_be_visible()

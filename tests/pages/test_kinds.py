@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any, Final, Literal
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Error, Locator, Page, Response, expect
 
 from shared.stages import kinds, parts_of
+from tests.pages.accessible import Looks, faults
 from tests.pages.conftest import RunningLab
 from tests.pages.going_through import LONG, go_through
 from tests.pages.taking_part import join
@@ -125,13 +125,6 @@ async def test_the_page_of_a_kind_is_accessible_in_every_look(page: Page, lab: R
         assert await faults(page) == [], (scheme, width)
 
 
-async def faults(page: Page) -> list[Any]:
-    """What axe finds, and whether the page is wider than the screen."""
-    found: list[Any] = (await Axe().run(page)).response["violations"]
-    is_wide = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    return [*found, "wider than the screen"] if is_wide else found
-
-
 async def typed(page: Page) -> str | None:
     """A long text, pasted into the first field for one; None where there is none."""
     if await fields_for_words(page).count() == 0:
@@ -161,7 +154,7 @@ async def test_the_page_of_a_kind_keeps_its_promises(page: Page, lab: RunningLab
     await page.goto("/take")
     await expect(title).to_have_text(kinds()[kind].example().title)
 
-    await go_through(page, "Goodbye")
+    await go_through(page, "Goodbye", look=Looks(page).look)
     await page.get_by_text("Step ").first.click()
     await page.get_by_role("button", name=kinds()[kind].example().title, exact=True).click()
     await expect(page.get_by_role("heading", level=1, name=kinds()[kind].example().title)).to_be_visible()
@@ -222,6 +215,7 @@ async def _nothing_is_lost(page: Page) -> None:
     await page.context.set_offline(True)
     await expect(page.get_by_text("The connection is lost.")).to_be_visible()
     pasted = await typed(page)
+    assert await faults(page) == [], "without a connection"
     await page.context.set_offline(False)
     await expect(page.get_by_text("The connection is lost.")).to_have_count(0)
     await page.reload()

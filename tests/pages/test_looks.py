@@ -6,9 +6,10 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from shared.stages import kinds
+from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
-from tests.pages.test_kinds import example_of, faults, to_the_stage
+from tests.pages.test_kinds import example_of, to_the_stage
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 

@@ -1,0 +1,35 @@
+"""What is wrong with a page for those who do not see it, or see little of it."""
+
+from typing import Any, Final
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Page
+
+_PARTS: Final = """
+    () => {
+      const partOf = (one) => [one.tagName, one.className, one.role, one.disabled, one.ariaDisabled].join(" ");
+      return [...new Set([...document.querySelectorAll("#page *")].map(partOf))].sort().join();
+    }
+"""
+"""Of what a page is made, whatever it says and however often."""
+
+
+async def faults(page: Page) -> list[Any]:
+    """What axe finds, and whether the page is wider than the screen."""
+    found: list[Any] = (await Axe().run(page)).response["violations"]
+    is_wide = await page.evaluate("document.documentElement.scrollWidth > innerWidth")
+    return [*found, "wider than the screen"] if is_wide else found
+
+
+class Looks:
+    """Looks at a page each time that it is made of something else than before."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self.seen: set[str] = set()
+
+    async def look(self) -> None:
+        parts = await self._page.evaluate(_PARTS)
+        if parts not in self.seen:
+            self.seen.add(parts)
+            assert await faults(self._page) == [], await self._page.locator("body").aria_snapshot()

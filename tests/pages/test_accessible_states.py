@@ -1,0 +1,112 @@
+"""What a page shows later than at first is accessible, too: a wait after an answer, what the shell asks, the end."""
+
+from typing import Any, Final, Literal
+from uuid import uuid4
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from shared.stages import kinds
+from tests.pages.accessible import faults
+from tests.pages.conftest import RunningLab
+from tests.pages.going_through import act, title_of
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+WAIT_WITHIN: Final = ("beauty_contest", "group_interview", "matrix_game", "ranking", "survey_per_participant", "role")
+"""Kinds in which one waits for the others after an answer, on the stage itself or before the next one."""
+
+
+async def is_accessible(page: Page, *state: str) -> None:
+    """In light and in dark."""
+    for scheme in SCHEMES:
+        await page.emulate_media(color_scheme=scheme)
+        assert await faults(page) == [], (*state, scheme)
+
+
+def another_joins(lab: RunningLab, experiment: dict[str, Any]) -> None:
+    """A second person, who does nothing."""
+    lab.ask("POST", f"/v1/join/{experiment['join_code']}", {"join_key": uuid4().hex})
+
+
+async def test_waiting_after_an_answer_is_accessible(page: Page, lab: RunningLab) -> None:
+    then = {**STUDY["stages"][2], "id": "then", "name": "Together"}
+    for kind in WAIT_WITHIN:
+        stage = kinds()[kind].example().model_dump(mode="json") | {"kind": kind, "name": kind}
+        seats = [{"open": True, "count": 2}]
+        experiment = lab.started({"language": "en", "stages": [stage, then], "cohorts": [{"seats": seats}]})
+        await page.goto(f"/join/{experiment['join_code']}")
+        await page.get_by_role("button", name="Take part").click()
+        await expect(page.get_by_text("Waiting for others")).to_be_visible()
+        await is_accessible(page, kind, "before all are there")
+        another_joins(lab, experiment)
+        await expect(page.get_by_role("heading", level=1)).to_have_text(kind)
+        waits = page.get_by_text("Waiting for others").or_(page.get_by_text("Waiting for the others"))
+        form = page.locator("main form.form, main article .button").first
+        while True:
+            await expect(form.or_(waits).first).to_be_visible()
+            if await waits.count():
+                break
+            await act(page, await title_of(page))
+            await page.wait_for_timeout(200)
+        await is_accessible(page, kind, "after an answer")
+
+
+async def test_what_the_shell_asks_and_the_end_are_accessible(page: Page, browser: Browser, lab: RunningLab) -> None:
+    pay = {
+        "id": "pay",
+        "kind": "payout",
+        "name": "Your payment",
+        "items": [{"id": "base", "stage": "welcome", "base": 2}],
+    }
+    stages = [STUDY["stages"][0], pay]
+    completion = {"completed": {"code": "DONE1", "redirect": "https://example.org/done"}, "left": {"code": "LEFT1"}}
+    seats = [{"open": True, "count": 2}]
+    experiment = lab.started({**STUDY, "stages": stages, "completion": completion, "cohorts": [{"seats": seats}]})
+    await page.goto(f"/join/{experiment['join_code']}")
+    await expect(page.get_by_role("button", name="Take part")).to_be_visible()
+    await is_accessible(page, "joining")
+    await join(page, experiment)
+    (member,) = [
+        one for one in lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"] if one["joined_at"]
+    ]
+    lab.ask("POST", f"/v1/members/{member['id']}/check", {})
+    lab.ask("POST", f"/v1/members/{member['id']}/message", {"text": "We start in a minute."})
+    await expect(page.get_by_role("button", name="I am here")).to_be_visible()
+    await expect(page.get_by_role("button", name="I have read this")).to_be_visible()
+    await is_accessible(page, "a check and a message")
+    await page.get_by_role("button", name="I am here").click()
+    await page.get_by_role("button", name="I have read this").click()
+    await page.get_by_role("button", name="Ask for help").click()
+    await is_accessible(page, "asking for help")
+    await page.get_by_label("What do you need help with?").fill("I see no picture.")
+    await page.get_by_role("button", name="Send").click()
+    await expect(page.get_by_text("Your question was sent.")).to_be_visible()
+    await is_accessible(page, "help was asked for")
+    await page.get_by_role("button", name="Leave the study").click()
+    await is_accessible(page, "leaving")
+    await page.get_by_role("button", name="No, stay").click()
+    for title in ("Your payment", None):
+        await page.get_by_role("button", name="Continue").click()
+        if title:
+            await expect(page.get_by_role("heading", level=1)).to_have_text(title)
+    await expect(page.get_by_text("DONE1")).to_be_visible()
+    await is_accessible(page, "the end")
+
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    await join(other, experiment)
+    await other.get_by_role("button", name="Leave the study").click()
+    await other.get_by_role("button", name="Yes, leave").click()
+    await expect(other.get_by_text("LEFT1")).to_be_visible()
+    await is_accessible(other, "after leaving")
+    await other.context.clear_cookies()
+    await other.evaluate("localStorage.clear()")
+    await other.goto(f"/join/{experiment['join_code']}")
+    await expect(other.get_by_role("main").get_by_role("status")).to_be_visible()
+    await is_accessible(other, "no place")
+    await other.goto("/take")
+    await expect(other.get_by_text("This browser has no place")).to_be_visible()
+    await is_accessible(other, "without a place")
+    await other.context.close()
