@@ -287,3 +287,72 @@ def test_a_file_without_parameters_is_stored_as_the_version_before_stores_it() -
     page = validate(file(join={"title": "Buses"})).model_dump(mode="json")["join"]
 
     assert page == {"title": "Buses", "text": "", "external_id": "PROLIFIC_PID"}
+
+
+_ASKED: list[dict[str, Any]] = [
+    {
+        "id": "goes",
+        "kind": "choice",
+        "title": "Goes?",
+        "options": [{"id": "y", "text": "Yes"}, {"id": "n", "text": "No"}],
+    },
+    {"id": "sure", "kind": "scale", "title": "Sure?", "lower": 1, "upper": 7},
+    {"id": "age", "kind": "number", "title": "Age?", "integer": True},
+    {"id": "ok", "kind": "check", "title": "OK?"},
+    {"id": "why", "kind": "text", "title": "Why?"},
+    {
+        "id": "by",
+        "kind": "choices",
+        "title": "By?",
+        "options": [{"id": "bus", "text": "Bus"}, {"id": "tram", "text": "Tram"}],
+    },
+]
+
+
+def _ruled(rule: dict[str, Any]) -> dict[str, Any]:
+    last = {"id": "last", "kind": "text", "title": "Last?", "show_if": rule}
+    return file(stages=[{"id": "ask", "kind": "survey", "questions": [*_ASKED, last]}])
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ({"question": "goes", "value": "yes"}, "one of: y (Yes), n (No)"),
+        ({"question": "goes", "value": True}, "one of: y (Yes), n (No)"),
+        ({"question": "goes", "operator": "not_equals", "value": "No"}, "one of: y (Yes), n (No)"),
+        ({"question": "sure", "value": "5"}, "a whole number from 1 to 7"),
+        ({"question": "sure", "value": 8}, "a whole number from 1 to 7"),
+        ({"question": "age", "value": "18"}, "a whole number"),
+        ({"question": "ok", "value": "yes"}, "true or false"),
+        ({"question": "goes", "value": None}, "one of: y (Yes), n (No)"),
+        ({"question": "age", "operator": "greater_than", "value": "eighteen"}, "a number"),
+        ({"question": "goes", "operator": "contains", "value": "yes"}, "a part of an answer: y, n"),
+        ({"question": "by", "operator": "contains", "value": "train"}, "a part of an answer: bus, tram"),
+    ],
+)
+def test_a_rule_whose_value_is_no_answer_to_its_question_says_what_is_one(rule: dict[str, Any], expected: str) -> None:
+    said = complaints(_ruled({"any": [rule]}))
+
+    assert {where: wanted for where, (_, wanted) in said.items()} == {
+        "stages[0].questions[6].show_if.any[0].value": expected
+    }
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"question": "goes", "value": "y"},
+        {"question": "sure", "value": 7},
+        {"question": "sure", "operator": "greater_than", "value": "4"},
+        {"question": "sure", "operator": "less_than", "value": 100},
+        {"question": "age", "value": 18.0},
+        {"question": "ok", "value": False},
+        {"question": "why", "value": "rain"},
+        {"question": "why", "operator": "contains", "value": "rain"},
+        {"question": "age", "operator": "contains", "value": 1},
+        {"question": "by", "value": ["bus", "tram"]},
+        {"question": "by", "operator": "contains", "value": "bus,tram"},
+    ],
+)
+def test_a_rule_whose_value_can_be_an_answer_is_taken(rule: dict[str, Any]) -> None:
+    assert validate(_ruled(rule)).stages

@@ -143,7 +143,8 @@ def _equals(left: object, right: object) -> bool:
     return left == right
 
 
-def _number(value: object) -> float | None:
+def as_number(value: object) -> float | None:
+    """The value as the orderings read it; None: they are all false."""
     if not isinstance(value, bool | int | float | str):
         return None
     try:
@@ -154,22 +155,23 @@ def _number(value: object) -> float | None:
 
 def _ordering(compare: Callable[[float, float], bool]) -> Callable[[object, object], bool]:
     def ordered(left: object, right: object) -> bool:
-        one, other = _number(left), _number(right)
+        one, other = as_number(left), as_number(right)
         return one is not None and other is not None and compare(one, other)
 
     return ordered
 
 
-def _text(value: object) -> str:
+def as_text(value: object) -> str:
+    """The value as `contains` reads it."""
     if isinstance(value, list | tuple):
-        return ",".join(_text(part) for part in value)
+        return ",".join(as_text(part) for part in value)
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _contains(left: object, right: object) -> bool:
-    return _text(right) in _text(left)
+    return as_text(right) in as_text(left)
 
 
 _OPERATORS: Final[Mapping[str, Callable[[object, object], bool]]] = {

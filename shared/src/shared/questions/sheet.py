@@ -1,16 +1,17 @@
 """A page of questions as an experiment file writes it, and what is wrong with one."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from shared import rules
 from shared.contracts.experiment import StageConfig
 from shared.errors import Problem
-from shared.questions.choices import ChoiceQuestion, ChoicesQuestion
+from shared.questions.choices import ChoiceQuestion, ChoicesQuestion, OptionsQuestion
 from shared.questions.numeric_questions import GridQuestion, NumberQuestion, ScaleQuestion
-from shared.questions.questions import BaseQuestion, CheckQuestion, TextQuestion
+from shared.questions.questions import BaseQuestion, CheckQuestion, TextQuestion, Unfit
 
 AnyQuestion = Annotated[
     TextQuestion | CheckQuestion | ChoiceQuestion | ChoicesQuestion | NumberQuestion | ScaleQuestion | GridQuestion,
@@ -39,8 +40,8 @@ class QuestionPage(StageConfig):
 def problems(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
     """`where` is relative to the stage."""
     pages = (one for one in earlier if isinstance(one, QuestionPage) and one.has_one_answer_each)
-    known = {one.id: {question.id for question in one.questions} for one in pages}
-    before: set[str] = set()
+    known = {one.id: {question.id: question for question in one.questions} for one in pages}
+    before: dict[str, BaseQuestion] = {}
     for index, question in enumerate(stage.questions):
         where = f"questions[{index}]"
         if question.id in before:
@@ -48,10 +49,12 @@ def problems(stage: QuestionPage, earlier: Sequence[StageConfig]) -> Iterator[Pr
         for problem in question.problems():
             yield Problem(f"{where}.{problem.where}", problem.found, problem.expected)
         yield from _misled_rules(question, where, {**known, stage.id: before}, stage.id)
-        before.add(question.id)
+        before.setdefault(question.id, question)
 
 
-def _misled_rules(question: BaseQuestion, where: str, known: Mapping[str, set[str]], here: str) -> Iterator[Problem]:
+def _misled_rules(
+    question: BaseQuestion, where: str, known: Mapping[str, Mapping[str, BaseQuestion]], here: str
+) -> Iterator[Problem]:
     if question.show_if is None:
         return
     for place, comparison in rules.comparisons(question.show_if, f"{where}.show_if"):
@@ -61,3 +64,29 @@ def _misled_rules(question: BaseQuestion, where: str, known: Mapping[str, set[st
         elif comparison.question not in known[target]:
             expected = "a question above this one" if target == here else f"a question of the survey {target!r}"
             yield Problem(f"{place}.question", repr(comparison.question), expected)
+        elif (possible := _value_expected(comparison, known[target][comparison.question])) is not None:
+            yield Problem(f"{place}.value", json.dumps(comparison.value, ensure_ascii=False), possible)
+
+
+def _value_expected(comparison: rules.Comparison, asked: BaseQuestion) -> str | None:
+    """What the value should be, where no answer to the question compares with it as the rule wants."""
+    if comparison.operator in ("equals", "not_equals"):
+        return _answer_expected(asked, comparison.value)
+    if comparison.operator in ("contains", "not_contains"):
+        return _part_expected(asked, rules.as_text(comparison.value))
+    return "a number" if rules.as_number(comparison.value) is None else None
+
+
+def _answer_expected(asked: BaseQuestion, value: JsonValue) -> str | None:
+    try:
+        asked.stored(value)
+    except Unfit as unfit:
+        return unfit.expected
+    return None
+
+
+def _part_expected(asked: BaseQuestion, text: str) -> str | None:
+    if not isinstance(asked, OptionsQuestion):
+        return None
+    are_known = all(any(part in option_id for option_id in asked.option_ids) for part in text.split(","))
+    return None if are_known else f"a part of an answer: {', '.join(asked.option_ids)}"
