@@ -33,7 +33,7 @@ async def test_the_time_is_said_at_one_minute_and_at_ten_seconds(page: Page, lab
 
 
 async def test_a_conversation_shows_from_when_one_may_leave_it(page: Page, lab: RunningLab) -> None:
-    talk = {**STUDY["stages"][2], "minimum_seconds": 4}
+    talk = {**STUDY["stages"][2], "minimum_seconds": 8}
     await join(page, lab.started({**STUDY, "stages": [talk, STUDY["stages"][3]]}))
     leave = page.get_by_role("button", name="I am ready to end")
     await expect(leave).to_have_attribute("aria-disabled", "true")
@@ -42,6 +42,8 @@ async def test_a_conversation_shows_from_when_one_may_leave_it(page: Page, lab: 
     await page.get_by_label("Your message").press("Enter")
 
     await expect(page.locator(".clock").get_by_text("You can go on in 0:0")).to_be_visible()
+    # The clock alone says a number: that of a sentence would be out of date in a second.
+    await expect(page.locator(".chat > .hint")).to_have_text(re.compile(r"^\D+$"))
     await expect(leave).not_to_have_attribute("aria-disabled", "true")
     await leave.click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
