@@ -14,6 +14,8 @@ SLIPS = [
     ("a:\n  - { id: a, title: What: now }\n", 'line 2, column 25: found a colon .* title: "What: now"'),
     ("a:\n  - { id: a, title: How? }\n", 'line 2, column 24: found a question mark .* title: "How\\?"'),
     ("a: 1\ntitle: Note: this is it\n", 'line 2, column 12: found a colon .* title: "Note: this is it"'),
+    ("a:\n\u00a0\u00a0b: 1\n  c: 2\n", "line 2, column 1: found a space that does not break lines, .* common spaces"),
+    ("a:\n  - id: x\n \u2003  kind: y\n    z: 1\n", "line 3, column 2: found a space that does not break lines"),
     ("a:\n\tb: 1\n", "line 2, column 1: found a tab; expected spaces: type two for each step of indentation"),
     ("a:\n  b: 1\n\tc: 2\n", "line 3, column 1: found a tab"),
     ('a: 1\nb: "open\nc: 2\n', 'line 2, column 4: found a text that begins with " and does not end'),

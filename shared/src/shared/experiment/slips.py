@@ -13,6 +13,8 @@ _ENTRY: Final = re.compile(r"^(?P<before>\s*(?:- +)*)(?P<key>[\w.-]+):\s+(?P<tex
 _LAST_ENTRY: Final = re.compile(r"(?P<key>[\w.-]+):\s*(?P<text>[^,:{}\[\]\"']*)$")
 """The last key, with the text after it, of a line where YAML stopped."""
 _PLACE_FIRST: Final = re.compile(r"[\w.-]+: +\{\{[^,\]}]*\}\}[^,\]}]*")
+_WIDE_FIRST: Final = re.compile(r" *(?P<space>[^\S\r\n\t\f\v ])")
+"""A line that begins with a space which YAML takes for a letter, such as one that does not break lines."""
 _NEVER_FIRST: Final = "@`%|>&*!"
 
 
@@ -26,6 +28,8 @@ def slip(text: str, error: yaml.MarkedYAMLError, name: str) -> Problem:
     problem, begun = error.problem or "", error.context_mark or mark
     if "'\\t'" in problem or line[: mark.column + 1].strip(" ").startswith("\t"):
         return Problem(_at(mark), "a tab", "spaces: type two for each step of indentation")
+    if (wide := _wide_space(lines, mark)) is not None:
+        return wide
     if "scanning a quoted scalar" in (error.context or ""):
         quote = text[begun.index] if begun.index < len(text) else '"'
         return Problem(_at(begun), f"a text that begins with {quote} and does not end", f"{quote} at its end")
@@ -92,6 +96,15 @@ def _comma(node: yaml.MappingNode, owner: tuple[yaml.ScalarNode, yaml.ScalarNode
     whole = ", ".join([value.value, *words])
     found = f"a comma in a text without quotes, after {value.value!r}"
     return Problem(_at(value.start_mark), found, f'the text in quotes: {key.value}: "{whole}"')
+
+
+def _wide_space(lines: list[str], mark: yaml.Mark) -> Problem | None:
+    """A line is read as the end of the text above it, so that YAML stops in this one or the next."""
+    for number in range(max(0, mark.line - 1), min(mark.line + 1, len(lines))):
+        if (begun := _WIDE_FIRST.match(lines[number])) is not None:
+            place = f"line {number + 1}, column {begun.start('space') + 1}"
+            return Problem(place, "a space that does not break lines, or another special one", "common spaces")
+    return None
 
 
 def _late_quote(text: str, mark: yaml.Mark) -> Problem | None:
