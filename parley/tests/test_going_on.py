@@ -189,6 +189,7 @@ def test_a_run_that_comes_to_its_end_in_another_lab_is_finished_with_its_data(
     (run_id, *_) = next(iter(listed(parley, own_dir).values()))
 
     up = begin_parley("up", "--continue-all", "--data-dir", own_dir, "--port", "0")
+    named = line_with(up, f"{run_id}  A group")
     told = line_with(up, "stays at")
     parley("end", run_id, "--data-dir", own_dir)
     (one,) = call(own_dir, told, "GET", "/v1/experiments")["experiments"]
@@ -196,6 +197,7 @@ def test_a_run_that_comes_to_its_end_in_another_lab_is_finished_with_its_data(
     rest = up.communicate()[0]
 
     assert one["status"] == "ended"
+    assert "/join/" in named
     assert "The data of 'A group' are in elsewhere/a-group/" in rest
     assert record(folder)["status"] == "finished"
     with (folder / "participants.csv").open(newline="", encoding="utf-8") as table:

@@ -32,6 +32,7 @@ from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode
 from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
 from shared.db import experiments, keys
+from shared.db.following import seats_of_people
 from shared.db.lab import LabClaim, claim_lab
 from shared.db.outbox import Outbox
 from shared.db.runs import left_by_labs
@@ -54,9 +55,10 @@ _ALONE_AGE_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """How many runs continue, and why others may not, by id and name."""
+    """The runs that continue, and why others may not, by id and name."""
 
-    runs: int
+    runs: Mapping[str, str]
+    """The code of the link by which people join, or come back; empty where no one does."""
     refused: Mapping[str, Sequence[str]]
 
 
@@ -127,7 +129,7 @@ class EmbeddedLab(LabDatabase):
         """Continue all runs that were running when a lab on this database was stopped, except runs of real models that
         this environment does not allow: they stay paused."""
         refused = dict[str, Sequence[str]]()
-        continued = 0
+        continued = dict[str, str]()
         async with self.database.transaction() as session:
             left = await left_by_labs(session, self.served_modes)
         for experiment_id in left:
@@ -139,7 +141,8 @@ class EmbeddedLab(LabDatabase):
                     refused[f"{experiment_id.hex[:8]} {row.name}"] = problems
                     continue
                 await pausing.resume(session, experiment_id, self.clock.now(), cause="lab")
-                continued += 1
+                has_people = await seats_of_people(session, experiment_id) > 0
+                continued[f"{experiment_id.hex[:8]}  {row.name}"] = row.join_code if has_people else ""
         return Continued(continued, refused)
 
     async def _leave(self, database: Database) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 import uvloop
 
-from parley.embedded import EmbeddedLab
+from parley.embedded import Continued, EmbeddedLab
 from parley.environment import read_servers
 from parley.experiment_file import has_open_seats
 from parley.experiment_run import FINISHED, ExperimentRun, spent_calls_text
@@ -114,8 +114,7 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
     _say_where(lab, screen)
     if order.continue_all:
         continued = await lab.continue_all()
-        runs_word = "run" if continued.runs == 1 else "runs"
-        screen.notice(f"Going on with {continued.runs} unfinished {runs_word}.", style="bold")
+        _say_what_goes_on(continued, lab, screen)
         for name, problems in continued.refused.items():
             screen.problem(f"{name} stays as it is: {' '.join(problems)}")
     await _say_what_is_unfinished(order, plans, lab, screen)
@@ -146,6 +145,15 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
             await _leave(order, runs, lab, screen, began_at)
             return code
     return code
+
+
+def _say_what_goes_on(continued: Continued, lab: EmbeddedLab, screen: Screen) -> None:
+    runs_word = "run" if len(continued.runs) == 1 else "runs"
+    screen.notice(f"Going on with {len(continued.runs)} unfinished {runs_word}.", style="bold")
+    for name, code in continued.runs.items():
+        screen.notice(f"  {name}: {lab.url}/join/{code}" if code and lab.url else f"  {name}")
+    if continued.runs:
+        screen.notice("parley runs shows how far they are; Ctrl-C and parley export ID write their data.")
 
 
 def _keyless(plans: Sequence[Plan]) -> list[str]:
