@@ -141,7 +141,8 @@ async def test_a_prompt_is_made_without_the_members_of_other_cohorts(database: D
     few = await members_read_for_a_prompt(database, document, 10)
     many = await members_read_for_a_prompt(database, document, 40)
 
-    assert 0 < many <= few
+    # Equal plans may read one member of the cohort or both, some times each; those of others would be sixty more.
+    assert 0 < many < few + 10
 
 
 async def test_a_big_cohort_rests_after_a_look_and_is_looked_at_once_for_all_that_happens_meanwhile(

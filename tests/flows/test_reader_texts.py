@@ -20,7 +20,7 @@ stages:
         kind: choice
         title: Do you take it?
         options: [{ id: yes, text: "Yes, I do" }, { id: no, text: "Never" }]
-      - { id: why, kind: text, title: "Why?", show_if: { question: takes, value: nothing } }
+      - { id: why, kind: text, title: "Why?", show_if: { question: takes, operator: less_than, value: 0 } }
   - id: after
     kind: survey
     description: >-

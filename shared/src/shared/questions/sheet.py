@@ -69,11 +69,17 @@ def _misled_rules(
 
 
 def _value_expected(comparison: rules.Comparison, asked: BaseQuestion) -> str | None:
-    """What the value should be, where no answer to the question compares with it as the rule wants."""
-    if comparison.operator in ("equals", "not_equals"):
-        return _answer_expected(asked, comparison.value)
-    if comparison.operator in ("contains", "not_contains"):
-        return _part_expected(asked, rules.as_text(comparison.value))
+    """What the value should be, where the rule is false for every answer to the question.
+
+    `not_equals` and `not_contains` are true for every answer then, and ask whether the question was answered.
+    """
+    match comparison.operator:
+        case "equals":
+            return _answer_expected(asked, comparison.value)
+        case "contains":
+            return _part_expected(asked, rules.as_text(comparison.value))
+        case "not_equals" | "not_contains":
+            return None
     return "a number" if rules.as_number(comparison.value) is None else None
 
 
