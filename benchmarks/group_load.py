@@ -1,7 +1,7 @@
 """Groups of people who talk and follow their live streams: the load generator, a process of its own.
 
-Reads one job as JSON line from standard input, says "ready" when all follow their streams, and writes the result as a
-line of JSON.
+Reads one job as a line of JSON from standard input, and says "ready" when all follow their streams, and "done" when the
+result is in its file, as JSON.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from random import Random
 from typing import Any, Final, Self, cast
 
@@ -31,6 +32,8 @@ class Job:
     groups: int
     size: int
     seconds: int
+    result: str
+    """The path of a file."""
 
     @classmethod
     def read(cls, line: bytes) -> Self:
@@ -192,4 +195,6 @@ def _found(groups: list[list[Person]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(orjson.dumps(uvloop.run(measure(Job.read(sys.stdin.buffer.readline())))).decode() + "\n")
+    job = Job.read(sys.stdin.buffer.readline())
+    Path(job.result).write_bytes(orjson.dumps(uvloop.run(measure(job))))
+    sys.stdout.write("done\n")

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from select import select
+from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
 import orjson
@@ -97,15 +98,16 @@ def floor(database_url: str, size: int) -> Iterator[Contestant]:
 def measure(contestant: Contestant, groups: int, options: Namespace) -> Sample:
     """Have so many groups talk. Raises: RuntimeError when a message is not stored once, or their numbers have a gap."""
     code = contestant.open_study(groups * options.size)
-    job = Job(contestant.ports[0], code, groups, options.size, options.seconds)
     stored_before = _messages(contestant.database_url)
-    with Tool("load generator", ["-m", "benchmarks.group_load"]) as load:
+    with NamedTemporaryFile() as result, Tool("load generator", ["-m", "benchmarks.group_load"]) as load:
+        job = Job(contestant.ports[0], code, groups, options.size, options.seconds, result.name)
         load.ask(orjson.dumps(asdict(job)))
         meter = Meter(contestant)
         assert load.process.stdout is not None
         while not select([load.process.stdout], [], [], _LOOK_SECONDS)[0]:
             meter.spent()
-        spent, found = meter.spent(), orjson.loads(load.line())
+        load.line()
+        spent, found = meter.spent(), orjson.loads(result.read())
     stored = _messages(contestant.database_url) - stored_before
     if not found["posted"] <= stored <= found["posted"] + found["refused"]:
         raise RuntimeError(f"{contestant.name} has stored {stored} of {found['posted']} messages")
