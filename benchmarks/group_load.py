@@ -11,11 +11,12 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import orjson
 import uvloop
 
+from benchmarks.live_stream import LiveStream
 from benchmarks.load import Client
 
 _AT_ONCE: Final = 16
@@ -40,46 +41,25 @@ class Job:
         return cls(**orjson.loads(line))
 
 
-class Stream(asyncio.Protocol):
+class Stream(LiveStream):
     """A live stream: when each text came, how often, and in which order."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.heard: dict[str, float] = {}
         self.times: Counter[str] = Counter()
         self.numbers: list[int] = []
         self.is_over = False
-        self._rest = b""
-        self._transport: asyncio.Transport | None = None
-
-    @classmethod
-    async def follow(cls, port: int, headers: dict[str, str], cursor: str) -> Self:
-        _, stream = await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port)
-        lines = ["GET /v1/me/stream HTTP/1.1", "host: 127.0.0.1", "accept: text/event-stream"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        lines += [f"last-event-id: {cursor}", "", ""]
-        assert stream._transport is not None
-        stream._transport.write("\r\n".join(lines).encode())
-        return stream
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
 
     def connection_lost(self, _: Exception | None) -> None:
         self.is_over = True
 
-    def data_received(self, data: bytes) -> None:
-        now = time.perf_counter()
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"data: ") and b'"seq"' in line and b'"text"' in line:
-                said = orjson.loads(line[6:])["data"]
-                self.heard.setdefault(said["text"], now)
-                self.times[said["text"]] += 1
-                self.numbers.append(said["seq"])
-
-    def close(self) -> None:
-        assert self._transport is not None
-        self._transport.close()
+    def hear(self, line: bytes) -> None:
+        if line.startswith(b"data: ") and b'"seq"' in line and b'"text"' in line:
+            said = orjson.loads(line[6:])["data"]
+            self.heard.setdefault(said["text"], time.perf_counter())
+            self.times[said["text"]] += 1
+            self.numbers.append(said["seq"])
 
 
 class Person:

@@ -9,11 +9,12 @@ import sys
 import time
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self
 
 import orjson
 import uvloop
 
+from benchmarks.live_stream import LiveStream
 from benchmarks.load import Client
 
 ANSWER: Final = {"mood": 4, "why": "Because of the bus that never came.", "ticked": True}
@@ -37,37 +38,21 @@ class Job:
         return cls(**{**fields, "ports": tuple(fields["ports"])})
 
 
-class Stream(asyncio.Protocol):
+class Stream(LiveStream):
     """A live stream, of which only is noted up to where something has come."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._heard = asyncio.Event()
         self._position = 0
-        self._rest = b""
-        self._transport: asyncio.Transport | None = None
-
-    @classmethod
-    async def follow(cls, port: int, headers: dict[str, str], cursor: str) -> Self:
-        _, stream = await asyncio.get_running_loop().create_connection(cls, "127.0.0.1", port)
-        lines = ["GET /v1/me/stream HTTP/1.1", "host: 127.0.0.1", "accept: text/event-stream"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        lines += [f"last-event-id: {cursor}", "", ""]
-        assert stream._transport is not None
-        stream._transport.write("\r\n".join(lines).encode())
-        return stream
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # uvloop's is one in all but its class
 
     def connection_lost(self, _: Exception | None) -> None:
         self._heard.set()
 
-    def data_received(self, data: bytes) -> None:
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            if line.startswith(b"id: "):
-                self._position = int(line.rpartition(b":")[2])
-                self._heard.set()
+    def hear(self, line: bytes) -> None:
+        if line.startswith(b"id: "):
+            self._position = int(line.rpartition(b":")[2])
+            self._heard.set()
 
     async def has_news(self, cursor: str) -> bool:
         """Whether a page that has seen so much looks at what has come by now."""
@@ -82,10 +67,6 @@ class Stream(asyncio.Protocol):
             while not await self.has_news(cursor):
                 self._heard.clear()
                 await self._heard.wait()
-
-    def close(self) -> None:
-        assert self._transport is not None
-        self._transport.close()
 
 
 def _position(cursor: str) -> int:
