@@ -15,8 +15,8 @@ from shared.acts.advancing import end_member, move_on
 from shared.acts.joining import join
 from shared.acts.posting import post_message
 from shared.clock import Clock
-from shared.db.session import Row
 from shared.db.standings import lock_standing
+from shared.db.statements import Row
 from shared.lives import Outcome
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint, Replies

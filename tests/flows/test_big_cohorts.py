@@ -15,8 +15,9 @@ from shared.acts.advancing import mark_stepped
 from shared.bus.in_process import InProcessBus
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.context import prompt_context
-from shared.db.session import Database, Row
+from shared.db.session import Database
 from shared.db.standings import lock_standing
+from shared.db.statements import Row
 from shared.testing.statements import counted
 from tests.flows.drain import DrainLab
 

@@ -26,7 +26,7 @@ from prompt_builder.builder import PromptBuilder
 from shared.acts.posting import post_message
 from shared.bus.in_process import InProcessBus
 from shared.db import keys
-from shared.db.session import Row
+from shared.db.statements import Row
 from shared.settings import ServerSettings
 from shared.testing.fake_endpoint import FakeEndpoint
 from shared.testing.network import WITHOUT_TLS

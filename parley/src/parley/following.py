@@ -25,7 +25,8 @@ from shared.db.following import (
     opened_stages,
 )
 from shared.db.limits import CallLimit, call_limit
-from shared.db.session import Database, Row
+from shared.db.session import Database
+from shared.db.statements import Row
 from shared.db.streams import cohorts_of, last_of
 from shared.db.watch import Stuck, are_calls_under_way, find_stuck
 from shared.errors import NotFound, Unavailable

@@ -24,7 +24,8 @@ from shared.db import standings, workers
 from shared.db.experiments import find
 from shared.db.key_lists import note_command
 from shared.db.runs import known_runs, run_of, seat_of
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Row, Session
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
+from shared.db.statements import Row
 from shared.errors import Conflict
 from shared.experiment import Experiment, models_used
 

@@ -23,7 +23,8 @@ from parley.run_folder import Run
 from parley.workbook_file import is_workbook, read_workbook
 from shared.contracts.experiment import ModelMode
 from shared.db import experiments, personas
-from shared.db.session import Row, Session
+from shared.db.session import Session
+from shared.db.statements import Row
 from shared.errors import InvalidInput, NotFound
 from shared.experiment import Experiment, document_hash
 

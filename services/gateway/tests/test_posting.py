@@ -10,7 +10,7 @@ from sqlalchemy import text
 from gateway.routes import threads
 from gateway.testing import Api
 from shared.acts import posting
-from shared.acts.changes import write_whole
+from shared.acts.changes import write_unlocked
 from shared.acts.conversation import advance_thread
 from shared.acts.posting import post_message, post_unlocked
 from shared.db.failures import Overtaken
@@ -111,13 +111,13 @@ async def test_a_message_that_another_one_overtakes_is_made_of_the_thread_as_it_
     _, (ada, bo) = await group(api, 2)
     thread_id = UUID(await api.thread(ada))
 
-    async def bo_is_faster(*change: Any, **how: Any) -> bool:
-        monkeypatch.setattr(posting, "write_whole", write_whole)
+    async def bo_is_faster(*change: Any, **how: Any) -> int | None:
+        monkeypatch.setattr(posting, "write_unlocked", write_unlocked)
         async with api.database.transaction() as other:
             await post_message(other, thread_id, hash_token(bo), "First!", api.clock.now(), client_key="1")
-        return await write_whole(*change, **how)
+        return await write_unlocked(*change, **how)
 
-    monkeypatch.setattr(posting, "write_whole", bo_is_faster)
+    monkeypatch.setattr(posting, "write_unlocked", bo_is_faster)
     answer = await post(api, ada, "Second.")
 
     assert (answer.status_code, answer.json()["seq"]) == (201, 2)
@@ -130,12 +130,12 @@ async def test_nothing_of_a_message_is_stored_that_another_one_overtakes(
     _, (ada, bo) = await group(api, 2)
     thread_id = UUID(await api.thread(ada))
 
-    async def bo_is_faster(*change: Any, **how: Any) -> bool:
+    async def bo_is_faster(*change: Any, **how: Any) -> int | None:
         async with api.database.transaction() as other:
             await post_message(other, thread_id, hash_token(bo), "First!", api.clock.now(), client_key="1")
-        return await write_whole(*change, **how)
+        return await write_unlocked(*change, **how)
 
-    monkeypatch.setattr(posting, "write_whole", bo_is_faster)
+    monkeypatch.setattr(posting, "write_unlocked", bo_is_faster)
     with pytest.raises(Overtaken):
         await unlocked(api, ada, "Second.")
 
@@ -172,13 +172,13 @@ async def test_no_message_is_stored_after_a_pause_or_an_end_that_came_between(
 ) -> None:
     experiment_id, (ada, _) = await group(api, 2)
 
-    async def after_it(*change: Any, **how: Any) -> bool:
+    async def after_it(*change: Any, **how: Any) -> int | None:
         done = await api.experimenter("POST", f"/v1/experiments/{experiment_id}/{path}")
         assert done.is_success, done.text
-        return await write_whole(*change, **how)
+        return await write_unlocked(*change, **how)
 
     await api.thread(ada)
-    monkeypatch.setattr(posting, "write_whole", after_it)
+    monkeypatch.setattr(posting, "write_unlocked", after_it)
     answer = await post(api, ada, "Too late.")
 
     assert answer.status_code == 409, answer.text
@@ -353,14 +353,14 @@ async def test_an_agent_who_comes_back_while_a_message_is_stored_is_asked_about_
     assert (await post(api, ada, "One.")).status_code == 201
     await staff(api, robin, "pause")
 
-    async def robin_comes_back(*change: Any, **how: Any) -> bool:
+    async def robin_comes_back(*change: Any, **how: Any) -> int | None:
         await staff(api, robin, "resume")
         async with api.database.transaction() as session:
             # It finds one message only: nothing is due, and nothing is written.
             await advance_thread(session, UUID(thread_id), api.clock.now(), cause="test")
-        return await write_whole(*change, **how)
+        return await write_unlocked(*change, **how)
 
-    monkeypatch.setattr(posting, "write_whole", robin_comes_back)
+    monkeypatch.setattr(posting, "write_unlocked", robin_comes_back)
     answer = await post(api, ada, "Two.")
 
     assert (answer.status_code, answer.json()["seq"]) == (201, 2)
@@ -383,14 +383,14 @@ async def test_what_a_message_was_read_with_is_not_kept_while_the_thread_is_lock
             has_lock.set()
             await may_commit.wait()
 
-    async def while_it_is_locked(*change: Any, **how: Any) -> bool:
+    async def while_it_is_locked(*change: Any, **how: Any) -> int | None:
         asyncio.get_running_loop().call_later(0.3, may_commit.set)
         await staff(api, me.json()["member_id"], "pause")
-        return await write_whole(*change, **how)
+        return await write_unlocked(*change, **how)
 
     looking = asyncio.create_task(look_slowly())
     await has_lock.wait()
-    monkeypatch.setattr(posting, "write_whole", while_it_is_locked)
+    monkeypatch.setattr(posting, "write_unlocked", while_it_is_locked)
     answer = await post(api, ada, "Too late.")
     await looking
 

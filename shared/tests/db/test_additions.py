@@ -11,7 +11,7 @@ from sqlalchemy import TextClause
 
 import shared.acts
 import shared.db
-from shared.db.session import _compiled
+from shared.db.statements import compiled
 from shared.db.tables import metadata
 
 _TIME, _ID = 1184, 2950  # timestamptz, uuid
@@ -41,7 +41,7 @@ def test_no_statement_that_is_prepared_changes_its_result_when_columns_are_added
     prepared, refused = statements(), {}
     with psycopg.connect(database_url, autocommit=True) as connection:
         for name, statement in prepared.items():
-            query, parameters = _compiled(statement)
+            query, parameters = compiled(statement)
             told = connection.pgconn.prepare(name.encode(), query, [_TYPES.get(one, 0) for one in parameters])
             assert told.status == psycopg.pq.ExecStatus.COMMAND_OK, (name, told.error_message)
 

@@ -7,19 +7,22 @@ import pytest
 from psycopg import AsyncConnection
 from sqlalchemy import TextClause
 
-from shared.acts import answering, changes, going_on
-from shared.db import streams
+from shared.acts import answering, changes, going_on, partial_answers, posting
+from shared.db import standings, streams
 from shared.db.facts import FLUSH
-from shared.db.session import _compiled
+from shared.db.statements import compiled
 
 FILL = b"""
     SET session_replication_role = replica;
     INSERT INTO streams (cohort_id) SELECT gen_random_uuid() FROM generate_series(1, 400);
     INSERT INTO threads (id, cohort_id, stage_id, scope, path, opened_at)
         SELECT gen_random_uuid(), cohort_id, 'talk', 'group', 'talk', now() FROM streams;
-    ANALYZE streams, threads;
+    INSERT INTO members (id, experiment_id, cohort_id, path, kind, player, status, stage_ids, created_at)
+        SELECT gen_random_uuid(), gen_random_uuid(), cohort_id, 'm1', 'participant', 'person', 'in_progress', '{}',
+            now() FROM streams;
+    ANALYZE streams, threads, members;
 """
-"""Counters and threads without their cohorts: only how many there are matters."""
+"""Counters, threads and members without their cohorts: only how many there are matters."""
 
 
 @pytest.mark.parametrize(
@@ -28,14 +31,22 @@ FILL = b"""
         (FLUSH, "streams"),
         (changes._CHANGE, "streams"),
         (answering._ANSWER_SHARED_ASK, "streams"),
+        (changes._SAID, "streams"),
+        (changes._SAID, "threads"),
+        (posting._POSTING_UNLOCKED.many, "streams"),
+        (posting._POSTING_UNLOCKED.many, "threads"),
         (going_on._GO_ON_QUIETLY, "streams"),
+        (going_on._GO_ON_QUIETLY, "members"),
+        (partial_answers._SAVE_PAGES, "members"),
+        (standings._STANDING_BY_TOKEN.many, "members"),
+        (standings._STANDING_BY_TOKEN.many, "streams"),
         (streams._AFTER, "threads"),
     ],
 )
 async def test_a_hot_statement_reads_no_table_from_end_to_end(
     database_url: str, statement: TextClause, table: str
 ) -> None:
-    query, names = _compiled(statement)
+    query, names = compiled(statement)
     async with await AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute(FILL)
         await connection.execute(b"SET plan_cache_mode = force_generic_plan")

@@ -17,7 +17,8 @@ from shared.db import exports, tables
 from shared.db.databases import connect
 from shared.db.export_sections import SECTIONS
 from shared.db.facts import FLUSH, Event
-from shared.db.session import Database, Row, Session, _compiled
+from shared.db.session import Database, Session
+from shared.db.statements import Row, compiled
 from shared.errors import Unavailable
 from shared.urgency import Urgency, urgency
 
@@ -296,7 +297,7 @@ async def test_reading_data_again_adds_nothing_to_the_statements_that_are_kept(d
         async with exports.snapshot(database) as session:
             for name in SECTIONS:
                 assert not [row async for row in exports.section(session, name, uuid4())]
-        return _compiled.cache_info().currsize
+        return compiled.cache_info().currsize
 
     assert await read() == await read()
 
@@ -336,7 +337,7 @@ RENAME_BOB = text("UPDATE experimenters SET name = 'Ada' WHERE name = 'Bob'")
 
 async def test_what_is_pending_of_two_cohorts_is_not_written_with_a_change(database: Database) -> None:
     async with database.read() as reading:
-        session = Session(reading._driver, 10)
+        session = Session(reading._borrow, 10)
         session.record(event_nowhere())
         session.settle(uuid4(), 1)
         with pytest.raises(LookupError, match="one cohort"):

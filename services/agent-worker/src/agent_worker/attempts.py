@@ -17,7 +17,8 @@ from shared.acts import drafts
 from shared.acts.calls import keep_pieces
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest
 from shared.db.prompts import LONGEST_WHOLE, in_pieces
-from shared.db.session import Database, as_json
+from shared.db.session import Database
+from shared.db.statements import as_json
 from shared.stage import OwnView, Utterance
 from shared.stages import parts_of
 from shared.storable import storable_json

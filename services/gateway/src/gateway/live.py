@@ -20,7 +20,8 @@ from gateway.typists import TypingFrame, Typists
 from shared.background import repeat
 from shared.db import streams
 from shared.db.batcher import Batcher
-from shared.db.session import Database, Row
+from shared.db.session import Database
+from shared.db.statements import Row
 from shared.db.streams import hear_facts
 from shared.urgency import Urgency, urgency
 

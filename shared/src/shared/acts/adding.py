@@ -19,7 +19,8 @@ from shared.acts.own_arms import OwnArm, draw_own_arm
 from shared.contracts.hints import AGENT_STEPS, Hint
 from shared.db import tables
 from shared.db.designs import design
-from shared.db.session import Row, Session
+from shared.db.session import Session
+from shared.db.statements import Row
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
 from shared.experiment import (
     CohortAssignment,

@@ -11,8 +11,9 @@ from sqlalchemy import text
 from shared.acts.drafts import Lease
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.facts import Event
-from shared.db.session import Session, as_json
+from shared.db.session import Session
 from shared.db.standing import Standing
+from shared.db.statements import as_json
 from shared.lives import STILL_IN, in_sql
 from shared.stage import PAGE, Ask, Json, Substitute
 

@@ -12,8 +12,9 @@ from shared import seeds
 from shared.acts.settling import CohortState, record
 from shared.attendees import Attendee
 from shared.contracts.hints import Hint, provider_queue
-from shared.db.session import ReadSession, Session, as_json
+from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
+from shared.db.statements import as_json
 from shared.errors import NotFound
 from shared.lives import TAKING_PART, in_sql
 from shared.logs import correlation

@@ -10,7 +10,8 @@ from sqlalchemy import text
 
 from shared.contracts.assigned import Assigned
 from shared.db import tables
-from shared.db.session import Session, as_json
+from shared.db.session import Session
+from shared.db.statements import as_json
 from shared.experiment import CohortAssignment, Experiment
 from shared.experiment.assigning import Given, at_place, by_arrival, of_cohort, of_participant, read
 

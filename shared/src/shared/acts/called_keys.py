@@ -15,7 +15,8 @@ from sqlalchemy import text
 from shared.acts.drafts import Lease
 from shared.contracts.hints import Hint, provider_queue
 from shared.db.alerts import resolve_alerts
-from shared.db.session import ReadSession, Row, Session
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row
 from shared.key_rules import Gate, may_try, tried_by_one
 from shared.lives import TAKING_PART, in_sql
 

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.db.prompts import Pieces
-from shared.db.session import Session, as_json
+from shared.db.session import Session
+from shared.db.statements import as_json
 
 # Statements that store a call together with what became of it have the same lines (a test compares).
 INSERT_CALL: Final = """

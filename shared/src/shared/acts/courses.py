@@ -15,7 +15,8 @@ from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.bulk import CopyLine
 from shared.db.designs import design
 from shared.db.facts import Event
-from shared.db.session import ReadSession, Session, as_json
+from shared.db.session import ReadSession, Session
+from shared.db.statements import as_json
 from shared.experiment import Resolved
 from shared.stage import Json, Pay
 from shared.stages import parts_of

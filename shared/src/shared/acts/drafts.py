@@ -17,7 +17,8 @@ from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.designs import stage_of
 from shared.db.facts import Event
-from shared.db.session import ReadSession, Row, Session, as_json
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row, as_json
 from shared.db.typing_hints import LASTS_MS
 from shared.lives import TAKING_PART, in_sql
 from shared.stage import PAGE, Ask, UnusableReply

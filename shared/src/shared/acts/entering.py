@@ -10,8 +10,9 @@ from sqlalchemy import text
 from shared.contracts.experiment import StageConfig
 from shared.db.designs import design
 from shared.db.parts import answers_on
-from shared.db.session import ReadSession, Row
+from shared.db.session import ReadSession
 from shared.db.standing import Standing
+from shared.db.statements import Row
 from shared.errors import Conflict, NotFound
 from shared.experiment import Resolved
 from shared.lives import COUNTED, STILL_IN, in_sql

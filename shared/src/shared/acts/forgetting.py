@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.experiment import Profile
-from shared.db.session import Session, as_json
+from shared.db.session import Session
+from shared.db.statements import as_json
 
 DELETED: Final = "[deleted]"
 """Replaces the texts of a participant who wanted them deleted."""

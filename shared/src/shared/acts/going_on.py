@@ -8,9 +8,12 @@ from sqlalchemy import text
 from shared.acts.advancing import end_member, move_on, record_member, record_move
 from shared.acts.forgetting import forget
 from shared.contracts.experiment import Profile
-from shared.db.failures import DataError, DeadlockDetected, Overtaken
-from shared.db.session import Session, as_json
+from shared.db.batches import items_with
+from shared.db.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY
+from shared.db.failures import DeadlockDetected, Overtaken
+from shared.db.session import Session
 from shared.db.standing import Standing
+from shared.db.statements import as_json
 from shared.stage import PAGE, Done, End, Json, Pay, SetProfile
 
 
@@ -36,88 +39,58 @@ async def go_on(
             _pay(session, standing, effect, now)
 
 
-# No lock is held beforehand. The statement fails if the counter of the cohort's events has changed since the member was
-# read. It also fails if another transaction holds the member: after waiting it would not see the partial answer that
-# was saved meanwhile. One that is committed just after the statement began stays until the next move.
-# It ends as FLUSH does. The subselect of a parameter keeps Postgres from raising the error while it plans.
+_MOVES: Final = items_with(
+    id="uuid",
+    position="int",
+    stage_id="text",
+    key="text",
+    cohort_id="uuid",
+    value="jsonb",
+    cursor="bigint",
+    now="timestamptz",
+    events="jsonb",
+)
+# No lock is held beforehand. A move is left out if the counter of the cohort's events has changed since its member was
+# read. It is left out, too, if another transaction holds the member: after waiting it would not see the partial answer
+# that was saved meanwhile. One that is committed just after the statement began stays until the next move.
+# Moves of one cohort that were read at the same number are made together: none of them changes what others do.
 _GO_ON_QUIETLY: Final = text(
-    """
-    WITH free AS (
-        SELECT id FROM members WHERE id = :member_id AND position = :position AND status = 'in_progress'
-        FOR NO KEY UPDATE SKIP LOCKED
+    f"""
+    WITH item AS (
+        {_MOVES}
+    ), free AS (
+        SELECT i.* FROM item i CROSS JOIN LATERAL (
+            SELECT FROM members m WHERE m.id = i.id AND m.position = i.position AND m.status = 'in_progress'
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) m
+    ), {COUNTERS_OF_MANY}, passed AS (
+        SELECT f.* FROM free f JOIN counter c ON c.cohort_id = f.cohort_id AND c.last = f.cursor
     ), here AS (
-        UPDATE members m SET position = m.position + 1, version = m.version + 1, arrived_at = :now
-        FROM free WHERE m.id = free.id
-        RETURNING m.id
+        UPDATE members m SET position = m.position + 1, version = m.version + 1, arrived_at = p.now
+        FROM passed p WHERE m.id = p.id
     ), begun AS (
-        DELETE FROM partial_answers p USING here WHERE p.member_id = here.id
+        DELETE FROM partial_answers a USING passed p WHERE a.member_id = p.id
     ), entry AS (
         INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, completed_at, written_at)
-        SELECT here.id, :stage_id, :key, :cohort_id, CAST(:value AS jsonb),
+        SELECT p.id, p.stage_id, p.key, p.cohort_id, coalesce(p.value, 'null'),
             (SELECT jsonb_object_agg(part.key, part.value) FROM answers e CROSS JOIN jsonb_each(e.invalid) part
-                WHERE e.member_id = :member_id AND e.stage_id = :stage_id AND e.key <> :key),
-            :now, :now
-        FROM here
+                WHERE e.member_id = p.id AND e.stage_id = p.stage_id AND e.key <> p.key),
+            p.now, p.now
+        FROM passed p
         ON CONFLICT (member_id, stage_id, key) DO UPDATE
             SET value = excluded.value, invalid = excluded.invalid, completed_at = excluded.completed_at,
                 written_at = excluded.written_at, revision = answers.revision + 1
             WHERE answers.completed_at IS NULL
-        RETURNING 1
-    ), written AS (
-        SELECT count(*) FROM entry
-    ), passed AS (
-        SELECT CASE WHEN s.last <> :cursor OR NOT EXISTS (SELECT FROM here)
-            THEN CAST('something has happened since event ' || (SELECT CAST(:cursor AS bigint)) AS int) END AS problem
-        FROM written, streams s WHERE s.cohort_id = :cohort_id FOR NO KEY UPDATE OF s
-    ), given AS (
-        SELECT e.* FROM passed, jsonb_to_recordset(CAST(:events AS jsonb)) AS e(
-            rank int, experiment_id uuid, cohort_id uuid, type text, actor text, cause text, subject text,
-            subject_id uuid, payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool,
-            settled bigint)
-    ), counted AS (
-        UPDATE streams s
-        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END,
-            settled = greatest(s.settled, g.settled)
-        FROM (
-            SELECT cohort_id, count(rank) AS n, bool_or(unsettles) AS unsettles, max(settled) AS settled
-            FROM given GROUP BY cohort_id ORDER BY cohort_id
-        ) g
-        WHERE s.cohort_id = g.cohort_id AND s.cohort_id = :counter_id
-        RETURNING s.cohort_id, s.last - g.n AS before, s.last
-    ), recorded AS (
-        INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
-            public, audience, at)
-        SELECT g.experiment_id, g.cohort_id, c.before + g.rank, g.type, g.actor, g.cause, g.subject, g.subject_id,
-            g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
-        FROM given g JOIN counted c USING (cohort_id)
-        WHERE g.rank IS NOT NULL
-        ORDER BY g.cohort_id, g.rank
-        RETURNING 1
-    ), announced AS (
-        INSERT INTO outbox (queue, type, subject_id, correlation, urgent, created_at)
-        SELECT h.queue, h.type, h.subject_id, h.correlation, h.urgent, statement_timestamp()
-        FROM passed, jsonb_to_recordset(CAST(:hints AS jsonb))
-            AS h(queue text, type text, subject_id text, correlation text, urgent bool)
-        RETURNING id, queue, type, subject_id, correlation, urgent
-    ), told AS (
-        SELECT pg_notify('parley_facts', f.id) FROM passed, unnest(CAST(:facts AS text[])) AS f(id)
-    )
-    SELECT CASE WHEN (SELECT count(*) FROM recorded) < (SELECT count(rank) FROM given)
-            THEN CAST('an event names a cohort that has no stream, of ' || (SELECT count(rank) FROM given) AS int)
-        END AS problem,
-        (SELECT jsonb_agg(jsonb_build_array(id, queue, type, subject_id, correlation, urgent)) FROM announced)
-            AS announced,
-        (SELECT count(*) FROM told) AS told,
-        (SELECT jsonb_agg(jsonb_build_array(cohort_id, before, last)) FROM counted) AS counted,
-        EXISTS (SELECT FROM passed) AS passed
-    """
+    ), {EVENTS_OF_MANY}
+    """  # noqa: S608 - put together from constants
 )
 
 
 async def go_on_quietly(session: Session, standing: Standing, page: Json, now: datetime, *, cause: str) -> None:
     """Store the page and move the person on, by one statement and without a lock (`Database.autocommit`).
 
-    Only for a move that `is_quiet`, without effects and without open asks. Of two at once one is overtaken.
+    Under load the statement moves several people, also of other cohorts. Only for a move that `is_quiet`, without
+    effects and without open asks. Of two moves of one person at once one is overtaken.
 
     Raises:
         Overtaken: nothing was stored, because something has happened in the cohort since `standing` was read.
@@ -125,21 +98,20 @@ async def go_on_quietly(session: Session, standing: Standing, page: Json, now: d
     assert standing.stage is not None
     record_move(session, standing, now, cause=cause)
     params = {
-        "member_id": standing.member.id,
+        "id": standing.member.id,
         "position": standing.position,
         "stage_id": standing.stage.id,
         "key": PAGE,
         "cohort_id": standing.cohort_id,
-        "value": as_json(page),
+        "value": page,
         "cursor": standing.cursor,
         "now": now,
     }
     try:
-        row = await session.flush_with(_GO_ON_QUIETLY, params)
-    except (DataError, DeadlockDetected) as error:
+        moved = await session.flush_for_many(_GO_ON_QUIETLY, params)
+    except DeadlockDetected as error:
         raise Overtaken from error
-    if not row.passed:
-        # The cohort itself is gone.
+    if moved is None:
         raise Overtaken
 
 

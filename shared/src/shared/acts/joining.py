@@ -19,8 +19,9 @@ from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db import tables
 from shared.db.alerts import raise_alert
 from shared.db.facts import Event
-from shared.db.session import Row, Session, as_json
+from shared.db.session import Session
 from shared.db.standings import hash_token
+from shared.db.statements import Row, as_json
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
 from shared.experiment import CohortAssignment, Experiment, draw_arm
 

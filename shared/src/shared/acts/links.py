@@ -12,8 +12,9 @@ from sqlalchemy import text
 
 from shared.acts.joining import join, one_after_another, require_named
 from shared.contracts.experiment import Profile
-from shared.db.session import ReadSession, Session, as_json
+from shared.db.session import ReadSession, Session
 from shared.db.standings import hash_token
+from shared.db.statements import as_json
 from shared.errors import Conflict, NotFound
 
 LinkState = Literal["open", "full", "paused", "over", "not_started"]

@@ -14,7 +14,8 @@ from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, 
 from shared.contracts.providers import serving_provider
 from shared.db import tables
 from shared.db.facts import Event
-from shared.db.session import Row, Session
+from shared.db.session import Session
+from shared.db.statements import Row
 from shared.experiment import (
     CohortAssignment,
     MediatorAssignment,

@@ -9,7 +9,8 @@ from sqlalchemy import text
 
 from shared.contracts.allocation import Allocation
 from shared.db.designs import design
-from shared.db.session import Session, as_json
+from shared.db.session import Session
+from shared.db.statements import as_json
 from shared.experiment import Block, Resolved, draw_arm
 
 # Held until the commit: the next draw sees this one, and the seat that it took.

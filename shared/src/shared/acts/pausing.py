@@ -16,7 +16,8 @@ from shared.acts.settling import end_when_done
 from shared.contracts.experiment import PauseReason
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint, provider_queue
 from shared.db.facts import Event
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Row, Session
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
+from shared.db.statements import Row
 from shared.errors import Conflict, NotFound
 from shared.lives import TAKING_PART, in_sql
 

@@ -19,7 +19,8 @@ from shared.acts.posting import post_message
 from shared.contracts.experiment import ModelMode, Persona, Profile
 from shared.contracts.providers import serving_provider
 from shared.db import standings
-from shared.db.session import ReadSession, Row, Session, as_json
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row, as_json
 from shared.errors import Conflict
 from shared.experiment import Experiment, document_hash, resolve, snapshot
 from shared.experiment.persona_chat import STAGE, chat_with

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.db.session import Session, as_json
+from shared.db.session import Session
+from shared.db.statements import as_json
 from shared.lives import OUT
 from shared.stage import Json
 

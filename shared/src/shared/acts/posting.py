@@ -8,17 +8,19 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import lives
-from shared.acts.changes import advance, decided, is_whole, write, write_whole
+from shared.acts.changes import advance, decided, is_whole, write, write_unlocked
 from shared.audience import quote_of
 from shared.chat.config import PostLimit
 from shared.chat.posting import seconds_to_wait
 from shared.contracts.experiment import StageConfig
 from shared.conversation import Change, NewMessage, Scene, public_message, say, view_of
+from shared.db.batches import read_for_many
 from shared.db.designs import stage_of
 from shared.db.failures import DeadlockDetected, Overtaken
 from shared.db.messages import QUOTED, joined, reactions
 from shared.db.scenes import AROUND, LAST, UNLOCKED, around, around_params, locked_thread, scene_of
-from shared.db.session import Row, Session
+from shared.db.session import Session
+from shared.db.statements import Row
 from shared.errors import Conflict, NotFound, Paused, TooSoon
 from shared.stage import Member
 from shared.stages import parts_of
@@ -46,7 +48,15 @@ def _by_author(cohort_id: str) -> str:
 
 
 _POSTING = text(f"{AROUND}, {_POSTED} {LAST} {_by_author(':cohort_id')}")
-_POSTING_UNLOCKED = text(f"SELECT t.*, {around('t.')}, {_POSTED} {UNLOCKED} {_by_author('t.cohort_id')}")
+_POSTING_UNLOCKED = read_for_many(
+    f"SELECT t.*, {around('t.')}, {_POSTED} {UNLOCKED} {_by_author('t.cohort_id')}",
+    thread_id="uuid",
+    author_id="uuid",
+    token_hash="text",
+    client_key="text",
+    reply_to="uuid",
+    posts="int",
+)
 
 _USUAL_POSTS: Final = PostLimit().posts
 KEY_USED: Final = "You have said something else under this client_message_id; give each new message a new one."
@@ -97,6 +107,8 @@ async def post_unlocked(
 ) -> tuple[dict[str, Any], bool]:
     """The same by two statements and without a lock (`Database.autocommit`), for a message that answers none.
 
+    Under load they serve several messages of other threads, too.
+
     Also returns whether something else has happened in the cohort meanwhile. A member who came to the thread then has
     not been asked about this message: have the thread looked at (`advance_thread`).
 
@@ -106,7 +118,7 @@ async def post_unlocked(
         NotFound, Conflict, TooSoon: as `post_message` does.
     """
     place = {"thread_id": thread_id, "posts": _USUAL_POSTS, **_of(author, client_key, None)}
-    row = await session.first(_POSTING_UNLOCKED, place)
+    row = await session.first_for_many(_POSTING_UNLOCKED, place)
     if row is None:
         raise NotFound(_UNKNOWN)
     scene = await scene_of(session, row, row, now)
@@ -119,17 +131,15 @@ async def post_unlocked(
         return _as_posted(scene, person, row, message_text), False
     _require_may_post(scene, person, row, None)
     change = say(scene, person, message_text, client_key=client_key)
-    if not (is_whole(change) and await _is_written(session, scene, change, row.seen)):
+    if not is_whole(change):
         raise Overtaken
-    ((_, before, _),) = session.counted
-    return public_message(scene, change.messages[0]), before != row.cursor
-
-
-async def _is_written(session: Session, scene: Scene, change: Change, seen: str) -> bool:
     try:
-        return await write_whole(session, scene, change, "request", seen=seen)
-    except DeadlockDetected:
-        return False
+        before = await write_unlocked(session, scene, change, "request", seen=row.seen)
+    except DeadlockDetected as error:
+        raise Overtaken from error
+    if before is None:
+        raise Overtaken
+    return public_message(scene, change.messages[0]), before != row.cursor
 
 
 def _of(author: UUID | str, client_key: str, reply_to: UUID | None) -> dict[str, Any]:

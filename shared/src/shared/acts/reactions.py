@@ -13,7 +13,8 @@ from shared.db import pages
 from shared.db.designs import stage_of
 from shared.db.facts import Event
 from shared.db.messages import reactions
-from shared.db.session import ReadSession, Row, Session
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row
 from shared.errors import Conflict, NotFound, Paused
 from shared.stages import parts_of
 

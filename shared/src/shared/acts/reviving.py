@@ -11,7 +11,8 @@ from sqlalchemy import text
 from shared.acts.pausing import hold_still, lock
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, provider_queue
 from shared.db.facts import Event
-from shared.db.session import Row, Session
+from shared.db.session import Session
+from shared.db.statements import Row
 from shared.errors import Conflict
 from shared.lives import TAKING_PART, in_sql
 

@@ -14,7 +14,8 @@ from shared.db.attendance import ATTENDANCE
 from shared.db.designs import design
 from shared.db.facts import Event
 from shared.db.failures import LockNotAvailable
-from shared.db.session import ReadSession, Row, Session, as_json
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row, as_json
 from shared.experiment import Resolved
 from shared.lives import in_sql, sources
 from shared.stage import Json

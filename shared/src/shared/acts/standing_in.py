@@ -16,9 +16,10 @@ from shared.acts.own_arms import give_own_arm, lock_draws
 from shared.contracts.hints import AGENT_STEPS, Hint, provider_queue
 from shared.contracts.providers import serving_provider
 from shared.db.alerts import raise_alert
-from shared.db.session import Session, as_json
+from shared.db.session import Session
 from shared.db.standing import Standing
 from shared.db.standings import lock_standing, standing_of
+from shared.db.statements import as_json
 from shared.db.stays import MOST
 from shared.experiment import snapshot
 from shared.logs import correlation

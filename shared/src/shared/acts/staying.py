@@ -18,9 +18,10 @@ from shared.acts.settling import CohortState, record
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
 from shared.db.alerts import raise_alert
-from shared.db.session import ReadSession, Session, as_json
+from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
 from shared.db.standings import lock_standing
+from shared.db.statements import as_json
 from shared.db.stays import LEAST, MOST, may_go_on, path_of
 from shared.errors import Conflict, InvalidInput
 from shared.lives import STILL_IN

@@ -18,8 +18,9 @@ from shared.acts.settling import CohortState
 from shared.acts.standing_in import fill_seat
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
-from shared.db.session import Session, as_json
+from shared.db.session import Session
 from shared.db.standings import lock_standing
+from shared.db.statements import as_json
 from shared.db.waits import WAITING, path_of
 from shared.lives import STILL_IN
 

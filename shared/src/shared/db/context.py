@@ -19,8 +19,9 @@ from shared.db.designs import design
 from shared.db.parts import read_of_everybody, with_parts
 from shared.db.prompts import PROMPT
 from shared.db.reader_texts import reader_roles, reader_values
-from shared.db.session import Database, ReadSession, Row
+from shared.db.session import Database, ReadSession
 from shared.db.standings import STAGE_IS_OVER
+from shared.db.statements import Row
 from shared.errors import NotFound
 from shared.experiment import Resolved, snapshot, values_of
 from shared.stage import TALK, Ask, Json, Member, Message, OwnView, as_shown

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.hints import Hint, provider_queue
-from shared.db.session import ReadSession, as_json
+from shared.db.session import ReadSession
+from shared.db.statements import as_json
 
 _IS_THERE = text("SELECT 1 AS found FROM drafts WHERE id = :draft_id")
 _GOES_ON = text(

@@ -9,7 +9,8 @@ from sqlalchemy import text
 
 from shared.db import tables
 from shared.db.places import Place, parameters
-from shared.db.session import ReadSession, Row
+from shared.db.session import ReadSession
+from shared.db.statements import Row
 from shared.errors import NotFound
 
 ALL: Final = tables.all_of(tables.experiments, "e")

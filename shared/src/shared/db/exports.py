@@ -15,7 +15,8 @@ from sqlalchemy import text
 from shared.db.attendance import ATTENDANCE
 from shared.db.experiments import find
 from shared.db.export_sections import ANSWERED, ARM, CALLED, CALLS, OF_COHORT, PLAYED, SECTIONS, by
-from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, ReadSession, Row, Session, as_json
+from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, ReadSession, Session
+from shared.db.statements import Row, as_json
 from shared.experiment import OF_PARTICIPANTS
 from shared.lives import OUT, in_sql
 from shared.stage import PAGE, READY

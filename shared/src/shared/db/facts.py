@@ -140,6 +140,53 @@ FLUSH: Final = text(
 )
 FLUSH_MANY: Final = text(FLUSH.text.replace(" AND s.cohort_id = :counter_id", ""))
 """The same for events of several cohorts."""
+
+# What precedes has `passed`: a row for each change that is made, after the locks of all of them and of their counters.
+EVENTS_OF_MANY: Final = f"""
+    given AS (
+        SELECT p.place, p.cohort_id, e.*,
+            row_number() OVER (PARTITION BY p.cohort_id ORDER BY p.place, e.rank) AS number
+        FROM passed p CROSS JOIN LATERAL jsonb_to_recordset(p.events) AS e(
+            rank int, experiment_id uuid, type text, actor text, cause text, subject text, subject_id uuid,
+            payload jsonb, public jsonb, audience uuid[], at timestamptz, unsettles bool)
+    ), counted AS (
+        UPDATE streams s
+        SET last = s.last + g.n, unsettled = CASE WHEN g.unsettles THEN s.last + g.n ELSE s.unsettled END
+        FROM (
+            SELECT cohort_id, sum(jsonb_array_length(p.events)) AS n,
+                bool_or(p.events @> '[{{"unsettles": true}}]') AS unsettles
+            FROM passed p GROUP BY cohort_id
+        ) g
+        WHERE s.cohort_id = g.cohort_id
+        RETURNING s.cohort_id, s.last - g.n AS before
+    ), recorded AS (
+        INSERT INTO events (experiment_id, cohort_id, stream_seq, type, actor, cause, subject, subject_id, payload,
+            public, audience, at)
+        SELECT g.experiment_id, g.cohort_id, c.before + g.number, g.type, g.actor, g.cause, g.subject, g.subject_id,
+            g.payload, CASE WHEN g.public = 'null'::jsonb THEN NULL ELSE g.public END, g.audience, g.at
+        FROM given g JOIN counted c USING (cohort_id)
+        ORDER BY g.cohort_id, g.number
+    ), told AS (
+        SELECT pg_notify('{FACTS_CHANNEL}', CAST(cohort_id AS text)) FROM counted
+    )
+    SELECT g.place, c.before + min(g.number) - 1 AS before, c.before + max(g.number) AS last,
+        c.before AS before_all, (SELECT count(*) FROM told) AS told
+    FROM given g JOIN counted c USING (cohort_id) GROUP BY g.place, c.before
+"""  # noqa: S608 - put together from constants
+"""The last part of a statement that makes several changes, each with events of its cohort (`Session.flush_for_many`).
+
+A row for each: the number of the cohort's events before and after those of this change, and before all changes of the
+statement.
+"""
+COUNTERS_OF_MANY: Final = """
+    counter AS (
+        SELECT c.cohort_id, s.last
+        FROM (SELECT DISTINCT cohort_id FROM free) c CROSS JOIN LATERAL (
+            SELECT last FROM streams WHERE streams.cohort_id = c.cohort_id FOR NO KEY UPDATE SKIP LOCKED
+        ) s
+    )
+"""
+"""The counters of the cohorts of `free`, locked; without those that another transaction holds."""
 NOTHING_PENDING: Final = {"events": "[]", "hints": "[]", "facts": list[str](), "counter_id": None}
 """The parameters of such a statement when the pending events are written later."""
 

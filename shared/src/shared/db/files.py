@@ -8,7 +8,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.media import StoredFile
-from shared.db.session import ReadSession, Row, Session
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row
 from shared.errors import InvalidInput, Problem, TooLarge
 from shared.settings import FileSettings
 

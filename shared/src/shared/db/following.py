@@ -9,7 +9,8 @@ from sqlalchemy import text
 from shared.attendees import attendee
 from shared.contracts.experiment import StageConfig
 from shared.db.designs import stage_of
-from shared.db.session import ReadSession, Row
+from shared.db.session import ReadSession
+from shared.db.statements import Row
 from shared.stage import View
 from shared.views import Facts, People, public_view
 

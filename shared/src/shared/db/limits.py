@@ -7,7 +7,8 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.db.session import ReadSession, Session, as_json
+from shared.db.session import ReadSession, Session
+from shared.db.statements import as_json
 from shared.errors import Conflict
 from shared.limits import Demand, Grant, Limit, exchange
 

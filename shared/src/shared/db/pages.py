@@ -13,9 +13,10 @@ from shared.audience import may_read, may_read_thread, quote_of
 from shared.contracts.experiment import Profile, StageConfig
 from shared.db.attendance import ATTENDANCE
 from shared.db.messages import QUOTED, joined, reactions
-from shared.db.session import ReadSession, Row
+from shared.db.session import ReadSession
 from shared.db.standing import Standing
 from shared.db.standings import STAGE_IS_OVER, unknown_token
+from shared.db.statements import Row
 from shared.errors import InvalidInput, NotFound, Problem
 from shared.lives import OUT, TAKING_PART, in_sql
 from shared.stage import PAGE, tells_of_others

@@ -9,7 +9,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.experiment import Persona
-from shared.db.session import ReadSession, Row, Session, as_json
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row, as_json
 from shared.errors import NotFound
 from shared.experiment.personas import as_written
 

@@ -9,7 +9,8 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.db.session import ReadSession, Row
+from shared.db.session import ReadSession
+from shared.db.statements import Row
 from shared.errors import InvalidInput, NotFound
 
 

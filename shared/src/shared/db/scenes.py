@@ -11,7 +11,8 @@ from shared.attendees import attendee
 from shared.conversation import START, Draft, Scene, Turn
 from shared.db.attendance import ATTENDANCE
 from shared.db.designs import stage_of
-from shared.db.session import ReadSession, Row, Session
+from shared.db.session import ReadSession, Session
+from shared.db.statements import Row
 from shared.errors import NotFound
 from shared.views import member_of
 

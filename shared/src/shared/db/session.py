@@ -1,60 +1,39 @@
 """Transactions: what one writes, the events that record it and the hints that announce it."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
-from functools import cache
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
-import orjson
 import structlog
 from psycopg import AsyncConnection as AsyncDriverConnection
 from psycopg import AsyncCursor, AsyncRawCursor, AsyncRawServerCursor, AsyncServerCursor
 from psycopg.rows import namedtuple_row
 from sqlalchemy import Table, TextClause, text
-from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shared.contracts.hints import Hint
+from shared.db.batches import Batches, ReadForMany
 from shared.db.bulk import CopyLine, copied, insert_into
+from shared.db.connections import Connections
 from shared.db.facts import FLUSH, FLUSH_MANY, LOCK_COUNTERS, Counted, Event, hint_rows, ranked
-from shared.db.failures import Silence, hang_up_after, is_undone, retry_deadlocks, told_apart
+from shared.db.failures import Silence, hang_up_after, retry_deadlocks
+from shared.db.statements import Params, Row, as_json, compiled, in_order
 from shared.db.turnstile import Turnstile
 from shared.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
-Params = Mapping[str, Any]
 ResultT = TypeVar("ResultT")
-Row = Any
-"""A named tuple of the columns."""
+Borrow = Callable[[], Awaitable[AsyncDriverConnection[Any]]]
 _LINES_AT_ONCE = 2_000
 STATEMENT_SECONDS = 10.0
 """The time-out of a statement, after which its connection is given up."""
 WHOLE_EXPERIMENT_SECONDS = 300.0
 """The same where a whole experiment is read or written at once."""
-_DIALECT = PGDialect_psycopg(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]  # it says nothing of them
 Committed = Sequence[tuple[int, Hint]]
 """What is to be published now: hints with their rows in the outbox."""
-
-
-def as_json(value: Any) -> str:
-    """JSON text for a `CAST(:name AS jsonb)` parameter."""
-    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
-
-
-@cache
-def _compiled(statement: TextClause) -> tuple[bytes, Sequence[str]]:
-    """The statement with Postgres' own placeholders, and the names of its parameters in their order.
-
-    Compiled once, as statements are constants. With its own placeholders the driver would read long ones every time.
-    """
-    compiled = statement.compile(dialect=_DIALECT)
-    return str(compiled).encode(), tuple(compiled.positiontup or ())
-
-
-def _in_order(names: Sequence[str], params: Params | None) -> Sequence[Any] | None:
-    return [(params or {})[name] for name in names] or None
 
 
 class ReadSession:
@@ -63,9 +42,21 @@ class ReadSession:
     mypy refuses functions that record, announce or change something on it (`shared/tests/db/test_session.py`).
     """
 
-    def __init__(self, driver: AsyncDriverConnection[Any], statement_seconds: float) -> None:
-        self._driver = driver
+    def __init__(self, borrow: Borrow, statement_seconds: float, batches: Batches | None = None) -> None:
+        self._borrow = borrow
+        self._borrowed: AsyncDriverConnection[Any] | None = None
         self._statement_seconds = statement_seconds
+        self._batches = batches
+
+    async def connect(self) -> None:
+        """Borrow a connection. The first statement does it, too; what goes with those of others needs none."""
+        if self._borrowed is None:
+            self._borrowed = await self._borrow()
+
+    @property
+    def _driver(self) -> AsyncDriverConnection[Any]:
+        assert self._borrowed is not None  # every way to a statement leads through `connect`
+        return self._borrowed
 
     async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row]:
         return await (await self._execute(statement, params)).fetchall()
@@ -80,14 +71,21 @@ class ReadSession:
     async def first(self, statement: TextClause, params: Params | None = None) -> Row | None:
         return await (await self._execute(statement, params)).fetchone()
 
+    async def first_for_many(self, read: ReadForMany, params: Params) -> Row | None:
+        """The same; outside of a transaction the row is read together with those that others want at this moment."""
+        if self._batches is None:
+            return await self.first(read.one, params)
+        return await self._batches.do(read.many, params)
+
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
+        await self.connect()
         # On the driver's own cursor, which takes half of SQLAlchemy's CPU time; texts need nothing of SQLAlchemy.
         with self._answered_in_time():
             return await self._sent(statement, params)
 
     async def _sent(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
-        query, names = _compiled(statement)
-        return await AsyncRawCursor(self._driver, row_factory=namedtuple_row).execute(query, _in_order(names, params))
+        query, names = compiled(statement)
+        return await AsyncRawCursor(self._driver, row_factory=namedtuple_row).execute(query, in_order(names, params))
 
     def _answered_in_time(self) -> AbstractContextManager[Silence]:
         return hang_up_after(self._driver, self._statement_seconds)
@@ -96,8 +94,8 @@ class ReadSession:
 class Session(ReadSession):
     """An open transaction. Functions of `shared.acts` and `shared.db` take one; only `Database` commits it."""
 
-    def __init__(self, driver: AsyncDriverConnection[Any], statement_seconds: float) -> None:
-        super().__init__(driver, statement_seconds)
+    def __init__(self, borrow: Borrow, statement_seconds: float, batches: Batches | None = None) -> None:
+        super().__init__(borrow, statement_seconds, batches)
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
         self._told: dict[UUID, None] = {}
@@ -141,10 +139,10 @@ class Session(ReadSession):
     async def stream(self, statement: TextClause, params: Params, *, at_once: int) -> AsyncGenerator[Row, None]:
         """The rows of a statement, so many at a time in memory; one stream at a time, ended by the transaction."""
         await self._catch_up()
-        query, names = _compiled(statement)
+        query, names = compiled(statement)
         async with AsyncRawServerCursor(self._driver, "stream", row_factory=namedtuple_row) as self._stream:
             with self._answered_in_time():
-                await self._stream.execute(query, _in_order(names, params))
+                await self._stream.execute(query, in_order(names, params))
             while rows := await self._next_rows(self._stream, at_once):
                 for row in rows:
                     yield row
@@ -235,6 +233,35 @@ class Session(ReadSession):
         self._keep(row)
         return row
 
+    async def write_for_many(self, statement: TextClause, key: Hashable, params: Params) -> Row | None:
+        """Change something by a statement that serves several (`Batches.do`); the row of this change.
+
+        Only outside of a transaction (`Database.autocommit`). None: it was not made. It waits for no lock: what another
+        transaction holds is left as it is, and so is what another change of the same batch changes by the same `key`.
+        """
+        if self._batches is None:
+            raise LookupError("in a transaction a statement goes alone")
+        return await self._batches.do(statement, params, key=key)
+
+    async def flush_for_many(self, statement: TextClause, params: Params) -> Row | None:
+        """Write the pending events, which are of one cohort, with a change of the row `id`, in the same way.
+
+        The statement ends with EVENTS_OF_MANY. When the change is not made, they are dropped with it.
+        """
+        if self._hints or self._settled or self._later or len(self._counters()) != 1:
+            raise LookupError("only events of one cohort go together with those of others")
+        events = [{**event, "cohort_id": None} for event in self._event_rows()]
+        row = await self.write_for_many(statement, params["id"], {**params, "events": events})
+        if row is not None:
+            self.counted.append((str(params["cohort_id"]), row.before, row.last))
+        self._events, self._told = [], {}
+        return row
+
+    @property
+    def has_hints(self) -> bool:
+        """Whether something is to be published after the commit."""
+        return bool(self._hints)
+
     def _flush_params(self) -> Params:
         return {
             "events": as_json(self._event_rows()),
@@ -281,9 +308,10 @@ class Database:
         self, engine: AsyncEngine, turnstile: Turnstile, *, statement_seconds: float = STATEMENT_SECONDS
     ) -> None:
         self._engine = engine
-        self._turnstile = turnstile
+        self._connections = Connections(engine, turnstile, statement_seconds)
         self._statement_seconds = statement_seconds
         self.on_commit: Callable[[Committed], None] = _no_listener
+        self._batches = Batches(self.autocommit)
 
     @property
     def url(self) -> str:
@@ -311,8 +339,10 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
-        async with self._driver() as driver:
-            session = Session(driver, statement_seconds or self._statement_seconds)
+        async with AsyncExitStack() as stack:
+            borrow = partial(stack.enter_async_context, self._connections.lent())
+            session = Session(borrow, statement_seconds or self._statement_seconds)
+            await session.connect()
             try:
                 yield session
                 committed = await session.commit()
@@ -327,8 +357,9 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached.
         """
-        async with self._autocommitting() as driver:
-            yield ReadSession(driver, self._statement_seconds)
+        async with AsyncExitStack() as stack:
+            borrow = partial(stack.enter_async_context, self._connections.autocommitting())
+            yield ReadSession(borrow, self._statement_seconds, self._batches)
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[Session]:
@@ -337,54 +368,18 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
-        async with self._autocommitting() as driver:
-            session = Session(driver, self._statement_seconds)
+        async with AsyncExitStack() as stack:
+            borrow = partial(stack.enter_async_context, self._connections.autocommitting())
+            session = Session(borrow, self._statement_seconds, self._batches)
             yield session
             if session.has_pending:
                 raise LookupError("what was recorded or announced must be written with the statement")
         await self._tell(session.committed)
 
-    @asynccontextmanager
-    async def _autocommitting(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
-        async with self._driver() as driver:
-            await driver.set_autocommit(True)
-            yield driver
-            await driver.set_autocommit(False)
-
     async def _tell(self, committed: Committed) -> None:
         await failpoint("transaction.committed")
         if committed:
             self.on_commit(committed)
-
-    @asynccontextmanager
-    async def _driver(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
-        """A connection of the pool without SQLAlchemy's wrapping, which takes longer than a statement."""
-        with told_apart():
-            async with self._turnstile.passed(), self._borrowed() as driver:
-                yield driver
-
-    @asynccontextmanager
-    async def _borrowed(self) -> AsyncIterator[AsyncDriverConnection[Any]]:
-        pool = self._engine.pool
-        borrowed = await self._engine.raw_connection()
-        driver: AsyncDriverConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one
-        is_clean = False
-        try:
-            yield driver
-            is_clean = True
-        except Exception:
-            is_clean = await is_undone(driver, self._statement_seconds)
-            raise
-        finally:
-            is_broken = driver.broken
-            # After a cancellation the state of the connection is unknown; connections of a replaced pool are not kept.
-            if not is_clean or self._engine.pool is not pool:
-                await driver.close()
-                borrowed.invalidate(soft=True)
-            borrowed.close()
-            # All connections to a lost server are useless.
-            if is_broken and self._engine.pool is pool:
-                await self._engine.dispose()
 
     async def close(self) -> None:
         await self._engine.dispose()

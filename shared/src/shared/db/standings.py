@@ -13,11 +13,13 @@ from sqlalchemy import text
 from shared.attendees import Attendee, attendee
 from shared.contracts.experiment import PageSettings, StageConfig
 from shared.db.attendance import DRAWN_ELSEWHERE
+from shared.db.batches import read_for_many
 from shared.db.designs import design
 from shared.db.parts import with_parts
 from shared.db.reader_texts import reader_roles, reader_values
-from shared.db.session import ReadSession, Row, Session
+from shared.db.session import ReadSession, Session
 from shared.db.standing import OpenAsk, OpenTimer, Standing
+from shared.db.statements import Row
 from shared.db.stays import LEAST, MOST, path_of
 from shared.errors import Conflict, NotFound, NotSignedIn
 from shared.experiment import values_of
@@ -88,8 +90,13 @@ _STANDINGS = f"""
 _STANDING = text(
     f"""
     {_STANDINGS}
-    WHERE m.id = coalesce(CAST(:member_id AS uuid), (SELECT o.id FROM members o WHERE o.token_hash = :token_hash))
-    """  # noqa: S608 - put together from constants
+    WHERE m.id = :member_id
+    """
+)
+_STANDING_BY_TOKEN = read_for_many(
+    f"{_STANDINGS} WHERE m.token_hash = :token_hash",
+    token_hash="text",
+    drawn_on="text[]",
 )
 _STANDINGS_OF_ALL = text(f"{_STANDINGS} WHERE m.id = ANY(:member_ids)")
 # The lock is a statement of its own, so that what is read next has a snapshot taken after the lock was acquired.
@@ -137,9 +144,9 @@ async def standing_of(session: ReadSession, member_id: UUID, *, drawn_on: Collec
     Raises:
         NotFound: there is no such member.
     """
-    standing = await _standing(session, member_id=member_id, drawn_on=drawn_on)
+    standing = await _standing(session, member_id, drawn_on=drawn_on)
     if standing is not None and drawn_on is not None and (more := read_by_round(standing.stage) - {*drawn_on}):
-        standing = await _standing(session, member_id=member_id, drawn_on={*drawn_on, *more})
+        standing = await _standing(session, member_id, drawn_on={*drawn_on, *more})
     if standing is None:
         raise NotFound("There is no such participant.")
     return standing
@@ -173,10 +180,10 @@ async def seen_by(session: ReadSession, reader: UUID | str) -> Standing:
     """
     if isinstance(reader, UUID):
         return await standing_of(session, reader)
-    standing = await _standing(session, token_hash=reader)
-    if standing is None:
+    row = await session.first_for_many(_STANDING_BY_TOKEN, {"token_hash": reader, "drawn_on": None})
+    if row is None:
         raise await unknown_token(session, reader)
-    return standing
+    return await _as_standing(session, row)
 
 
 _WAS_HERE = text("SELECT 1 AS one FROM sittings WHERE token_hash = :token_hash")
@@ -217,14 +224,10 @@ async def looking_at(session: ReadSession, standing: Standing, stage: StageConfi
 
 
 async def _standing(
-    session: ReadSession,
-    *,
-    member_id: UUID | None = None,
-    token_hash: str | None = None,
-    drawn_on: Collection[str] | None = None,
+    session: ReadSession, member_id: UUID, *, drawn_on: Collection[str] | None = None
 ) -> Standing | None:
     drawn = None if drawn_on is None else list(drawn_on)
-    row = await session.first(_STANDING, {"member_id": member_id, "token_hash": token_hash, "drawn_on": drawn})
+    row = await session.first(_STANDING, {"member_id": member_id, "drawn_on": drawn})
     return None if row is None else await _as_standing(session, row)
 
 

@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from shared.db.facts import FACTS_CHANNEL
 from shared.db.failures import NOTICES_SILENCE, hang_up_after
-from shared.db.session import STATEMENT_SECONDS, ReadSession, Row
+from shared.db.session import STATEMENT_SECONDS, ReadSession
+from shared.db.statements import Row
 from shared.db.typing_hints import TYPING_CHANNEL
 
 # The thread is looked up event by event: Postgres expects far more events than there are, and would read all threads.

@@ -9,8 +9,9 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.contracts.experiment import Profile, StageConfig
-from shared.db.session import ReadSession, Row
+from shared.db.session import ReadSession
 from shared.db.standing import Standing
+from shared.db.statements import Row
 from shared.lives import ARRIVED, COUNTED, in_sql
 from shared.stage import shows_members
 from shared.stages import parts_of

@@ -10,7 +10,8 @@ from sqlalchemy import text
 from prompt_builder.builder import PromptBuilder
 from shared.contracts.prompts import Prompt
 from shared.db import tables
-from shared.db.session import Database, as_json
+from shared.db.session import Database
+from shared.db.statements import as_json
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

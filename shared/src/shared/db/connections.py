@@ -1,0 +1,62 @@
+"""The connections of one process to Postgres: lent one by one, and replaced when the server is lost."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from psycopg import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from shared.db.failures import is_undone, told_apart
+from shared.db.turnstile import Turnstile
+
+
+class Connections:
+    """The driver's own connections: SQLAlchemy pools them, but its wrapping takes longer than a statement."""
+
+    def __init__(self, engine: AsyncEngine, turnstile: Turnstile, statement_seconds: float) -> None:
+        self._engine = engine
+        self._turnstile = turnstile
+        self._statement_seconds = statement_seconds
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """A connection of the pool, until the block ends; the more urgent work gets the next one that is free.
+
+        Raises:
+            Unavailable: Postgres cannot be reached, here or in the block, or no connection was free in time.
+        """
+        with told_apart():
+            async with self._turnstile.passed(), self._borrowed() as driver:
+                yield driver
+
+    @asynccontextmanager
+    async def autocommitting(self) -> AsyncIterator[AsyncConnection[Any]]:
+        """The same; each statement is a transaction of its own."""
+        async with self.lent() as driver:
+            await driver.set_autocommit(True)
+            yield driver
+            await driver.set_autocommit(False)
+
+    @asynccontextmanager
+    async def _borrowed(self) -> AsyncIterator[AsyncConnection[Any]]:
+        pool = self._engine.pool
+        borrowed = await self._engine.raw_connection()
+        driver: AsyncConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one
+        is_clean = False
+        try:
+            yield driver
+            is_clean = True
+        except Exception:
+            is_clean = await is_undone(driver, self._statement_seconds)
+            raise
+        finally:
+            is_broken = driver.broken
+            # After a cancellation the state of the connection is unknown; connections of a replaced pool are not kept.
+            if not is_clean or self._engine.pool is not pool:
+                await driver.close()
+                borrowed.invalidate(soft=True)
+            borrowed.close()
+            # All connections to a lost server are useless.
+            if is_broken and self._engine.pool is pool:
+                await self._engine.dispose()
