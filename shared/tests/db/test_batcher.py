@@ -104,3 +104,30 @@ async def test_who_stops_waiting_does_not_take_the_others_along() -> None:
     assert [await first, await patient] == [4, 12]
     with pytest.raises(asyncio.CancelledError):
         await impatient
+
+
+async def test_what_waits_and_is_cancelled_is_left_out() -> None:
+    work = Work()
+    batcher = Batcher[str, int, int](work, most=10)
+    (first,) = await started(batcher, 2)
+    impatient, patient = await started(batcher, 4, 6)
+
+    impatient.cancel()
+    work.may_go_on.set()
+
+    assert [await first, await patient] == [4, 12]
+    assert work.batches == [[2], [6]]
+
+
+async def test_what_has_waited_for_too_long_when_its_turn_comes_is_refused() -> None:
+    work = Work()
+    batcher = Batcher[str, int, int](work, most=10, patience_seconds=0.2)
+    (first,) = await started(batcher, 2)
+    (late,) = await started(batcher, 4)
+
+    asyncio.get_running_loop().call_later(0.4, work.may_go_on.set)
+
+    assert await first == 4
+    with pytest.raises(Unavailable):
+        await late
+    assert await batcher.do("key", 6) == 12

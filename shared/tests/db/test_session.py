@@ -337,7 +337,7 @@ RENAME_BOB = text("UPDATE experimenters SET name = 'Ada' WHERE name = 'Bob'")
 
 async def test_what_is_pending_of_two_cohorts_is_not_written_with_a_change(database: Database) -> None:
     async with database.read() as reading:
-        session = Session(reading._borrow, 10)
+        session = Session(reading._loan, 10)
         session.record(event_nowhere())
         session.settle(uuid4(), 1)
         with pytest.raises(LookupError, match="one cohort"):

@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Generic, TypeVar
+from dataclasses import dataclass
+from math import inf
+from typing import Final, Generic, TypeVar
 
 from shared.db.failures import is_deadlock
 from shared.errors import Unavailable
@@ -10,6 +12,7 @@ from shared.errors import Unavailable
 KeyT = TypeVar("KeyT", bound=Hashable)
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
+_TOO_LATE: Final = "The database is busy: what came before took too long. Try again."
 
 
 class Batcher(Generic[KeyT, ItemT, ResultT]):
@@ -17,15 +20,23 @@ class Batcher(Generic[KeyT, ItemT, ResultT]):
 
     An item never waits for others to come: alone, it starts at once. When a batch fails, its items are tried one by
     one, so that each gets the result that it would get alone. A running batch is completed even if all callers are
-    cancelled.
+    cancelled; what waits and is cancelled is left out.
+
+    An item that has waited for `patience_seconds` when its turn comes is refused: while the database is away one batch
+    after another fails, each after a while, and those behind would wait for the sum.
     """
 
     def __init__(
-        self, work: Callable[[Sequence[ItemT]], Awaitable[Sequence[ResultT | Exception]]], *, most: int
+        self,
+        work: Callable[[Sequence[ItemT]], Awaitable[Sequence[ResultT | Exception]]],
+        *,
+        most: int,
+        patience_seconds: float = inf,
     ) -> None:
         self._work = work
         self._most = most
-        self._waiting: dict[KeyT, list[tuple[ItemT, asyncio.Future[ResultT]]]] = {}
+        self._patience_seconds = patience_seconds
+        self._waiting: dict[KeyT, list[_Waiting[ItemT, ResultT]]] = {}
         self._running: dict[KeyT, asyncio.Task[None]] = {}
 
     async def do(self, key: KeyT, item: ItemT) -> ResultT:
@@ -33,37 +44,54 @@ class Batcher(Generic[KeyT, ItemT, ResultT]):
 
         Raises:
             Exception: the one that `work` returned for it, or raised.
+            Unavailable: its turn has not come in time.
         """
-        future: asyncio.Future[ResultT] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, []).append((item, future))
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[ResultT] = loop.create_future()
+        self._waiting.setdefault(key, []).append(_Waiting(item, future, loop.time() + self._patience_seconds))
         if key not in self._running:
             self._running[key] = asyncio.create_task(self._run(key))
         return await future
 
     async def _run(self, key: KeyT) -> None:
         try:
-            while waiting := self._waiting.get(key):
+            while waiting := self._still_waiting(key):
                 batch, self._waiting[key] = waiting[: self._most], waiting[self._most :]
                 await self._settle(batch)
         finally:
             self._running.pop(key)
-            for _, future in self._waiting.pop(key, ()):
-                future.cancel()
+            for one in self._waiting.pop(key, ()):
+                one.future.cancel()
 
-    async def _settle(self, batch: Sequence[tuple[ItemT, asyncio.Future[ResultT]]]) -> None:
+    def _still_waiting(self, key: KeyT) -> "list[_Waiting[ItemT, ResultT]]":
+        now = asyncio.get_running_loop().time()
+        waiting = self._waiting[key]
+        for one in waiting:
+            if one.until < now:
+                _tell(one.future, Unavailable(_TOO_LATE))
+        return [one for one in waiting if not one.future.done()]
+
+    async def _settle(self, batch: "Sequence[_Waiting[ItemT, ResultT]]") -> None:
         try:
-            for (_, future), result in zip(batch, await self._work([item for item, _ in batch]), strict=True):
-                _tell(future, result)
+            for one, result in zip(batch, await self._work([one.item for one in batch]), strict=True):
+                _tell(one.future, result)
         except Exception as error:  # noqa: BLE001 - handed to the caller that waits for it
             if len(batch) > 1 and not isinstance(error, Unavailable) and not is_deadlock(error):
                 for one in batch:
                     await self._settle([one])
                 return
-            for _, future in batch:
-                _tell(future, error)
+            for one in batch:
+                _tell(one.future, error)
         finally:
-            for _, future in batch:
-                future.cancel()
+            for one in batch:
+                one.future.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting(Generic[ItemT, ResultT]):
+    item: ItemT
+    future: asyncio.Future[ResultT]
+    until: float
 
 
 def _tell(future: asyncio.Future[ResultT], result: ResultT | Exception) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy import TextClause, text
 
 from shared.db.batcher import Batcher
 from shared.db.statements import Params, Row, as_json
+from shared.logs import correlation
 from shared.urgency import Urgency, urgency
 
 _AT_ONCE: Final = 32
@@ -64,21 +65,31 @@ _Item = tuple[Hashable | None, Params]
 class Batches:
     """Runs such statements on connections of its own, one of each statement at a time."""
 
-    def __init__(self, connect: Callable[[], AbstractAsyncContextManager[_Reading]]) -> None:
+    def __init__(
+        self, connect: Callable[[], AbstractAsyncContextManager[_Reading]], *, patience_seconds: float
+    ) -> None:
         self._connect = connect
+        self._patience_seconds = patience_seconds
         self._batchers: dict[TextClause, Batcher[None, _Item, Row | None]] = {}
 
     async def do(self, statement: TextClause, item: Params, *, key: Hashable | None = None) -> Row | None:
         """The row whose `place` is that of this item among :items; None if there is none.
 
         `key`: what the item changes. Of two in one batch that change the same, the second gets None.
+
+        Raises:
+            Unavailable: Postgres cannot be reached, or those before have taken too long.
         """
         if statement not in self._batchers:
-            self._batchers[statement] = Batcher(partial(self._work, statement), most=_AT_ONCE)
+            self._batchers[statement] = Batcher(
+                partial(self._work, statement), most=_AT_ONCE, patience_seconds=self._patience_seconds
+            )
         return await self._batchers[statement].do(None, (key, item))
 
     async def _work(self, statement: TextClause, asked: Sequence[_Item]) -> Sequence[Row | None]:
+        # The context is that of the caller who came first.
         urgency.set(Urgency.PERSON)
+        correlation.set("")
         first = {object() if key is None else key: place for place, (key, _) in reversed([*enumerate(asked)])}
         items = as_json([{"place": place, "one": 1, **asked[place][1]} for place in first.values()])
         found: list[Row | None] = [None] * len(asked)

@@ -1,14 +1,47 @@
 """The connections of one process to Postgres: lent one by one, and replaced when the server is lost."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from types import TracebackType
+from typing import Any, Self
 
 from psycopg import AsyncConnection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shared.db.failures import is_undone, told_apart
 from shared.db.turnstile import Turnstile
+
+
+class Loan:
+    """A connection that is borrowed when it is first needed, and given back when the block ends or before."""
+
+    def __init__(self, lend: Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]) -> None:
+        self._lend = lend
+        self._held = AsyncExitStack()
+        self._driver: AsyncConnection[Any] | None = None
+
+    async def begin(self) -> None:
+        """Borrow a connection, unless there is one."""
+        if self._driver is None:
+            self._driver = await self._held.enter_async_context(self._lend())
+
+    async def end(self) -> None:
+        """Give the connection back, if there is one. Only where no transaction is open; `begin` borrows another."""
+        self._driver = None
+        await self._held.aclose()
+
+    @property
+    def driver(self) -> AsyncConnection[Any]:
+        assert self._driver is not None  # every way to a statement leads through `begin`
+        return self._driver
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._held.__aexit__(kind, error, trace)
 
 
 class Connections:

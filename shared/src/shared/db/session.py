@@ -1,8 +1,7 @@
 """Transactions: what one writes, the events that record it and the hints that announce it."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
-from functools import partial
+from contextlib import AbstractContextManager, asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
@@ -17,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from shared.contracts.hints import Hint
 from shared.db.batches import Batches, ReadForMany
 from shared.db.bulk import CopyLine, copied, insert_into
-from shared.db.connections import Connections
+from shared.db.connections import Connections, Loan
 from shared.db.facts import FLUSH, FLUSH_MANY, LOCK_COUNTERS, Counted, Event, hint_rows, ranked
 from shared.db.failures import Silence, hang_up_after, retry_deadlocks
 from shared.db.statements import Params, Row, as_json, compiled, in_order
@@ -26,7 +25,6 @@ from shared.failpoints import failpoint
 
 log = structlog.get_logger(__name__)
 ResultT = TypeVar("ResultT")
-Borrow = Callable[[], Awaitable[AsyncDriverConnection[Any]]]
 _LINES_AT_ONCE = 2_000
 STATEMENT_SECONDS = 10.0
 """The time-out of a statement, after which its connection is given up."""
@@ -42,21 +40,14 @@ class ReadSession:
     mypy refuses functions that record, announce or change something on it (`shared/tests/db/test_session.py`).
     """
 
-    def __init__(self, borrow: Borrow, statement_seconds: float, batches: Batches | None = None) -> None:
-        self._borrow = borrow
-        self._borrowed: AsyncDriverConnection[Any] | None = None
+    def __init__(self, loan: Loan, statement_seconds: float, batches: Batches | None = None) -> None:
+        self._loan = loan
         self._statement_seconds = statement_seconds
         self._batches = batches
 
-    async def connect(self) -> None:
-        """Borrow a connection. The first statement does it, too; what goes with those of others needs none."""
-        if self._borrowed is None:
-            self._borrowed = await self._borrow()
-
     @property
     def _driver(self) -> AsyncDriverConnection[Any]:
-        assert self._borrowed is not None  # every way to a statement leads through `connect`
-        return self._borrowed
+        return self._loan.driver
 
     async def all(self, statement: TextClause, params: Params | None = None) -> Sequence[Row]:
         return await (await self._execute(statement, params)).fetchall()
@@ -75,10 +66,17 @@ class ReadSession:
         """The same; outside of a transaction the row is read together with those that others want at this moment."""
         if self._batches is None:
             return await self.first(read.one, params)
-        return await self._batches.do(read.many, params)
+        return await self._for_many(self._batches, read.many, params)
+
+    async def _for_many(
+        self, batches: Batches, statement: TextClause, params: Params, key: Hashable | None = None
+    ) -> Row | None:
+        # The batch needs a connection, too: kept by all who wait for it, the last ones would be missing.
+        await self._loan.end()
+        return await batches.do(statement, params, key=key)
 
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
-        await self.connect()
+        await self._loan.begin()
         # On the driver's own cursor, which takes half of SQLAlchemy's CPU time; texts need nothing of SQLAlchemy.
         with self._answered_in_time():
             return await self._sent(statement, params)
@@ -94,8 +92,8 @@ class ReadSession:
 class Session(ReadSession):
     """An open transaction. Functions of `shared.acts` and `shared.db` take one; only `Database` commits it."""
 
-    def __init__(self, borrow: Borrow, statement_seconds: float, batches: Batches | None = None) -> None:
-        super().__init__(borrow, statement_seconds, batches)
+    def __init__(self, loan: Loan, statement_seconds: float, batches: Batches | None = None) -> None:
+        super().__init__(loan, statement_seconds, batches)
         self._events: list[Event] = []
         self._hints: dict[Hint, None] = {}
         self._told: dict[UUID, None] = {}
@@ -117,6 +115,7 @@ class Session(ReadSession):
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
         if not self._later:
             return await super()._execute(statement, params)
+        await self._loan.begin()
         with self._answered_in_time():
             async with self._together():
                 return await self._sent(statement, params)
@@ -172,6 +171,7 @@ class Session(ReadSession):
 
     async def _catch_up(self) -> None:
         """Do now what was to be done later."""
+        await self._loan.begin()
         if self._later:
             with self._answered_in_time():
                 async with self._together():
@@ -241,7 +241,7 @@ class Session(ReadSession):
         """
         if self._batches is None:
             raise LookupError("in a transaction a statement goes alone")
-        return await self._batches.do(statement, params, key=key)
+        return await self._for_many(self._batches, statement, params, key)
 
     async def flush_for_many(self, statement: TextClause, params: Params) -> Row | None:
         """Write the pending events, which are of one cohort, with a change of the row `id`, in the same way.
@@ -311,7 +311,7 @@ class Database:
         self._connections = Connections(engine, turnstile, statement_seconds)
         self._statement_seconds = statement_seconds
         self.on_commit: Callable[[Committed], None] = _no_listener
-        self._batches = Batches(self.autocommit)
+        self._batches = Batches(self.autocommit, patience_seconds=turnstile.patience_seconds)
 
     @property
     def url(self) -> str:
@@ -339,10 +339,9 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
-        async with AsyncExitStack() as stack:
-            borrow = partial(stack.enter_async_context, self._connections.lent())
-            session = Session(borrow, statement_seconds or self._statement_seconds)
-            await session.connect()
+        async with Loan(self._connections.lent) as loan:
+            await loan.begin()
+            session = Session(loan, statement_seconds or self._statement_seconds)
             try:
                 yield session
                 committed = await session.commit()
@@ -357,9 +356,8 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached.
         """
-        async with AsyncExitStack() as stack:
-            borrow = partial(stack.enter_async_context, self._connections.autocommitting())
-            yield ReadSession(borrow, self._statement_seconds, self._batches)
+        async with Loan(self._connections.autocommitting) as loan:
+            yield ReadSession(loan, self._statement_seconds, self._batches)
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[Session]:
@@ -368,9 +366,8 @@ class Database:
         Raises:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
-        async with AsyncExitStack() as stack:
-            borrow = partial(stack.enter_async_context, self._connections.autocommitting())
-            session = Session(borrow, self._statement_seconds, self._batches)
+        async with Loan(self._connections.autocommitting) as loan:
+            session = Session(loan, self._statement_seconds, self._batches)
             yield session
             if session.has_pending:
                 raise LookupError("what was recorded or announced must be written with the statement")

@@ -38,7 +38,7 @@ class Turnstile:
         self._background = 0
         self._now = now
         self._person_came_at = float("-inf")
-        self._patience_seconds = patience_seconds
+        self.patience_seconds = patience_seconds
         self._lines: dict[Urgency, deque[asyncio.Future[None]]] = {each: deque() for each in reversed(Urgency)}
 
     @asynccontextmanager
@@ -66,7 +66,7 @@ class Turnstile:
         line.append(place)
         try:
             is_waited_for = how_urgent is not Urgency.BACKGROUND
-            async with asyncio.timeout(self._patience_seconds if is_waited_for else _LONGEST_WAIT_SECONDS):
+            async with asyncio.timeout(self.patience_seconds if is_waited_for else _LONGEST_WAIT_SECONDS):
                 await place
         except BaseException as error:
             if place.done() and not place.cancelled():
