@@ -170,14 +170,18 @@ _SAID_ITEMS: Final = items_with(
     elapsed_ms="bigint",
     events="jsonb",
 )
-# What a person has said in each of several threads that were read as they were `seen`, and nothing else.
+# What a person has said in each of several threads that were read as they were `seen`, and nothing else. The author is
+# locked as the message's reference would lock them, but without waiting. What the events refer to is deleted only by
+# who holds all threads and members.
 _SAID = text(
     f"""
     WITH item AS (
         {_SAID_ITEMS}
     ), free AS (
         SELECT i.* FROM item i CROSS JOIN LATERAL (
-            SELECT FROM threads t WHERE t.id = i.id AND t.xmin = CAST(i.seen AS xid) FOR NO KEY UPDATE SKIP LOCKED
+            SELECT FROM threads t, members m
+            WHERE t.id = i.id AND t.xmin = CAST(i.seen AS xid) AND m.id = i.member_id
+            FOR NO KEY UPDATE OF t SKIP LOCKED FOR KEY SHARE OF m SKIP LOCKED
         ) t
     ), {COUNTERS_OF_MANY}, passed AS (
         SELECT f.* FROM free f JOIN counter USING (cohort_id)

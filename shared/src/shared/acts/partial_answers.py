@@ -53,14 +53,15 @@ _FIND: Final = """
         AND p.ask_id IS NOT DISTINCT FROM o.ask_id
 """
 _PAGES: Final = items_with(token_hash="text", stage_id="text", value="jsonb", now="timestamptz")
-# A member whom another transaction holds is left out: who waits for them would have the others wait, too.
+# A member whom another transaction holds is left out: who waits for them would have the others wait, too. So is one
+# whose page another batch saves: two batches that wait for each other's pages would be a deadlock.
 _SAVE_PAGES: Final = text(
     f"""
     WITH item AS (
         {_PAGES}
     ), open AS (
         SELECT item.*, m.member_id, m.key
-        FROM item CROSS JOIN LATERAL ({of_item(_OPEN_PAGE)} FOR SHARE OF m SKIP LOCKED) m
+        FROM item CROSS JOIN LATERAL ({of_item(_OPEN_PAGE)} FOR NO KEY UPDATE OF m SKIP LOCKED) m
     ), saved AS (
         INSERT INTO partial_answers (member_id, stage_id, key, value, saved_at)
         SELECT member_id, stage_id, key, coalesce(value, 'null'), now FROM open
