@@ -76,6 +76,20 @@ async def test_a_message_among_people_takes_two_statements(api: Api) -> None:
     assert await stored(api.database) == [(1, "Warm."), (2, "Hello.")]
 
 
+async def test_a_message_waits_for_no_author_who_is_just_joining_again(api: Api) -> None:
+    """Their row has a new token, which what refers to it would wait for: with the counters of others."""
+    _, (ada, _) = await group(api, 2)
+    await api.thread(ada)
+
+    async with api.database.transaction() as other:
+        await other.run(text("UPDATE members SET token_hash = 'new' WHERE token_hash = :old"), {"old": hash_token(ada)})
+        async with asyncio.timeout(2):
+            with pytest.raises(Overtaken):
+                await unlocked(api, ada, "Hello.")
+
+    assert await stored(api.database) == []
+
+
 @pytest.mark.parametrize("beside", [False, True], ids=["in turn", "beside each other"])
 async def test_of_many_messages_at_once_each_is_stored_and_told_once(
     api: Api, monkeypatch: pytest.MonkeyPatch, beside: bool

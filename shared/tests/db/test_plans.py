@@ -33,6 +33,7 @@ FILL = b"""
         (answering._ANSWER_SHARED_ASK, "streams"),
         (changes._SAID, "streams"),
         (changes._SAID, "threads"),
+        (changes._SAID, "members"),
         (posting._POSTING_UNLOCKED.many, "streams"),
         (posting._POSTING_UNLOCKED.many, "threads"),
         (going_on._GO_ON_QUIETLY, "streams"),

@@ -90,7 +90,9 @@ class Batches:
         # The context is that of the caller who came first.
         urgency.set(Urgency.PERSON)
         correlation.set("")
-        first = {object() if key is None else key: place for place, (key, _) in reversed([*enumerate(asked)])}
+        first: dict[Hashable, int] = {}
+        for place, (key, _) in enumerate(asked):
+            first.setdefault(object() if key is None else key, place)
         items = as_json([{"place": place, "one": 1, **asked[place][1]} for place in first.values()])
         found: list[Row | None] = [None] * len(asked)
         async with self._connect() as session:

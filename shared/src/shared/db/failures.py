@@ -17,7 +17,6 @@ from psycopg import AsyncConnection
 from psycopg import Error as DriverError
 from psycopg import InterfaceError as DriverInterfaceError
 from psycopg import OperationalError as DriverOperationalError
-from psycopg.errors import DataError as DataError
 from psycopg.errors import DeadlockDetected as DeadlockDetected
 from psycopg.errors import LockNotAvailable as LockNotAvailable
 from sqlalchemy.exc import DBAPIError

@@ -250,8 +250,7 @@ class Session(ReadSession):
         """
         if self._hints or self._settled or self._later or len(self._counters()) != 1:
             raise LookupError("only events of one cohort go together with those of others")
-        events = [{**event, "cohort_id": None} for event in self._event_rows()]
-        row = await self.write_for_many(statement, params["id"], {**params, "events": events})
+        row = await self.write_for_many(statement, params["id"], {**params, "events": self._event_rows()})
         if row is not None:
             self.counted.append((str(params["cohort_id"]), row.before, row.last))
         self._events, self._told = [], {}
