@@ -96,3 +96,24 @@ async def test_an_id_that_the_lab_cannot_keep_is_told_before_one_joins(
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
     assert row_of(lab, experiment["id"])["external_id"] == longest
+
+
+async def test_a_link_that_was_not_filled_in_takes_no_place_and_says_so(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**STUDY, "join": {"parameters": ["STUDY_ID"]}})
+    address = f"/join/{experiment['join_code']}"
+    unfilled = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}"
+
+    await page.goto(f"{address}?{unfilled}")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_role("alert")).to_contain_text("The id in this link is not valid")
+
+    await page.goto(f"{address}?PROLIFIC_PID=p-1&STUDY_ID=%7B%7B%25STUDY_ID%25%7D%7D")
+    await page.get_by_role("button", name="Take part").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+    row = row_of(lab, experiment["id"])
+    assert [row[name] for name in ("external_id", "parameter.STUDY_ID")] == ["p-1", ""]
+
+    # Who has a place in this browser comes back to it.
+    await page.goto(f"{address}?{unfilled}")
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from shared.acts.advancing import record_member
 from shared.acts.assigning import arrive
 from shared.acts.attention import Whose, arm_schedule
+from shared.acts.link_values import filled_in, require_filled_in
 from shared.acts.opening import may_be_opened, open_next
 from shared.acts.own_arms import give_own_arm, keep_draws, lock_draws
 from shared.contracts.allocation import Allocation
@@ -100,14 +101,15 @@ async def join(
 
     A person who has joined with this `external_id` gets their place back, wherever it is, with a new token that ends
     the old one; the file may demand that one (`old_token`). Joins under one id come one after another (an advisory
-    lock). `parameters` of the link's address are kept with the member; the first that they came with stay.
+    lock). `parameters` of the link's address are kept with the member; the first that they came with stay. Those that
+    are placeholders are left out.
 
     Exact under concurrent joins: a seat is one row, taken by one conditional update, and draws of one experiment come
     one after another (`tests/races/test_joining_race.py`).
 
     Raises:
         NotFound: there is no such experiment.
-        InvalidInput: its file names no such parameter.
+        InvalidInput: its file names no such parameter, or the external id is a placeholder.
         Conflict: it is not running, it is paused, no seat is open, the old token is missing, or the person has declined
             before and was forgotten.
     """
@@ -115,9 +117,11 @@ async def join(
     if row is None:
         raise NotFound("There is no such experiment.")
     require_named(parameters or {}, row.parameters or [])
-    kept = as_json(parameters) if parameters else None
+    values = filled_in(parameters or {})
+    kept = as_json(values) if values else None
     token = token_urlsafe(32)
     if external_id is not None:
+        require_filled_in(external_id)
         await one_after_another(session, experiment_id, external_id)
         place = await session.first(_PLACE, {"experiment_id": experiment_id, "external_id": external_id})
         if place is not None:

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.acts.joining import join, one_after_another, require_named
+from shared.acts.link_values import filled_in, is_placeholder
 from shared.contracts.experiment import Profile
 from shared.db.session import ReadSession, Session
 from shared.db.standings import hash_token
@@ -113,28 +114,31 @@ async def join_by(
 
     The key is chosen by the client. The same key again gives the place back with a new token, and the old token ends:
     an answer that was lost costs no place (an advisory lock; `services/gateway/tests/test_links.py`). With the external
-    id of another person it gives none back. Of ids and parameters, the first that the member came with stay.
+    id of another person it gives none back. Of ids and parameters, the first that the member came with stay. An id that
+    is a placeholder says nothing of who comes: the key alone gives a place back then, and takes no new one.
 
     Raises:
         NotFound: the code leads nowhere.
-        InvalidInput: the file names no such parameter.
+        InvalidInput: the file names no such parameter, or the external id of who has no place is a placeholder.
         Conflict: the experiment is not running, it is paused, no seat is open, or an agent has taken the place over.
     """
     link = await find(session, code)
     require_named(parameters, link.parameters)
     key_hash = hashlib.sha256(f"{link.experiment_id}:{join_key}".encode()).hexdigest()
     await session.one(_ONE_AT_A_TIME, {"key_hash": key_hash})
-    if external_id is not None:
-        await one_after_another(session, link.experiment_id, external_id)
+    own_id = None if external_id is None or is_placeholder(external_id) else external_id
+    if own_id is not None:
+        await one_after_another(session, link.experiment_id, own_id)
+    values = filled_in(parameters)
     token = token_urlsafe(32)
     known = {"experiment_id": link.experiment_id, "key_hash": key_hash}
     # Once the experiment has ended, what is known of people may be deleted.
     may_be_kept = link.state != "over"
     news = {
         "token_hash": hash_token(token),
-        "external_id": external_id,
-        "new_id": external_id if may_be_kept else None,
-        "new_parameters": as_json(parameters) if may_be_kept and parameters else None,
+        "external_id": own_id,
+        "new_id": own_id if may_be_kept else None,
+        "new_parameters": as_json(values) if may_be_kept and values else None,
     }
     row = await session.first(_RETURN, {**known, **news})
     if row is not None and row.player != "person":

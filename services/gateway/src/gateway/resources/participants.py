@@ -24,9 +24,11 @@ class JoinRequest(Request):
     cohort_id: UUID | None = None
     """The cohort to join; left out: by the rule of the experiment (`joining` in its file)."""
     external_id: StorableText | None = Field(default=None, min_length=1, max_length=200, examples=["5f2b..."])
-    """Who the participant is at the service that sent them. The same one again gives the place back."""
+    """Who the participant is at the service that sent them. The same one again gives the place back. A placeholder that
+    was not filled in, such as `{{%PROLIFIC_PID%}}`, is refused: all who come with it would share a place."""
     parameters: KeptParameters = Field(default={})
-    """What else is kept with the participant, by the names in the file (`join.parameters`); others are refused."""
+    """What else is kept with the participant, by the names in the file (`join.parameters`); others are refused, and
+    placeholders left out."""
     token: StorableText | None = Field(default=None, max_length=200)
     """The token from before, where the file demands it of those who come back (`rejoin: token`)."""
     profile: ProfileRequest | None = None
@@ -228,10 +230,12 @@ class LinkJoinRequest(Request):
     join_key: StorableText = Field(min_length=8, max_length=100)
     """Chosen by the client and kept in its browser; the same one again gives the same place back, with a new token."""
     external_id: StorableText | None = Field(default=None, min_length=1, max_length=200)
-    """The participant's id elsewhere; the same one again gives the same place back as well."""
+    """The participant's id elsewhere; the same one again gives the same place back as well. A placeholder that was not
+    filled in, such as `{{%PROLIFIC_PID%}}`, is refused, unless the `join_key` has a place: all who come with it would
+    share one."""
     parameters: KeptParameters = Field(default={})
-    """Those of the link's address that `GET /v1/join/{code}` names, with their values; others are refused. The first
-    that a participant comes with are kept."""
+    """Those of the link's address that `GET /v1/join/{code}` names, with their values; others are refused, and
+    placeholders left out. The first that a participant comes with are kept."""
     token: StorableText | None = Field(default=None, max_length=200)
     """The token from before, where the file demands it of those who come back by their id (`rejoin: token`)."""
     profile: ProfileRequest | None = None

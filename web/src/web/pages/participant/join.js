@@ -23,6 +23,9 @@ const isKept = (value) => [...value].length <= MOST_CHARACTERS && !value.include
  */
 const chosen = (address, names) => Object.fromEntries([...address].filter(([name, value]) => names.includes(name) && value && isKept(value)));
 
+/** Whether the lab refuses the external id, such as a placeholder that was not filled in. @param {unknown} error */
+const isOfId = (error) => error instanceof Refused && error.problems.some((one) => one.where === "external_id");
+
 /** @param {{ code: string, lab: { assets: string, languages: string[] } }} props */
 function Join({ code, lab }) {
   const [study, setStudy] = useState(/** @type {any} */ (null));
@@ -76,7 +79,7 @@ function Join({ code, lab }) {
     } catch (error) {
       if (!isForNow(error)) forget(wanted);
       setBusy(false);
-      setFailure(reason(error));
+      setFailure(isOfId(error) ? say("join_invalid_id") : reason(error));
     }
   }
 
