@@ -72,22 +72,25 @@ export function Name({ profile, isYou = false }) {
   </span>`;
 }
 
+/** In a narrow place a row of so many columns is shown as a list of its own. */
+const MANY_COLUMNS = 4;
+
 /**
- * A table with its caption. @param {{ caption: string, columns: string[], rows: any[][], hasRowHeads?: boolean }} props
+ * A table with its caption. The roles are said, since browsers drop them where the rows are shown as lists.
+ * @param {{ caption: string, columns: string[], rows: any[][], hasRowHeads?: boolean }} props
  */
 export function Table({ caption, columns, rows, hasRowHeads = true }) {
-  return html`<div class="scrolls" role="region" aria-label=${caption} tabindex="0"><table>
+  /** @param {any} cell @param {number} index */
+  function shown(cell, index) {
+    const isHead = hasRowHeads && index === 0;
+    return isHead
+      ? html`<th role="rowheader" scope="row" data-column=${columns[index]}><span>${cell}</span></th>`
+      : html`<td role="cell" data-column=${columns[index]}><span>${cell}</span></td>`;
+  }
+  return html`<div class=${columns.length < MANY_COLUMNS ? "scrolls" : "scrolls many"} role="region" aria-label=${caption} tabindex="0"><table role="table">
     <caption>${caption}</caption>
-    <thead><tr>${columns.map((column) => html`<th scope="col">${column}</th>`)}</tr></thead>
-    <tbody>
-      ${rows.map(
-        (row) => html`<tr>
-          ${row.map((cell, index) =>
-            hasRowHeads && index === 0 ? html`<th scope="row">${cell}</th>` : html`<td>${cell}</td>`,
-          )}
-        </tr>`,
-      )}
-    </tbody>
+    <thead role="rowgroup"><tr role="row">${columns.map((column) => html`<th role="columnheader" scope="col">${column}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${rows.map((row) => html`<tr role="row">${row.map(shown)}</tr>`)}</tbody>
   </table></div>`;
 }
 

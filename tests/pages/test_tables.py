@@ -1,0 +1,65 @@
+"""Tables in narrow windows: nothing of them is cut off, and they are tables for those who do not see them."""
+
+from contextlib import suppress
+from typing import Final
+
+import pytest
+from playwright.async_api import Error, Page, expect
+
+from tests.pages.accessible import faults
+from tests.pages.conftest import RunningLab
+from tests.pages.going_through import act, title_of, words_in
+from tests.pages.test_kinds import example_of
+from tests.pages.test_looks import is_too_wide
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+NAME: Final = "Anna-Katharina"
+TURNS: Final = 200
+
+
+async def cut_off(page: Page) -> list[str]:
+    """The tables that show only a part of themselves."""
+    found: list[str] = await page.evaluate("""
+        () => [...document.querySelectorAll(".scrolls")]
+          .filter((one) => one.checkVisibility() && one.scrollWidth > one.clientWidth)
+          .map((one) => one.ariaLabel)
+    """)
+    return found
+
+
+async def show_tables(page: Page, language: str, count: int) -> None:
+    """Act until there are so many tables, with all that can be opened open."""
+    words = words_in(language)
+    page.set_default_timeout(2000)
+    for _ in range(TURNS):
+        if await page.get_by_role("table", include_hidden=True).count() >= count:
+            break
+        with suppress(Error):  # the page has changed meanwhile
+            await act(page, await title_of(page), words)
+        await page.wait_for_timeout(60)
+    for summary in await page.locator("article details:not([open]) > summary").all():
+        await summary.click()
+    await expect(page.get_by_role("table")).to_have_count(count)
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(("kind", "tables"), [("beauty_contest", 1), ("matrix_game", 2), ("stock_info", 2)])
+async def test_nothing_of_a_table_is_cut_off_in_a_narrow_window(
+    page: Page, lab: RunningLab, kind: str, tables: int, language: str
+) -> None:
+    document = example_of(kind)
+    people = [{**one, "profile": {"name": NAME}} for one in document["personas"]]
+    experiment = lab.started({**document, "personas": people, "language": language})
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.locator("main .button").first.click()
+    await page.wait_for_url("**/take")
+    await show_tables(page, language, tables)
+
+    for width in (320, 390, 1280):
+        await page.set_viewport_size({"width": width, "height": 800})
+        table = page.get_by_role("table").last
+        assert (width, await cut_off(page), await is_too_wide(page), await faults(page)) == (width, [], [], [])
+        fields = table.get_by_role("row").nth(1).locator("th, td")
+        assert await table.get_by_role("columnheader").count() == await fields.count()
+        await expect(table.get_by_role("row").last.get_by_role("rowheader")).to_have_count(1)
