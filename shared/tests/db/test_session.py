@@ -352,6 +352,15 @@ async def test_what_is_to_be_done_later_is_done_in_its_order_before_the_next_sta
         assert (await session.one(NAMES)).n == 1
 
 
+async def test_what_is_to_be_done_later_is_done_before_a_first_statement_that_commits_by_itself(
+    database: Database,
+) -> None:
+    async with database.autocommit() as session:
+        session.later(ADD_BOB, {"id": uuid4(), "now": NOW})
+
+        assert await session.run(RENAME_BOB) == 1
+
+
 async def test_what_is_to_be_done_later_is_done_with_the_commit(database: Database) -> None:
     async with database.transaction() as session:
         session.later(ADD_BOB, {"id": uuid4(), "now": NOW})
