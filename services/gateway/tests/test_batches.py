@@ -18,7 +18,7 @@ from gateway.app import create_app
 from gateway.context import Queues
 from gateway.settings import GatewaySettings
 from gateway.testing import Api
-from shared.acts import changes, ending
+from shared.acts import changes, ending, said
 from shared.bus.in_process import InProcessBus
 from shared.conversation import Change, Scene
 from shared.db.batches import Batches
@@ -312,7 +312,7 @@ async def test_only_a_cohort_whose_events_ask_for_it_is_to_be_settled(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = await groups(api, 3, TALK)
-    tell = changes._tell
+    tell = changes.tell
 
     def telling(session: Session, scene: Scene, change: Change, cause: str) -> None:
         tell(session, scene, change, cause)
@@ -321,7 +321,7 @@ async def test_only_a_cohort_whose_events_ask_for_it_is_to_be_settled(
             replace(event, unsettles=asks, payload={**event.payload, "unsettles": True}) for event in session._events
         ]
 
-    monkeypatch.setattr(changes, "_tell", telling)
+    monkeypatch.setattr(said, "tell", telling)
     gathered = Gathered(monkeypatch, 3)
 
     await asyncio.gather(

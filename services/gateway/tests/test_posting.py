@@ -10,9 +10,9 @@ from sqlalchemy import text
 from gateway.routes import threads
 from gateway.testing import Api
 from shared.acts import posting
-from shared.acts.changes import write_unlocked
 from shared.acts.conversation import advance_thread
 from shared.acts.posting import post_message, post_unlocked
+from shared.acts.said import write_unlocked
 from shared.db.failures import Overtaken
 from shared.db.session import Database
 from shared.db.standings import hash_token

@@ -7,7 +7,7 @@ import pytest
 from psycopg import AsyncConnection
 from sqlalchemy import TextClause
 
-from shared.acts import answering, changes, going_on, partial_answers, posting
+from shared.acts import answering, changes, going_on, partial_answers, posting, said
 from shared.db import standings, streams
 from shared.db.facts import FLUSH
 from shared.db.statements import compiled
@@ -31,9 +31,9 @@ FILL = b"""
         (FLUSH, "streams"),
         (changes._CHANGE, "streams"),
         (answering._ANSWER_SHARED_ASK, "streams"),
-        (changes._SAID, "streams"),
-        (changes._SAID, "threads"),
-        (changes._SAID, "members"),
+        (said._SAID, "streams"),
+        (said._SAID, "threads"),
+        (said._SAID, "members"),
         (posting._POSTING_UNLOCKED.many, "streams"),
         (posting._POSTING_UNLOCKED.many, "threads"),
         (going_on._GO_ON_QUIETLY, "streams"),

@@ -25,8 +25,7 @@ from shared.conversation import (
     topic_of,
     with_begun,
 )
-from shared.db.batches import items_with
-from shared.db.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY, NOTHING_PENDING, Event
+from shared.db.facts import NOTHING_PENDING, Event
 from shared.db.scenes import turn_row
 from shared.db.session import Session
 from shared.db.statements import as_json
@@ -149,58 +148,6 @@ _CHANGE = text(
 )
 
 
-_SAID_ITEMS: Final = items_with(
-    id="uuid",
-    seen="text",
-    cohort_id="uuid",
-    now="timestamptz",
-    last_spoken_trigger="text",
-    last_author_id="uuid",
-    agent_run="int",
-    clock_ms="bigint",
-    turn_state="jsonb",
-    message_id="uuid",
-    seq="int",
-    member_id="uuid",
-    author_kind="text",
-    known_as="text",
-    text="text",
-    topic="text",
-    client_key="text",
-    elapsed_ms="bigint",
-    events="jsonb",
-)
-# What a person has said in each of several threads that were read as they were `seen`, and nothing else. The author is
-# locked as the message's reference would lock them, but without waiting. What the events refer to is deleted only by
-# who holds all threads and members.
-_SAID = text(
-    f"""
-    WITH item AS (
-        {_SAID_ITEMS}
-    ), free AS (
-        SELECT i.* FROM item i CROSS JOIN LATERAL (
-            SELECT FROM threads t, members m
-            WHERE t.id = i.id AND t.xmin = CAST(i.seen AS xid) AND m.id = i.member_id
-            FOR NO KEY UPDATE OF t SKIP LOCKED FOR KEY SHARE OF m SKIP LOCKED
-        ) t
-    ), {COUNTERS_OF_MANY}, passed AS (
-        SELECT f.* FROM free f JOIN counter USING (cohort_id)
-    ), thread AS (
-        UPDATE threads t SET last_seq = p.seq, last_spoken_id = p.message_id,
-            last_spoken_trigger = p.last_spoken_trigger, last_author_id = p.last_author_id, agent_run = p.agent_run,
-            clock_ms = p.clock_ms, turn_state = p.turn_state
-        FROM passed p WHERE t.id = p.id
-    ), said AS (
-        INSERT INTO messages (id, thread_id, seq, member_id, author_kind, known_as, text, topic, client_key, elapsed_ms,
-            created_at)
-        SELECT p.message_id, p.id, p.seq, p.member_id, p.author_kind, p.known_as, p.text, p.topic, p.client_key,
-            p.elapsed_ms, p.now
-        FROM passed p
-    ), {EVENTS_OF_MANY}
-    """  # noqa: S608 - put together from constants
-)
-
-
 async def write(session: Session, scene: Scene, change: Change, cause: str, *, is_last: bool = False) -> Scene:
     """Write one change and return the scene as it is now; a lost claim closes its draft and changes nothing else.
 
@@ -214,7 +161,7 @@ async def write(session: Session, scene: Scene, change: Change, cause: str, *, i
     else:
         won = (await session.one(_CHANGE, {**_params(scene, change), **NOTHING_PENDING, "seen": None})).passed
         if won:
-            _tell(session, scene, change, cause)
+            tell(session, scene, change, cause)
     _note_claims(change, won)
     if not won:
         assert draft is not None  # only a claim can be lost
@@ -230,50 +177,16 @@ def is_whole(change: Change) -> bool:
     return not change.closed and change.end_reason is None and next_change(change.after) is None
 
 
-async def write_whole(session: Session, scene: Scene, change: Change, cause: str) -> bool:
-    """Write such a change with its events; False, and nothing is written, when it loses its claim."""
-    _tell(session, scene, change, cause)
-    row = await session.flush_with(_CHANGE, {**_params(scene, change), "seen": None})
+async def write_whole(session: Session, scene: Scene, change: Change, cause: str, *, seen: str | None = None) -> bool:
+    """Write such a change with its events; False, and nothing is written, when it loses its claim.
+
+    seen: the version of a thread that was read without its lock (`shared.db.scenes`). False, too, if it has changed
+    since, or is locked.
+    """
+    tell(session, scene, change, cause)
+    row = await session.flush_with(_CHANGE, {**_params(scene, change), "seen": seen})
     passed: bool = row.passed
     return passed
-
-
-async def write_unlocked(session: Session, scene: Scene, change: Change, cause: str, *, seen: str) -> int | None:
-    """Write such a change of a thread that was read without its lock (`shared.db.scenes`), as it was `seen`.
-
-    Returns the number of the cohort's events before it; None, and nothing is written: the thread has changed since, or
-    is locked. A message that nothing else goes with is written together with those of other threads.
-    """
-    _tell(session, scene, change, cause)
-    if session.has_hints or not _is_message_only(change):
-        row = await session.flush_with(_CHANGE, {**_params(scene, change), "seen": seen})
-        return session.counted[0][1] if row.passed else None
-    said = await session.flush_for_many(_SAID, _said(scene, change, seen))
-    before: int | None = said and said.before_all
-    return before
-
-
-def _is_message_only(change: Change) -> bool:
-    more = change.claims, change.closed, change.wanted, change.timers, change.end_reason
-    return len(change.messages) == 1 and not any(more) and change.messages[0].client_key is not None
-
-
-def _said(scene: Scene, change: Change, seen: str) -> dict[str, Any]:
-    after, message = change.after, _message_row(change.messages[0])
-    assert (after.last_spoken_id, after.last_seq) == (message["id"], message["seq"])
-    return {
-        **message,
-        "id": scene.thread_id,
-        "seen": seen,
-        "cohort_id": scene.cohort_id,
-        "now": scene.now,
-        "message_id": message["id"],
-        "last_spoken_trigger": after.last_spoken_trigger,
-        "last_author_id": after.last_author_id,
-        "agent_run": after.agent_run,
-        "clock_ms": after.clock_ms,
-        "turn_state": turn_row(after.turn),
-    }
 
 
 def _note_claims(change: Change, won: bool) -> None:
@@ -304,7 +217,7 @@ def _params(scene: Scene, change: Change) -> dict[str, Any]:
         "claim_member_id": draft and draft.member_id,
         "claim_draft_id": draft and draft.id,
         "claim_message_id": change.messages[0].id if draft else None,
-        "messages": as_json([_message_row(message) for message in change.messages]),
+        "messages": as_json([message_row(message) for message in change.messages]),
         "last_seq": after.last_seq,
         "last_spoken_id": after.last_spoken_id,
         "last_spoken_trigger": after.last_spoken_trigger,
@@ -326,7 +239,8 @@ async def _leave_after_losing(session: Session, scene: Scene, draft: Draft, caus
     return change.after if change.after.turn == scene.turn else await write(session, scene, change, cause)
 
 
-def _message_row(message: NewMessage) -> dict[str, Any]:
+def message_row(message: NewMessage) -> dict[str, Any]:
+    """The columns of a message that come from it alone."""
     return {
         "id": message.id,
         "seq": message.seq,
@@ -368,7 +282,8 @@ def _draft_row(draft: NewDraft) -> dict[str, Any]:
     }
 
 
-def _tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
+def tell(session: Session, scene: Scene, change: Change, cause: str) -> None:
+    """Record the events of a change, and announce what follows from it."""
     left = change.after.turn.ready - scene.turn.ready
     for message in change.messages:
         public = public_message(scene, message)

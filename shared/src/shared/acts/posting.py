@@ -8,7 +8,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import lives
-from shared.acts.changes import advance, decided, is_whole, write, write_unlocked
+from shared.acts.changes import advance, decided, is_whole, write
+from shared.acts.said import write_unlocked
 from shared.audience import quote_of
 from shared.chat.config import PostLimit
 from shared.chat.posting import seconds_to_wait

@@ -256,11 +256,6 @@ class Session(ReadSession):
         self._events, self._told = [], {}
         return row
 
-    @property
-    def has_hints(self) -> bool:
-        """Whether something is to be published after the commit."""
-        return bool(self._hints)
-
     def _flush_params(self) -> Params:
         return {
             "events": as_json(self._event_rows()),
