@@ -1,5 +1,6 @@
 """The clock of a lab goes by Postgres, whatever the clocks of its machines show."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
@@ -7,6 +8,7 @@ import pytest
 
 from shared.clock import SystemClock
 from shared.db import lab_clock
+from shared.db.databases import connect
 from shared.db.lab_clock import LabClock
 from shared.db.session import Database
 
@@ -43,6 +45,19 @@ async def test_a_wrong_clock_of_the_machine_does_not_count(shared_database: Data
     await clock.look()
 
     assert abs(clock.now() - SystemClock().now()) < HOUR / 60
+
+
+async def test_the_time_until_a_connection_is_free_does_not_count(database_url: str) -> None:
+    database = connect(database_url, pool_size=1)
+    clock = LabClock(database)
+
+    async with database.transaction():
+        looking = asyncio.create_task(clock.look())
+        await asyncio.wait([looking], timeout=2)
+    await looking
+    await database.close()
+
+    assert abs(clock.now() - SystemClock().now()) < timedelta(seconds=0.5)
 
 
 async def test_it_goes_on_between_two_looks(shared_database: Database) -> None:

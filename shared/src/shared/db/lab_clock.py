@@ -39,6 +39,8 @@ class LabClock:
             Unavailable: Postgres cannot be reached; the clock goes on.
         """
         async with self._database.read() as session:
+            # Waiting for a connection is no part of the time between question and answer.
+            await session.connect()
             asked_at = self._monotonic()
             then = (await session.one(_NOW)).now
             answered_at = self._monotonic()

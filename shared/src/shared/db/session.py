@@ -45,6 +45,10 @@ class ReadSession:
         self._statement_seconds = statement_seconds
         self._batches = batches
 
+    async def connect(self) -> None:
+        """Borrow a connection now; the first statement does it, too, and what goes with those of others needs none."""
+        await self._loan.begin()
+
     @property
     def _driver(self) -> AsyncDriverConnection[Any]:
         return self._loan.driver
@@ -76,7 +80,7 @@ class ReadSession:
         return await batches.do(statement, params, key=key)
 
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
-        await self._loan.begin()
+        await self.connect()
         # On the driver's own cursor, which takes half of SQLAlchemy's CPU time; texts need nothing of SQLAlchemy.
         with self._answered_in_time():
             return await self._sent(statement, params)
@@ -115,7 +119,7 @@ class Session(ReadSession):
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
         if not self._later:
             return await super()._execute(statement, params)
-        await self._loan.begin()
+        await self.connect()
         with self._answered_in_time():
             async with self._together():
                 return await self._sent(statement, params)
@@ -171,7 +175,7 @@ class Session(ReadSession):
 
     async def _catch_up(self) -> None:
         """Do now what was to be done later."""
-        await self._loan.begin()
+        await self.connect()
         if self._later:
             with self._answered_in_time():
                 async with self._together():
@@ -334,8 +338,8 @@ class Database:
             Unavailable: Postgres cannot be reached; nothing is stored, unless the connection broke in the commit.
         """
         async with Loan(self._connections.lent) as loan:
-            await loan.begin()
             session = Session(loan, statement_seconds or self._statement_seconds)
+            await session.connect()
             try:
                 yield session
                 committed = await session.commit()
