@@ -16,6 +16,7 @@ from sqlalchemy import TextClause, text
 
 from gateway.app import create_app
 from gateway.context import Queues
+from gateway.routes import threads
 from gateway.settings import GatewaySettings
 from gateway.testing import Api
 from shared.acts import changes, ending, said
@@ -181,6 +182,50 @@ async def test_who_goes_on_in_two_tabs_goes_on_once_and_the_others_go_on_as_well
     async with api.database.read() as session:
         rows = await session.all(text("SELECT value ->> 'why' AS why, revision FROM answers ORDER BY 1"))
     assert [(row.why, row.revision) for row in rows] == [(str(place), 1) for place in range(len(people))]
+    await assert_whole(api)
+
+
+async def test_two_conversations_of_one_cohort_are_in_one_batch(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = [
+        {**TALK, "progress": {"wait_for_all": False}},
+        {**TALK, "id": "more", "progress": {"wait_for_all": False}},
+    ]
+    cohort = {"stages": stages, "cohorts": [{"seats": [{"open": True, "count": 4}]}]}
+    experiment_id = await api.running(**cohort)
+    tokens = [await api.join(experiment_id, name) for name in ("Ada", "Bo", "Cy", "Di")]
+    thread_id = await api.thread(tokens[0])
+    for token in tokens[2:]:
+        assert (await api.advance(token, "talk")).status_code == 200
+        await api.settle(experiment_id)
+    more = (await api.participant(tokens[2], "GET", "/v1/me/stages/more")).json()["thread"]["id"]
+    gathered = Gathered(monkeypatch, 2)
+    looked_at: list[Any] = []
+    monkeypatch.setattr(threads, "_look_at", lambda *thread: looked_at.append(thread))
+
+    here, there = Group(experiment_id, tokens[:2], thread_id), Group(experiment_id, tokens[2:], more)
+    answers = await asyncio.gather(say(api, here, "Here."), say(api, there, "There."))
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert (gathered.sizes, looked_at) == ([2, 2], [])
+    await assert_whole(api)
+
+
+async def test_who_goes_on_beside_others_of_their_cohort_misses_none_of_their_events(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment_id = await api.running(stages=SURVEYS, cohorts=[{"seats": [{"open": True, "count": 5}]}])
+    tokens = [await api.join(experiment_id) for _ in range(5)]
+    await api.settle(experiment_id)
+    gathered = Gathered(monkeypatch, len(tokens))
+    async with api.database.read() as session:
+        before = (await session.one(text("SELECT last FROM streams"))).last
+
+    answers = await asyncio.gather(*(api.advance(token, "s0", {"why": "So"}) for token in tokens))
+
+    assert gathered.sizes == [5, 5]
+    # Only of the first one do the own events come directly after what was read.
+    cursors = sorted(int(answer.json()["me"]["cursor"].rpartition(":")[2]) for answer in answers)
+    assert cursors == [before, before, before, before, before + 1]
     await assert_whole(api)
 
 
