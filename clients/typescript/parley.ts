@@ -74,6 +74,6 @@ const TYPES = Object.keys({
   "member.moved": 0, "member.left": 0, "member.profile_changed": 0, "member.paused": 0, "member.resumed": 0,
   "member.check_passed": 0, "member.checked": 0, "member.transfer_offered": 0, "member.transfer_withdrawn": 0, "member.messaged": 0, "stage.unlocked": 0,
   "stage.updated": 0, "ask.opened": 0, "ask.answered": 0, "message.created": 0, "message.reacted": 0,
-  "message.unreacted": 0, "thread.updated": 0, "thread.ended": 0, "thread.typing": 0,
+  "message.unreacted": 0, "thread.opened": 0, "thread.updated": 0, "thread.ended": 0, "thread.typing": 0,
   "cohort.started": 0, "cohort.ended": 0, "experiment.paused": 0, "experiment.resumed": 0,
 } satisfies Record<StreamEvent["type"], 0>);

@@ -78,7 +78,8 @@ async def test_the_thread_of_an_interview_has_what_was_read_out_and_every_reply(
     (thread,) = await lab.rows("SELECT scope, last_seq, end_reason, ended_at FROM threads")
     assert (thread.scope, thread.last_seq, thread.end_reason) == ("group", len(await minutes(lab)), "finished")
     events = await lab.rows("SELECT type, count(*) AS n FROM events WHERE subject LIKE '%/group%' GROUP BY type")
-    assert {row.type: row.n for row in events} == {"message.created": thread.last_seq, "thread.ended": 1}
+    once = {"thread.opened": 1, "thread.ended": 1}
+    assert {row.type: row.n for row in events} == {"message.created": thread.last_seq, **once}
 
 
 @pytest.mark.parametrize("seed", range(3))

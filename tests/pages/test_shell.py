@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import psycopg
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
@@ -210,3 +211,22 @@ async def test_in_a_pause_a_form_takes_nothing_and_loses_nothing(page: Page, lab
     await expect(page.get_by_label("Where do you live?")).to_be_enabled()
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_a_conversation_that_begins_is_there_without_asking_again(page: Page, lab: RunningLab) -> None:
+    talk = {"id": "talk", "kind": "group_chat", "name": "Talk", "progress": {"wait_for_all": False}}
+    welcome = {"id": "welcome", "kind": "info", "name": "Welcome", "lines": ["Hello."]}
+    study = {"language": "en", "pace": "live", "stages": [welcome, talk], "cohorts": [{"seats": [{"open": True}]}]}
+    experiment = lab.started(study)
+    await join(page, experiment)
+
+    # Nothing is settled while the cohort is held: the page has read all that the move led to before.
+    with psycopg.connect(lab.database_url.replace("+psycopg", "")) as connection:
+        whose = "SELECT id FROM cohorts WHERE experiment_id = %s FOR NO KEY UPDATE"
+        assert len(connection.execute(whose, (experiment["id"],)).fetchall()) == 1
+        await page.get_by_role("button", name="Continue").click()
+        await expect(page.get_by_text("Waiting for the others")).to_be_visible()
+        await page.wait_for_timeout(1_000)
+        connection.rollback()
+
+    await expect(page.get_by_label("Your message")).to_be_visible(timeout=5_000)

@@ -15,6 +15,7 @@ from shared.stage import LabView
 from shared.stages import parts_of
 
 GROUP: Final = "group"
+CAUSE: Final = "orchestrator"
 
 
 async def settle_minutes(
@@ -31,12 +32,14 @@ async def settle_minutes(
         await open_thread(
             session,
             thread_id=scene.thread_id,
+            experiment_id=cohort.experiment_id,
             cohort_id=cohort.id,
             stage_id=stage.id,
             scope=GROUP,
             path=scene.path,
             now=now,
             timer=None,
+            cause=CAUSE,
         )
     minutes_of = parts_of(stage).minutes
     assert minutes_of is not None
@@ -45,7 +48,7 @@ async def settle_minutes(
         minutes = replace(minutes, are_closed=False)
     change = write_down(scene, minutes, frozenset() if found is None else found.known)
     if change is not None:
-        await write(session, scene, change, "orchestrator")
+        await write(session, scene, change, CAUSE)
 
 
 def _scene(cohort: CohortState, stage: StageConfig, view: LabView, thread: OpenThread | None, now: datetime) -> Scene:

@@ -291,12 +291,14 @@ async def _begin_thread(session: Session, cohort: CohortState, stage: StageConfi
     await open_thread(
         session,
         thread_id=thread_id,
+        experiment_id=cohort.experiment_id,
         cohort_id=cohort.id,
         stage_id=stage.id,
         scope=scope,
         path=path,
         now=now,
         timer=_time_limit(cohort, stage, path, now),
+        cause=CAUSE,
     )
     await advance_thread(session, thread_id, now, cause=CAUSE)
 

@@ -31,6 +31,7 @@ from shared.conversation import (
     view_of,
     wake_up,
 )
+from shared.db.facts import Event
 from shared.db.scenes import lock_scene
 from shared.db.session import ReadSession, Session
 from shared.errors import Conflict, InvalidInput, Paused, Problem
@@ -204,6 +205,7 @@ _OPEN = text(
     """
 )
 
+OPENED: Final = "thread.opened"
 TIME_LIMIT: Final = "time_limit"
 """The purpose of the timer that ends a conversation."""
 _ARM = text(
@@ -219,19 +221,42 @@ async def open_thread(
     session: Session,
     *,
     thread_id: UUID,
+    experiment_id: UUID,
     cohort_id: UUID,
     stage_id: str,
     scope: str,
     path: str,
     now: datetime,
     timer: tuple[UUID, datetime] | None,
+    cause: str,
 ) -> bool:
-    """Create the thread and its time limit (`timer`: id and due time); False when it is there already."""
+    """Create the thread and its time limit (`timer`: id and due time), and tell it to those who may read it.
+
+    False when it is there already; then nothing is told.
+    """
     opened = await session.run(
         _OPEN,
         {"id": thread_id, "cohort_id": cohort_id, "stage_id": stage_id, "scope": scope, "path": path, "now": now},
     )
-    if opened and timer is not None:
+    if not opened:
+        return False
+    place = {"thread_id": str(thread_id), "stage_id": stage_id}
+    session.record(
+        Event(
+            experiment_id=experiment_id,
+            cohort_id=cohort_id,
+            type=OPENED,
+            actor="lab",
+            cause=cause,
+            subject=path,
+            subject_id=thread_id,
+            payload=place,
+            public=place,
+            at=now,
+        )
+    )
+    session.tell(cohort_id)
+    if timer is not None:
         timer_id, due_at = timer
         await session.run(
             _ARM,
@@ -244,4 +269,4 @@ async def open_thread(
                 "due_at": due_at,
             },
         )
-    return bool(opened)
+    return True

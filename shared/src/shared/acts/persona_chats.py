@@ -141,12 +141,14 @@ async def _begin(session: Session, owner_id: UUID, name: str, experiment: Experi
     await open_thread(
         session,
         thread_id=seeds.row_id(experiment_id, _THREAD),
+        experiment_id=experiment_id,
         cohort_id=cohort.id,
         stage_id=STAGE,
         scope="group",
         path=_THREAD,
         now=now,
         timer=None,
+        cause=CAUSE,
     )
     return experiment_id
 

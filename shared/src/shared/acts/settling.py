@@ -125,6 +125,7 @@ _LOCK = text(
 
 # One snapshot for the counter and everything else: whatever comes later leaves the cohort unsettled, and an answer is
 # counted exactly if the number of its event is at most `as_of`.
+# What is due in a thread that is opened has been done by then, so that it opens is no news.
 # Each answer is marked with the moment at which it was first counted: prompts look back to it. In a design without
 # shared asks none is looked at.
 _STATE = text(
@@ -163,7 +164,7 @@ _STATE = text(
         FROM threads t WHERE t.cohort_id = :cohort_id) AS threads,
         (SELECT array_agg(DISTINCT e.subject) FROM events e
         WHERE :with_news AND e.cohort_id = :cohort_id AND e.stream_seq > counter.settled
-            AND e.stream_seq <= counter.last) AS news,
+            AND e.stream_seq <= counter.last AND e.type <> 'thread.opened') AS news,
         (SELECT jsonb_agg(jsonb_build_array(one.stage_id, one.member_id, one.key, one.value)) FROM (
             SELECT stage_id, member_id, key, value FROM counted UNION ALL
             SELECT a.stage_id, a.member_id, a.key, a.value FROM answers a JOIN stage ON stage.id = a.stage_id

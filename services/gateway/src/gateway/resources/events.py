@@ -178,6 +178,13 @@ class MessageReaction(_Event):
     data: ReactionChange
 
 
+class ThreadOpened(_Event):
+    """A conversation has begun: what is said there can be read, and pages of its stage have it as their `thread`."""
+
+    type: Literal["thread.opened"]
+    data: OfThread
+
+
 class ThreadUpdated(_Event):
     """Whose turn it is, or what is talked about, has changed."""
 
@@ -210,6 +217,7 @@ StreamEvent = Annotated[
     | AskAnswered
     | MessageCreated
     | MessageReaction
+    | ThreadOpened
     | ThreadUpdated
     | ThreadEnded
     | MemberTypes

@@ -14,8 +14,7 @@ import { say, sayOr } from "./words.js";
  */
 
 const LONGEST_MESSAGE = 10_000;
-const FIRST_LOOK_MS = 300;
-const LAST_LOOK_MS = 8000;
+const LOOK_MS = 20_000;
 const REACTIONS = /** @type {const} */ ([["heart", "❤️", "react_heart"], ["thumbs_up", "👍", "react_thumbs_up"]]);
 
 /** @param {{ stage: StageProps, hasReactions: boolean, mayWrite: boolean, whyNot?: string }} props */
@@ -57,19 +56,16 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
 
 /**
  * In place of a conversation that has not begun. Where it waits for no one, the lab begins it a moment after the first has
- * come, and no event tells of that: the page looks again, at longer and longer intervals.
+ * come. An event tells of that, and the page is read anew; while a lab is updated, an orchestrator of the version before
+ * may begin it without one, so the page also looks now and then.
  * @param {{ stage: StageProps }} props
  */
 export function Beginning({ stage }) {
-  const [wait, setWait] = useState(FIRST_LOOK_MS);
   useEffect(() => {
     if (!stage.isCurrent) return undefined;
-    const next = setTimeout(() => {
-      stage.refresh();
-      setWait(Math.min(2 * wait, LAST_LOOK_MS));
-    }, about(wait));
-    return () => clearTimeout(next);
-  }, [wait, stage.isCurrent]);
+    const looking = setInterval(stage.refresh, about(LOOK_MS));
+    return () => clearInterval(looking);
+  }, [stage.isCurrent]);
   return html`<p role="status">${say("waiting_for_others")}</p>`;
 }
 
