@@ -27,9 +27,11 @@ function Item({ item, currency }) {
     item.points === null ? "" : say("paid_points", { points: item.points, rate: money(item.rate, currency) }),
     item.round === null ? "" : say("paid_round", { number: item.round }),
   ].filter((part) => part !== "");
+  // What is paid for taking part alone is the amount beside the name.
+  const isAllSaid = parts.length === 1 && Number(item.base) > 0;
   return html`<li>
     <p class="sum"><span>${item.name}</span> <strong>${money(item.amount, currency)}</strong></p>
     ${item.description ? html`<p>${item.description}</p>` : null}
-    ${parts.map((part) => html`<p class="hint">${part}</p>`)}
+    ${isAllSaid ? null : parts.map((part) => html`<p class="hint">${part}</p>`)}
   </li>`;
 }
