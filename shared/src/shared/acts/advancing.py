@@ -13,7 +13,7 @@ from shared.db.facts import Event
 from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
 from shared.lives import TAKING_PART, Outcome, in_sql, leading_to
-from shared.stage import acts_on_moves, of_everybody
+from shared.stage import acts_on_moves
 from shared.stages import parts_of
 
 
@@ -164,7 +164,7 @@ def is_quiet(standing: Standing) -> bool:
     if entered.stay.is_timed or acts_on_moves(parts_of(left)) or acts_on_moves(parts_of(entered)):
         return False
     # A stage that reads everybody's part of another opens when all are through with that one.
-    return not any(left.id in of_everybody(parts_of(one).reads) for one in standing.design.stages)
+    return left.id not in standing.design.read_of_everybody
 
 
 _END = text(

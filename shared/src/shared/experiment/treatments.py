@@ -12,7 +12,8 @@ from shared.contracts.texts import named_roles
 from shared.errors import NotFound
 from shared.experiment.complaints import one_of
 from shared.experiment.document import Experiment
-from shared.stages import AnyStage, read_stage
+from shared.stage import of_everybody
+from shared.stages import AnyStage, parts_of, read_stage
 
 Json = Any
 
@@ -52,6 +53,11 @@ class Resolved(BaseModel):
     @cached_property
     def by_id(self) -> dict[str, StageConfig]:
         return {stage.id: stage for stage in self.stages}
+
+    @cached_property
+    def read_of_everybody(self) -> frozenset[str]:
+        """The stages of which a stage reads the parts of all members."""
+        return frozenset(read for stage in self.stages for read in of_everybody(parts_of(stage).reads))
 
     @property
     def stage_ids(self) -> tuple[str, ...]:
