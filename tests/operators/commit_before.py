@@ -57,7 +57,9 @@ class Repository:
         """Write the code of the commit there; returns the folders from which its packages are imported."""
         packed = self._git("archive", "--format=tar", commit)
         with tarfile.open(fileobj=BytesIO(packed)) as archive:
-            archive.extractall(folder, filter="data")
+            # Python 3.11 has the filter since 3.11.4, and later versions warn without one.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
+            archive.extractall(folder)
         return sorted(found for pattern in _SOURCES for found in folder.glob(pattern))
 
     def _git(self, *arguments: str, otherwise: str = "git does not answer") -> bytes:

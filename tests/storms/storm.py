@@ -139,13 +139,14 @@ class Storm:
         return [f"{one.name}: {one.doing}" for one in self._load.people if "over" not in one.doing] or ["a study"]
 
     async def _calm(self) -> None:
-        """The last hints are published, and what was announced in vain is closed."""
+        """The last hints are published and followed, and what was announced in vain is closed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_CALM_SECONDS):
                 await until(self._is_calm)
 
     async def _is_calm(self) -> bool:
-        return not await self._lab.postgres.rows("SELECT id FROM outbox LIMIT 1")
+        waiting = "SELECT 1 FROM outbox UNION ALL SELECT 1 FROM streams WHERE settled < unsettled LIMIT 1"
+        return not await self._lab.postgres.rows(waiting)
 
     async def _judge_calls(self, findings: Findings) -> None:
         """A call may be made again only because of what ends a worker or its writing."""

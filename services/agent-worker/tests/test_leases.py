@@ -265,8 +265,9 @@ async def test_a_lease_for_which_a_person_waits_is_behind_no_others(
     lease_many = drafts.lease_many
 
     async def noted(session: Session, draft_ids: set[UUID], *how: Any) -> Any:
+        leased = await lease_many(session, draft_ids, *how)
         taken.append(draft_ids)
-        return await lease_many(session, draft_ids, *how)
+        return leased
 
     monkeypatch.setattr(drafts, "lease_many", noted)
     model = Slow()

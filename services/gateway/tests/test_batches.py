@@ -19,6 +19,7 @@ from gateway.context import Queues
 from gateway.routes import participants, threads
 from gateway.settings import GatewaySettings
 from gateway.testing import Api
+from gateway.testing.said import assert_whole
 from shared.acts import changes, ending, said
 from shared.bus.in_process import InProcessBus
 from shared.conversation import Change, Scene
@@ -71,39 +72,6 @@ async def saved(api: Api, group: Group) -> Any:
     return (await api.participant(group.tokens[0], "GET", "/v1/me/stages/s0/answer")).json()["answer"]
 
 
-async def assert_whole(api: Api) -> None:
-    """Numbers without gaps, messages told once and in their order, and members who have gone as far as is told."""
-    async with api.database.read() as session:
-        gaps = await session.all(
-            text(
-                "SELECT s.cohort_id FROM streams s LEFT JOIN events e USING (cohort_id) GROUP BY s.cohort_id, s.last"
-                " HAVING s.last <> count(e.stream_seq) OR max(e.stream_seq) <> s.last OR min(e.stream_seq) <> 1"
-            )
-        )
-        threads = await session.all(
-            text(
-                "SELECT t.id FROM threads t LEFT JOIN messages m ON m.thread_id = t.id GROUP BY t.id"
-                " HAVING t.last_seq <> count(m.seq) OR max(m.seq) <> t.last_seq OR min(m.seq) <> 1"
-            )
-        )
-        said = await session.all(text("SELECT id, text FROM messages ORDER BY thread_id, seq"))
-        told = await session.all(
-            text(
-                "SELECT subject_id AS id, payload ->> 'text' AS text FROM events WHERE type = 'message.created'"
-                " ORDER BY payload ->> 'thread_id', stream_seq"
-            )
-        )
-        moved = await session.all(
-            text(
-                "SELECT m.path, m.position FROM members m LEFT JOIN events e ON e.type = 'member.moved'"
-                " AND e.subject_id = m.id GROUP BY m.id HAVING m.position <> count(e.seq)"
-                " OR m.position <> (SELECT count(*) FROM answers a WHERE a.member_id = m.id)"
-            )
-        )
-    assert (gaps, threads, moved) == ([], [], [])
-    assert [(row.id, row.text) for row in said] == [(row.id, row.text) for row in told]
-
-
 @asynccontextmanager
 async def another_gateway(api: Api, url: str) -> AsyncIterator[Api]:
     database, bus = connect(url), InProcessBus()
@@ -153,7 +121,7 @@ async def test_messages_of_many_conversations_are_one_batch(
         messages = await session.all(text("SELECT thread_id, seq FROM messages"))
     assert told == {str(row.cohort_id) for row in cohorts}
     assert sorted(row.seq for row in messages) == sorted([1, 2, 3, 4] * 4)
-    await assert_whole(api)
+    await assert_whole(api.database)
 
 
 async def test_long_messages_are_a_batch_like_others(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +132,7 @@ async def test_long_messages_are_a_batch_like_others(api: Api, monkeypatch: pyte
     answers = await asyncio.gather(*(say(api, group, one) for group, one in zip(found, words, strict=True)))
 
     assert [(answer.status_code, answer.json()["text"]) for answer in answers] == [(201, one) for one in words]
-    await assert_whole(api)
+    await assert_whole(api.database)
 
 
 async def test_who_goes_on_in_two_tabs_goes_on_once_and_the_others_go_on_as_well(
@@ -183,7 +151,7 @@ async def test_who_goes_on_in_two_tabs_goes_on_once_and_the_others_go_on_as_well
     async with api.database.read() as session:
         rows = await session.all(text("SELECT value ->> 'why' AS why, revision FROM answers ORDER BY 1"))
     assert [(row.why, row.revision) for row in rows] == [(str(place), 1) for place in range(len(people))]
-    await assert_whole(api)
+    await assert_whole(api.database)
 
 
 async def test_two_conversations_of_one_cohort_are_in_one_batch(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,7 +176,7 @@ async def test_two_conversations_of_one_cohort_are_in_one_batch(api: Api, monkey
 
     assert [answer.status_code for answer in answers] == [201, 201]
     assert (gathered.sizes, looked_at) == ([2, 2], [])
-    await assert_whole(api)
+    await assert_whole(api.database)
 
 
 async def test_who_goes_on_beside_others_of_their_cohort_misses_none_of_their_events(
@@ -227,7 +195,7 @@ async def test_who_goes_on_beside_others_of_their_cohort_misses_none_of_their_ev
     # Only of the first one do the own events come directly after what was read.
     cursors = sorted(int(answer.json()["me"]["cursor"].rpartition(":")[2]) for answer in answers)
     assert cursors == [before, before, before, before, before + 1]
-    await assert_whole(api)
+    await assert_whole(api.database)
 
 
 VALUES: Final[list[Any]] = [None, {}, "", 0, [[], {"a": None}], {"why": "🙂 \\u0041 ø"}, {"why": "x" * 20_000}, 2**53]
@@ -299,7 +267,7 @@ async def test_what_one_cohort_waits_for_delays_no_other(api: Api, statements: l
 
     assert [answer.status_code for answer in answers] == [201, 204, 200]
     assert all(answer.status_code < 500 for answer in await waiting)
-    await assert_whole(api)
+    await assert_whole(api.database)
 
 
 async def test_two_gateways_save_pages_of_the_same_people_without_a_deadlock(
@@ -351,7 +319,7 @@ async def test_gateways_that_do_everything_at_once_do_each_thing_once(
     async with api.database.read() as session:
         said = await session.all(text("SELECT text, count(*) AS n FROM messages GROUP BY text"))
     assert {(row.text, row.n) for row in said} == {(f"{number}", len(talks)) for number in range(12)}
-    await assert_whole(api)
+    await assert_whole(api.database)
 
 
 async def move(api: Api, group: Group, place: int, person: int) -> httpx2.Response:
@@ -412,4 +380,4 @@ async def test_who_goes_away_leaves_the_others_and_says_it_once_when_back(
     answers = [*await asyncio.gather(*saying[1:3]), await say(api, found[0], "Hi."), await say(api, found[3], "Hi.")]
 
     assert [(answer.status_code, answer.json()["seq"]) for answer in answers] == [(201, 1)] * 4
-    await assert_whole(api)
+    await assert_whole(api.database)

@@ -9,12 +9,12 @@ from sqlalchemy import text
 
 from gateway.routes import threads
 from gateway.testing import Api
+from gateway.testing.said import stored, told
 from shared.acts import posting
 from shared.acts.conversation import advance_thread
 from shared.acts.posting import post_message, post_unlocked
 from shared.acts.said import write_unlocked
 from shared.db.failures import Overtaken
-from shared.db.session import Database
 from shared.db.standings import hash_token
 from shared.testing.statements import counted
 
@@ -37,24 +37,6 @@ async def post(api: Api, token: str, words: str, key: str | None = None) -> Any:
     path = f"/v1/me/threads/{await api.thread(token)}/messages"
     body = {"text": words, "client_message_id": key or str(uuid4())}
     return await api.participant(token, "POST", path, json=body)
-
-
-async def stored(database: Database) -> list[tuple[int, str]]:
-    async with database.read() as session:
-        rows = await session.all(text("SELECT seq, text FROM messages ORDER BY seq"))
-    return [(row.seq, row.text) for row in rows]
-
-
-async def told(database: Database) -> list[tuple[int, str]]:
-    """The events that tell of messages: their numbers in the cohort, and what was said."""
-    async with database.read() as session:
-        rows = await session.all(
-            text(
-                "SELECT stream_seq, payload ->> 'text' AS text FROM events WHERE type = 'message.created'"
-                " ORDER BY stream_seq"
-            )
-        )
-    return [(row.stream_seq, row.text) for row in rows]
 
 
 async def unlocked(api: Api, token: str, words: str) -> None:

@@ -8,7 +8,8 @@
 | retry what failed | `reviving` |
 | end, delete an experiment | `ending` |
 | delete what people said and did | `retention`, after its time; `forgetting`, of one person |
-| join | `joining`; by a link: `links`; into an arm of one's own: `own_arms`; into a cohort made on arrival: `opening` |
+| join | `joining`; into an arm of one's own: `own_arms`; into a cohort made on arrival: `opening` |
+| join by a link | `links`; what its address says: `link_values` |
 | let no more people come | `opening` |
 | add an agent or a mediator | `adding` |
 | let an agent take a place | `standing_in` |
@@ -25,7 +26,7 @@
 | answer in an agent's reading time | `page_times` |
 | settle a cohort | `settling`, statements for the rules of the orchestrator; cohorts of scripts: `courses` |
 | fire a timer | `timers` |
-| post | `posting` |
+| post | `posting`; without a lock: `said` |
 | publish, open and end a conversation | `conversation`, by `changes`, which writes what its rules decide |
 | show who types | `agents_typing` |
 | react | `reactions` |
