@@ -1,7 +1,7 @@
 """The connections of one process to Postgres: lent one by one, and replaced when the server is lost."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,18 +17,19 @@ class Loan:
 
     def __init__(self, lend: Callable[[], AbstractAsyncContextManager[AsyncConnection[Any]]]) -> None:
         self._lend = lend
-        self._held = AsyncExitStack()
+        self._held: AbstractAsyncContextManager[AsyncConnection[Any]] | None = None
         self._driver: AsyncConnection[Any] | None = None
 
     async def begin(self) -> None:
         """Borrow a connection, unless there is one."""
         if self._driver is None:
-            self._driver = await self._held.enter_async_context(self._lend())
+            held = self._lend()
+            self._driver = await held.__aenter__()
+            self._held = held
 
     async def end(self) -> None:
         """Give the connection back, if there is one. Only where no transaction is open; `begin` borrows another."""
-        self._driver = None
-        await self._held.aclose()
+        await self.__aexit__(None, None, None)
 
     @property
     def driver(self) -> AsyncConnection[Any]:
@@ -41,7 +42,9 @@ class Loan:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._held.__aexit__(kind, error, trace)
+        held, self._held, self._driver = self._held, None, None
+        if held is not None:
+            await held.__aexit__(kind, error, trace)
 
 
 class Connections:
