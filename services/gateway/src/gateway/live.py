@@ -196,6 +196,8 @@ class Live:
                 async for frames in self._backlog_of(cohort_id, sent[cohort_id], end):
                     if chunk := _shown(frames, sent, show, mark):
                         yield chunk
+            # An idle stream keeps nothing of what it has sent: that is two of its thirty KiB.
+            frames, chunk = (), b""
             clock = asyncio.get_running_loop().time
             told_at = clock()
             while not (listener.is_over or self._closed):
@@ -209,6 +211,7 @@ class Live:
                 if chunk:
                     yield chunk
                     told_at = clock()
+                frames, chunk = (), b""
         finally:
             self._detach(listener, sent)
 
