@@ -1,6 +1,7 @@
 """How a gateway reads events for its streams: once for a cohort, at once, and without holding on to a connection."""
 
 import asyncio
+import gc
 from typing import Any
 from uuid import UUID
 
@@ -47,6 +48,29 @@ async def test_streams_of_a_cohort_share_one_reader_which_goes_with_the_last(api
     assert counted == [(2, 1), (1, 1), (0, 0)]
     await asyncio.wait([reading], timeout=10)
     assert reading.cancelled()
+
+
+async def test_an_idle_stream_keeps_nothing_of_what_it_has_sent(api: Api) -> None:
+    _, ada, _ = await talkers(api)
+    live: Live = api.app.state.context.live
+    cohort_id = UUID((await api.participant(ada, "GET", "/v1/me")).json()["cohort_id"])
+    stream = live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters)
+    assert await anext(stream)
+    for words in (None, "Hello"):
+        # In the backlog first, and then live.
+        waiting = asyncio.create_task(anext(stream))
+        if words is not None:
+            await say(api, ada, words)
+            assert b"Hello" in await waiting
+            waiting = asyncio.create_task(anext(stream))
+        await asyncio.sleep(0.05)
+        kept = [one for one in gc.get_objects() if isinstance(one, Frame) and one.cohort_id == cohort_id]
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert kept == []
+        stream = live.follow({cohort_id: 0}, lambda frame: frame.for_experimenters)
+        assert await anext(stream)
+    await stream.aclose()
 
 
 async def test_readers_that_wake_while_others_are_read_are_read_together(
