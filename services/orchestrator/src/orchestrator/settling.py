@@ -11,7 +11,7 @@ from uuid import UUID
 import structlog
 
 from orchestrator.asking import settle_asks
-from orchestrator.minutes import settle_minutes
+from orchestrator.minutes import CAUSE, settle_minutes
 from orchestrator.rules import (
     has_arrived,
     is_over,
@@ -52,7 +52,6 @@ from shared.stage import PAGE, Json, LabView
 from shared.stages import parts_of
 from shared.views import lab_view, member_of, resulted
 
-CAUSE = "orchestrator"
 _MOST_BEGUN_AT_ONCE: Final = 50
 
 log = structlog.get_logger(__name__)

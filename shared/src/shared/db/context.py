@@ -16,7 +16,7 @@ from shared.audience import may_read
 from shared.contracts.experiment import AgentConfig, Persona, StageConfig
 from shared.db.attendance import ATTENDANCE, DRAWN_ELSEWHERE
 from shared.db.designs import design
-from shared.db.parts import read_of_everybody, with_parts
+from shared.db.parts import with_parts
 from shared.db.prompts import PROMPT
 from shared.db.reader_texts import reader_roles, reader_values
 from shared.db.session import Database, ReadSession
@@ -25,7 +25,7 @@ from shared.db.statements import Row
 from shared.errors import NotFound
 from shared.experiment import Resolved, snapshot, values_of
 from shared.stage import TALK, Ask, Json, Member, Message, OwnView, as_shown
-from shared.stages import parts_of
+from shared.stages import parts_of, read_of_everybody
 from shared.views import Facts, People, by_tag, draws_for, member_of, own_view
 
 

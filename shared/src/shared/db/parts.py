@@ -7,8 +7,8 @@ from sqlalchemy import text
 
 from shared.contracts.experiment import StageConfig
 from shared.db.session import ReadSession
-from shared.stage import PAGE, Json, of_everybody
-from shared.stages import parts_of
+from shared.stage import PAGE, Json
+from shared.stages import read_of_everybody
 from shared.views import Answers, Facts
 
 # Also of those who have left: pages that they completed stay. So do those of members who have moved to another cohort.
@@ -31,11 +31,6 @@ _ANSWERS = text(
     WHERE a.cohort_id = :cohort_id AND a.stage_id = :stage_id AND a.completed_at IS NOT NULL
     """
 )
-
-
-def read_of_everybody(stages: Iterable[StageConfig]) -> list[str]:
-    """The stages whose pages, of all members, one of these stages reads."""
-    return list(dict.fromkeys(read for stage in stages for read in of_everybody(parts_of(stage).reads)))
 
 
 async def with_parts(

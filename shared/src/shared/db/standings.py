@@ -87,12 +87,7 @@ _STANDINGS = f"""
             FROM members o WHERE o.cohort_id = m.cohort_id AND o.kind = 'participant') END AS arrived
     FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
 """  # noqa: S608 - put together from constants
-_STANDING = text(
-    f"""
-    {_STANDINGS}
-    WHERE m.id = :member_id
-    """
-)
+_STANDING = text(f"{_STANDINGS} WHERE m.id = :member_id")
 _STANDING_BY_TOKEN = read_for_many(
     f"{_STANDINGS} WHERE m.token_hash = :token_hash",
     token_hash="text",

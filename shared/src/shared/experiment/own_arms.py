@@ -17,7 +17,7 @@ from shared.contracts.experiment import CohortPlan, Persona, StageConfig, Treatm
 from shared.errors import Problem
 from shared.experiment import treatments as arm
 from shared.stage import of_everybody, plays_together
-from shared.stages import kind_of, parts_of, read_stage
+from shared.stages import kind_of, parts_of, read_of_everybody, read_stage
 
 Json = Any
 
@@ -75,7 +75,7 @@ def why_shared(stage: StageConfig, stages: Sequence[StageConfig]) -> str | None:
         return "where members wait for each other"
     if stage.audience != "private":
         return "whose answers others read"
-    if any(stage.id in of_everybody(parts_of(later).reads) for later in stages):
+    if stage.id in read_of_everybody(stages):
         return "whose answers a later stage reads of all"
     return "for which the lab draws" if parts.draws is not None and not parts.is_each_alone else None
 

@@ -12,8 +12,7 @@ from shared.contracts.texts import named_roles
 from shared.errors import NotFound
 from shared.experiment.complaints import one_of
 from shared.experiment.document import Experiment
-from shared.stage import of_everybody
-from shared.stages import AnyStage, parts_of, read_stage
+from shared.stages import AnyStage, read_of_everybody, read_stage
 
 Json = Any
 
@@ -56,8 +55,8 @@ class Resolved(BaseModel):
 
     @cached_property
     def read_of_everybody(self) -> frozenset[str]:
-        """The stages of which a stage reads the parts of all members."""
-        return frozenset(read for stage in self.stages for read in of_everybody(parts_of(stage).reads))
+        """The stages whose pages, of all members, one of the stages reads."""
+        return frozenset(read_of_everybody(self.stages))
 
     @property
     def stage_ids(self) -> tuple[str, ...]:

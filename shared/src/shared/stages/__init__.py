@@ -23,7 +23,7 @@ from shared.contracts.experiment import StageConfig
 from shared.contracts.texts import for_roles
 from shared.errors import Conflict, SettingsInvalid
 from shared.settings import KindSettings, read_settings
-from shared.stage import Json, PageContent, Parts, StageKind, page_model
+from shared.stage import Json, PageContent, Parts, StageKind, of_everybody, page_model
 from shared.stage.members import strange_members
 
 GROUP: Final = "parley.kinds"
@@ -156,6 +156,11 @@ def parts_of(stage: StageConfig) -> Parts:
         made.of, made.parts = stage, kind_of(stage).parts(stage)
     parts: Parts = made.parts
     return parts
+
+
+def read_of_everybody(stages: Iterable[StageConfig]) -> list[str]:
+    """The stages whose pages, of all members, one of these stages reads; each once."""
+    return list(dict.fromkeys(read for stage in stages for read in of_everybody(parts_of(stage).reads)))
 
 
 def manner_of(scripts: Mapping[str, Mapping[str, Json]]) -> tuple[str, ...]:
