@@ -39,7 +39,8 @@ GATEWAYS_BAR: Final = 1.15
 NAMES: Final = ("lab", "floor")
 OLD_PEOPLE: Final = 50
 """Of so many people old answers are copies."""
-_WARM_UP_PEOPLE: Final = 30
+_WARM_UP_PEOPLE: Final = 200
+"""Until all connections of two gateways have planned their statements, which costs as much as fifty pages each."""
 _LOOK_SECONDS: Final = 0.25
 _PATIENCE_SECONDS: Final = 120.0
 
@@ -124,14 +125,15 @@ def lab(
         def open_study(people: int) -> str:
             created = _asked(ports[0], "POST", "/v1/experiments", json=study(people))
             _asked(ports[0], "POST", f"/v1/experiments/{created['id']}/start")
+            _wait_for(database_url, "SELECT 1 FROM streams WHERE settled < unsettled", "The cohorts do not begin.")
             return str(_asked(ports[0], "GET", f"/v1/experiments/{created['id']}")["join_code"])
 
         pids = {name: [one.process.pid for one in found] for name, found in services.items()}
-        yield Contestant(_named(gateways), ports, pids, open_study, database_url, old_answers)
+        yield Contestant(_named("lab", gateways), ports, pids, open_study, database_url, old_answers)
 
 
-def _named(gateways: int) -> str:
-    return "lab" if gateways == 1 else f"lab with {gateways} gateways"
+def _named(name: str, gateways: int) -> str:
+    return name if gateways == 1 else f"{name} with {gateways} gateways"
 
 
 def _asked(port: int, method: str, path: str, **content: Any) -> Any:
@@ -142,18 +144,32 @@ def _asked(port: int, method: str, path: str, **content: Any) -> Any:
     return answer.json()
 
 
+def _wait_for(database_url: str, what_is_left: str, otherwise: str) -> None:
+    """Return when the query finds nothing. Raises: RuntimeError after the patience of two minutes."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        while connection.execute(what_is_left.encode()).fetchone():
+            if time.monotonic() > deadline:
+                raise RuntimeError(otherwise)
+            time.sleep(_LOOK_SECONDS)
+
+
 @contextmanager
-def floor(database_url: str, stages: int, old_answers: int) -> Iterator[Contestant]:
-    port = free_port()
-    environment = {
-        "FLOOR_DATABASE_URL": database_url,
-        "FLOOR_GATEWAY_PORT": str(port),
-        "FLOOR_PAGES": str(stages),
-    }
-    with Service("floor", ["-m", "benchmarks.floor.pages"], environment) as service:
-        service.wait_for_http(f"http://127.0.0.1:{port}/readyz")
-        pids = {"gateway": [service.process.pid]}
-        yield Contestant("floor", (port,), pids, lambda _: "study", database_url, old_answers)
+def floor(database_url: str, stages: int, old_answers: int, processes: int = 1) -> Iterator[Contestant]:
+    ports = tuple(free_port() for _ in range(processes))
+    with ExitStack() as stack:
+        pids = []
+        for port in ports:
+            environment = {
+                "FLOOR_DATABASE_URL": database_url,
+                "FLOOR_GATEWAY_PORT": str(port),
+                "FLOOR_PAGES": str(stages),
+            }
+            service = stack.enter_context(Service("floor", ["-m", "benchmarks.floor.pages"], environment))
+            service.wait_for_http(f"http://127.0.0.1:{port}/readyz")
+            pids.append(service.process.pid)
+        name = _named("floor", processes)
+        yield Contestant(name, ports, {"gateway": pids}, lambda _: "study", database_url, old_answers)
 
 
 class Meter:
@@ -217,12 +233,7 @@ def fill_lab(database_url: str, broker_url: str, options: Namespace) -> None:
     """A lab in which people have answered for years: copies of those who have just come to an end."""
     with lab(database_url, broker_url, 1, partial(survey, options.pages)) as running:
         drive(running, Job(running.ports, running.open_study(OLD_PEOPLE), OLD_PEOPLE, options.at_once))
-        deadline = time.monotonic() + _PATIENCE_SECONDS
-        with psycopg.connect(database_url, autocommit=True) as connection:
-            while connection.execute("SELECT 1 FROM experiments WHERE status <> 'ended'").fetchone():
-                if time.monotonic() > deadline:
-                    raise RuntimeError("the first experiment does not end")
-                time.sleep(_LOOK_SECONDS)
+        _wait_for(database_url, "SELECT 1 FROM experiments WHERE status <> 'ended'", "The first study does not end.")
     counts = fill(database_url, options.old_answers, of="answers")
     print(f"filled: {', '.join(f'{name} {count:,}' for name, count in counts.items())}", file=sys.stderr, flush=True)
 
@@ -249,9 +260,9 @@ def run(options: Namespace, take: Callable[[Sample], None]) -> None:
             places.append((old, lab_url, floor_url))
         for _ in range(options.rounds):
             for old, lab_url, floor_url in places:
-                with floor(floor_url, options.pages, old) as running:
-                    take(measure(running, options))
                 for gateways in sorted({1, options.gateways}):
+                    with floor(floor_url, options.pages, old, gateways) as running:
+                        take(measure(running, options))
                     with lab(lab_url, broker_url, gateways, partial(survey, options.pages), old) as running:
                         take(measure(running, options))
 
@@ -260,15 +271,21 @@ def verdicts(samples: Sequence[Sample], gateways: int) -> Iterator[str]:
     """A ratio is the median of those within a round, followed by the lowest and the highest."""
     for old in sorted({sample.old_answers for sample in samples}):
         beside = f"beside {old:,} old answers: " if old else ""
-        of = {name: [one for one in samples if (one.contestant, one.old_answers) == (name, old)] for name in NAMES}
+        of = {
+            name: [one for one in samples if (one.contestant, one.old_answers) == (name, old)]
+            for name in (_named(each, count) for each in NAMES for count in (1, gateways))
+        }
         ratios = [one.per_second / floor.per_second for one, floor in zip(of["lab"], of["floor"], strict=True)]
         yield f"{beside}the lab makes {_spread(ratios)} of the floor's pages per second (bar: {FLOOR_BAR})"
-        ratios = [one.all_cpu_ms / floor.all_cpu_ms for one, floor in zip(of["lab"], of["floor"], strict=True)]
-        yield f"{beside}a page of the lab costs {_spread(ratios)} times the CPU of the floor's"
+        yield f"{beside}a page of the lab costs {_spread(_costs(of['lab'], of['floor']))} times the CPU of the floor's"
         if gateways > 1:
-            several = [one for one in samples if (one.contestant, one.old_answers) == (_named(gateways), old)]
-            ratios = [two.all_cpu_ms / one.all_cpu_ms for two, one in zip(several, of["lab"], strict=True)]
-            yield f"{beside}with {gateways} gateways a page costs {_spread(ratios)} times the CPU (bar: {GATEWAYS_BAR})"
+            lab, floor = (_spread(_costs(of[_named(name, gateways)], of[name])) for name in NAMES)
+            yield f"{beside}with {gateways} gateways a page costs {lab} times the CPU (bar: {GATEWAYS_BAR})"
+            yield f"{beside}with {gateways} processes a page of the floor costs {floor} times the CPU"
+
+
+def _costs(several: Sequence[Sample], of: Sequence[Sample]) -> list[float]:
+    return [one.all_cpu_ms / other.all_cpu_ms for one, other in zip(several, of, strict=True)]
 
 
 def _spread(ratios: Sequence[float]) -> str:
