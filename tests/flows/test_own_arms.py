@@ -207,7 +207,7 @@ async def test_members_of_one_cohort_have_roles_in_words_and_names_out_of_sets_o
         names = [row["who.name"] for row in await ana.data(tmp_path, "participants.csv")]
         statuses = await ana.statuses()
 
-    in_sets = {name: {entry.partition(" ")[2] for entry in SETS[name]} for name in ("animals", "nature")}
+    in_sets = {name: {entry.partition(" ")[2] for entry in SETS["en"][name]} for name in ("animals", "nature")}
     assert [[name for name, entries in in_sets.items() if one in entries] for one in names] == [
         ["nature"], ["animals"], [], ["nature"], ["animals"],
     ]  # fmt: skip

@@ -72,6 +72,17 @@ async def test_names_that_are_drawn_are_of_each_seat_and_cost_no_call(database: 
         assert await ana.lab.rows("SELECT 1 FROM model_calls") == []
 
 
+async def test_names_that_are_drawn_are_in_the_language_of_the_file(database: Database) -> None:
+    async with playing(database, language="de-CH", **document("numbers", "{policy: random}")) as ana:
+        shown = (await ana.page("who"))["view"]
+        await ana.go_on("who")
+
+        found = await profiles(ana.lab)
+
+    assert shown["name"] == found["c1/m3"]["name"]
+    assert {one["name"].rpartition(" ")[0] for one in found.values()} == {"Person"}
+
+
 async def test_a_profile_that_changes_is_an_event_for_the_streams_of_the_cohort(database: Database) -> None:
     async with playing(database, **document("animals")) as ana:
         await ana.go_on("who")

@@ -12,6 +12,7 @@ from uuid import UUID
 from shared import seeds
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
+from shared.contracts.languages import language_of_names
 from shared.stage import Json, LabView, Member, plays_together
 from shared.stages import parts_of
 from shared.views import Facts, People, lab_view, own_view, stated, with_moves
@@ -92,6 +93,7 @@ def drawn(
     brought: Mapping[str, Json] | None = None,
     given: Mapping[str, Json] | None = None,
     levels: Mapping[str, str] | None = None,
+    language: str | None = None,
 ) -> dict[str, Json]:
     """What is drawn on a stage for the participants who have arrived.
 
@@ -100,14 +102,15 @@ def drawn(
 
     The chance belongs to the cohort's name and not to its position: a cohort that the file names keeps its draws when
     others are added or moved. What is matched across the arms of a design belongs to the name without the `levels`
-    of its arm.
+    of its arm. `language` is that of the experiment.
     """
     draws = parts_of(stage).draws
     if draws is None:
         return dict(before or {})
     if not before:
         name = _without_levels(cohort_name, levels or {})
-        before = {**draws.matched(seeds.rng(seed, f"{name}/{stage.id}/draw")), **(given or {})}
+        matched = draws.matched(seeds.rng(seed, f"{name}/{stage.id}/draw"))
+        before = {**matched, **draws.in_language(language_of_names(language)), **(given or {})}
     return draws.draw(arrived, {**before, **(brought or {})}, seeds.rng(seed, f"{cohort_name}/{stage.id}/draw"))
 
 

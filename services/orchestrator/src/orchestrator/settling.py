@@ -246,6 +246,7 @@ def _draws_of(
         brought=brought,
         given=cohort.given.get(stage.id),
         levels=cohort.design.levels,
+        language=cohort.language,
     )
 
 

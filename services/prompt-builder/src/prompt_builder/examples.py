@@ -66,7 +66,7 @@ def example_context(
         raise NotFound(f"{persona_id!r} does not sit in the stage {stage_id!r}.")
     facts = Facts(
         people=_all_on(people, stages[-1]),
-        draws={stage.id: _drawn(seed, cohort, stage, people, resolved) for stage in stages},
+        draws={stage.id: _drawn(experiment, seed, cohort, stage, people, resolved) for stage in stages},
         variables=resolved.variables,
         stages=resolved.by_id,
         whole=resolved.stage_ids,
@@ -114,12 +114,24 @@ def _values(
 
 
 def _drawn(
-    seed: int, cohort: CohortAssignment, stage: StageConfig, people: People, resolved: Resolved
+    experiment: Experiment,
+    seed: int,
+    cohort: CohortAssignment,
+    stage: StageConfig,
+    people: People,
+    resolved: Resolved,
 ) -> dict[str, Json]:
     """What is drawn when everybody has come to the stage."""
     arrived = [member for member in people.on(stage.id) if member.kind == "participant"]
-    given = cohort.draws.get(stage.id)
-    return drawn(stage, seed=seed, cohort_name=cohort.name, arrived=arrived, given=given, levels=resolved.levels)
+    return drawn(
+        stage,
+        seed=seed,
+        cohort_name=cohort.name,
+        arrived=arrived,
+        given=cohort.draws.get(stage.id),
+        levels=resolved.levels,
+        language=experiment.language,
+    )
 
 
 def _when_asked(facts: Facts, stage: StageConfig, author: UUID) -> Facts:

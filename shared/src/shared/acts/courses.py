@@ -83,9 +83,8 @@ _LOCK_MEMBERS: Final = text("SELECT FROM members WHERE cohort_id = ANY(:cohort_i
 # The locks are statements of their own: what is read after them has a snapshot in which no other transaction is at
 # work.
 _READ: Final = text(
-    "SELECT c.id, c.path, c.name, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.version, s.last AS as_of"
-    + _UNTOUCHED.format(condition="c.id = ANY(:cohort_ids)")
-    + "ORDER BY c.id"
+    "SELECT c.id, c.path, c.name, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.language, e.version, "
+    "s.last AS as_of" + _UNTOUCHED.format(condition="c.id = ANY(:cohort_ids)") + "ORDER BY c.id"
 )
 _MEMBERS: Final = text(
     """
@@ -120,6 +119,7 @@ async def take_untouched(
             experiment_id=experiment_id,
             seed=row.seed,
             pace=row.pace,
+            language=row.language,
             status=row.status,
             design=await design(session, experiment_id, row.version, row.treatment_id),
             members=tuple(members[row.id]),

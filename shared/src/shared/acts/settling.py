@@ -60,6 +60,7 @@ class CohortState:
     experiment_id: UUID
     seed: int
     pace: str
+    language: str | None
     status: str
     design: Resolved
     members: tuple[Attendee, ...]
@@ -115,8 +116,8 @@ class CohortState:
 
 _LOCK = text(
     """
-    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.version,
-        (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
+    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.language,
+        e.version, (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
     FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
     WHERE c.id = :cohort_id
     FOR NO KEY UPDATE OF c NOWAIT
@@ -215,6 +216,7 @@ async def lock_cohort(session: Session, cohort_id: UUID, *, only_unsettled: bool
         experiment_id=row.experiment_id,
         seed=row.seed,
         pace=row.pace,
+        language=row.language,
         status=row.status,
         design=resolved,
         members=members,

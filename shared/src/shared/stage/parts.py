@@ -13,6 +13,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
+from shared.contracts.languages import NameLanguage
 from shared.contracts.models import Hint
 from shared.contracts.prompt_items import PromptItems
 from shared.errors import Problem
@@ -180,6 +181,11 @@ class Draws(ABC):
     def matched(self, rng: Random) -> dict[str, Json]:
         """Draws that a replicate shares across all arms of a design; `draw` gets them as drawn before. Called before
         the first `draw`."""
+        return {}
+
+    def in_language(self, language: NameLanguage) -> dict[str, Json]:
+        """What names that are drawn need to be in this language; `draw` gets it as drawn before. Called before the
+        first `draw`."""
         return {}
 
     def problems(self, given: Mapping[str, Json]) -> list[Problem]:

@@ -184,14 +184,14 @@ def outcome(question: Question, name: str, answer: Any) -> str:
 
 
 def later_draws_only_extend(trial: Trial) -> None:
-    """A later draw only extends an earlier one, and keeps what is matched across arms."""
+    """A later draw only extends an earlier one, and keeps what is matched across arms, and the language of names."""
     play = trial.play()
     draws = play.parts.draws
     if draws is None:
         return
     members = [one for one in play.lab().members if one.kind == "participant"]
     matched = draws.matched(Random(1))
-    for before in ({}, matched):
+    for before in ({}, matched, draws.in_language("de")):
         first = draws.draw(members[:1], before, Random(trial.seed))
         kept = copy.deepcopy(first)
         later = draws.draw(members, first, Random(trial.seed + 1))
@@ -203,7 +203,7 @@ def later_draws_only_extend(trial: Trial) -> None:
         redrawn = {name: again.get(name) for name in later if again.get(name) != later[name]}
         expect(not redrawn, f"all of {later} to stay when nobody has come", redrawn)
         missing = {name: first.get(name) for name in before if first.get(name) != before[name]}
-        expect(not missing, f"what is matched to stay: {before}", missing)
+        expect(not missing, f"what the draws begin with to stay: {before}", missing)
     expect(draws.matched(Random(1)) == matched, f"the same matched draw twice: {matched}", draws.matched(Random(1)))
 
 

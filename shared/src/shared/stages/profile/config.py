@@ -13,7 +13,8 @@ class ProfileStage(StageConfig):
     kind: Literal["profile"] = "profile"
     set: Set = "free"
     """`free`: everybody chooses name, avatar and pronouns. `gendered`: the same, with an avatar out of fifteen people.
-    `animals`, `more_animals`, `nature`, `numbers`: a name is drawn, for each seat of the cohort another one.
+    `animals`, `more_animals`, `nature`, `numbers`: a name is drawn, for each seat of the cohort another one; with
+    `language: de` a German one.
     """
 
     @property

@@ -1,6 +1,7 @@
 """Which name of a set a member gets: an order of the set is drawn, and each seat has its place in it.
 
-Members of one cohort may have different sets, by their treatments.
+Members of one cohort may have different sets, by their treatments. What is drawn keeps the language of the names, so
+that those of a run stay when the lab learns a language.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,12 +9,15 @@ from random import Random
 from typing import Any, Final
 
 from shared.contracts.experiment import Profile
+from shared.contracts.languages import ENGLISH, NameLanguage
 from shared.stage import Draws, Json, Member
 from shared.stages.profile.sets import SETS, anonymous
 
 _ORDER: Final = "order"
 _PLACES: Final = "places"
 """Where the draws of one set were kept, before members of a cohort could have different ones."""
+_LANGUAGE: Final = "language"
+"""Of all sets; not there: English."""
 
 
 class NameDraws(Draws):
@@ -22,10 +26,13 @@ class NameDraws(Draws):
     def __init__(self, set_name: str) -> None:
         self._set = set_name
 
+    def in_language(self, language: NameLanguage) -> dict[str, Json]:
+        return {} if language == ENGLISH else {_LANGUAGE: language}
+
     def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
         """A member from another cohort whose place is taken here gets the next free one."""
         known = drawn.get(self._set, drawn)
-        numbers = range(len(SETS[self._set]))
+        numbers = range(len(SETS[ENGLISH][self._set]))
         order = known.get(_ORDER) or rng.sample(numbers, len(numbers))
         places: dict[str, int] = dict(known.get(_PLACES, {}))
         taken = set(places.values())
@@ -43,5 +50,5 @@ def profile_of(set_name: str, draws: Mapping[str, Any], path: str) -> Profile | 
     place = of_set.get(_PLACES, {}).get(path)
     if place is None:
         return None
-    entries = SETS[set_name]
+    entries = SETS[draws.get(_LANGUAGE, ENGLISH)][set_name]
     return anonymous(entries[of_set[_ORDER][place % len(entries)]], place // len(entries))

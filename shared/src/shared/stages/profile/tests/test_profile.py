@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.contracts.experiment import Profile
+from shared.contracts.languages import NameLanguage
 from shared.errors import InvalidInput
+from shared.playing import drawn
 from shared.stage import PAGE, Ask, Blocked, Done, Json, Member, Question, SetProfile, UnusableReply
 from shared.stages.profile import KIND
-from shared.stages.profile.config import ProfileStage
+from shared.stages.profile.config import ProfileStage, Set
 from shared.stages.profile.drawing import NameDraws, profile_of
 from shared.stages.profile.sets import AVATARS, SETS
 from shared.testing.views import own
@@ -35,19 +37,52 @@ def question_of(stage: ProfileStage, me: Member = PIA) -> Question:
     return found
 
 
-def test_sets_have_names_and_emoji_of_their_own() -> None:
-    assert {name: len(entries) for name, entries in SETS.items()} == {
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_sets_have_names_and_emoji_of_their_own(language: NameLanguage) -> None:
+    assert {name: len(entries) for name, entries in SETS[language].items()} == {
         "animals": 40,
         "more_animals": 40,
         "nature": 40,
         "numbers": 99,
     }
-    named = [entry for name, entries in SETS.items() if name != "numbers" for entry in entries]
+    named = [entry for name, entries in SETS[language].items() if name != "numbers" for entry in entries]
+    assert {len(entry.split(" ")) for entry in named} == {2}
     assert len({entry.split(" ")[0] for entry in named}) == len({entry.split(" ")[1] for entry in named}) == 120
     assert len(set(AVATARS)) == 15
 
 
-@given(st.sampled_from(sorted(SETS)), st.integers(1, 130), st.integers(0, 10**6), st.randoms())
+def test_names_are_drawn_in_the_language_of_the_file() -> None:
+    members = [seat(f"c1/m{number}") for number in range(1, 81)]
+
+    def names(set_name: Set, language: str | None) -> list[Profile | None]:
+        stage = ProfileStage(id="who", set=set_name)
+        draws = drawn(stage, seed=3, cohort_name="c1", arrived=members, language=language)
+        return [profile_of(set_name, draws, one.path) for one in members]
+
+    english, german = names("animals", None), names("animals", "de-AT")
+
+    assert [one.avatar for one in english if one] == [one.avatar for one in german if one]
+    assert dict(zip(said(english), said(german), strict=True)).items() >= {("Goose", "Gans"), ("Fox 2", "Fuchs 2")}
+    assert said(names("animals", "de")) == said(names("animals", "DE-ch")) == said(german)
+    assert said(names("animals", "fr")) == said(names("animals", "english")) == said(english)
+    assert {one.rpartition(" ")[0] for one in said(names("numbers", "de"))} == {"Person"}
+
+
+def said(profiles: list[Profile | None]) -> list[str]:
+    return [one.name for one in profiles if one is not None]
+
+
+def test_who_comes_where_names_were_drawn_before_in_english_gets_one_of_those() -> None:
+    stage = ProfileStage(id="who", set="animals")
+    first = NameDraws("animals").draw([seat("c1/m1")], {}, Random(1))
+
+    later = drawn(stage, seed=1, cohort_name="c1", arrived=[seat("c1/m1"), seat("c1/m2")], before=first, language="de")
+
+    in_english = {entry.partition(" ")[2] for entry in SETS["en"]["animals"]}
+    assert {one.name for path in ("c1/m1", "c1/m2") if (one := profile_of("animals", later, path))} <= in_english
+
+
+@given(st.sampled_from(sorted(SETS["en"])), st.integers(1, 130), st.integers(0, 10**6), st.randoms())
 def test_names_do_not_repeat_and_do_not_depend_on_who_comes_first(
     name: str, count: int, seed: int, order: Random
 ) -> None:
