@@ -7,7 +7,7 @@ import pytest
 
 from shared.contracts.experiment import Stay
 from shared.errors import InvalidInput
-from shared.experiment import load, stays
+from shared.experiment import Experiment, load, stays
 from shared.stages import kinds, parts_of, read_stage
 
 WHY = {"id": "why", "kind": "text", "title": "Why?"}
@@ -62,6 +62,7 @@ WAITS = {"wait_for_all": True, "at_most_seconds": 60, "then": "fill"}
 FIRST = "stages[0]"
 MEANT = "(did you mean that?)"
 MONEY = "an amount, such as 2.50"
+TAG = "the tag of a language, such as en, de or pt-BR"
 RESERVED = "another name: 'answers' is what is known of each reader"
 ARRIVING = {"made": "on_arrival", "seats": [{"persona": "ana"}]}
 GROUPED = {"made": "on_arrival", "groups_of": 2, "seats": [{"open": True, "count": 4}]}
@@ -101,7 +102,9 @@ GROUPED = {"made": "on_arrival", "groups_of": 2, "seats": [{"open": True, "count
             "completion.completed.redirect",
             "an address that begins with http:// or https://, without spaces",
         ),
-        ({"language": "german!"}, "language", "a language such as en or de-CH"),
+        ({"language": "german!"}, "language", TAG),
+        ({"language": "english"}, "language", TAG),
+        ({"language": "deut-DE"}, "language", TAG),
         (mediating("zz"), "personas[0].mediates_in[0]", "one of talk"),
         (
             mediating("tlk"),
@@ -179,6 +182,8 @@ def test_a_mistake_is_told_at_its_place(changes: Any, where: str, expected: str)
         grid(50),
         {"attention_checks": {"every_seconds": 60}},
         {"language": "de-CH"},
+        {"language": "gsw"},
+        {"language": "zh-Hant-TW"},
         mediating("talk"),
     ],
 )
@@ -212,3 +217,14 @@ def test_a_text_that_is_checked_has_a_column_that_says_whether_it_was_right() ->
         "attempts": 2,
         "passed": True,
     }
+
+
+@pytest.mark.parametrize("language", ["english", "german!", "de_DE", "d", ""])
+def test_a_language_that_is_no_tag_gives_one_complaint(language: str) -> None:
+    assert complaints(language=language) == [("language", TAG)]
+
+
+def test_a_stored_experiment_with_a_language_that_files_may_no_longer_have_is_read() -> None:
+    stored = load(json.dumps(FILE), "study.json").model_dump(mode="json") | {"language": "english"}
+
+    assert Experiment.model_validate(stored).language == "english"

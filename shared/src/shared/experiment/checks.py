@@ -4,9 +4,10 @@ Works on the values of the file, without the parts that are invalid in themselve
 others.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from pydantic import ValidationError
 
@@ -17,7 +18,7 @@ from shared.contracts.join_page import OF_THE_PAGE, JoinPage
 from shared.errors import Problem
 from shared.experiment import assigning, own_arms, sequences, stand_ins
 from shared.experiment.arms import Arms
-from shared.experiment.complaints import one_of, without_unknown
+from shared.experiment.complaints import LANGUAGE_EXPECTED, one_of, without_unknown
 from shared.experiment.document import MAX_MEMBERS
 from shared.experiment.stand_ins import unknown_persona
 from shared.stages import parts_of, read_stage
@@ -42,6 +43,11 @@ class _Parts:
     """How complaints show the ids of invalid stages."""
 
 
+_NAME_OF_A_LANGUAGE: Final = re.compile(r"[A-Za-z]{4,8}(-[A-Za-z0-9]{1,8})*")
+"""What stored experiments may have as their language, since files could say `english` once; tags begin with two letters
+or three."""
+
+
 def problems(value: Mapping[str, Json]) -> list[Problem]:
     """All problems between the parts of the file."""
     parts = _split(value)
@@ -49,6 +55,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
         *_unread_table(value),
         *_repeated_ids(parts),
         *assigning.problems(value),
+        *_language(value),
         *_reserved_names(value),
         *_attention(value),
         *_unknown_weights(parts, value),
@@ -113,6 +120,12 @@ def _ids(values: Sequence[Json]) -> Iterator[tuple[int, str]]:
     for index, value in enumerate(values):
         if isinstance(value, Mapping) and isinstance(value.get("id"), str):
             yield index, value["id"]
+
+
+def _language(value: Mapping[str, Json]) -> Iterator[Problem]:
+    language = value.get("language")
+    if isinstance(language, str) and _NAME_OF_A_LANGUAGE.fullmatch(language) is not None:
+        yield Problem("language", repr(language), LANGUAGE_EXPECTED)
 
 
 def _unread_table(value: Mapping[str, Json]) -> Iterator[Problem]:

@@ -15,6 +15,7 @@ from shared.errors import Problem
 Json = Any
 Loc = tuple[int | str, ...]
 
+LANGUAGE_EXPECTED: Final = "the tag of a language, such as en, de or pt-BR"
 _LONGEST_FOUND: Final = 60
 _SHORTEST_BEGINNING: Final = 3
 _TAG_FIELDS: Final = ("kind", "type")
@@ -52,7 +53,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
 }
 _PATTERNS: Final[Mapping[str, str]] = {
     "https?://": "an address that begins with http:// or https://, without spaces",
-    "{2,8}(-[": "a language such as en or de-CH",
+    "{2,8}(-[": LANGUAGE_EXPECTED,
     "[A-Za-z0-9_.-]{0,63}": "a name of letters, digits, `_`, `.` and `-`, at most 64, starting with a letter or digit",
 }
 """Texts that follow a pattern, by a part of it."""

@@ -108,7 +108,7 @@ class Experiment(Document):
     appearance: Appearance = Appearance()
     """How its pages look: logo, colour and own words."""
     language: str | None = Field(default=None, pattern=r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$", max_length=35)
-    """The language of the experiment, such as `en` or `de-CH`, for the words of its pages, the names
+    """The language of the experiment as a tag, such as `en`, `de` or `pt-BR`, for the words of its pages, the names
     of seats and those that are drawn. Left out: the browser's, and English names."""
     limits: Limits = Limits()
     """How much the experiment may spend."""
