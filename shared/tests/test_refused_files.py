@@ -219,6 +219,44 @@ def test_a_text_that_is_checked_has_a_column_that_says_whether_it_was_right() ->
     }
 
 
+READ = {"id": "read", "kind": "info"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "where", "found", "expected"),
+    [
+        ({"lines": ["Hello.", {"Note": "read this"}]}, "lines[1]", "an object with the field Note", 'Note: read this"'),
+        ({"lines": [{"Rounds": 3}]}, "lines[0]", "an object with the field Rounds", 'Rounds: 3"'),
+        ({"lines": [{"Note": None}]}, "lines[0]", "an object with the field Note", 'Note:"'),
+        ({"lines": [{"He said": 'a "no"'}]}, "lines[0]", "an object with the field He said", """'He said: a "no"'"""),
+        ({"lines": ["x"], "name": {"Part": "two"}}, "name", "an object with the field Part", 'Part: two"'),
+        ({"lines": ["x"], "info": {"a": 1, "b": 2}}, "info", "an object with the fields a, b", "text"),
+    ],
+)
+def test_a_text_that_was_read_as_an_object_gives_one_complaint(
+    stage: dict[str, Any], where: str, found: str, expected: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        load(json.dumps({**FILE, "stages": [{**READ, **stage}]}), "study.json")
+
+    told = [one for one in refused.value.problems if one.where.startswith("stages[0]")]
+
+    assert [(one.where, one.found) for one in told] == [(f"stages[0].{where}", found)]
+    assert told[0].expected.endswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "expected"),
+    [
+        (asking(stay=3), f"{FIRST}.stay", "an object with the fields at_least_seconds, at_most_seconds, default, then"),
+        ({"limits": "many"}, "limits", "an object with the field calls"),
+        ({"variables": 3}, "variables", "an object with fields"),
+    ],
+)
+def test_what_should_be_an_object_is_told_its_fields(changes: Any, where: str, expected: str) -> None:
+    assert (where, expected) in complaints(**changes)
+
+
 @pytest.mark.parametrize("language", ["english", "german!", "de_DE", "d", ""])
 def test_a_language_that_is_no_tag_gives_one_complaint(language: str) -> None:
     assert complaints(language=language) == [("language", TAG)]

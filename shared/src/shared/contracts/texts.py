@@ -110,8 +110,12 @@ def _as_file_has_it(value: str | Sequence[str]) -> Json:
 
 
 def _way_of_part(value: Json) -> str:
-    """How a part is written; names in angle brackets are left out of the places of problems."""
-    return "<block>" if isinstance(value, Mapping | TextBlock) else "<text>"
+    """How a part is written; names in angle brackets are left out of the places of problems.
+
+    A mapping with none of the fields is a text with a colon, which YAML has read as an object.
+    """
+    is_block = isinstance(value, TextBlock) or (isinstance(value, Mapping) and not _FIELDS.isdisjoint(value))
+    return "<block>" if is_block else "<text>"
 
 
 def _way_of_text(value: Json) -> str:

@@ -17,6 +17,7 @@ Loc = tuple[int | str, ...]
 
 LANGUAGE_EXPECTED: Final = "the tag of a language, such as en, de or pt-BR"
 _LONGEST_FOUND: Final = 60
+_MOST_FIELDS: Final = 20
 _SHORTEST_BEGINNING: Final = 3
 _TAG_FIELDS: Final = ("kind", "type")
 """The discriminator fields of unions."""
@@ -34,8 +35,6 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "list_type": "a list",
     "tuple_type": "a list",
     "dict_type": "an object with fields",
-    "model_type": "an object with fields",
-    "model_attributes_type": "an object with fields",
     "literal_error": "{expected}",
     "greater_than": "more than {gt}",
     "greater_than_equal": "at least {ge}",
@@ -95,11 +94,19 @@ def without_unknown(value: Json, error: ValidationError) -> Json:
 def found(value: Json) -> str:
     """A short description of a value."""
     if isinstance(value, Mapping):
-        return "an object with fields"
+        return object_with(map(str, value))
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_FOUND else f"{text[:_LONGEST_FOUND]}..."
+
+
+def object_with(fields: Iterable[str]) -> str:
+    """An object with these fields, in words."""
+    names = list(fields)
+    if not 0 < len(names) <= _MOST_FIELDS:
+        return "an object with fields"
+    return f"an object with the field{'s' if len(names) > 1 else ''} {', '.join(names)}"
 
 
 def one_of(name: str, known: Iterable[str], what: str) -> str:
@@ -136,10 +143,27 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
         return Problem(where, "an address that cannot be used", _ADDRESS_EXPECTED)
     if kind == "string_pattern_mismatch" and (expected := _patterned(detail["ctx"]["pattern"])) is not None:
         return Problem(where, found(detail["input"]), expected)
+    if kind in ("model_type", "model_attributes_type"):
+        return Problem(where, found(detail["input"]), object_with(sorted(known_fields(schema, inside + loc))))
+    if kind == "string_type" and (quoted := _in_quotes(detail["input"])) is not None:
+        return Problem(where, found(detail["input"]), f"text, in quotes because of its colon: {quoted}")
     template = _EXPECTED.get(kind)
     return Problem(
         where, found(detail["input"]), _sentence(detail, template) if template else _in_own_words(detail["msg"])
     )
+
+
+def _in_quotes(value: Json) -> str | None:
+    """The text that YAML has read as an object, since it has a colon; None: it was none."""
+    if not isinstance(value, Mapping) or len(value) != 1:
+        return None
+    key, text = next(iter(value.items()))
+    if isinstance(text, Mapping | list | tuple):
+        return None
+    said = f"{key}: {text if isinstance(text, str) else json.dumps(text)}" if text is not None else f"{key}:"
+    if len(said) > _LONGEST_FOUND:
+        said = f"{said[:_LONGEST_FOUND]}..."
+    return f"'{said}'" if '"' in said and "'" not in said else json.dumps(said, ensure_ascii=False)
 
 
 def _patterned(pattern: str) -> str | None:

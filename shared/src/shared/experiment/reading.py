@@ -11,7 +11,7 @@ from shared.contracts.experiment import Persona
 from shared.contracts.media import StoredFile
 from shared.errors import InvalidInput, Problem
 from shared.experiment import checks
-from shared.experiment.complaints import found, translate
+from shared.experiment.complaints import found, object_with, translate
 from shared.experiment.document import Experiment
 from shared.experiment.factors import placed_in_factors, with_factors, without_factors
 from shared.experiment.library import placed, with_library
@@ -103,7 +103,8 @@ def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:
     value, name = reading.value, reading.name
     check_values(value, name)
     if not isinstance(value, Mapping):
-        problem = Problem(name, "nothing" if value is None else found(value), "an object with fields")
+        expected = object_with(("parley", "name", "stages", "cohorts"))
+        problem = Problem(name, "nothing" if value is None else found(value), expected)
         raise InvalidInput(f"{name} is not an experiment.", [problem])
     whole, problems = _written_out(value)
     completed = with_library(whole, library)
