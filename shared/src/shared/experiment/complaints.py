@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
@@ -19,6 +20,9 @@ LANGUAGE_EXPECTED: Final = "the tag of a language, such as en, de or pt-BR"
 _LONGEST_FOUND: Final = 60
 _MOST_FIELDS: Final = 20
 _SHORTEST_BEGINNING: Final = 3
+_WITH_A_COMMA: Final = re.compile(r"(?P<whole>[+-]?\d+),(?P<decimals>\d+)")
+_OF_A_THOUSAND: Final = 3
+"""So many digits after a comma may be decimals, or the rest of a thousand."""
 _TAG_FIELDS: Final = ("kind", "type")
 """The discriminator fields of unions."""
 _EXPECTED: Final[Mapping[str, str]] = {
@@ -147,6 +151,8 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
         return Problem(where, found(detail["input"]), object_with(sorted(known_fields(schema, inside + loc))))
     if kind == "string_type" and (quoted := _in_quotes(detail["input"])) is not None:
         return Problem(where, found(detail["input"]), f"text, in quotes because of its colon: {quoted}")
+    if kind in ("decimal_parsing", "float_parsing") and (number := _WITH_A_COMMA.fullmatch(str(detail["input"]))):
+        return Problem(where, found(detail["input"]), _with_a_point(number))
     template = _EXPECTED.get(kind)
     return Problem(
         where, found(detail["input"]), _sentence(detail, template) if template else _in_own_words(detail["msg"])
@@ -164,6 +170,13 @@ def _in_quotes(value: Json) -> str | None:
     if len(said) > _LONGEST_FOUND:
         said = f"{said[:_LONGEST_FOUND]}..."
     return f"'{said}'" if '"' in said and "'" not in said else json.dumps(said, ensure_ascii=False)
+
+
+def _with_a_point(number: re.Match[str]) -> str:
+    whole, decimals = number["whole"], number["decimals"]
+    if len(decimals) == _OF_A_THOUSAND:
+        return f"{whole}{decimals} or {whole}.{decimals}: both can be meant"
+    return f"{whole}.{decimals}, with a point"
 
 
 def _patterned(pattern: str) -> str | None:
