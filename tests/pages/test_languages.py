@@ -78,3 +78,36 @@ async def test_a_german_form_has_the_labs_own_titles_in_german(
 
     for label in labels:
         await expect(page.get_by_text(german(label))).to_have_count(1)
+
+
+@pytest.mark.parametrize(("language", "you"), [("en", "You"), ("de", "Sie")])
+async def test_who_wins_a_game_is_named_like_the_others(page: Page, lab: RunningLab, language: str, you: str) -> None:
+    contest = {"id": "contest", "kind": "beauty_contest", "rounds": 2}
+    ann = {"id": "ann", "profile": {"name": "Ann"}, "player": "script", "script": {"contest": {"guesses": [50, 50]}}}
+    cohorts = [{"seats": [{"open": True}, {"persona": "ann"}]}]
+    experiment = lab.started({**TALK, "language": language, "stages": [contest], "personas": [ann], "cohorts": cohorts})
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.locator("main .button").first.click()
+
+    await page.locator("main input[inputmode]").fill("40")
+    await page.get_by_role("button", name=words_in(language)["send"], exact=True).click()
+
+    await expect(page.get_by_role("cell", name=f"{you} (40)", exact=True)).to_be_visible()
+
+
+@pytest.mark.parametrize(("language", "you"), [("en", "You"), ("de", "Sie")])
+async def test_who_writes_in_a_game_is_named_like_the_other(
+    page: Page, lab: RunningLab, language: str, you: str
+) -> None:
+    game = {"id": "game", "kind": "matrix_game", "horizon": {"type": "fixed", "rounds": 2}, "chat": True}
+    cohorts = [{"seats": [{"open": True}, {"persona": "ann"}]}]
+    pages = {"reading_words_per_minute": 0, "writing_words_per_minute": 0}
+    ann = {"id": "ann", "profile": {"name": "Ann"}, "pages": pages}
+    experiment = lab.started({**TALK, "language": language, "stages": [game], "personas": [ann], "cohorts": cohorts})
+    await page.goto(f"/join/{experiment['join_code']}")
+    await page.locator("main .button").first.click()
+
+    await page.locator("main textarea, main input[type=text]").first.fill("Hi")
+    await page.get_by_role("button", name=words_in(language)["send"], exact=True).click()
+
+    await expect(page.get_by_role("listitem").filter(has_text="Hi")).to_have_text(f"{you}: Hi")

@@ -24,7 +24,7 @@ export default function ContestPage(stage) {
             figure(one.your_guess),
             figure(one.mean),
             figure(one.target),
-            one.winners.map((/** @type {any} */ who) => `${who.is_you ? say("you") : who.name} (${inDigits(who.guess)})`).join(", ") || "–",
+            one.winners.map((/** @type {any} */ who) => `${who.is_you ? say("you_as_name") : who.name} (${inDigits(who.guess)})`).join(", ") || "–",
             figure(one.your_prize),
           ]),
         })

@@ -54,6 +54,6 @@ function History({ view, other }) {
 function Said({ view, other }) {
   return html`<section><h2>${say("messages")}</h2>
     ${view.messages.map((/** @type {any} */ one) => html`<p><strong>${say("round", { number: one.round })}</strong></p>
-      <ul><li>${say("you")}: ${one.you || "–"}</li><li>${other}: ${one.opponent || "–"}</li></ul>`)}
+      <ul><li>${say("you_as_name")}: ${one.you || "–"}</li><li>${other}: ${one.opponent || "–"}</li></ul>`)}
   </section>`;
 }
