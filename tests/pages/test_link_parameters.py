@@ -9,11 +9,12 @@ from urllib.parse import urlencode
 
 import httpx2
 import pytest
-from playwright.async_api import Page, Request, expect
+from playwright.async_api import Browser, Page, Request, expect
 
+from shared.testing.link_values import IDS, PLACEHOLDERS
 from shared.testing.network import WITHOUT_TLS
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY
+from tests.pages.taking_part import STUDY, join
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -117,3 +118,32 @@ async def test_a_link_that_was_not_filled_in_takes_no_place_and_says_so(page: Pa
     await page.goto(f"{address}?{unfilled}")
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Welcome")
+
+
+async def test_a_link_that_was_not_filled_in_offers_no_way_back_when_no_place_is_left(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    experiment = lab.started(STUDY)
+    await join(page, experiment)
+    other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+
+    await other.goto(f"/join/{experiment['join_code']}?PROLIFIC_PID={{{{%25PROLIFIC_PID%25}}}}")
+
+    await expect(other.get_by_text("All places are taken.")).to_be_visible()
+    await expect(other.get_by_role("button")).to_have_count(0)
+    await expect(other.get_by_text("Have you taken part before?")).to_have_count(0)
+    await other.context.close()
+
+
+async def test_the_page_knows_the_placeholders_that_the_lab_refuses(page: Page, lab: RunningLab) -> None:
+    await page.goto(f"/join/{lab.started(STUDY)['join_code']}")
+
+    found = await page.evaluate(
+        """async (values) => {
+          const { isPlaceholder } = await import("parley/placeholders.js");
+          return values.filter(isPlaceholder);
+        }""",
+        [*PLACEHOLDERS, *IDS],
+    )
+
+    assert found == PLACEHOLDERS

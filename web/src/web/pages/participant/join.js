@@ -2,6 +2,7 @@
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Logo, takeOn } from "../lab/appearance.js";
 import { isForNow, newId, Refused, request } from "../lab/api.js";
+import { isPlaceholder } from "../lab/placeholders.js";
 import { reason } from "../lab/refusals.js";
 import { forget, recall, remember } from "../lab/memory.js";
 import { Button, Heading, Notice, Text } from "../lab/ui.js";
@@ -54,7 +55,7 @@ function Join({ code, lab }) {
   const isIdKept = externalId === null || isKept(externalId);
   const isClosed = study !== null && study.state !== "open" && known === null;
   // The lab alone knows whether the external id has a place, such as that of another browser.
-  const mayComeBack = isClosed && externalId !== null && isIdKept && study.state !== "not_started";
+  const mayComeBack = isClosed && externalId !== null && isIdKept && !isPlaceholder(externalId) && study.state !== "not_started";
   const isRefused = !isClosed && known === null && !isIdKept;
 
   async function join() {
