@@ -1,0 +1,108 @@
+"""Groups in the browser: the link of one of them, who is missing, and the offer of a place in another."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.pages.accessible import faults
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+BACK = "https://example.org/declined?cc=D1"
+TWO_GROUPS: dict[str, Any] = {
+    **STUDY,
+    "stages": [STUDY["stages"][2], STUDY["stages"][3]],
+    "completion": {"transfer_declined": {"code": "D1", "redirect": BACK}},
+    "cohorts": [{"count": 2, "seats": [{"open": True, "count": 2}]}],
+}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def other(browser: Browser, lab: RunningLab) -> AsyncIterator[Page]:
+    """A second browser, which knows nothing of the first."""
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    yield await context.new_page()
+    await context.close()
+
+
+def groups(lab: RunningLab, experiment: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The groups of the experiment, by path."""
+    found = lab.ask("GET", f"/v1/experiments/{experiment['id']}/cohorts")["cohorts"]
+    return {one["path"]: one for one in found}
+
+
+def people(lab: RunningLab, experiment: dict[str, Any]) -> dict[str, str]:
+    """The ids of those who have joined, by path."""
+    found = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"]
+    return {one["path"]: one["id"] for one in found if one["joined_at"]}
+
+
+async def test_the_link_of_a_group_leads_into_this_group(page: Page, other: Page, lab: RunningLab) -> None:
+    experiment = lab.started(TWO_GROUPS)
+
+    await join(page, groups(lab, experiment)["c2"])
+    await join(other, groups(lab, experiment)["c2"])
+    await expect(page.get_by_label("Your message")).to_be_visible()
+    assert set(people(lab, experiment)) == {"c2/m1", "c2/m2"}
+
+    await other.context.clear_cookies()
+    await other.evaluate("localStorage.clear()")
+    await other.goto(f"/join/{groups(lab, experiment)['c2']['join_code']}")
+    await expect(other.get_by_text("All places are taken.")).to_be_visible()
+    await expect(other.get_by_role("button", name="Take part")).to_have_count(0)
+
+
+async def test_who_waits_for_someone_they_have_met_reads_the_name(page: Page, other: Page, lab: RunningLab) -> None:
+    ask = {"id": "ask", "kind": "info", "name": "Alone", "lines": ["Read this."]}
+    meet = {"id": "meet", "kind": "info", "name": "All", "lines": ["Hello."], "progress": {"wait_for_all": True}}
+    stages = [STUDY["stages"][2], ask, meet]
+    experiment = lab.started({**TWO_GROUPS, "stages": stages, "cohorts": [{"seats": [{"open": True, "count": 2}]}]})
+    for one in (page, other):
+        await join(one, experiment)
+    for one in (page, other):
+        await one.get_by_role("button", name="I am ready to end").click()
+    for one in (page, other):
+        await expect(one.get_by_role("heading", level=1)).to_have_text("Alone")
+
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_text("1 of 2 are here.")).to_be_visible()
+    await expect(page.get_by_text("Not there yet: Participant 2.")).to_be_visible()
+
+
+async def test_an_offered_place_in_another_group_is_taken(page: Page, other: Page, lab: RunningLab) -> None:
+    seats = [{"seats": [{"open": True, "count": 2}]}, {"seats": [{"open": True}]}]
+    experiment = lab.started({**TWO_GROUPS, "cohorts": seats})
+    first, second = groups(lab, experiment)["c1"], groups(lab, experiment)["c2"]
+    await join(page, first)
+    await join(other, second)
+    lab.ask("POST", f"/v1/members/{people(lab, experiment)['c1/m1']}/transfer", {"cohort_id": second["id"]})
+
+    offer = page.get_by_role("alertdialog", name="You are offered a place in another group.")
+    await expect(offer).to_be_visible()
+    assert await faults(page) == []
+    await offer.get_by_role("button", name="Go to the other group").click()
+
+    await expect(offer).to_have_count(0)
+    for one in (page, other):
+        await expect(one.get_by_label("Your message")).to_be_visible()
+    await page.get_by_label("Your message").fill("Hello, new group")
+    await page.get_by_label("Your message").press("Enter")
+    await expect(other.get_by_role("log").get_by_text("Hello, new group")).to_have_count(1)
+
+
+async def test_who_declines_an_offer_is_shown_the_code_and_the_way_back(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(TWO_GROUPS)
+    first, second = groups(lab, experiment)["c1"], groups(lab, experiment)["c2"]
+    await join(page, first)
+    lab.ask("POST", f"/v1/members/{people(lab, experiment)['c1/m1']}/transfer", {"cohort_id": second["id"]})
+
+    await page.get_by_role("button", name="No, end my part").click()
+
+    await expect(page.get_by_text("Your completion code: D1")).to_be_visible()
+    await expect(page.get_by_role("link", name="Go back to where you came from")).to_have_attribute("href", BACK)
