@@ -146,6 +146,44 @@ async def test_some_never_come_and_some_go_silent(
     assert given_up == [], "the waiting room has closed or filled the seat of who did not come"
 
 
+LIMITED = """
+parley: 1
+name: Some limits
+seed: 3
+pace: live
+stages: [STAGE]
+cohorts: [{seats: [{open: true, count: 2}]}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "limit", "ends"),
+    [
+        (Missing(no_shows=1), "progress: {wait_for_all: true, at_most_seconds: 5}", ["released"]),
+        (Missing(silent=1), "stay: {at_most_seconds: 5}", ["completed", "dropped_out"]),
+    ],
+    ids=["a waiting room", "the time of a page"],
+)
+async def test_a_rehearsal_waits_for_the_limits_of_the_file(
+    tmp_path: Path, database_url: str, missing: Missing, limit: str, ends: list[str]
+) -> None:
+    """Also for those that take longer than its patience when nothing happens."""
+    stage = f"{{id: meet, kind: info, lines: [Hello], {limit}}}"
+
+    async def give_up() -> None:
+        async with lab.database.transaction() as session:
+            await close_to_people(session, experiment_id, lab.clock.now(), cause="test")
+
+    async with EmbeddedLab(tmp_path, servers=ServerSettings(database_url=database_url), environ={}, port=0) as lab:
+        experiment_id = await start(lab, LIMITED.replace("STAGE", stage))
+        async with lab.database.transaction() as session:
+            code = (await find(session, experiment_id)).join_code
+
+        found = await rehearse(lab.url or "", code, 2, 3, missing=missing, give_up_seats=give_up, patience_seconds=1.5)
+
+    assert found == ends
+
+
 ALONE_TOGETHER = """
 parley: 1
 name: Nobody waits

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import Random
 from typing import Any, Final, Literal
 
@@ -24,7 +25,8 @@ Fate = Literal["stays", "comes back", "leaves", "goes silent"]
 _FATES: Final[Mapping[Fate, int]] = {"stays": 7, "comes back": 2, "leaves": 1}
 _LOOK_SECONDS: Final = 0.1
 PATIENCE_SECONDS: Final = 120.0
-"""After so long without anything new for anyone, empty seats are given up and silent people leave."""
+"""After so long without anything new for anyone, and without a limit of the file that runs for anyone, empty seats are
+given up and silent people leave."""
 _TRIES: Final = 5
 _MOST_MESSAGES: Final = 3
 _AGREEING: Final = 0.9
@@ -60,12 +62,12 @@ class Company:
     open: int
     """How many still take part."""
     steps: int = 0
-    """How many times something was new for one of them."""
+    """How many times something was new for one of them, or was still to come by itself."""
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     """Whether all is done that can be done with those who are missing."""
 
     async def come_to_rest(self, patience_seconds: float) -> None:
-        """Wait until all are through, also who is silent, by a limit, or nothing was new for so long."""
+        """Wait until all are through, also who is silent, by a limit, or so long nothing was new and no limit ran."""
         seen, quiet = self.steps, 0.0
         while self.open and quiet < patience_seconds:
             await asyncio.sleep(_LOOK_SECONDS)
@@ -132,6 +134,7 @@ class MadeUpPerson:
         if me is None:
             raise _Gone
         status: str = me["status"]
+        self.company.steps += _has_limit(me)
         if self.has_gone_silent:
             if self.company.is_over.is_set():
                 await self._ask("POST", "/v1/me/leave")
@@ -215,6 +218,13 @@ class MadeUpPerson:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         answer = await self.client.request(method, path, json=body, headers=headers)
         return answer.json() if answer.is_success else None
+
+
+def _has_limit(me: Mapping[str, Json]) -> bool:
+    """Whether a time runs for the person at whose end the lab does something, such as that of a waiting room."""
+    ends = [one["ends_at"] for one in me["timers"]] + [(me["waiting"] or {}).get("until")]
+    now = datetime.fromisoformat(me["now"])
+    return any(datetime.fromisoformat(end) > now for end in ends if end is not None)
 
 
 def filled(form: Mapping[str, Json], rng: Random) -> Json:
