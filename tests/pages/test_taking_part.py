@@ -228,6 +228,25 @@ async def test_a_long_paste_is_refused_with_its_excess(page: Page, lab: RunningL
     await expect(page.get_by_role("button", name="Send")).to_have_attribute("aria-disabled", "true")
 
 
+async def test_emoji_are_said_as_they_were_written_and_count_as_the_lab_counts_them(
+    page: Page, lab: RunningLab
+) -> None:
+    words = "A family: 👩‍👩‍👧‍👦, a hand: 👍🏽, a flag: 🇨🇭"
+    await join(page, lab.started(STUDY))
+    await to_the_talk(page)
+    own = page.locator(".message.own:not(.pending) .said")
+
+    await page.get_by_label("Your message").fill(words)
+    await page.get_by_role("button", name="Send").click()
+    await expect(own).to_have_text([words])
+    await page.get_by_label("Your message").fill("😀" * 10_001)
+    await expect(page.get_by_text("1 character too many.")).to_be_visible()
+    await page.get_by_label("Your message").fill("😀" * 10_000)
+    await page.get_by_role("button", name="Send").click()
+
+    await expect(own).to_have_text([words, "😀" * 10_000])
+
+
 async def test_one_can_leave_after_a_question(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
 
