@@ -35,7 +35,7 @@ def test_the_demo_of_people_and_agents_is_rehearsed_to_its_data(
     with (folder / "participants.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     people = [row for row in rows if row["player"] == "person"]
-    assert len(people) == 2
+    assert len(people) == 3
     assert [row["status"] for row in rows if row["player"] == "agent"] == ["completed", "completed"]
     assert {row["status"] for row in people} <= {"completed", "declined", "left"}
 

@@ -46,7 +46,6 @@ async def people(browser: Browser, lab: RunningLab) -> AsyncIterator[list[Page]]
 
 async def test_three_people_and_agents_go_through_the_whole_demo(people: list[Page], lab: RunningLab) -> None:
     demo = yaml.safe_load(DEMO.read_text())
-    demo["cohorts"][0]["seats"][0]["count"] = 3
     demo["stages"][3]["time_limit_seconds"] = 25 if PICTURE in os.environ else 5
     for agent in demo["personas"]:
         agent["pages"] = {"reading_words_per_minute": 0, "writing_words_per_minute": 0}
