@@ -67,6 +67,20 @@ async def test_messages_go_on_after_an_answer_that_was_cut(page: Page, lab: Runn
     await expect_said(page, "One", "Two")
 
 
+async def test_messages_wait_while_the_study_is_paused(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(TALK)
+    await join(page, experiment)
+    await expect(page.get_by_label("Your message")).to_be_visible()
+
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/pause")
+    await say(page, "One", "Two")
+    await expect(page.locator(".pending").first).to_contain_text("The study is paused. It goes on by itself.")
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/resume")
+    await say(page, "Three")
+
+    await expect_said(page, "One", "Two", "Three")
+
+
 @pytest.mark.parametrize("answer", [PORTAL, NO_SERVER], ids=["portal", "no server"])
 async def test_messages_wait_while_another_server_answers(page: Page, lab: RunningLab, answer: dict[str, Any]) -> None:
     await join(page, lab.started(TALK))

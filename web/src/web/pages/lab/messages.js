@@ -1,5 +1,5 @@
 /** The messages of a conversation: the newest, what comes, and what one says oneself on its way to the lab. */
-import { isForNow, newId, waitAfter } from "./api.js";
+import { isForNow, newId, Refused, waitAfter } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
 import { useEffect, useRef, useState } from "./preact.js";
 import { reason } from "./refusals.js";
@@ -17,6 +17,7 @@ import { say } from "./words.js";
 
 const AT_ONCE = 100;
 const AGAIN_MS = 5000;
+const MAY_GO_ON = ["connected", "experiment.resumed", "member.resumed"];
 
 /**
  * The newest messages, and what comes. `first` is the number of the oldest that was read.
@@ -104,9 +105,12 @@ function merged(known, found) {
   return [...byId.values()].sort((left, right) => left.seq - right.seq);
 }
 
+/** Whether the lab takes nothing until it goes on by itself. @param {unknown} error */
+const isOfPause = (error) => error instanceof Refused && error.reason === "paused";
+
 /**
  * What one says: one message goes out after the other, or a slow one would be said after the next. While the lab cannot
- * be reached they wait; the lab knows each by its key.
+ * be reached or the study is paused they wait; the lab knows each by its key.
  * @param {StageProps} stage @param {Message[]} messages @param {(message: Message) => void} onStored
  */
 export function useOutgoing(stage, messages, onStored) {
@@ -166,8 +170,8 @@ export function useOutgoing(stage, messages, onStored) {
       change(all.current.filter((other) => other.key !== key));
       return 0;
     } catch (error) {
-      if (isForNow(error)) {
-        mark(key, { error: say("goes_out_by_itself"), isRefused: false });
+      if (isForNow(error) || isOfPause(error)) {
+        mark(key, { error: say(isOfPause(error) ? "paused" : "goes_out_by_itself"), isRefused: false });
         isHeld.current = waitAfter(error, 0) > 0;
         return waitAfter(error, AGAIN_MS);
       }
@@ -181,7 +185,7 @@ export function useOutgoing(stage, messages, onStored) {
     // What a reload has interrupted goes out again.
     change(all.current.map((one) => ({ ...one, error: "", isRefused: false })));
     void sendAll();
-    const stop = stage.listen((type) => void (type === "connected" && sendAll()));
+    const stop = stage.listen((type) => void (MAY_GO_ON.includes(type) && sendAll()));
     return () => {
       stop();
       isOver.current = true;
