@@ -230,3 +230,16 @@ async def test_a_conversation_that_begins_is_there_without_asking_again(page: Pa
         connection.rollback()
 
     await expect(page.get_by_label("Your message")).to_be_visible(timeout=5_000)
+
+
+async def test_a_study_that_was_ended_is_no_lost_connection(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(STUDY)
+    await join(page, experiment)
+
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/end")
+
+    title = page.get_by_role("heading", level=1)
+    await expect(title).to_have_text("Your part in this study was ended by the researchers.")
+    # The stream has ended, too.
+    await page.wait_for_load_state("networkidle")
+    await expect(page.locator(".notices")).to_be_empty()

@@ -81,8 +81,8 @@ export function Shell({ token, lab }) {
     </header>
     <main>
       <div class="notices">
-        ${isConnected ? null : h(Notice, { key: "offline", tone: "warning", children: say("offline") })}
-        ${isConnected && wasAway ? h(Notice, { key: "online", children: say("online") }) : null}
+        ${isConnected || me.is_over ? null : h(Notice, { key: "offline", tone: "warning", children: say("offline") })}
+        ${isConnected && wasAway && !me.is_over ? h(Notice, { key: "online", children: say("online") }) : null}
         ${me.notices.map((/** @type {any} */ one) => h(LabNotice, { key: one.id, notice: one, onRead: () => act(() => api.post(`/v1/me/notices/${one.id}/read`)) }))}
         ${me.check ? h(Check, { check: me.check, onHere: () => act(() => api.post("/v1/me/check")) }) : null}
         ${me.offer ? h(Offer, { onAnswer: (/** @type {boolean} */ accept) => act(() => api.post("/v1/me/transfer", { accept })) }) : null}
