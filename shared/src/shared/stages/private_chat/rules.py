@@ -79,7 +79,8 @@ class PrivateChat(StageKind[PrivateChatStage]):
     def page(self, stage: PrivateChatStage, view: OwnView) -> PrivateChatPage:
         thread = view.thread
         own = thread.speaker(view.me.id) if thread else None
-        is_waiting = thread is not None and own is not None and turns.waits_for_reply(thread, own)
+        # A call may still be in flight when the conversation is over.
+        is_waiting = thread is not None and not thread.ended and own is not None and turns.waits_for_reply(thread, own)
         return PrivateChatPage(
             **heading(stage),
             **chat_fields(view),

@@ -197,6 +197,19 @@ def test_the_time_limit_ends_it_when_the_turns_are_there() -> None:
     assert world.scene.ended
 
 
+def test_when_it_is_over_no_reply_is_waited_for_though_a_call_is_in_flight() -> None:
+    world = a_chat(PIA, MED)
+    settle_opening(world)
+    ask(world)
+    stage, thread = world.scene.stage, conversation.view_of(world.scene)
+    assert isinstance(stage, PrivateChatStage)
+    assert KIND.page(stage, own(PIA, thread=thread)).may_call_off
+
+    over = KIND.page(stage, own(PIA, thread=replace(thread, ended=True)))
+
+    assert (over.has_ended, over.is_waiting_for_reply, over.may_call_off) == (True, False, False)
+
+
 def test_an_agent_that_is_ready_leaves_the_conversation() -> None:
     world = a_chat(ADA, MED, pace="fast")
     answer(world)
