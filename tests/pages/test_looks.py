@@ -101,3 +101,25 @@ async def test_a_title_shows_its_focus_to_those_who_use_keys_alone(page: Page, l
     await expect(page.get_by_label("How old are you?")).to_be_visible()
 
     await expect(title).to_have_css("outline-style", "solid")
+
+
+async def test_a_completion_code_is_broken_only_where_it_is_too_long_for_a_line(page: Page, lab: RunningLab) -> None:
+    code = "LINDEN-THANKS"
+    await page.set_viewport_size({"width": 390, "height": 800})
+    await join(page, lab.started({**STUDY, "stages": STUDY["stages"][:1], "completion": {"completed": {"code": code}}}))
+    await page.get_by_role("button", name="Continue").click()
+    shown = page.locator(".code")
+    await expect(shown).to_have_text(code)
+    lines = """
+        (one) => {
+          const words = document.createRange();
+          words.selectNodeContents(one);
+          return words.getClientRects().length;
+        }
+    """
+
+    assert await shown.evaluate(lines) == 1
+
+    await shown.evaluate("one => { one.textContent = 'LINDEN-'.repeat(20); }")
+    assert await shown.evaluate(lines) > 1
+    assert await page.evaluate("document.documentElement.scrollWidth") == 390
