@@ -87,3 +87,41 @@ async def test_who_says_nothing_about_the_terms_has_not_declined_them(page: Page
     await page.get_by_label("I do not agree").check()
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_text("You have not agreed to take part.")).to_be_visible()
+
+
+async def test_who_changes_nothing_of_an_order_is_told_to_take_it(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(example_of("ranking")))
+
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.locator(".problem")).to_have_text("Please put these in order, or take the order as it is.")
+    await page.get_by_role("button", name="Take this order").click()
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text(BYE["name"])
+
+
+async def test_an_interview_shows_what_all_are_told_before_they_are_asked(page: Page, lab: RunningLab) -> None:
+    stage = {**example_of("group_interview")["stages"][-2], "context": "You are at a festival."}
+    experiment = {**example_of("group_interview"), "stages": [stage, BYE]}
+    await join(page, lab.started(experiment))
+
+    await expect(page.get_by_text("You are at a festival.")).to_be_visible()
+
+
+async def test_reactions_of_a_conversation_that_one_has_left_can_only_be_read(page: Page, lab: RunningLab) -> None:
+    talk = {"id": "talk", "kind": "group_chat", "name": "The talk", "replies_and_reactions": True}
+    experiment = {"language": "en", "stages": [talk, BYE], "cohorts": [{"seats": [{"open": True}]}]}
+    await join(page, lab.started(experiment))
+    await page.get_by_label("Your message").fill("Hello")
+    await page.get_by_label("Your message").press("Enter")
+    await page.get_by_role("button", name="Like with a heart").click()
+    await expect(page.locator(".reactions button").first).to_have_text(re.compile("1"))
+    await page.get_by_role("button", name="I am ready to end").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text(BYE["name"])
+
+    await page.get_by_text("Step 2 of 2").click()
+    await page.get_by_role("button", name="The talk").click()
+
+    await expect(page.get_by_text("Hello")).to_be_visible()
+    await expect(page.locator(".reactions")).to_have_text(re.compile("❤️ 1"))
+    await expect(page.locator(".reactions button")).to_have_count(0)

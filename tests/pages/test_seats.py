@@ -32,7 +32,7 @@ async def test_each_address_of_the_lab_is_a_seat_of_its_own(context: BrowserCont
     for tab in tabs:
         await tab.reload()
         await expect(tab.get_by_role("heading", level=1)).to_have_text("Welcome")
-        await expect(tab.get_by_text("open in another tab")).to_have_count(0)
+        await expect(tab.get_by_text("taking part in another tab")).to_have_count(0)
 
 
 async def test_a_link_with_new_joins_anew_and_a_plain_one_comes_back(page: Page, lab: RunningLab) -> None:

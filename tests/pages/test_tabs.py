@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 ONE_QUESTION = {**STUDY, "stages": [STUDY["stages"][1]]}
 TALK = {**STUDY, "stages": [STUDY["stages"][2]], "cohorts": [{"seats": [{"open": True, "count": 2}]}]}
-ELSEWHERE = "This study is open in another tab"
+ELSEWHERE = "You are taking part in another tab"
 
 
 async def only_active(tabs: list[Page]) -> Page:

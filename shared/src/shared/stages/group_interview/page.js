@@ -11,7 +11,7 @@ export default function InterviewPage(stage) {
   return html`<article>
     ${h(Head, { view })}
     ${view.role ? html`<p>${say("your_role")}: <strong>${view.role}</strong></p>` : null}
-    ${background.length > 0 ? h(Details, { summary: say("more_information"), children: h(Text, { text: background.join("\n\n") }) }) : null}
+    ${background.length > 0 ? h(Details, { summary: say("more_information"), isOpen: true, children: h(Text, { text: background.join("\n\n") }) }) : null}
     ${h(Lines, { view })}
     ${view.questions.filter(isNotInForm).map((/** @type {any} */ one) => html`<div key=${one.key} class="asked" role="status">${h(Text, { text: one.text })}</div>`)}
     ${h(Asked, { stage })}

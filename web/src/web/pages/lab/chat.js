@@ -26,6 +26,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   const [said, setSaid] = useState(0);
   const field = useRef(/** @type {HTMLElement | null} */ (null));
   const you = stage.me.member_id;
+  const mayReact = stage.isCurrent && !stage.page.view.has_ended;
   const typing = useOwnTyping(stage);
 
   /** @param {string} text */
@@ -44,7 +45,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   return html`<section class="conversation" aria-label=${say("messages")} tabindex="-1">
     ${h(Log, { messages, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, isRead, wasCut,
       onReply: hasReactions && mayWrite ? answer : null,
-      onReact: (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) })}
+      onReact: mayReact ? (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) : null })}
     ${answered
       ? html`<p class="answered">${say("reply_to", { name: nameOf(answered), text: short(answered.text) })}
           ${h(Button, { kind: "quiet", label: say("cancel_reply"), onPress: () => answer(null), children: "×" })}</p>`
@@ -203,6 +204,7 @@ function Line({ message, you, hasReactions, onReply, onReact }) {
           ${REACTIONS.map(([name, sign, label]) => {
             const found = message.reactions.find((one) => one.reaction === name);
             const count = found?.count ?? 0;
+            if (onReact === null) return count > 0 ? html`<span key=${name}>${sign} ${count}</span>` : null;
             const counted = count > 0 ? `, ${say("reaction_count", { count })}` : "";
             return h(Button, { key: name, kind: "quiet", isPressed: found?.member_ids.includes(you) ?? false, label: `${say(label)}${counted}`, onPress: () => onReact(message, name), children: html`${sign}${count > 0 ? ` ${count}` : ""}` });
           })}

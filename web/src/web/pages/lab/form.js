@@ -157,7 +157,7 @@ const answersIn = (fields, values) => Object.fromEntries(Object.entries(values).
 export function problemOf(field, value, isRequired) {
   const isEmpty = value === undefined || value === null || value === "" || (field.const === true && value !== true);
   if (isEmpty && field.type === "string" && (field.minLength ?? 0) === 0 && !field.oneOf && value === "") return "";
-  if (isEmpty) return isRequired ? say(field.const === true ? "tick_this" : "answer_this") : "";
+  if (isEmpty) return isRequired ? say(field.const === true ? "tick_this" : widgetOf(field) === "ranking" ? "order_this" : "answer_this") : "";
   if (typeof value === "string" && !field.oneOf) {
     const length = [...value.trim()].length;
     if (length < (field.minLength ?? 0)) return say("write_more", { count: field.minLength });

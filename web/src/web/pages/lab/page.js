@@ -18,8 +18,8 @@
  * @property {(askId: string, answer: unknown) => Promise<void>} answer Answer what is asked; errors are thrown.
  * @property {(act: () => Promise<any>) => Promise<void>} act Do something, show a refusal, and read the page anew.
  * @property {() => void} refresh Read the page anew.
- * @property {(hear: (type: string, event: any) => void) => () => void} listen Hear events; the answer stops it. After
- *   each cut of the connection there is one of type `connected`. Who types already is told at once.
+ * @property {(hear: (type: string, event: any) => void) => () => void} listen Hear events; the answer stops it. When
+ *   the connection is cut there is one of type `cut`, and one of type `connected` when it is back. Who types already is told at once.
  *
  * @typedef {(page: any, type: string, event: any) => boolean} ShowsItself May be exported as `showsItself` beside the
  *   component: whether it shows this event without the page being read anew. Left out: every event has it read anew.

@@ -57,9 +57,9 @@ export function Notice({ children, tone = "info" }) {
   return html`<p class=${`notice ${tone}`} role=${tone === "error" ? "alert" : "status"}>${children}</p>`;
 }
 
-/** Something that can be opened and closed. @param {{ summary: any, children: any }} props */
-export function Details({ summary, children }) {
-  return html`<details><summary>${summary}</summary><div class="details">${children}</div></details>`;
+/** Something that can be opened and closed. @param {{ summary: any, children: any, isOpen?: boolean }} props `isOpen`: to begin with. */
+export function Details({ summary, children, isOpen = false }) {
+  return html`<details open=${isOpen}><summary>${summary}</summary><div class="details">${children}</div></details>`;
 }
 
 /** Who is meant, as others see them. @param {{ profile: { name: string, avatar: string, pronouns: string }, isYou?: boolean }} props */

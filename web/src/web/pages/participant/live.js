@@ -165,6 +165,7 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
           setLive(live);
           // Each stream begins with those who type then.
           if (live) typing.current.clear();
+          if (!live) for (const hear of listeners.current) hear("cut", null);
           if (live && wasCut) {
             refresh();
             for (const hear of listeners.current) hear("connected", null);
