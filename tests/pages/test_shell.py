@@ -243,3 +243,17 @@ async def test_a_study_that_was_ended_is_no_lost_connection(page: Page, lab: Run
     # The stream has ended, too.
     await page.wait_for_load_state("networkidle")
     await expect(page.locator(".notices")).to_be_empty()
+
+
+async def test_that_the_lab_cannot_be_reached_is_said_until_it_can(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(STUDY))
+    failure = page.get_by_text("The lab cannot be reached.")
+
+    await page.context.set_offline(True)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(failure).to_be_visible()
+    await page.context.set_offline(False)
+
+    await expect(failure).to_have_count(0)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_text("How old are you?")).to_be_visible()

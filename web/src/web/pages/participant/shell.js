@@ -23,6 +23,8 @@ export function Shell({ token, lab }) {
   const behind = useLater(() => import("./looking_back.js"), me?.stages[0]?.state === "done", pastId);
   const clock = useLater(() => import("./clock.js"), me !== null && (me.timers.length > 0 || me.waiting !== null), me);
   useEffect(() => setPastId(null), [me?.stage_id]);
+  // That the lab cannot be reached is not true any more.
+  useEffect(() => void (isConnected && setFailure("")), [isConnected]);
   useEffect(() => preload(me, lab), [me?.stage_id]);
   // The next person at this computer is not shown what was never sent.
   useEffect(() => {
