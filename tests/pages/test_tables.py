@@ -16,6 +16,9 @@ pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
 NAME: Final = "Anna-Katharina"
 TURNS: Final = 200
+AT_ONCE_MS: Final = 2_000
+"""So long one act may take: the page may have changed meanwhile, and the next look tells."""
+AT_REST_MS: Final = 20_000
 
 
 async def cut_off(page: Page) -> list[str]:
@@ -31,15 +34,17 @@ async def cut_off(page: Page) -> list[str]:
 async def show_tables(page: Page, language: str, count: int) -> None:
     """Act until there are so many tables, with all that can be opened open."""
     words = words_in(language)
-    page.set_default_timeout(2000)
+    page.set_default_timeout(AT_ONCE_MS)
     for _ in range(TURNS):
         if await page.get_by_role("table", include_hidden=True).count() >= count:
             break
         with suppress(Error):  # the page has changed meanwhile
             await act(page, await title_of(page), words)
         await page.wait_for_timeout(60)
-    for summary in await page.locator("article details:not([open]) > summary").all():
-        await summary.click()
+    page.set_default_timeout(AT_REST_MS)
+    closed = page.locator("article details:not([open]) > summary")
+    while await closed.count():
+        await closed.first.click()
     await expect(page.get_by_role("table")).to_have_count(count)
 
 
