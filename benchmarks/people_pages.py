@@ -40,7 +40,7 @@ NAMES: Final = ("lab", "floor")
 OLD_PEOPLE: Final = 50
 """Of so many people old answers are copies."""
 _WARM_UP_PEOPLE: Final = 200
-"""Until all connections of two gateways have planned their statements, which costs as much as fifty pages each."""
+"""By then the connections of two gateways have planned their statements (docs/benchmarks.md)."""
 _LOOK_SECONDS: Final = 0.25
 _PATIENCE_SECONDS: Final = 120.0
 
