@@ -1,6 +1,7 @@
 """What a person does in the browser, for the tests of the pages."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.async_api import Page, expect
 
@@ -11,6 +12,14 @@ async def join(page: Page, experiment: dict[str, Any]) -> None:
     await page.get_by_role("button", name="Take part").click()
     await expect(page.get_by_text("Step 1 of")).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+async def take_along(page: Page, other: Page) -> None:
+    """Take part on another device, which knows the participant's token."""
+    key = f"parley.token.{page.url.rpartition('/')[2]}"
+    token = await page.evaluate("key => localStorage.getItem(key)", key)
+    await other.add_init_script(f"localStorage.setItem('{key}', '{token}')")
+    await other.goto(urlsplit(page.url).path)
 
 
 STUDY: dict[str, Any] = {

@@ -106,7 +106,7 @@ async def test_what_the_shell_asks_and_the_end_are_accessible(page: Page, browse
     await other.goto(f"/join/{experiment['join_code']}")
     await expect(other.get_by_role("main").get_by_role("status")).to_be_visible()
     await is_accessible(other, "no place")
-    await other.goto("/take")
+    await other.goto("/take/unknown")
     await expect(other.get_by_text("This browser has no place")).to_be_visible()
     await is_accessible(other, "without a place")
     await other.context.close()

@@ -5,7 +5,7 @@ from playwright.async_api import Page, Route, expect
 
 from shared.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY
+from tests.pages.taking_part import STUDY, take_along
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -44,9 +44,7 @@ async def test_what_is_typed_into_a_form_while_the_connection_is_cut_is_kept_and
     await expect(far.get_by_text(LOST)).to_have_count(0)
     await expect(city).to_have_value("Chur, in the old town")
     await expect(city).to_be_focused()
-    token = await far.evaluate("localStorage.getItem('parley.token')")
-    await page.add_init_script(f"localStorage.setItem('parley.token', '{token}')")
-    await page.goto("/take")
+    await take_along(far, page)
     await expect(page.get_by_label("Where do you live?")).to_have_value("Chur, in the old town")
 
 

@@ -150,8 +150,9 @@ async def test_the_page_of_a_kind_keeps_its_promises(page: Page, lab: RunningLab
     await _errors_are_told_at_their_fields(page)
     await _nothing_is_lost(page)
     await _a_pause_takes_nothing(page, lab, experiment["id"])
+    taking_part = page.url
     await page.go_back()
-    await page.goto("/take")
+    await page.goto(taking_part)
     await expect(title).to_have_text(kinds()[kind].example().title)
 
     await go_through(page, "Goodbye", look=Looks(page).look)

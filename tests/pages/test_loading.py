@@ -108,7 +108,7 @@ def served_from_wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
 async def test_every_kinds_page_is_in_the_wheels(browser: Browser, served_from_wheels: tuple[str, str]) -> None:
     url, root = served_from_wheels
     page = await browser.new_page()
-    await page.goto(f"{url}/take")
+    await page.goto(f"{url}/take/unknown")
 
     own = await page.evaluate("JSON.parse(document.getElementById('lab').textContent).kinds")
     for kind in own:

@@ -48,7 +48,7 @@ async def test_long_words_stay_in_a_narrow_window(page: Page, lab: RunningLab, k
     experiment = lab.started({**document, "stages": [*stages, document["stages"][-1]], "language": language})
     await page.goto(f"/join/{experiment['join_code']}")
     await page.locator("main .button").first.click()
-    await page.wait_for_url("**/take")
+    await page.wait_for_url("**/take/*")
     await expect(page.get_by_role("heading", level=1)).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_contain_text(LONG)
     await page.locator("header summary").click()

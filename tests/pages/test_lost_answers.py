@@ -167,7 +167,7 @@ async def test_who_lost_the_answer_to_joining_can_try_again_and_has_one_seat(pag
 
 
 async def test_those_who_were_cut_off_together_do_not_come_back_at_once(page: Page, lab: RunningLab) -> None:
-    await page.goto("/take")
+    await page.goto("/take/unknown")
 
     waits: list[float] = await page.evaluate(WAITS, assets().root)
 
@@ -184,3 +184,15 @@ async def test_a_cursor_that_is_refused_has_the_page_read_where_the_participant_
     assert (await refused.value).status == 422
     async with page.expect_response("**/v1/me", timeout=10_000):
         pass
+
+
+async def test_who_could_not_see_the_study_can_look_again(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(STUDY)
+    await page.route("**/v1/join/*", lambda route: route.fulfill(**NO_SERVER), times=ALL_TURNS)
+    await page.goto(f"/join/{experiment['join_code']}")
+    await expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+
+    await page.get_by_role("button", name="Try again").click()
+
+    await expect(page.get_by_role("button", name="Take part")).to_be_visible()
+    await expect(page.get_by_role("alert")).to_have_count(0)

@@ -34,7 +34,7 @@ async def test_every_refusal_is_said_in_the_words_of_the_page(page: Page, lab: R
     german = json.loads(assets().files["words/de.json"].content)
     keys = {key for key in german if key.startswith("refused_")} - {"refused_too_soon"}
     reasons = [key.removeprefix("refused_") for key in sorted(keys)]
-    await page.goto("/take")
+    await page.goto("/take/unknown")
 
     found: dict[str, Any] = await page.evaluate(ALL_SAID, [assets().root, reasons])
 

@@ -4,7 +4,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, take_along
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -17,10 +17,8 @@ async def test_what_was_entered_is_there_on_another_device(page: Page, browser: 
         await page.get_by_label("Where do you live?").fill("Chur")
     assert (await saving.value).status == 204
 
-    token = await page.evaluate("localStorage.getItem('parley.token')")
     other = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
-    await other.add_init_script(f"localStorage.setItem('parley.token', '{token}')")
-    await other.goto("/take")
+    await take_along(page, other)
 
     await expect(other.get_by_label("Where do you live?")).to_have_value("Chur")
     await other.context.close()

@@ -58,7 +58,7 @@ async def test_nothing_of_a_table_is_cut_off_in_a_narrow_window(
     experiment = lab.started({**document, "personas": people, "language": language})
     await page.goto(f"/join/{experiment['join_code']}")
     await page.locator("main .button").first.click()
-    await page.wait_for_url("**/take")
+    await page.wait_for_url("**/take/*")
     await show_tables(page, language, tables)
 
     for width in (320, 390, 1280):

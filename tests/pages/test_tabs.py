@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, take_along
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -41,17 +41,15 @@ async def test_of_three_tabs_one_takes_part_and_has_what_was_typed_in_the_others
         typed += part
 
         tabs.append(await context.new_page())
-        await tabs[-1].goto("/take")
+        await tabs[-1].goto(page.url)
 
         assert await only_active(tabs) is tabs[-1]
         await expect(tabs[-1].get_by_label(city)).to_have_value(typed)
 
-    token = await page.evaluate("localStorage.getItem('parley.token')")
     elsewhere = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
-    await elsewhere.add_init_script(f"localStorage.setItem('parley.token', '{token}')")
     async with asyncio.timeout(20):
         while True:
-            await elsewhere.goto("/take")
+            await take_along(tabs[-1], elsewhere)
             await expect(elsewhere.get_by_label(city)).to_be_visible()
             if await elsewhere.get_by_label(city).input_value() == typed:
                 break
@@ -63,7 +61,7 @@ async def test_a_tab_takes_part_again_when_one_says_so_and_when_the_other_is_clo
 ) -> None:
     await join(page, lab.started(ONE_QUESTION))
     second = await context.new_page()
-    await second.goto("/take")
+    await second.goto(page.url)
     assert await only_active([page, second]) is second
     await second.get_by_label("Where do you live?").fill("Chur")
 
@@ -82,7 +80,7 @@ async def test_tabs_that_are_opened_at_the_same_time_agree_on_one(
     await join(page, lab.started(ONE_QUESTION))
     tabs = [page, await context.new_page(), await context.new_page()]
     for _ in range(3):
-        await asyncio.gather(*(tab.goto("/take") for tab in tabs))
+        await asyncio.gather(*(tab.goto(page.url) for tab in tabs))
 
         await only_active(tabs)
 
@@ -104,7 +102,7 @@ async def test_a_message_that_is_being_written_goes_along_and_one_that_was_sent_
     await page.context.set_offline(False)
 
     second = await context.new_page()
-    await second.goto("/take")
+    await second.goto(page.url)
 
     await expect(second.get_by_label("Your message")).to_have_value("And I was about to")
     for one in (second, other):
@@ -118,7 +116,7 @@ async def test_a_tab_that_does_not_take_part_asks_the_lab_nothing(
 ) -> None:
     await join(page, lab.started(ONE_QUESTION))
     second = await context.new_page()
-    await second.goto("/take")
+    await second.goto(page.url)
     await only_active([page, second])
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -128,3 +126,21 @@ async def test_a_tab_that_does_not_take_part_asks_the_lab_nothing(
     await second.get_by_role("button", name="Ask for help").click()
 
     assert asked == []
+
+
+async def test_two_studies_in_one_browser_leave_each_other_alone(
+    context: BrowserContext, page: Page, lab: RunningLab
+) -> None:
+    await join(page, lab.started(ONE_QUESTION))
+    async with page.expect_response(lambda answer: answer.request.method == "PUT"):
+        await page.get_by_label("Where do you live?").fill("Chur")
+    second = await context.new_page()
+    await join(second, lab.started(STUDY))
+
+    await expect(page.get_by_role("heading", level=1, name="About you")).to_be_visible()
+    await page.reload()
+
+    await expect(page.get_by_label("Where do you live?")).to_have_value("Chur")
+    await expect(second.get_by_role("heading", level=1, name="Welcome")).to_be_visible()
+    await second.reload()
+    await expect(second.get_by_role("heading", level=1, name="Welcome")).to_be_visible()

@@ -93,7 +93,7 @@ async def test_a_german_page_of_a_kind_says_nothing_in_english(page: Page, lab: 
     await expect(page.get_by_role("button", name=GERMAN["join"])).to_be_visible()
     assert await left_over(page, document) == set(), "joining"
     await page.get_by_role("button", name=GERMAN["join"]).click()
-    await page.wait_for_url("**/take")
+    await page.wait_for_url("**/take/*")
     await expect(page.get_by_text("Schritt")).to_be_visible()
     await go_through(page, title, GERMAN)
     assert await left_over(page, document) == set()
@@ -138,7 +138,7 @@ async def test_results_of_a_game_are_revealed_in_german(page: Page, lab: Running
     experiment = lab.started(document)
     await page.goto(f"/join/{experiment['join_code']}")
     await page.get_by_role("button", name=GERMAN["join"]).click()
-    await page.wait_for_url("**/take")
+    await page.wait_for_url("**/take/*")
 
     await go_through(page, "Was herauskam", GERMAN)
 

@@ -114,7 +114,7 @@ async def test_a_message_posted_to_one_gateway_reaches_the_streams_of_the_other(
 async def test_a_page_of_one_gateway_has_the_policy_and_the_files_of_the_other(running: Cluster) -> None:
     one, other = running.gateways
     async with httpx2.AsyncClient(verify=WITHOUT_TLS) as client:
-        pages = [await client.get(f"{gateway}/take") for gateway in (one, other)]
+        pages = [await client.get(f"{gateway}/take/code") for gateway in (one, other)]
         files = re.findall(r'(?:src|href)="(/assets/[^"]+)"', pages[0].text)
         loaded = [await client.get(f"{other}{path}") for path in files]
 

@@ -44,7 +44,7 @@ def test_what_is_not_there_is_not_kept_and_is_no_page(client: TestClient, path: 
 
 
 def test_a_page_may_load_nothing_from_other_hosts_and_run_no_other_script(client: TestClient) -> None:
-    policy = client.get("/take").headers["content-security-policy"]
+    policy = client.get("/take/code").headers["content-security-policy"]
 
     allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
     scripts = allowed.pop("script-src")
@@ -62,7 +62,7 @@ def test_a_page_may_load_nothing_from_other_hosts_and_run_no_other_script(client
         "require-trusted-types-for": "'script'",
         "trusted-types": "'none'",
     }
-    assert "://" not in client.get("/take").text
+    assert "://" not in client.get("/take/code").text
 
 
 def test_files_come_compressed_to_those_who_take_it(client: TestClient) -> None:

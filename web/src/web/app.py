@@ -22,7 +22,7 @@ def routes() -> list[Route]:
     """The addresses of the pages, beside those of the REST API, whose client they are."""
     return [
         Route("/join/{code}", _join),
-        Route("/take", _take),
+        Route("/take/{code}", _take),
         Route("/assets/{digest}/{path:path}", _file),
     ]
 

@@ -7,7 +7,7 @@ import { reason } from "../lab/refusals.js";
 import { forget, recall, remember } from "../lab/memory.js";
 import { Button, Heading, Notice, Text } from "../lab/ui.js";
 import { say, speak } from "../lab/words.js";
-import { start } from "./start.js";
+import { code, placeKey, start } from "./start.js";
 
 /** The scripts of the next document, so that they are there when it is. */
 const fetchNext = () => void import("./shell.js").catch(() => {});
@@ -27,18 +27,22 @@ const chosen = (address, names) => Object.fromEntries([...address].filter(([name
 /** Whether the lab refuses the external id, such as a placeholder that was not filled in. @param {unknown} error */
 const isOfId = (error) => error instanceof Refused && error.problems.some((one) => one.where === "external_id");
 
-/** @param {{ code: string, lab: { assets: string, languages: string[] } }} props */
-function Join({ code, lab }) {
+/** @param {{ lab: { assets: string, languages: string[] } }} props */
+function Join({ lab }) {
   const [study, setStudy] = useState(/** @type {any} */ (null));
   const [failure, setFailure] = useState("");
   const [isBusy, setBusy] = useState(false);
+  // Whether it makes sense to look for the study once more.
+  const [isAgain, setAgain] = useState(false);
   const parameters = new URLSearchParams(location.search);
   const startsAnew = parameters.get("new") === "1";
 
   // The key of the place, and that of a place of which no answer has come yet.
   const [had, wanted] = [`parley.join.${code}`, `parley.joining.${code}`];
 
-  useEffect(() => {
+  function look() {
+    setBusy(true);
+    setFailure("");
     request("GET", `/v1/join/${encodeURIComponent(code)}`).then(
       async (found) => {
         // Without the words of the study one can join with those of the browser.
@@ -46,9 +50,14 @@ function Join({ code, lab }) {
         takeOn(found.appearance);
         setStudy(found);
       },
-      (error) => setFailure(error instanceof Refused && error.status === 404 ? say("join_unknown") : reason(error)),
-    );
-  }, []);
+      (error) => {
+        const isUnknown = error instanceof Refused && error.status === 404;
+        setFailure(isUnknown ? say("join_unknown") : reason(error));
+        setAgain(!isUnknown);
+      },
+    ).finally(() => setBusy(false));
+  }
+  useEffect(look, []);
   // Who has a place gets it back, whether others can still join or not.
   const known = recall(wanted) ?? (startsAnew ? null : recall(had));
   const externalId = (study && parameters.get(study.external_id_parameter)) || null;
@@ -75,8 +84,8 @@ function Join({ code, lab }) {
       });
       remember(had, key);
       forget(wanted);
-      remember("parley.token", joined.token);
-      location.assign("/take");
+      remember(placeKey, joined.token);
+      location.assign(`/take/${encodeURIComponent(code)}`);
     } catch (error) {
       if (!isForNow(error)) forget(wanted);
       setBusy(false);
@@ -84,7 +93,12 @@ function Join({ code, lab }) {
     }
   }
 
-  if (study === null) return failure ? html`<main>${h(Notice, { tone: "error", children: failure })}</main>` : html`<main><p role="status">${say("loading")}</p></main>`;
+  if (study === null) {
+    return html`<main>
+      ${failure ? h(Notice, { tone: "error", children: failure }) : html`<p role="status">${say("loading")}</p>`}
+      ${failure && isAgain ? html`<p class="actions">${h(Button, { isBusy, onPress: look, children: say("try_again") })}</p>` : null}
+    </main>`;
+  }
   return html`<main class="join">
     ${h(Logo, { appearance: study.appearance })}
     ${h(Heading, { children: study.title || say("join_title") })}
@@ -99,4 +113,4 @@ function Join({ code, lab }) {
   </main>`;
 }
 
-start((lab) => h(Join, { code: decodeURIComponent(location.pathname.split("/")[2] ?? ""), lab }));
+start((lab) => h(Join, { lab }));

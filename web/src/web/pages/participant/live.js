@@ -15,10 +15,12 @@ const HIDDEN_MS = 120_000;
 
 /**
  * What the lab tells of the participant. It is read until the lab answers, and again after each cut of the connection.
- * @param {string} token @param {{ assets: string, languages: string[] }} lab
+ * @param {{ token: string, placeKey: string }} who Who asks, and what their token is remembered under.
+ * @param {{ assets: string, languages: string[] }} lab
  * @param {{ isActive: boolean, whenFree: () => Promise<void> }} tab Where it does not take part, the lab is asked nothing.
  */
-export function useParticipant(token, lab, { isActive, whenFree }) {
+export function useParticipant(who, lab, { isActive, whenFree }) {
+  const { token } = who;
   const [place, setPlace] = useState(/** @type {{ me: any, page: any } | null} */ (null));
   const [isAway, setAway] = useState(false);
   const [isLive, setLive] = useState(true);
@@ -84,8 +86,8 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
       if (isAsleep.current) return;
       if (error instanceof Refused && error.status === 401) {
         // The place was taken again in another tab, under a token of its own.
-        if (isReplaced(token)) return location.reload();
-        forget("parley.token");
+        if (isReplaced(who)) return location.reload();
+        forget(who.placeKey);
         return setSignedOut(true);
       }
       setAway(true);
@@ -129,7 +131,7 @@ export function useParticipant(token, lab, { isActive, whenFree }) {
 
   useEffect(() => {
     if (!isActive) return setPlace(null);
-    if (isReplaced(token)) return location.reload();
+    if (isReplaced(who)) return location.reload();
     void read();
   }, [isActive]);
 
@@ -266,8 +268,8 @@ function isOlder(one, other) {
   return cohort === otherCohort && Number(seq) < Number(otherSeq);
 }
 
-/** Whether this browser has another place by now. @param {string} token */
-function isReplaced(token) {
-  const newer = recall("parley.token");
+/** Whether this browser has another place in the study by now. @param {{ token: string, placeKey: string }} who */
+function isReplaced({ token, placeKey }) {
+  const newer = recall(placeKey);
   return newer !== null && newer !== token;
 }

@@ -3,7 +3,7 @@ import { h } from "../vendor/preact.js";
 import { recall } from "../lab/memory.js";
 import { Nowhere } from "./parts.js";
 import { Shell } from "./shell.js";
-import { start } from "./start.js";
+import { placeKey, start } from "./start.js";
 
-const token = recall("parley.token");
-start((lab) => (token === null ? h(Nowhere, {}) : h(Shell, { token, lab })));
+const token = recall(placeKey);
+start((lab) => (token === null ? h(Nowhere, {}) : h(Shell, { token, placeKey, lab })));

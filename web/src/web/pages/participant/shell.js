@@ -11,11 +11,11 @@ import { Check, Help, LabNotice, Leave, Offer } from "./notices.js";
 import { Elsewhere, End, Failed, NotLoaded, Nowhere, Waiting } from "./parts.js";
 import { LookingBack, Progress } from "./progress.js";
 
-/** @param {{ token: string, lab: { kinds: string[], spoken: Record<string, string[]>, assets: string, languages: string[] } }} props */
-export function Shell({ token, lab }) {
+/** @param {{ token: string, placeKey: string, lab: { kinds: string[], spoken: Record<string, string[]>, assets: string, languages: string[] } }} props */
+export function Shell({ token, placeKey, lab }) {
   const readAgain = useRef(() => {});
-  const tab = useOneTab(readAgain);
-  const { me, page, appearance, isSignedOut, isConnected, wasAway, api, read, refresh, show, listen } = useParticipant(token, lab, tab);
+  const tab = useOneTab(placeKey, readAgain);
+  const { me, page, appearance, isSignedOut, isConnected, wasAway, api, read, refresh, show, listen } = useParticipant({ token, placeKey }, lab, tab);
   const [failure, setFailure] = useState("");
   const [pastId, setPastId] = useState(/** @type {string | null} */ (null));
   readAgain.current = () => void read();
@@ -120,14 +120,15 @@ function useLater(fetched, isNeeded, again) {
 
 /**
  * Whether this tab of the browser is the one that takes part, and how to make it that.
+ * @param {string} placeKey
  * @param {{ current: () => void }} onYielded What is done when another tab has left what was entered there.
  */
-function useOneTab(onYielded) {
+function useOneTab(placeKey, onYielded) {
   const [isActive, setActive] = useState(true);
   const tab = useRef(/** @type {ReturnType<typeof import("./tabs.js").takePart> | null} */ (null));
   useEffect(() => {
     import("./tabs.js").then(({ takePart }) => {
-      tab.current = takePart({ onActive: setActive, onYielded: () => onYielded.current() });
+      tab.current = takePart(placeKey, { onActive: setActive, onYielded: () => onYielded.current() });
     }, () => {});
   }, []);
   return { isActive, take: () => tab.current?.take(), whenFree: async () => tab.current?.whenFree() };

@@ -2,6 +2,12 @@
 import { render } from "../vendor/preact.js";
 import { speakAtOnce } from "../lab/words.js";
 
+/** The code of the link by which the participant joined: both documents have it in their address. */
+export const code = decodeURIComponent(location.pathname.split("/")[2] ?? "");
+
+/** What the participant's token is remembered under; another study in this browser has one of its own. */
+export const placeKey = `parley.token.${code}`;
+
 const inDocument = (/** @type {string} */ id) => JSON.parse(document.getElementById(id)?.textContent ?? "{}");
 
 /** @param {(lab: any) => any} show the page, given what the document says of the lab */

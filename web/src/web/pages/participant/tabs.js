@@ -10,12 +10,13 @@ const LONGEST_WAIT_MS = 1500;
  * Be the tab that takes part, and hear of it when another one is. A tab that is replaced leaves what was entered there to
  * the other one, which waits for that (`whenFree`) before it reads what was entered; where it did not wait, it hears of it
  * by `onYielded`.
+ * @param {string} placeKey What the tabs of one study have in common.
  * @param {{ onActive: (isActive: boolean) => void, onYielded: () => void }} on
  * @returns {{ take: () => void, whenFree: () => Promise<void> }}
  */
-export function takePart({ onActive, onYielded }) {
+export function takePart(placeKey, { onActive, onYielded }) {
   if (!("BroadcastChannel" in window)) return { take() {}, whenFree: async () => {} };
-  const channel = new BroadcastChannel("parley");
+  const channel = new BroadcastChannel(placeKey);
   let [isOne, isFree] = [false, false];
   /** @type {Claim} */
   let newest = { at: 0, id: "" };
