@@ -101,16 +101,16 @@ def drawn(
     `brought` is what counts as drawn for members who came with the stage behind them.
 
     The chance belongs to the cohort's name and not to its position: a cohort that the file names keeps its draws when
-    others are added or moved. What is matched across the arms of a design belongs to the name without the `levels`
-    of its arm. `language` is that of the experiment.
+    others are added or moved. What the arms of a design share belongs to the name without the `levels` of an arm.
+    `language` is that of the experiment.
     """
     draws = parts_of(stage).draws
     if draws is None:
         return dict(before or {})
     if not before:
         name = _without_levels(cohort_name, levels or {})
-        matched = draws.matched(seeds.rng(seed, f"{name}/{stage.id}/draw"))
-        before = {**matched, **draws.in_language(language_of_names(language)), **(given or {})}
+        shared = seeds.rng(seed, f"{name}/{stage.id}/draw")
+        before = {**draws.beginning(shared, language_of_names(language)), **(given or {})}
     return draws.draw(arrived, {**before, **(brought or {})}, seeds.rng(seed, f"{cohort_name}/{stage.id}/draw"))
 
 

@@ -174,18 +174,16 @@ class Draws(ABC):
         """The draws for the participants who have come; extends what was `drawn` for earlier ones.
 
         Called by settling when the stage opens, and again for every newcomer; for previews, too. It changes none of the
-        given draws: those of the file for the cohort, and matched ones. `members` are participants alone, in the order
-        of their paths; each has its `seat`.
+        given draws: those of the file for the cohort, and those of `beginning`. `members` are participants alone, in
+        the order of their paths; each has its `seat`.
         """
 
-    def matched(self, rng: Random) -> dict[str, Json]:
-        """Draws that a replicate shares across all arms of a design; `draw` gets them as drawn before. Called before
-        the first `draw`."""
-        return {}
+    def beginning(self, rng: Random, language: NameLanguage) -> dict[str, Json]:
+        """What is drawn before any member comes; `draw` gets it as drawn before. Called before the first `draw`.
 
-    def in_language(self, language: NameLanguage) -> dict[str, Json]:
-        """What names that are drawn need to be in this language; `draw` gets it as drawn before. Called before the
-        first `draw`."""
+        `rng` is the same in all arms of a design: a replicate shares across them what is drawn by it. Names are drawn
+        in this `language`.
+        """
         return {}
 
     def problems(self, given: Mapping[str, Json]) -> list[Problem]:

@@ -4,10 +4,11 @@ import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from random import Random
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from shared.contracts.languages import NameLanguage
 from shared.errors import InvalidInput
 from shared.stage import Form, Question, Substitute, UnusableReply, filled
 from shared.stage_checks.play import Asked
@@ -184,14 +185,14 @@ def outcome(question: Question, name: str, answer: Any) -> str:
 
 
 def later_draws_only_extend(trial: Trial) -> None:
-    """A later draw only extends an earlier one, and keeps what is matched across arms, and the language of names."""
+    """A later draw only extends an earlier one, and keeps what is drawn before any member comes."""
     play = trial.play()
     draws = play.parts.draws
     if draws is None:
         return
     members = [one for one in play.lab().members if one.kind == "participant"]
-    matched = draws.matched(Random(1))
-    for before in ({}, matched, draws.in_language("de")):
+    beginnings = {language: draws.beginning(Random(1), language) for language in get_args(NameLanguage)}
+    for before in ({}, *beginnings.values()):
         first = draws.draw(members[:1], before, Random(trial.seed))
         kept = copy.deepcopy(first)
         later = draws.draw(members, first, Random(trial.seed + 1))
@@ -204,7 +205,9 @@ def later_draws_only_extend(trial: Trial) -> None:
         expect(not redrawn, f"all of {later} to stay when nobody has come", redrawn)
         missing = {name: first.get(name) for name in before if first.get(name) != before[name]}
         expect(not missing, f"what the draws begin with to stay: {before}", missing)
-    expect(draws.matched(Random(1)) == matched, f"the same matched draw twice: {matched}", draws.matched(Random(1)))
+    for language, once in beginnings.items():
+        twice = draws.beginning(Random(1), language)
+        expect(twice == once, f"the same beginning twice: {once}", twice)
 
 
 def who_is_alone_depends_on_no_other(trial: Trial) -> None:

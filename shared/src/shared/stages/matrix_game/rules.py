@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
+from shared.contracts.languages import NameLanguage
 from shared.contracts.models import HINT_SUGGESTED, Hint
 from shared.contracts.prompt_items import Character, PromptItems, StageContext, Task
 from shared.errors import InvalidInput, Problem
@@ -149,7 +150,7 @@ class GameDraws(Draws):
                 facts[seat] = member_id
         return facts
 
-    def matched(self, rng: Random) -> dict[str, Json]:
+    def beginning(self, rng: Random, language: NameLanguage) -> dict[str, Json]:
         """The length: a replicate of a pair is equally long under every level of a factor, for comparison."""
         return {"rounds": length(self._stage.horizon, Random(rng.getrandbits(_SEED_BITS)))}
 

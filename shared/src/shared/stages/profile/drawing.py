@@ -26,7 +26,7 @@ class NameDraws(Draws):
     def __init__(self, set_name: str) -> None:
         self._set = set_name
 
-    def in_language(self, language: NameLanguage) -> dict[str, Json]:
+    def beginning(self, rng: Random, language: NameLanguage) -> dict[str, Json]:
         return {} if language == ENGLISH else {_LANGUAGE: language}
 
     def draw(self, members: Sequence[Member], drawn: Mapping[str, Json], rng: Random) -> dict[str, Json]:
