@@ -71,7 +71,7 @@ async def test_who_waits_for_someone_they_have_met_reads_the_name(page: Page, ot
 
     await page.get_by_role("button", name="Continue").click()
 
-    await expect(page.get_by_text("1 of 2 are here.")).to_be_visible()
+    await expect(page.get_by_text("1 of 2 is here.")).to_be_visible()
     await expect(page.get_by_text("Not there yet: Participant 2.")).to_be_visible()
 
 

@@ -323,7 +323,7 @@ async def test_who_waits_is_told_for_how_long_and_what_came_of_it(page: Page, la
     code = {"released": {"code": "WAITED1"}}
     await join(page, lab.started({**STUDY, "stages": [meet], "cohorts": [{"seats": seats}], "completion": code}))
 
-    await expect(page.get_by_text("1 of 2 are here.")).to_be_visible()
+    await expect(page.get_by_text("1 of 2 is here.")).to_be_visible()
     await expect(page.get_by_text(re.compile(r"The wait ends in 0:0\d at the latest"))).to_be_visible()
 
     await expect(page.get_by_text("Thank you for waiting!")).to_be_visible(timeout=20_000)

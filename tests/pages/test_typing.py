@@ -83,3 +83,22 @@ async def test_who_comes_to_the_conversation_sees_who_types_there(
     await expect(other.get_by_role("log").get_by_text("Buses")).to_be_visible()
     await expect(other.get_by_text("is typing …")).to_have_count(0)
     await other.context.close()
+
+
+async def test_no_one_says_in_a_pause_that_they_type(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**TALK, "cohorts": [{"seats": [{"open": True}]}]})
+    await join(page, experiment)
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/pause")
+    await expect(page.get_by_text("paused")).to_be_visible()
+    told: list[str] = []
+    page.on("request", lambda request: told.append(request.url))
+
+    await page.get_by_label("Your message").press_sequentially("Buses")
+    await page.get_by_label("Your message").fill("")
+
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/resume")
+    await expect(page.get_by_text("paused")).to_have_count(0)
+    assert not [url for url in told if url.endswith("/typing")]
+    async with page.expect_response("**/typing") as telling:
+        await page.get_by_label("Your message").press_sequentially("Buses")
+    assert (await telling.value).ok

@@ -39,8 +39,9 @@ export function useOwnTyping(stage) {
   const told = useRef(0);
   const pause = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
   const threadId = stage.page.thread.id;
-  // Whether it arrives does not matter: nothing waits for it, and nothing repeats it.
-  const tell = (/** @type {boolean} */ isTyping) => stage.api.hint(`/v1/me/threads/${threadId}/typing`, { is_typing: isTyping });
+  // Whether it arrives does not matter: nothing waits for it, and nothing repeats it. In a pause the lab takes none.
+  const tell = (/** @type {boolean} */ isTyping) =>
+    stage.me.is_paused ? undefined : stage.api.hint(`/v1/me/threads/${threadId}/typing`, { is_typing: isTyping });
 
   function stop() {
     clearTimeout(pause.current);

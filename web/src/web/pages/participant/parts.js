@@ -30,7 +30,7 @@ export function Waiting({ page, me, refresh }) {
     ${h(Heading, { children: say("waiting") })}
     <p>${say("waiting_text")}</p>
     ${lock?.arrived !== null && lock?.expected !== null
-      ? html`<p role="status">${say("waiting_count", { arrived: lock.arrived, expected: lock.expected })}</p>
+      ? html`<p role="status">${say("waiting_count", { count: lock.arrived, expected: lock.expected })}</p>
           <progress value=${lock.arrived} max=${lock.expected} aria-label=${say("waiting")}></progress>`
       : null}
     ${me.waiting?.missing && missing.length ? html`<p>${say("waiting_names", { names: missing.map(called).join(", ") })}</p>` : null}
