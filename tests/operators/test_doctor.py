@@ -60,7 +60,7 @@ async def lab(
     monkeypatch.setenv("PARLEY_AMQP_URL", amqp_url)
     monkeypatch.setenv("PARLEY_AMQP_PREFIX", broker.prefix)
     # The clock of the test does not move by itself.
-    bounds = Bounds(clock_seconds=300, free_bytes=0, free_connections=0)
+    bounds = Bounds(clock_seconds=300, free_bytes=0, free_connections=0, needs_autovacuum=False)
     yield Lab(database, bus, amqp_url, servings, monkeypatch, FakeClock(now), bounds)
     await broker.close()
 
@@ -148,6 +148,12 @@ async def with_few_files(lab: Lab) -> None:
     lab.bounds = replace(lab.bounds, open_files=2**62)
 
 
+async def without_autovacuum(lab: Lab) -> None:
+    # Autovacuum itself is off or on for the whole server; without counts it does nothing.
+    await change(lab, f'ALTER DATABASE "{urlsplit(lab.database.url).path[1:]}" SET track_counts = off')
+    lab.bounds = replace(lab.bounds, needs_autovacuum=True)
+
+
 async def change(lab: Lab, statement: str) -> None:
     async with lab.database.transaction() as session:
         await session.run(text(statement))
@@ -173,6 +179,7 @@ async def change(lab: Lab, statement: str) -> None:
         (with_a_dead_letter, "Hints of agent-worker.steps that were given up: 1. See which: parley dead list"),
         (with_a_full_disk, "GB left. Make room"),
         (with_few_connections, "connections left. Raise max_connections, or lower PARLEY_DATABASE_POOL_SIZE."),
+        (without_autovacuum, "PostgreSQL has no autovacuum. Set autovacuum and track_counts to on"),
         (with_few_files, "Raise the limit: ulimit -n 65536."),
     ],
 )

@@ -35,6 +35,7 @@ class Bounds:
     open_files: int = 1024
     outbox_seconds: float = 60.0
     stuck_seconds: float = 60.0
+    needs_autovacuum: bool = True
 
 
 async def faults(clock: Clock, folder: Path, bounds: Bounds) -> list[str]:
@@ -115,6 +116,11 @@ def _of_server(state: standing_work.ServerState, clock: Clock, bounds: Bounds) -
         yield (
             f"PostgreSQL has {free} of {state.most_connections} connections left. Raise max_connections, or lower "
             f"PARLEY_DATABASE_POOL_SIZE."
+        )
+    if bounds.needs_autovacuum and not state.has_autovacuum:
+        yield (
+            "PostgreSQL has no autovacuum. Set autovacuum and track_counts to on: without statistics of new rows it "
+            "reads whole tables."
         )
 
 

@@ -29,23 +29,25 @@ _STUCK = text(
 _SERVER = text(
     """
     SELECT clock_timestamp() AS now, CAST(current_setting('max_connections') AS int) AS most,
-        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used
+        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+        CAST(current_setting('autovacuum') AS boolean) AND CAST(current_setting('track_counts') AS boolean) AS vacuums
     """
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What PostgreSQL says of itself: its clock, and how many connections it allows and has."""
+    """What PostgreSQL says of itself: its clock, its connections (those that it allows, and has), its autovacuum."""
 
     now: datetime
     most_connections: int
     connections: int
+    has_autovacuum: bool
 
 
 async def server_state(session: ReadSession) -> ServerState:
     row = await session.one(_SERVER)
-    return ServerState(row.now, row.most, row.used)
+    return ServerState(row.now, row.most, row.used, row.vacuums)
 
 
 async def wanted(session: ReadSession) -> dict[str, int]:
