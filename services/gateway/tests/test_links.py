@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api
+from gateway.testing import Api, following
 from shared.db import keys
 
 pytestmark = pytest.mark.postgres
@@ -104,6 +104,26 @@ async def test_an_external_id_gives_the_place_back_to_another_browser(api: Api) 
     _, again = await taken(api, code, "other-browser", external_id="p-1")
 
     assert first["member_id"] == again["member_id"]
+
+
+async def test_a_place_that_is_given_back_by_its_key_ends_the_stream_of_the_old_token_alone(
+    api: Api, address: str
+) -> None:
+    code = await code_of(api, await api.running())
+    await taken(api, code, "first-browser", external_id="p-1")
+    _, other = await taken(api, code, "other-browser", external_id="p-1")
+
+    async with following(address, other["token"]) as events:
+        _, back = await taken(api, code, "first-browser", external_id="p-1")
+        assert [event["type"] async for event in events if event["type"].startswith("member.")] == []
+
+    async with following(address, back["token"]) as events:
+        await api.advance(back["token"], "welcome")
+        async for event in events:
+            if event["type"] == "member.moved":
+                break
+        else:
+            pytest.fail("the new stream has ended")
 
 
 async def test_another_person_at_the_same_browser_gets_a_place_of_their_own(api: Api) -> None:

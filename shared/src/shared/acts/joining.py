@@ -230,17 +230,7 @@ async def _give_back(
     """End the old token, and record it: another person may have got the id."""
     known = {"member_id": place.id, "token_hash": hash_token(token), "parameters": parameters}
     row = await session.one(_GIVE_BACK, known)
-    record_member(
-        session,
-        experiment_id,
-        place.cohort_id,
-        place.id,
-        place.path,
-        "member.rejoined",
-        {"joins": row.joins},
-        now,
-        cause="request",
-    )
+    record_return(session, experiment_id, place, row.joins, now)
     await raise_alert(
         session,
         experiment_id=experiment_id,
@@ -250,6 +240,21 @@ async def _give_back(
         alert_type="rejoined",
         text=f"{place.path} was joined again under the same external id; the token from before is void.",
         now=now,
+    )
+
+
+def record_return(session: Session, experiment_id: UUID, place: Row, joins: int, now: datetime) -> None:
+    """Record that the place was joined again under a new token, which ends the streams of the old one."""
+    record_member(
+        session,
+        experiment_id,
+        place.cohort_id,
+        place.id,
+        place.path,
+        "member.rejoined",
+        {"joins": joins},
+        now,
+        cause="request",
     )
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.acts.joining import join, one_after_another, require_named
+from shared.acts.joining import join, one_after_another, record_return, require_named
 from shared.acts.link_values import filled_in, is_placeholder
 from shared.contracts.experiment import Profile
 from shared.db.session import ReadSession, Session
@@ -79,16 +79,17 @@ async def find(session: ReadSession, code: str) -> Link:
 _ONE_AT_A_TIME = text("SELECT pg_advisory_xact_lock(hashtextextended(:key_hash, 0)) IS NULL AS waited")
 # A seat that an agent plays on has no token: its person has lost it. Who came without an id or parameters has those
 # with which they come back; the id of another place leads there. Of who has declined nothing is kept, since it may be
-# deleted.
+# deleted. Who is still in it may have the streams of the old token open, in another browser.
 _RETURN = text(
     """
     UPDATE members m SET token_hash = CASE WHEN player = 'person' THEN :token_hash END,
+        joins = joins + CASE WHEN status = 'in_progress' THEN 1 ELSE 0 END,
         external_id = coalesce(external_id, CASE WHEN status <> 'declined' THEN CAST(:new_id AS text) END),
         parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:new_parameters AS jsonb) END)
     WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash
         AND (CAST(:external_id AS text) IS NULL OR external_id = :external_id OR external_id IS NULL AND NOT EXISTS (
             SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND o.external_id = :external_id))
-    RETURNING id, player
+    RETURNING id, player, cohort_id, path, joins, status = 'in_progress' AS is_in
     """
 )
 # Another person at the same browser: the key goes with the last one, and the one before comes back by their id.
@@ -144,6 +145,8 @@ async def join_by(
     if row is not None and row.player != "person":
         raise Conflict("Your place was taken while you were gone.", reason="place_taken")
     if row is not None:
+        if row.is_in:
+            record_return(session, link.experiment_id, row, row.joins, now)
         return row.id, token
     member_id, token = await join(
         session,
