@@ -22,6 +22,16 @@ TWO_GROUPS: dict[str, Any] = {
 }
 
 
+# Keeps every text that mentions the connection.
+WATCH = """() => {
+    window.told = [];
+    new MutationObserver(() => {
+        const text = document.querySelector("main").innerText;
+        if (text.includes("connection")) window.told.push(text);
+    }).observe(document.body, { childList: true, subtree: true, characterData: true });
+}"""
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def other(browser: Browser, lab: RunningLab) -> AsyncIterator[Page]:
     """A second browser, which knows nothing of the first."""
@@ -94,6 +104,25 @@ async def test_an_offered_place_in_another_group_is_taken(page: Page, other: Pag
     await page.get_by_label("Your message").fill("Hello, new group")
     await page.get_by_label("Your message").press("Enter")
     await expect(other.get_by_role("log").get_by_text("Hello, new group")).to_have_count(1)
+
+
+async def test_the_page_of_who_is_moved_or_removed_says_nothing_of_the_connection(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**TWO_GROUPS, "stages": [STUDY["stages"][0]]})
+    first, second = groups(lab, experiment)["c1"], groups(lab, experiment)["c2"]
+    await join(page, first)
+    lab.ask("POST", f"/v1/members/{people(lab, experiment)['c1/m1']}/transfer", {"cohort_id": second["id"]})
+    await page.evaluate(WATCH)
+
+    async with page.expect_response("**/v1/me/stream"):
+        await page.get_by_role("button", name="Go to the other group").click()
+
+    await expect(page.get_by_role("alertdialog")).to_have_count(0)
+    assert await page.evaluate("told") == []
+
+    lab.ask("POST", f"/v1/members/{people(lab, experiment)['c1/m1']}/remove", {"reason": "The room is closed."})
+
+    await expect(page.get_by_text("ended by the researchers")).to_be_visible()
+    assert await page.evaluate("told") == []
 
 
 async def test_who_declines_an_offer_is_shown_the_code_and_the_way_back(page: Page, lab: RunningLab) -> None:

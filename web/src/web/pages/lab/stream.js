@@ -52,6 +52,7 @@ export function follow(path, token, cursor, on) {
         ending.signal.removeEventListener("abort", end);
         connection.abort();
       }
+      if (ending.signal.aborted) return;
       on.onState(false);
       await pause(about(wait), ending.signal);
       wait = Math.min(2 * wait, LONGEST_PAUSE_MS);

@@ -161,6 +161,8 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
           if (event.cohort_id) heard.current = cursor = `${event.cohort_id}:${event.stream_seq}`;
           note(typing.current, type, event);
           for (const hear of listeners.current) hear(type, event);
+          // Who has left the group is told nothing more: the lab ends this stream, and the connection is not lost.
+          if (type === "member.left" && event.data.member_id === me.member_id) stream?.stop();
           if (type !== "thread.typing" && !showsItself(shown.current, type, event)) lookSoon();
         },
         onState: (live) => {
