@@ -144,3 +144,17 @@ async def test_two_studies_in_one_browser_leave_each_other_alone(
     await expect(second.get_by_role("heading", level=1, name="Welcome")).to_be_visible()
     await second.reload()
     await expect(second.get_by_role("heading", level=1, name="Welcome")).to_be_visible()
+
+
+async def test_a_page_from_before_studies_had_addresses_of_their_own_is_there_after_a_reload(
+    page: Page, browser: Browser, lab: RunningLab
+) -> None:
+    await join(page, lab.started(ONE_QUESTION))
+    token = await page.evaluate("localStorage.getItem(`parley.token.${location.pathname.split('/')[2]}`)")
+    older = await (await browser.new_context(base_url=lab.url, locale="en")).new_page()
+    await older.add_init_script(f"localStorage.setItem('parley.token', '{token}')")
+
+    await older.goto("/take")
+
+    await expect(older.get_by_role("heading", level=1, name="About you")).to_be_visible()
+    await older.context.close()

@@ -23,6 +23,8 @@ def routes() -> list[Route]:
     return [
         Route("/join/{code}", _join),
         Route("/take/{code}", _take),
+        # Where pages are that were opened before an upgrade: all studies of a browser had this address.
+        Route("/take", _take),
         Route("/assets/{digest}/{path:path}", _file),
     ]
 

@@ -2,11 +2,11 @@
 import { render } from "../vendor/preact.js";
 import { speakAtOnce } from "../lab/words.js";
 
-/** The code of the link by which the participant joined: both documents have it in their address. */
+/** The code of the link by which the participant joined: both documents have it in their address, but for `/take`. */
 export const code = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 
 /** What the participant's token is remembered under; another study in this browser has one of its own. */
-export const placeKey = `parley.token.${code}`;
+export const placeKey = code ? `parley.token.${code}` : "parley.token";
 
 const inDocument = (/** @type {string} */ id) => JSON.parse(document.getElementById(id)?.textContent ?? "{}");
 
