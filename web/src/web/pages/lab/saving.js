@@ -20,13 +20,15 @@ const underWay = new Set();
 export function keeper(key, save) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let waiting;
-  let isOver = false;
+  let [isOver, isSending] = [false, false];
   let notBefore = 0;
 
   /** @param {Values} values @param {number} wait */
   function later(values, wait) {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
+      // Of two that are on their way at once, the older one may arrive last.
+      if (isSending) return later(values, WAIT_MS);
       const sending = send(values).finally(() => underWay.delete(sending));
       underWay.add(sending);
     }, Math.max(wait, notBefore - performance.now()));
@@ -34,6 +36,7 @@ export function keeper(key, save) {
 
   /** @param {Values} values */
   async function send(values) {
+    isSending = true;
     try {
       await save?.(values);
       if (recall(key) === JSON.stringify(values)) forget(key);
@@ -41,6 +44,8 @@ export function keeper(key, save) {
       if (!isForNow(error)) return;
       notBefore = performance.now() + waitAfter(error, 0);
       if (!isOver && recall(key) === JSON.stringify(values)) later(values, AGAIN_MS);
+    } finally {
+      isSending = false;
     }
   }
 
