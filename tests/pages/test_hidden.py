@@ -1,7 +1,7 @@
 """A page that is hidden for a while: another tab is in front, or the phone is locked."""
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Request, expect
 
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
@@ -76,3 +76,27 @@ async def test_a_page_that_was_hidden_at_a_glance_opens_its_stream_anew_and_keep
     await page.clock.run_for(300_000)
 
     assert await streams(page) == (2, 1)
+
+
+async def test_a_conversation_that_is_seen_again_reads_no_message_that_it_has(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({**STUDY, "stages": [STUDY["stages"][2]]}))
+    said = page.locator(".log .message:not(.pending) .said")
+    for text in ("One", "Two"):
+        await page.get_by_label("Your message").fill(text)
+        await page.get_by_label("Your message").press("Enter")
+    await expect(said).to_have_text(["One", "Two"])
+    read: list[str] = []
+
+    def note(request: Request) -> None:
+        if "/messages?" in request.url:
+            read.append(request.url)
+
+    page.on("request", note)
+    await page.evaluate(HIDE, True)
+    async with page.expect_response("**/v1/me"):
+        await page.evaluate(HIDE, False)
+    await page.get_by_label("Your message").fill("Three")
+    await page.get_by_label("Your message").press("Enter")
+
+    await expect(said).to_have_text(["One", "Two", "Three"])
+    assert read == []

@@ -31,6 +31,8 @@ export function useMessages(stage) {
   const [wasCut, setCut] = useState(false);
   const newest = useRef(first - 1);
   const reading = useRef(false);
+  // From then on the stream tells all: after a cut it goes on where it was.
+  const isWhole = useRef(false);
   const again = useRef(/** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined));
 
   /** @param {Message[]} found */
@@ -50,6 +52,7 @@ export function useMessages(stage) {
         newest.current = Math.max(newest.current, answer.read_to);
         if (isAll) break;
       }
+      isWhole.current = true;
       setRead(true);
       setCut(false);
     } catch (error) {
@@ -63,7 +66,7 @@ export function useMessages(stage) {
   useEffect(() => {
     void readOn();
     const stop = stage.listen((type, event) => {
-      if (type === "connected") void readOn();
+      if (type === "connected" && !isWhole.current) void readOn();
       else if (type === "message.created" && event.data.thread_id === thread.id) {
         add([event.data]);
       } else if ((type === "message.reacted" || type === "message.unreacted") && event.data.thread_id === thread.id) {
