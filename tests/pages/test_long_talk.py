@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY
+from tests.pages.taking_part import STUDY, join
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -45,6 +45,28 @@ READ_BACK = """
     })
 """
 """Goes to the top, and says where this message is on the screen, frame by frame, until older ones are above it."""
+STREAM = """
+  const ask = window.fetch.bind(window);
+  window.fetch = async (path, options) => {
+    window.thread = String(path).match(/threads\\/([^/]+)\\/messages/)?.[1] ?? window.thread;
+    if (path !== "/v1/me/stream") return ask(path, options);
+    return new Response(new ReadableStream({ start: (stream) => {
+      window.tell = (told) => stream.enqueue(new TextEncoder().encode(told));
+    } }));
+  };
+"""
+"""In place of the lab's stream; `tell` puts something into it."""
+SAY = """
+  async ([first, last]) => {
+    const author = { id: "bo", profile: { name: "Bo", avatar: "", pronouns: "" } };
+    for (let seq = first; seq <= last; seq += 1) {
+      const data = { id: `m${seq}`, seq, thread_id: window.thread, author, text: `Message ${seq}`, reactions: [] };
+      window.tell(`event: message.created\\ndata: ${JSON.stringify({ data })}\\n\\n`);
+      await new Promise((wake) => setTimeout(wake, 0));
+    }
+  }
+"""
+"""Has the stream tell of messages, one after the other."""
 
 
 WORD = "Supercalifragilistic" * 30 + " https://example.org/ <b>bold</b>"
@@ -94,3 +116,21 @@ async def test_a_thread_of_5000_shows_the_newest_and_scrolls_back(
     assert await log.get_by_role("link").count() == 0
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     await other.context.close()
+
+
+async def test_the_memory_of_a_page_grows_by_the_message_and_not_by_its_square(page: Page, lab: RunningLab) -> None:
+    await page.add_init_script(STREAM)
+    await join(page, lab.started({**STUDY, "stages": [STUDY["stages"][2]]}))
+    await expect(page.get_by_label("Your message")).to_be_visible()
+    tools = await page.context.new_cdp_session(page)
+    await tools.send("Performance.enable")
+    used = []
+
+    for first, last in ((1, 0), (1, 400), (401, 800)):
+        await page.evaluate(SAY, [first, last])
+        await expect(page.locator(".log .message")).to_have_count(last)
+        await tools.send("HeapProfiler.collectGarbage")
+        metrics = (await tools.send("Performance.getMetrics"))["metrics"]
+        used.append({one["name"]: one["value"] for one in metrics}["JSHeapUsedSize"])
+
+    assert used[2] - used[1] < 1.5 * (used[1] - used[0]), used

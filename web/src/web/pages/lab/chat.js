@@ -94,7 +94,6 @@ function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, on
   const [isQuiet, setQuiet] = useState(true);
   const newest = messages[messages.length - 1]?.seq ?? 0;
   const oldest = messages[0]?.seq ?? 0;
-  const lines = useRef(/** @type {{ manner: string, made: WeakMap<Message, any> }} */ ({ manner: "", made: new WeakMap() }));
   const top = isReadingBack.current ? firstLine(box.current) : null;
 
   // What was read stays where it was on the screen.
@@ -154,20 +153,11 @@ function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, on
     });
   }
 
-  /** A line is made once for each message, since there may be thousands. @param {Message} message */
-  function lineOf(message) {
-    const manner = `${hasReactions} ${onReply !== null}`;
-    if (lines.current.manner !== manner) lines.current = { manner, made: new WeakMap() };
-    const made = lines.current.made.get(message) ?? h(Line, { key: message.id, message, you, hasReactions, onReply, onReact });
-    lines.current.made.set(message, made);
-    return made;
-  }
-
   return html`<div class="log-frame">
     <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-live=${isQuiet ? "off" : "polite"} aria-label=${say("messages")}>
       ${hasOlder ? html`<p>${h(Button, { kind: "quiet", onPress: showOlder, children: say("earlier_messages") })}</p>` : null}
       ${messages.length + pending.length === 0 ? html`<p class="hint">${wasCut ? say("offline") : say("no_messages")}</p>` : null}
-      ${messages.map(lineOf)}
+      ${messages.map((/** @type {Message} */ one) => h(Line, { key: one.id, message: one, you, hasReactions, onReply, onReact }))}
       ${pending.map(
         (/** @type {Pending} */ one) => html`<article key=${one.key} class="message own pending" aria-live="off">
           <p class="said" dir="auto">${one.text}</p>
@@ -191,8 +181,19 @@ const saidByLab = ({ line, text }) => (line ? sayOr(`line_${line.code}`, line.pa
 /** What the lab writes in place of words that it has deleted. */
 const DELETED = "[deleted]";
 
-/** @param {{ message: Message, you: string, hasReactions: boolean, onReply: any, onReact: any }} props */
-function Line({ message, you, hasReactions, onReply, onReact }) {
+/** @typedef {{ message: Message, you: string, hasReactions: boolean, onReply: any, onReact: any }} LineProps */
+
+/** Whether a line is to be drawn anew: there may be thousands. @this {{ props: LineProps }} @param {LineProps} next */
+function isOther(next) {
+  const { message, hasReactions, onReply, onReact } = this.props;
+  const mayOther = (next.onReply === null) !== (onReply === null) || (next.onReact === null) !== (onReact === null);
+  return next.message !== message || next.hasReactions !== hasReactions || mayOther;
+}
+
+/** @this {any} @param {LineProps} props */
+function Line(props) {
+  const { message, you, hasReactions, onReply, onReact } = props;
+  this.shouldComponentUpdate = isOther;
   if (message.author === null) return html`<p class="lab-line">${h(Words, { text: saidByLab(message) })}</p>`;
   const isOwn = message.author.id === you;
   return html`<article class=${isOwn ? "message own" : "message"}>

@@ -128,6 +128,7 @@ export function useOutgoing(stage, messages, onStored) {
   // The lab has said how long to wait.
   const isHeld = useRef(false);
   const answered = useRef(/** @type {Set<string>} */ (new Set()));
+  const newest = messages[messages.length - 1]?.seq ?? 0;
 
   /** @param {Pending[]} next */
   function change(next) {
@@ -200,8 +201,7 @@ export function useOutgoing(stage, messages, onStored) {
     pending: notSaidYet(pending, messages.filter((one) => one.author?.id === you && !answered.current.has(one.id))),
     /** @param {string} text @param {string | null} replyTo */
     send(text, replyTo) {
-      const after = messages[messages.length - 1]?.seq ?? 0;
-      change([...all.current, { key: newId(), text, replyTo, error: "", after }]);
+      change([...all.current, { key: newId(), text, replyTo, error: "", after: newest }]);
       void sendAll();
     },
     /** @param {Pending} one */
