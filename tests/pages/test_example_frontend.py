@@ -62,6 +62,13 @@ STOPPED_AT_ONCE = """
 """
 """The streams that are opened when one is stopped before its ticket has come."""
 
+LEAVE = """
+    async (lab) => {
+      const { Parley } = await import("/clients/typescript/parley.js");
+      await new Parley(lab, localStorage["token"]).call("POST /v1/me/leave");
+    }
+"""
+
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
@@ -140,3 +147,22 @@ async def test_a_stream_that_is_stopped_before_its_ticket_has_come_is_not_opened
     await page.close()
 
     assert opened == []
+
+
+async def test_the_client_follows_no_stream_of_who_has_left(
+    browser: Browser, frontend: str, open_lab: RunningLab
+) -> None:
+    code = open_lab.started(STUDY)["join_code"]
+    page = await (await browser.new_context()).new_page()
+    async with page.expect_request("**/v1/me/stream?*"):
+        await page.goto(f"{frontend}/examples/frontend/index.html?lab={open_lab.url}&code={code}")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+
+    async with page.expect_response("**/v1/stream-tickets") as refused:
+        await page.evaluate(LEAVE, open_lab.url)
+    assert (await refused.value).status == 409
+    await page.wait_for_timeout(2000)
+
+    assert sum(url.endswith("/v1/stream-tickets") for url in asked) == 1
+    await page.context.close()

@@ -82,6 +82,15 @@ async def test_without_a_token_there_is_no_ticket_and_without_a_ticket_no_stream
     assert (bare.status_code, wrong.status_code, stream) == (401, 401, 401)
 
 
+async def test_who_is_out_gets_no_ticket_since_no_stream_is_opened_for_them(api: Api) -> None:
+    token = await api.join(await api.running())
+    await api.participant(token, "POST", "/v1/me/leave")
+
+    answer = await api.participant(token, "POST", "/v1/stream-tickets")
+
+    assert (answer.status_code, answer.json()["reason"]) == (409, "not_in_progress")
+
+
 async def test_a_ticket_is_neither_logged_nor_stored(api: Api, address: str, logged: list[EventDict]) -> None:
     ticket = await ticket_of(api, await api.join(await api.running()))
     async with api.database.transaction() as session:

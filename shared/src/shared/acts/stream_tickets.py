@@ -11,7 +11,8 @@ from typing import Final
 from sqlalchemy import text
 
 from shared.db.session import Session
-from shared.errors import NotSignedIn
+from shared.errors import Conflict, NotSignedIn
+from shared.lives import OUT
 
 LASTS: Final = timedelta(seconds=60)
 
@@ -22,10 +23,11 @@ _ISSUE: Final = text(
     )
     INSERT INTO stream_tickets (ticket_hash, bearer_hash, expires_at)
     SELECT :ticket_hash, :bearer_hash, :expires_at
-    WHERE EXISTS (SELECT FROM members WHERE token_hash = :bearer_hash)
+    WHERE EXISTS (SELECT FROM members WHERE token_hash = :bearer_hash AND status <> ALL(:out))
         OR EXISTS (SELECT FROM api_keys WHERE hash = :bearer_hash AND (expires_at IS NULL OR expires_at > :now))
     """
 )
+_IS_MEMBER: Final = text("SELECT FROM members WHERE token_hash = :bearer_hash")
 
 
 async def issue(session: Session, bearer_hash: str, now: datetime) -> tuple[str, datetime]:
@@ -33,10 +35,13 @@ async def issue(session: Session, bearer_hash: str, now: datetime) -> tuple[str,
 
     Raises:
         NotSignedIn: there is no such token or key.
+        Conflict: the participant is out, and is told nothing more.
     """
     ticket, until = token_urlsafe(32), now + LASTS
-    row = {"ticket_hash": _hash(ticket), "bearer_hash": bearer_hash, "expires_at": until, "now": now}
+    row = {"ticket_hash": _hash(ticket), "bearer_hash": bearer_hash, "expires_at": until, "now": now, "out": list(OUT)}
     if not await session.run(_ISSUE, row):
+        if await session.first(_IS_MEMBER, {"bearer_hash": bearer_hash}) is not None:
+            raise Conflict("You are not taking part any more.", reason="not_in_progress")
         raise NotSignedIn("This token or key is not valid.")
     return ticket, until
 
