@@ -245,6 +245,20 @@ async def test_a_study_that_was_ended_is_no_lost_connection(page: Page, lab: Run
     await expect(page.locator(".notices")).to_be_empty()
 
 
+async def test_who_looks_back_while_the_study_is_ended_is_told(page: Page, lab: RunningLab) -> None:
+    experiment = lab.started(STUDY)
+    await join(page, experiment)
+    await page.get_by_role("button", name="Continue").click()
+    await expect(page.get_by_text("How old are you?")).to_be_visible()
+    await page.get_by_text("Step 2 of").click()
+    await page.get_by_role("button", name="Welcome").click()
+    await expect(page.get_by_text("You are looking back at “Welcome”.")).to_be_visible()
+
+    lab.ask("POST", f"/v1/experiments/{experiment['id']}/end")
+
+    await expect(page.get_by_text("Your part in this study was ended by the researchers.")).to_be_visible()
+
+
 async def test_that_the_lab_cannot_be_reached_is_said_until_it_can(page: Page, lab: RunningLab) -> None:
     await join(page, lab.started(STUDY))
     failure = page.get_by_text("The lab cannot be reached.")

@@ -22,7 +22,7 @@ export function Shell({ token, placeKey, lab }) {
   useEffect(() => void import("./focus.js").then((focus) => focus.keepFocus(), () => {}), []);
   const behind = useLater(() => import("./looking_back.js"), me?.stages[0]?.state === "done", pastId);
   const clock = useLater(() => import("./clock.js"), me !== null && (me.timers.length > 0 || me.waiting !== null), me);
-  useEffect(() => setPastId(null), [me?.stage_id]);
+  useEffect(() => setPastId(null), [me?.stage_id, me?.is_over]);
   // That the lab cannot be reached is not true any more.
   useEffect(() => void (isConnected && setFailure("")), [isConnected]);
   useEffect(() => preload(me, lab), [me?.stage_id]);
