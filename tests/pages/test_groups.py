@@ -10,6 +10,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
+from tests.pages.test_lost_answers import CUT, cut
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -123,6 +124,27 @@ async def test_the_page_of_who_is_moved_or_removed_says_nothing_of_the_connectio
 
     await expect(page.get_by_text("ended by the researchers")).to_be_visible()
     assert await page.evaluate("told") == []
+
+
+@pytest.mark.parametrize("answer", ["Go to the other group", "No, end my part"])
+async def test_an_offer_whose_answer_was_cut_on_its_way_back_is_answered(
+    page: Page, lab: RunningLab, answer: str
+) -> None:
+    experiment = lab.started({**TWO_GROUPS, "cohorts": [{"count": 2, "seats": [{"open": True}]}]})
+    first, second = groups(lab, experiment)["c1"], groups(lab, experiment)["c2"]
+    await page.add_init_script(CUT)
+    await join(page, first)
+    lab.ask("POST", f"/v1/members/{people(lab, experiment)['c1/m1']}/transfer", {"cohort_id": second["id"]})
+    await expect(page.get_by_role("alertdialog")).to_be_visible()
+
+    await cut(page, "/me/transfer", 1)
+    async with page.expect_response(lambda one: one.url.endswith("/me/transfer")) as answered:
+        await page.get_by_role("button", name=answer).click()
+    assert (await answered.value).status == 200
+    async with page.expect_response(lambda one: one.url.endswith("/me/transfer")) as repeated:
+        pass
+
+    assert (await repeated.value).status == 200
 
 
 async def test_who_declines_an_offer_is_shown_the_code_and_the_way_back(page: Page, lab: RunningLab) -> None:

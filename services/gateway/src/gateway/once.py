@@ -10,7 +10,7 @@ from gateway.context import Context, InContext
 from gateway.resources.base import Resource
 from shared.acts import kept_answers
 from shared.acts.kept_answers import Repeatable
-from shared.db import keys
+from shared.db import keys, standings
 from shared.db.session import Session
 
 ResourceT = TypeVar("ResourceT", bound=Resource)
@@ -72,6 +72,11 @@ class Once:
 def by_key(context: Context, key: str) -> Callable[[Session], Awaitable[object]]:
     """Signs in an experimenter who may change things."""
     return lambda session: keys.sign_in(session, key, context.clock.now(), scope="write")
+
+
+def by_token(token: str) -> Callable[[Session], Awaitable[object]]:
+    """Signs in a participant."""
+    return lambda session: standings.sign_in(session, token, lock=False)
 
 
 async def _once(request: Request, context: InContext, idempotency_key: IdempotencyKey = None) -> Once:

@@ -16,7 +16,7 @@ from gateway.context import (
     ReaderToken,
     reader_of,
 )
-from gateway.once import InOnce, by_key
+from gateway.once import InOnce, by_key, by_token
 from gateway.parameters import Route
 from gateway.resources.appearance import AppearanceResource, shown_appearance
 from gateway.resources.events import Nothing
@@ -333,10 +333,7 @@ async def ask_for_help(body: HelpRequest, context: InContext, token: MemberToken
         await notices.ask_for_help(session, standing, body.text, context.clock.now())
         return Nothing()
 
-    async def sign_in(session: Session) -> object:
-        return await standings.sign_in(session, token, lock=False)
-
-    await once.transact(Nothing, work, sign_in=sign_in)
+    await once.transact(Nothing, work, sign_in=by_token(token))
 
 
 @router.post("/me/notices/{notice_id}/read", status_code=204, summary="Have read what the lab said")
@@ -351,9 +348,9 @@ async def read_notice(notice_id: UUID, context: InContext, token: MemberToken) -
 
 
 @router.post("/me/transfer", summary="Answer the offer of a move to another group")
-async def answer_offer(body: TransferAnswer, context: InContext, token: MemberToken) -> Me:
+async def answer_offer(body: TransferAnswer, context: InContext, token: MemberToken, once: InOnce) -> Me:
     """A participant who accepts is in the other group at once, on the same stage: follow a new stream from its
-    `cursor`."""
+    `cursor`. An offer is answered once, but the same answer may come again under an `Idempotency-Key`."""
 
     async def work(session: Session) -> Me:
         now = context.clock.now()
@@ -366,7 +363,7 @@ async def answer_offer(body: TransferAnswer, context: InContext, token: MemberTo
         standing = await standings.sign_in(session, token, lock=False)
         return await _me(session, context, standing)
 
-    return await context.database.transact(work)
+    return await once.transact(Me, work, sign_in=by_token(token))
 
 
 @router.post("/me/leave", summary="Leave the experiment for good")

@@ -1,5 +1,6 @@
 /** The frame around the stages of one participant: where they are, what the lab tells, and the page of the stage. */
 import { h, html, useEffect, useErrorBoundary, useRef, useState } from "../vendor/preact.js";
+import { newId } from "../lab/api.js";
 import { Logo } from "../lab/appearance.js";
 import { forgetAll } from "../lab/memory.js";
 import { reason } from "../lab/refusals.js";
@@ -87,7 +88,7 @@ export function Shell({ token, placeKey, lab }) {
         ${isConnected && wasAway && !me.is_over ? h(Notice, { key: "online", children: say("online") }) : null}
         ${me.notices.map((/** @type {any} */ one) => h(LabNotice, { key: one.id, notice: one, onRead: () => act(() => api.post(`/v1/me/notices/${one.id}/read`)) }))}
         ${me.check ? h(Check, { check: me.check, onHere: () => act(() => api.post("/v1/me/check")) }) : null}
-        ${me.offer ? h(Offer, { onAnswer: (/** @type {boolean} */ accept) => act(() => api.post("/v1/me/transfer", { accept })) }) : null}
+        ${me.offer ? h(Offer, { onAnswer: (/** @type {boolean} */ accept) => act(() => api.post("/v1/me/transfer", { accept }, newId())) }) : null}
         ${me.is_over || clock === null ? null : h(clock.Clock, { me, onEnd: refresh })}
         ${me.is_paused ? h(Notice, { children: say("paused") }) : null}
         ${failure ? h(Notice, { tone: "error", children: failure }) : null}
