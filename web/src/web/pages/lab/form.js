@@ -154,7 +154,7 @@ function answerIn(field, value) {
 const answersIn = (fields, values) => Object.fromEntries(Object.entries(values).map(([name, value]) => [name, answerIn(fields[name], value)]));
 
 /** What keeps this value from being sent, in words; empty: nothing. @param {Schema} field @param {any} value @param {boolean} isRequired @returns {string} */
-export function problemOf(field, value, isRequired) {
+function problemOf(field, value, isRequired) {
   const isEmpty = value === undefined || value === null || value === "" || (field.const === true && value !== true);
   if (isEmpty && field.type === "string" && (field.minLength ?? 0) === 0 && !field.oneOf && value === "") return "";
   if (isEmpty) return isRequired ? say(field.const === true ? "tick_this" : widgetOf(field) === "ranking" ? "order_this" : "answer_this") : "";
