@@ -1,6 +1,7 @@
 """What a person has begun to answer follows them to another device."""
 
 import asyncio
+import json
 
 import pytest
 from playwright.async_api import Browser, Page, Request, Route, expect
@@ -50,7 +51,7 @@ async def test_what_is_saved_slowly_does_not_come_after_what_was_entered_since(p
 
     def note(request: Request) -> None:
         if request.method == "PUT":
-            saved.append(request.post_data_json["answer"]["city"])
+            saved.append(json.loads(request.post_data or "")["answer"]["city"])
             if len(saved) == 2:
                 is_saved.set()
 
