@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from gateway.testing import Api
 from shared.stages import kinds
-from shared.testing.rounds import rounds_for_info
+from shared.testing.rounds import RoundQuestions, rounds_for_info
 
 GAME: dict[str, Any] = {
     "stages": [{"id": "game", "kind": "info", "lines": ["2"], "progress": {"wait_for_all": True}}],
@@ -50,6 +50,22 @@ async def test_what_is_wanted_now_is_in_the_shell_and_on_the_page(api: Api) -> N
     assert (ask["stage_id"], ask["key"], ask["purpose"]) == ("game", "round:1/number", "number")
     assert page["asks"] == [ask]
     assert page["blocked_by"] == ["The game goes on."]
+
+
+async def test_a_kind_is_not_asked_how_an_answer_is_shown_that_is_not_there(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def shown(questions: RoundQuestions, answer: Any) -> Any:
+        assert answer is not None
+        return answer
+
+    monkeypatch.setattr(RoundQuestions, "shown", shown)
+    _, ada, _ = await two_players(api)
+
+    page = await api.participant(ada, "GET", "/v1/me/stages/game")
+
+    assert page.status_code == 200, page.text
+    assert page.json()["answer"] is None
 
 
 async def test_an_answer_is_final_and_the_same_one_again_gives_what_is_stored(api: Api) -> None:

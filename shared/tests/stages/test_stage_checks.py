@@ -102,6 +102,13 @@ class WithLooseReply(NumberQuestion):
         return reply.model_dump()["number"]
 
 
+class ShownAsNumbers(RoundQuestions):
+    """Forgets that pages are shown, too."""
+
+    def shown(self, answer: Json) -> Json:
+        return int(answer)
+
+
 class NewPairs(Draws):
     """Nothing until two are there, and then something else each time."""
 
@@ -295,6 +302,7 @@ def test_nothing_is_wrong_with_the_game_itself() -> None:
             "A page is the same",
             "m2",
         ),
+        (Game(questions=ShownAsNumbers), "What is shown of an answer", "TypeError"),
         (Game(draws=lambda stage: NewDraws()), "A later draw only extends", "'count'"),
         (Game(draws=lambda stage: NewPairs()), "A later draw only extends", "when nobody has come"),
         (Game(is_each_alone=lambda stage: True), "Where each is alone", "an empty state"),

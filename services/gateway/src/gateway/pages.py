@@ -205,7 +205,7 @@ def stage_page(standing: Standing, stage: StageConfig, stay: StayTimes | None, n
         lock=_lock(standing, stage) if is_locked else None,
         view=None if is_locked else kind_of(stage).page(stage, view),
         links=stage.links,
-        answer=answer if questions is None else questions.shown(answer),
+        answer=answer if questions is None or answer is None else questions.shown(answer),
         answers_of_others=_answers_of_others(questions, view),
         stay=None if stay is None else StayResource(may_go_on_at=stay.may_go_on_at, ends_at=stay.ends_at),
         blocked_by=[str(one) for one in reasons],

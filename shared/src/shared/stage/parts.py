@@ -161,7 +161,8 @@ class Questions(ABC):
     def shown(self, answer: Json) -> Json:
         """What its author is shown of a stored answer: all of it, unless it holds more than the author knew.
 
-        Called for pages, also for those whom the audience of the stage lets read it.
+        Called for pages, also for those whom the audience of the stage lets read it. The page of `Done` is such an
+        answer, too.
         """
         return answer
 

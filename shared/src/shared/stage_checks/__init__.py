@@ -40,6 +40,7 @@ ONCE: Final[Sequence[Check]] = (
 
 WITH_SEEDS: Final[Sequence[Check]] = (
     pages.who_has_answered_everything_may_go_on,
+    pages.answers_can_be_shown,
     pages.cells_are_in_their_columns,
     pages.turns_go_to_those_who_are_there,
     pages.talk_has_a_task_and_a_shape,

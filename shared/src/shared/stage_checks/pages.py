@@ -219,6 +219,17 @@ def pages_at_the_end(play: Play) -> dict[UUID, Any]:
     return found
 
 
+def answers_can_be_shown(trial: Trial) -> None:
+    """What is shown of an answer is plain JSON, also of the page that `completion` gives."""
+    play = trial.straight()
+    questions = play.parts.questions
+    for answer in (*play.given.values(), *pages_at_the_end(play).values()) if questions is not None else ():
+        assert questions is not None
+        if answer is not None:
+            shown = questions.shown(answer)
+            expect(is_json(shown), f"what is shown of {shortened(answer)} to be plain JSON", shown)
+
+
 def cells_are_in_their_columns(trial: Trial) -> None:
     """Every cell has a column, and is of its type or empty; every column has a field, and every role is known."""
     data = trial.kind.parts(trial.stage).data
