@@ -12,9 +12,7 @@ from uuid import UUID, uuid5
 
 from shared.attendees import Attendee
 from shared.contracts.experiment import Profile, StageConfig
-from shared.errors import InvalidInput
 from shared.playing import drawn, play_on, seated
-from shared.schema_filler import fill
 from shared.stage import (
     PAGE,
     Ask,
@@ -33,8 +31,8 @@ from shared.stage import (
     Substitute,
     Thread,
     UnusableReply,
-    filled,
 )
+from shared.stage_checks.answering import made_answer
 from shared.stage_checks.promises import Unkept, expect, is_json, shortened
 from shared.views import Facts, People, lab_view, own_view
 
@@ -182,18 +180,7 @@ class Play:
         """Give an answer that depends on the question only, not on the order; a person's is made of the form."""
         view, question = self.own(ask.member_id), self._asked(ask)
         rng = Random(f"{self.seed}/{view.me.path}/{ask.key}")
-        if view.me.player == "person":
-            given = filled(question.form(), rng)
-        else:
-            model = question.reply_model()
-            given = question.answer_from_reply(model.model_validate(fill(model.model_json_schema(), rng)))
-        try:
-            stored = question.check(given)
-        except InvalidInput as refused:
-            source = "the form" if view.me.player == "person" else "the shape of a reply"
-            raise Unkept(
-                f"{given!r}, which fits {source} of {ask.key or 'the page'!r}, to be taken", str(refused)
-            ) from None
+        stored = made_answer(question, rng, key=ask.key, is_person=view.me.player == "person")
         self.asked.append(Asked(view, ask, question, stored))
         self._store(ask, stored, f"{self._who(ask.member_id)} answers {ask.key or 'the page'}: {shortened(stored)}")
 

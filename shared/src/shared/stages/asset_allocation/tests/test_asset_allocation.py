@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from shared.errors import InvalidInput
 from shared.stage import PAGE, Ask, Column, OwnView, Part, Question, StageRead
+from shared.stage_checks import ONCE, WITH_SEEDS, Check, Trial
+from shared.stage_checks.trial import findings
 from shared.stages.asset_allocation.config import AssetAllocationStage
 from shared.stages.asset_allocation.consensus import consensus
 from shared.stages.asset_allocation.dividing import drawn, shares
@@ -193,3 +195,12 @@ def test_assets_have_ids_of_their_own() -> None:
     twice = stage(assets=[*THREE, NAMED[0]])
 
     assert [problem.where for problem in KIND.problems(twice, [])] == ["assets[3].id"]
+
+
+@pytest.mark.parametrize("check", [*ONCE, *WITH_SEEDS], ids=lambda check: check.__name__)
+def test_shares_that_go_together_keep_what_every_kind_promises(check: Check) -> None:
+    of_three = stage(assets=[*NAMED, {"id": "c", "name": "Gamma"}])
+
+    told = [str(found) for seed in range(1, 4) for found in findings(check, Trial(KIND, of_three, seed))]
+
+    assert told == []
