@@ -38,11 +38,12 @@ class Problem:
     params: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        place = self.at or self.where
+        where = self.at or self.where
+        place = f"{where}: " if where else ""
         if not self.wrong:
-            return f"{place}: found {self.found}; expected {self.expected}"
+            return f"{place}found {self.found}; expected {self.expected}"
         hint = f" Hint: {self.hint}." if self.hint else ""
-        return f"{place}: {self.wrong}; expected {self.expected}; found {self.found}.{hint}"
+        return f"{place}{self.wrong}; expected {self.expected}; found {self.found}.{hint}"
 
 
 class ParleyError(Exception):
