@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
@@ -42,3 +42,29 @@ async def test_a_conditional_question_needs_an_answer_unless_the_file_says_other
     await page.get_by_role("button", name="Continue").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_what_is_wrong_with_answers_together_is_told_of_none_of_them(page: Page, lab: RunningLab) -> None:
+    async def refuse(route: Route) -> None:
+        problem = {"where": "", "found": "14", "expected": "at most 10 in all"}
+        body: dict[str, Any] = {
+            "code": "invalid_input",
+            "detail": "Too many.",
+            "reason": None,
+            "params": {},
+            "problems": [problem],
+        }
+        await route.fulfill(status=422, json=body)
+
+    await join(page, lab.started({**STUDY, "stages": [RIDES, STUDY["stages"][3]]}))
+    await page.route("**/advance", refuse)
+    await page.get_by_label("Never").check()
+    await page.get_by_label("Why never?").fill("No bus")
+
+    await page.get_by_role("button", name="Continue").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("Expected: at most 10 in all.")
+    await expect(page.get_by_role("alert").get_by_role("link")).to_have_count(0)
+    await expect(page.locator("main .problem")).to_have_count(0)
+    await page.get_by_label("Why never?").fill("No bus at all")
+    await expect(page.get_by_text("Expected: at most 10 in all.")).to_have_count(0)

@@ -14,6 +14,7 @@ import { ownWords, say, sayOr } from "./words.js";
 const MOST_RADIO_BUTTONS = 7;
 const MOST_POINTS = 11;
 const BARE = "value";
+const TOGETHER = "";
 
 /** The fields of a form by name; a bare form has one. @param {Schema} schema @returns {Record<string, Schema>} */
 function fieldsOf(schema) {
@@ -60,7 +61,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
     isTouched.current = true;
     const next = { ...values, [name]: value };
     setValues(next);
-    if (errors[name]) setErrors({ ...errors, [name]: "" });
+    if (errors[name] || errors[TOGETHER]) setErrors({ ...errors, [name]: "", [TOGETHER]: "" });
     kept.keep(next);
   }
 
@@ -103,7 +104,7 @@ export function Form({ schema, draftKey, submitLabel, isDisabled = false, saved 
         ? html`<div class="notice error">
             <p>${wrong.length > 0 ? say("form_has_problems", { count: wrong.length }) : failure}</p>
             ${wrong.length > 0
-              ? html`<ul>${wrong.map(([name, problem]) => html`<li><a href=${`#${id}-${name}`}>${titleOf(fields[name]) || name}</a> ${problem}</li>`)}</ul>`
+              ? html`<ul>${wrong.map(([name, problem]) => html`<li>${name === TOGETHER ? null : html`<a href=${`#${id}-${name}`}>${titleOf(fields[name]) || name}</a> `}${problem}</li>`)}</ul>`
               : null}
           </div>`
         : null}
@@ -185,13 +186,13 @@ function problemOf(field, value, isRequired) {
 /** What is asked; where the lab has named the field, in the words of the page. @param {Schema | undefined} field @returns {string} */
 const titleOf = (field) => ownWords(field?.title ?? "", field?.["x-title"]);
 
-/** The lab's problems by field. @param {import("./api.js").ProblemItem[]} problems @param {Record<string, Schema>} fields */
+/** The lab's problems by field; what is of no field alone is of all together. @param {import("./api.js").ProblemItem[]} problems @param {Record<string, Schema>} fields */
 function named(problems, fields) {
   const names = Object.keys(fields);
   return Object.fromEntries(
     problems.map((one) => {
       const name = names.find((each) => one.where === each || one.where.startsWith(`${each}.`) || one.where.startsWith(`${each}[`));
-      return [name ?? names[0], sayOr(one.code ?? "", one.params ?? {}, one.wrong || say("expected", { words: one.expected }))];
+      return [name ?? (names.length === 1 ? names[0] : TOGETHER), sayOr(one.code ?? "", one.params ?? {}, one.wrong || say("expected", { words: one.expected }))];
     }),
   );
 }
