@@ -157,3 +157,20 @@ async def test_who_declines_an_offer_is_shown_the_code_and_the_way_back(page: Pa
 
     await expect(page.get_by_text("Your completion code: D1")).to_be_visible()
     await expect(page.get_by_role("link", name="Go back to where you came from")).to_have_attribute("href", BACK)
+
+
+async def test_who_is_paused_by_staff_reads_so_and_goes_on_afterwards(page: Page, other: Page, lab: RunningLab) -> None:
+    experiment = lab.started({**TWO_GROUPS, "cohorts": [{"seats": [{"open": True, "count": 2}]}]})
+    for one in (page, other):
+        await join(one, experiment)
+    member = people(lab, experiment)["c1/m1"]
+
+    lab.ask("POST", f"/v1/members/{member}/pause")
+
+    await expect(page.get_by_text("It goes on by itself.")).to_be_visible()
+    await page.get_by_label("Your message").fill("I was away")
+    await page.keyboard.press("Enter")
+    lab.ask("POST", f"/v1/members/{member}/resume")
+    await expect(other.get_by_role("log").get_by_text("I was away")).to_be_visible()
+    await expect(page.get_by_text("It goes on by itself.")).to_have_count(0)
+    await expect(other.get_by_text("It goes on by itself.")).to_have_count(0)

@@ -86,6 +86,19 @@ async def test_only_the_one_who_is_paused_or_checked_is_told(api: Api, address: 
     assert await _types(address, ben) == ["member.left"]
 
 
+async def test_the_page_of_who_is_paused_says_so(api: Api) -> None:
+    experiment_id = await api.running(cohorts=[{"seats": [{"open": True, "count": 2}]}])
+    ada, ben = [await api.join(experiment_id, name) for name in ("Ada", "Ben")]
+    member = (await members(api, experiment_id))[0]
+
+    told = []
+    for what in ("pause", "resume"):
+        await do(api, member, what)
+        told.append([(await api.participant(one, "GET", "/v1/me")).json()["is_paused"] for one in (ada, ben)])
+
+    assert told == [[True, False], [False, False]]
+
+
 async def _types(address: str, token: str) -> list[str]:
     """What a stream tells of members, up to the first who is out."""
     found: list[str] = []

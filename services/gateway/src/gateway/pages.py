@@ -69,7 +69,7 @@ def me(standing: Standing, shell: Shell, now: datetime) -> Me:
         status=standing.status,
         status_reason=standing.status_reason,
         is_over=standing.status in OUTCOMES,
-        is_paused=standing.is_paused,
+        is_paused=standing.is_held,
         language=standing.language,
         check=None if shell.check is None else _check(shell.check),
         notices=[NoticeResource(id=one.id, text=one.text, created_at=one.created_at) for one in shell.notices],

@@ -181,7 +181,7 @@ class Me(Resource):
     is_over: bool = False
     """Whether the participant's part has ended, in whatever way (`status`): nothing can be done any more."""
     is_paused: bool = False
-    """The whole experiment is paused: what is posted or answered now is refused (409, reason `paused`)."""
+    """The experiment or this participant is paused: what is posted or answered is refused (409, reason `paused`)."""
     language: str | None = Field(default=None, examples=["en"])
     """The language of the experiment, for the words of its pages; null: the browser's."""
     check: CheckResource | None = None
