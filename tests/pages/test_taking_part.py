@@ -69,6 +69,25 @@ async def test_a_link_that_leads_nowhere_and_a_full_study_say_so(page: Page, bro
     await other.context.close()
 
 
+async def test_who_comes_before_the_start_or_in_a_pause_can_look_again(page: Page, lab: RunningLab) -> None:
+    created = lab.ask("POST", "/v1/experiments?is_test=true", {"parley": 1, "name": "Early", **STUDY})
+    at = f"/v1/experiments/{created['id']}"
+    code = lab.ask("GET", at)["join_code"]
+    again = page.get_by_role("button", name="Try again")
+    await page.goto(f"/join/{code}")
+    await expect(page.get_by_text("has not begun yet")).to_be_visible()
+
+    lab.ask("POST", f"{at}/start")
+    lab.ask("POST", f"{at}/pause")
+    await again.click()
+    await expect(page.get_by_text("The study is paused")).to_be_visible()
+    lab.ask("POST", f"{at}/resume")
+    await again.click()
+
+    await expect(page.get_by_role("button", name="Take part")).to_be_visible()
+    await expect(again).to_have_count(0)
+
+
 async def test_the_same_browser_gets_its_place_back(context: BrowserContext, page: Page, lab: RunningLab) -> None:
     experiment = lab.started(STUDY)
     await join(page, experiment)

@@ -65,6 +65,7 @@ function Join({ lab }) {
   const isClosed = study !== null && study.state !== "open" && known === null;
   // The lab alone knows whether the external id has a place, such as that of another browser.
   const mayComeBack = isClosed && externalId !== null && isIdKept && !isPlaceholder(externalId) && study.state !== "not_started";
+  const mayOpen = isClosed && ["paused", "not_started"].includes(study.state);
   const isRefused = !isClosed && known === null && !isIdKept;
 
   async function join() {
@@ -106,6 +107,7 @@ function Join({ lab }) {
     ${failure ? h(Notice, { tone: "error", children: failure }) : null}
     ${isClosed && !failure ? h(Notice, { children: say(`join_${study.state}`) }) : null}
     ${isRefused ? h(Notice, { tone: "error", children: say("join_invalid_id") }) : null}
+    ${mayOpen ? html`<p class="actions">${h(Button, { isBusy, onPress: look, children: say("try_again") })}</p>` : null}
     ${mayComeBack ? html`<p>${say("join_back")}</p>` : null}
     ${mayComeBack || !(isClosed || isRefused)
       ? html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : known !== null || isClosed ? "go_on" : "join") })}</p>`
