@@ -89,6 +89,14 @@ def test_words_that_look_like_other_things_are_texts() -> None:
         ("", "x.yaml", "found nothing"),
         ("[]", "x.yaml", "a list of 0"),
         (b"\xff\xfe", "x.yaml", "UTF-8"),
+        (
+            "a: 1\nb: Größe".encode("cp1252"),
+            "x.yaml",
+            "line 2: found something that is not UTF-8 (in Windows-1252 it is 'ö'); expected a text in UTF-8: "
+            "save it as UTF-8 in your editor",
+        ),
+        ("a: 1".encode("utf-16"), "x.yaml", "found a text in UTF-16; expected a text in UTF-8: save it as UTF-8"),
+        ("code: 1E234567", "x.yaml", 'or text in quotes: "1E234567"'),
     ],
 )
 def test_what_cannot_be_read_says_why(text: str | bytes, name: str, said: str) -> None:

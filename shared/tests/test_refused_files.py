@@ -106,6 +106,8 @@ GROUPED = {"made": "on_arrival", "groups_of": 2, "seats": [{"open": True, "count
             "completion.completed.redirect",
             "an address that begins with http:// or https://, without spaces",
         ),
+        ({"completion": {"completed": {"code": 123456}}}, "completion.completed.code", 'text, in quotes: "123456"'),
+        ({"name": False}, "name", 'text, in quotes: "false"'),
         ({"language": "german!"}, "language", TAG),
         ({"language": "english"}, "language", TAG),
         ({"language": "deut-DE"}, "language", TAG),

@@ -11,6 +11,15 @@ SLIPS = [
         "line 2, column 21: found a comma in a text without quotes, after 'Hello'; "
         'expected the text in quotes: title: "Hello, world, and you"',
     ),
+    (
+        "a: [{ id: a, base: 3,00 }]\n",
+        "line 1, column 20: found a comma in a number, after '3'; expected 3.00, with a point",
+    ),
+    (
+        "questions:\n  - id: a\n    kind: text\n    id: b\n    kind: text\n",
+        "line 4, column 5: found the key 'id' twice in one object; "
+        "expected every key once, or `- id`, where the next one of the list begins",
+    ),
     ("a:\n  - { id: a, title: What: now }\n", 'line 2, column 25: found a colon .* title: "What: now"'),
     ("a:\n  - { id: a, title: How? }\n", 'line 2, column 24: found a question mark .* title: "How\\?"'),
     ("a: 1\ntitle: Note: this is it\n", 'line 2, column 12: found a colon .* title: "Note: this is it"'),

@@ -151,8 +151,11 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
         return Problem(where, found(detail["input"]), object_with(sorted(known_fields(schema, inside + loc))))
     if kind == "string_type" and (quoted := _in_quotes(detail["input"])) is not None:
         return Problem(where, found(detail["input"]), f"text, in quotes because of its colon: {quoted}")
-    if kind in ("decimal_parsing", "float_parsing") and (number := _WITH_A_COMMA.fullmatch(str(detail["input"]))):
-        return Problem(where, found(detail["input"]), _with_a_point(number))
+    if kind == "string_type" and isinstance(detail["input"], int | float):
+        return Problem(where, found(detail["input"]), _text_of(detail["input"]))
+    number = with_a_point(str(detail["input"])) if kind in ("decimal_parsing", "float_parsing") else None
+    if number is not None:
+        return Problem(where, found(detail["input"]), number)
     template = _EXPECTED.get(kind)
     return Problem(
         where, found(detail["input"]), _sentence(detail, template) if template else _in_own_words(detail["msg"])
@@ -172,7 +175,16 @@ def _in_quotes(value: Json) -> str | None:
     return f"'{said}'" if '"' in said and "'" not in said else json.dumps(said, ensure_ascii=False)
 
 
-def _with_a_point(number: re.Match[str]) -> str:
+def _text_of(value: Json) -> str:
+    """How to write a text that YAML has read as another value. Of decimals the writing in the file is not known."""
+    return "text, in quotes" if isinstance(value, float) else f'text, in quotes: "{json.dumps(value)}"'
+
+
+def with_a_point(text: str) -> str | None:
+    """What is to be typed for a number with a comma; None: it is none."""
+    number = _WITH_A_COMMA.fullmatch(text)
+    if number is None:
+        return None
     whole, decimals = number["whole"], number["decimals"]
     if len(decimals) == _OF_A_THOUSAND:
         return f"{whole}{decimals} or {whole}.{decimals}: both can be meant"

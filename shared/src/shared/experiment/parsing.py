@@ -1,6 +1,7 @@
 """Parses a file to plain JSON values. No file can run code, exhaust the memory or be read in two ways."""
 
 import json
+import math
 import re
 from collections.abc import Hashable
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any, Final, NoReturn
 import yaml
 
 from shared.errors import InvalidInput, Problem, TooLarge
+from shared.experiment.encoding import NotUtf8, decoded_utf_8
 from shared.experiment.slips import commas_in_braces, slip
 from shared.storable import unstorable
 
@@ -78,9 +80,10 @@ def decoded(content: str | bytes, name: str, max_bytes: int = MAX_BYTES) -> str:
     if size > max_bytes:
         raise TooLarge(f"{name} has {size} bytes; an experiment file may have {max_bytes}.")
     try:
-        return content if isinstance(content, str) else content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _refusal(name, f"byte {error.start}", "something that is not UTF-8", "a text in UTF-8") from error
+        return content if isinstance(content, str) else decoded_utf_8(content)
+    except NotUtf8 as error:
+        expected = "a text in UTF-8: save it as UTF-8 in your editor"
+        raise _refusal(name, f"line {error.line}", error.found, expected) from error
 
 
 def _parse_json(text: str) -> Json:
@@ -127,7 +130,17 @@ def _construct_mapping(loader: Loader, node: yaml.MappingNode) -> dict[Hashable,
     return loader.construct_mapping(node, deep=True)
 
 
+def _construct_float(loader: Loader, node: yaml.ScalarNode) -> float:
+    number = loader.construct_yaml_float(node)
+    if math.isinf(number):
+        # Codes of completion look like this.
+        expected = f'a number with an end, or text in quotes: "{node.value}"'
+        raise _Unreadable(_place(node), f"{node.value}, a number without an end", expected)
+    return number
+
+
 Loader.add_constructor(_TAG + "map", _construct_mapping)
+Loader.add_constructor(_TAG + "float", _construct_float)
 
 
 def _parse_yaml(text: str, name: str) -> Json:
@@ -171,6 +184,10 @@ def _size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
     return sizes[id(node)]
 
 
+_ONCE: Final = {"id": "every key once, or `- id`, where the next one of the list begins"}
+"""What is expected of a key that is there again, for those with which an entry of a list begins."""
+
+
 def _check_keys(node: yaml.MappingNode) -> None:
     seen: set[str] = set()
     for key, _ in node.value:
@@ -181,7 +198,9 @@ def _check_keys(node: yaml.MappingNode) -> None:
         if key.tag == _TAG + "merge":
             continue
         if key.value in seen:
-            raise _Unreadable(_place(key), f"the key {key.value!r} twice in one object", "every key once")
+            raise _Unreadable(
+                _place(key), f"the key {key.value!r} twice in one object", _ONCE.get(key.value, "every key once")
+            )
         seen.add(key.value)
         # A key is always a text.
         key.tag = _TAG + "str"

@@ -7,6 +7,7 @@ from typing import Final
 import yaml
 
 from shared.errors import Problem
+from shared.experiment.complaints import with_a_point
 
 _ENTRY: Final = re.compile(r"^(?P<before>\s*(?:- +)*)(?P<key>[\w.-]+):\s+(?P<text>.*\S)\s*$")
 """A line with a key and a value."""
@@ -93,6 +94,8 @@ def _comma(node: yaml.MappingNode, owner: tuple[yaml.ScalarNode, yaml.ScalarNode
     if owner is None:
         return Problem(_at(node.start_mark), f"{words[0]!r} without a value", f"a value: `{words[0]}: ...`")
     key, value = owner
+    if (number := with_a_point(",".join([value.value, *words]))) is not None:
+        return Problem(_at(value.start_mark), f"a comma in a number, after {value.value!r}", number)
     whole = ", ".join([value.value, *words])
     found = f"a comma in a text without quotes, after {value.value!r}"
     return Problem(_at(value.start_mark), found, f'the text in quotes: {key.value}: "{whole}"')

@@ -15,6 +15,7 @@ from shared import variables as texts
 from shared.contracts.experiment import Persona, PersonasFrom, Slug
 from shared.errors import InvalidInput, Problem, TooLarge
 from shared.experiment.complaints import translate
+from shared.experiment.encoding import NotUtf8, decoded_utf_8
 from shared.experiment.treatments import merged
 
 Json = Any
@@ -86,15 +87,10 @@ def _unknown_columns(each: Mapping[str, Json], row: Row, value: Mapping[str, Jso
 def _decoded(content: bytes, name: str) -> str:
     if len(content) > MAX_TABLE_BYTES:
         raise TooLarge(f"{name} has {len(content)} bytes; a table of personas may have {MAX_TABLE_BYTES}.")
-    if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise _not_utf_8(f"{name} byte 0", "a text in UTF-16", name, "UTF-16")
     try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        in_windows = content[error.start : error.start + 1].decode("cp1252", errors="replace")
-        found = f"something that is not UTF-8 (in Windows-1252 it is {in_windows!r})"
-        raise _not_utf_8(f"{name} line {line}", found, name, "WINDOWS-1252") from error
+        return decoded_utf_8(content)
+    except NotUtf8 as error:
+        raise _not_utf_8(f"{name} line {error.line}", error.found, name, error.encoding) from error
 
 
 def _not_utf_8(where: str, found: str, name: str, encoding: str) -> InvalidInput:
