@@ -83,3 +83,18 @@ async def test_who_fails_the_last_attempt_is_screened_out_where_the_stage_says_s
         assert await ana.statuses() == ends
         stored = await ana.lab.rows("SELECT count(*) AS n FROM answers WHERE key LIKE 'attempt:%'")
         assert stored[0].n == 2 + 1 + 2 + 2
+
+
+async def test_no_one_is_met_where_each_is_alone(database: Database) -> None:
+    meet = {**LAST, "progress": {"wait_for_all": True}}
+
+    async with playing(database, stages=[CHECK, meet], **a_cast(people=2)) as ana:
+        eve = await ana.another("Eve")
+        await attempt(ana, RIGHT)
+        await ana.go_on("check")
+
+        waiting = (await ana.me())["waiting"]
+        assert (waiting["missing"], waiting["names"]) == (1, [])
+        await attempt(eve, RIGHT)
+        await eve.go_on("check")
+        assert (await ana.me())["waiting"] is None

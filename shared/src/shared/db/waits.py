@@ -13,7 +13,7 @@ from shared.db.session import ReadSession
 from shared.db.standing import Standing
 from shared.db.statements import Row
 from shared.lives import ARRIVED, COUNTED, in_sql
-from shared.stage import shows_members
+from shared.stage import plays_together, shows_members
 from shared.stages import parts_of
 
 WAITING: Final = "waiting"
@@ -105,4 +105,4 @@ def _met(standing: Standing, others: Sequence[Row]) -> tuple[Met, ...]:
 def _meets(stage: StageConfig) -> bool:
     """Whether members know each other's names from the stage; in minutes they have those of their roles."""
     parts = parts_of(stage)
-    return shows_members(parts) or (parts.state is not None and parts.minutes is None)
+    return shows_members(parts) or (plays_together(parts) and parts.minutes is None)
