@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
+from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
 
@@ -113,7 +114,13 @@ async def test_an_external_id_gives_the_place_back_in_another_browser_when_no_pl
     await expect(other.get_by_text("All places are taken.")).to_be_visible()
     await other.get_by_role("button", name="Continue").click()
     await expect(other.get_by_label("How old are you?")).to_be_visible()
+    await expect(page.get_by_text("You may have gone on in another one.")).to_be_visible()
+    assert await faults(page) == []
+    await page.get_by_role("link", name="Go on in this browser").click()
+    await page.get_by_role("button", name="Continue").click()
 
+    await expect(page.get_by_label("How old are you?")).to_be_visible()
+    await expect(other.get_by_text("You may have gone on in another one.")).to_be_visible()
     await other.context.close()
 
 

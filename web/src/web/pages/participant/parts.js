@@ -2,10 +2,17 @@
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Button, Heading, Notice } from "../lab/ui.js";
 import { hasWords, say } from "../lab/words.js";
+import { code } from "./start.js";
 
 /** This browser has no place in a study. */
 export function Nowhere() {
   return html`<main>${h(Heading, { children: say("join_title") })}${h(Notice, { children: say("no_place") })}</main>`;
+}
+
+/** The place that this browser had is under another token: most often the participant goes on in another browser. */
+export function TakenUp() {
+  return html`<main>${h(Heading, { children: say("join_title") })}${h(Notice, { children: say("place_taken_up") })}
+    ${code ? html`<p class="actions"><a class="button" href=${`/join/${encodeURIComponent(code)}`}>${say("go_on_here")}</a></p>` : null}</main>`;
 }
 
 /** The study goes on in another tab of this browser. @param {{ onTake: () => void }} props */

@@ -9,7 +9,7 @@ import { say } from "../lab/words.js";
 import { loadedPage, loadPage } from "./kinds.js";
 import { useParticipant } from "./live.js";
 import { Check, Help, LabNotice, Leave, Offer } from "./notices.js";
-import { Elsewhere, End, Failed, NotLoaded, Nowhere, Waiting } from "./parts.js";
+import { Elsewhere, End, Failed, NotLoaded, TakenUp, Waiting } from "./parts.js";
 import { LookingBack, Progress } from "./progress.js";
 
 /** @param {{ token: string, placeKey: string, lab: { kinds: string[], spoken: Record<string, string[]>, assets: string, languages: string[] } }} props */
@@ -32,7 +32,7 @@ export function Shell({ token, placeKey, lab }) {
     if (me?.is_over) forgetAll(`draft:${me.member_id}:`);
   }, [me?.is_over]);
 
-  if (isSignedOut) return h(Nowhere, {});
+  if (isSignedOut) return h(TakenUp, {});
   if (!tab.isActive) return h(Elsewhere, { onTake: tab.take });
   if (me === null) {
     return html`<main>${isConnected ? html`<p role="status">${say("loading")}</p>` : h(Notice, { tone: "warning", children: say("offline") })}</main>`;
