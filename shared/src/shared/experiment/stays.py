@@ -20,7 +20,12 @@ def problems(stage: StageConfig) -> Iterator[Problem]:
     """What is wrong with `stay`; `where` is relative to the stage."""
     stay, parts = stage.stay, parts_of(stage)
     if stay.at_most_seconds is not None and (parts.has_thread or plays_together(parts)):
-        expected = f"nothing: members meet on a stage of the kind {stage.kind}, and its own rules say how long"
+        why = (
+            "its conversation has limits of its own"
+            if parts.has_thread
+            else "they wait for each other; `when_gone` says what happens when one is gone"
+        )
+        expected = f"nothing: members meet on a stage of the kind {stage.kind}, and {why}"
         yield Problem("stay.at_most_seconds", str(stay.at_most_seconds), expected)
     if stay.at_least_seconds and stay.at_most_seconds and stay.at_least_seconds >= stay.at_most_seconds:
         yield Problem("stay.at_least_seconds", str(stay.at_least_seconds), "less than at_most_seconds")
