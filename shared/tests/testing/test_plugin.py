@@ -125,6 +125,21 @@ def test_without_docker_there_is_no_rabbitmq(monkeypatch: pytest.MonkeyPatch) ->
         pass
 
 
+def test_a_run_without_docker_is_not_blamed_for_sockets_of_the_docker_client(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(services.AMQP_VARIABLE, raising=False)
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    pytester.makepyprojecttoml(
+        '[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\nmarkers = ["services", "rabbitmq"]\n'
+    )
+    pytester.makepyfile("def test_left_out(amqp_url): pass")
+
+    result = pytester.runpytest_subprocess("-p", "shared.testing.plugin", "-p", "no:cacheprovider", "-W", "error")
+
+    assert (result.ret, result.parseoutcomes()) == (pytest.ExitCode.OK, {"skipped": 1}), result.stderr.str()
+
+
 @pytest.mark.docker
 @pytest.mark.slow
 def test_docker_starts_a_postgres(monkeypatch: pytest.MonkeyPatch, network_guard: NetworkGuard) -> None:

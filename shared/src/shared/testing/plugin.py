@@ -4,7 +4,9 @@ Each fixture imports the heavy modules that it needs: tests without a server sta
 the environment of CrewAI.
 """
 
+import gc
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,7 @@ _POSTGRES_FIXTURES = (
     "shared_database",
 )
 _NEEDS = {"postgres": frozenset(_POSTGRES_FIXTURES), "rabbitmq": frozenset(["rabbitmq_server", "amqp_url"])}
+_LEFT_OPEN = r"unclosed <socket\.socket fd=\d+, family=1,"
 
 _sources = pytest.StashKey[dict[str, str]]()
 _guard = pytest.StashKey[NetworkGuard]()
@@ -35,15 +38,20 @@ _guard = pytest.StashKey[NetworkGuard]()
 
 def pytest_configure(config: pytest.Config) -> None:
     # The Docker client leaves its sockets open, and some later test would be blamed for it.
-    config.addinivalue_line("filterwarnings", r"ignore:unclosed <socket\.socket fd=\d+, family=1,:ResourceWarning")
+    config.addinivalue_line("filterwarnings", f"ignore:{_LEFT_OPEN}:ResourceWarning")
     config.stash[_sources] = {}
     config.stash[_guard] = NetworkGuard()
     config.stash[_guard].install()
     _log_errors_plainly()
 
 
+# Before pytest looks for such complaints a last time, when the filter of the tests is gone.
+@pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[_guard].remove()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _LEFT_OPEN, ResourceWarning)
+        gc.collect()
 
 
 # First, so that `-m "not postgres"` sees the markers.
