@@ -80,7 +80,7 @@ LINES = "stages[1].lines[0]"
         ({"for": "sender"}, f"{LINES}.text", "this field"),
         ({"text": "{{answers.no.a}}", "for": "sender"}, f"{LINES}.text", "one of parts"),
         ({"text": "{{nothing}}", "for": "sender"}, f"{LINES}.text", "one of the variables sum"),
-        (7, LINES, "text"),
+        (7, LINES, 'text, in quotes: "7"'),
     ],
 )
 def test_what_is_wrong_is_told_at_its_place(line: Any, where: str, expected: str) -> None:
