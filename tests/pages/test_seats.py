@@ -118,4 +118,4 @@ async def test_nothing_that_was_not_sent_stays_at_a_computer_when_one_has_left(p
     await page.get_by_role("button", name="Yes, leave").click()
     await expect(page.get_by_text("You have left the study.")).to_be_visible()
 
-    assert "My own" not in await page.evaluate("JSON.stringify(localStorage)")
+    await page.wait_for_function("!JSON.stringify(localStorage).includes('My own')")

@@ -131,11 +131,12 @@ def test_a_run_without_docker_is_not_blamed_for_sockets_of_the_docker_client(
     monkeypatch.delenv(services.AMQP_VARIABLE, raising=False)
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
     pytester.makepyprojecttoml(
-        '[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\nmarkers = ["services", "rabbitmq"]\n'
+        '[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\n'
+        'markers = ["services", "rabbitmq"]\nfilterwarnings = ["error"]\n'
     )
     pytester.makepyfile("def test_left_out(amqp_url): pass")
 
-    result = pytester.runpytest_subprocess("-p", "shared.testing.plugin", "-p", "no:cacheprovider", "-W", "error")
+    result = pytester.runpytest_subprocess("-p", "shared.testing.plugin", "-p", "no:cacheprovider")
 
     assert (result.ret, result.parseoutcomes()) == (pytest.ExitCode.OK, {"skipped": 1}), result.stderr.str()
 
