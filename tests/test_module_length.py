@@ -1,14 +1,14 @@
-"""A module that is read from top to bottom has at most 400 lines."""
+"""A module that is read from top to bottom has at most 500 lines."""
 
 from pathlib import Path
 from subprocess import check_output
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-MOST_LINES: Final = 400
+MOST_LINES: Final = 500
 
 
-def test_no_module_is_longer_than_400_lines() -> None:
+def test_no_module_is_longer_than_500_lines() -> None:
     found = check_output(["git", "ls-files", "*.py"], cwd=ROOT, text=True).split()
     lengths = {name: len((ROOT / name).read_text().splitlines()) for name in found if (ROOT / name).is_file()}
 
