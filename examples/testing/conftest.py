@@ -1,3 +1,3 @@
-"""Brings the fixture `parley_lab`."""
+"""Brings the fixture `lab`."""
 
 pytest_plugins = ["parley.testing"]

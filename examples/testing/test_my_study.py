@@ -5,10 +5,10 @@ from parley.lab_for_tests import ParleyLab
 STUDY = Path(__file__).parent / "study.yaml"
 
 
-def test_everybody_hears_what_is_said(parley_lab: ParleyLab) -> None:
-    parley_lab.says("I would share.")
+def test_everybody_hears_what_is_said(lab: ParleyLab) -> None:
+    lab.says("I would share.")
 
-    run = parley_lab.run(STUDY)
+    run = lab.run(STUDY)
 
     assert {message["text"] for message in run.messages} == {"I would share."}
-    assert "I would share." in str(parley_lab.calls[-1]["messages"])
+    assert "I would share." in str(lab.calls[-1]["messages"])

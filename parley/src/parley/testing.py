@@ -1,6 +1,6 @@
 """A running lab in one fixture, for anybody's tests, and the command line as users call it; only tests import it.
 
-`pytest_plugins = ["parley.testing"]` in a `conftest.py` brings the fixture `parley_lab`.
+`pytest_plugins = ["parley.testing"]` in a `conftest.py` brings the fixture `lab`.
 """
 
 import os
@@ -90,7 +90,7 @@ def paid(name: str, *, questions: int = 40) -> str:
 
 
 @pytest.fixture(scope="session")
-def parley_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator["ParleyLab"]:
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator["ParleyLab"]:
     """A running lab with a scripted model, one for all tests; see `parley.lab_for_tests`."""
     from parley.lab_for_tests import running_lab
 
