@@ -16,7 +16,7 @@ from typing import Final
 from tests.storms.kinds import SEVERAL
 
 ROOT: Final = Path(__file__).parents[2]
-_VERSIONS: Final = "shared/src/shared/db/migrations/versions"
+VERSIONS: Final = "shared/src/shared/db/migrations/versions"
 _SOURCES: Final = ("*/src", "services/*/src")
 
 
@@ -29,6 +29,8 @@ class Repository:
     """A working copy of ours, with whatever history it has."""
 
     folder: Path = ROOT
+    versions: str = VERSIONS
+    """Where the migrations are today; they may have been elsewhere before."""
 
     def commit_before(self) -> str:
         """The commit, whose migrations are ours but for the newest ones.
@@ -36,20 +38,21 @@ class Repository:
         Raises:
             NoCommitBefore: with the reason.
         """
-        newest = max((self.folder / _VERSIONS).glob("r[0-9]*.py"))
+        newest = max((self.folder / self.versions).glob("r[0-9]*.py"))
         self._git("rev-parse", "HEAD", otherwise="there is no history here")
-        added = self._git("log", "-1", "--diff-filter=A", "--format=%H", "--", f"{_VERSIONS}/{newest.name}").strip()
-        # One that is not committed yet comes after everything that is.
-        wanted = f"{added.decode()}^" if added else "HEAD"
+        anywhere = f":(glob)**/migrations/versions/{newest.name}"
+        added = self._git("log", "--diff-filter=A", "--format=%H", "--", anywhere).decode().split()
+        # The first time: later ones are moves. One that is not committed yet comes after everything that is.
+        wanted = f"{added[-1]}^" if added else "HEAD"
         gone = "the history here begins with the newest migration"
         before = self._git("rev-parse", "--verify", "--quiet", f"{wanted}^{{commit}}", otherwise=gone).decode().strip()
         self._require_ours(before)
         return before
 
     def _require_ours(self, commit: str) -> None:
-        names = self._git("ls-tree", "--name-only", commit, f"{_VERSIONS}/").decode().split()
-        for name in (one for one in names if Path(one).match("r[0-9]*.py")):
-            ours = self.folder / name
+        names = self._git("ls-tree", "-r", "--name-only", commit).decode().split()
+        for name in (one for one in names if Path(one).match("migrations/versions/r[0-9]*.py")):
+            ours = self.folder / self.versions / Path(name).name
             if not ours.exists() or ours.read_bytes() != self._git("show", f"{commit}:{name}"):
                 raise NoCommitBefore(f"{ours.name} was written anew since then")
 

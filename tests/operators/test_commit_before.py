@@ -31,6 +31,10 @@ class Copy:
         self.git("commit", "--quiet", "--allow-empty", "--message", "Some")
         return self.git("rev-parse", "HEAD")
 
+    def move(self, folder: str) -> None:
+        (self.folder / folder).parent.mkdir(parents=True)
+        (self.folder / VERSIONS).rename(self.folder / folder)
+
     def before(self) -> str:
         return Repository(self.folder).commit_before()
 
@@ -58,6 +62,27 @@ def test_it_is_the_last_one_while_the_newest_migration_is_not_committed(copy: Co
     copy.write(2)
 
     assert copy.before() == before
+
+
+def test_a_move_of_the_migrations_is_not_their_birth(copy: Copy) -> None:
+    before = copy.commit()
+    copy.write(2)
+    copy.commit()
+    copy.move("elsewhere/migrations/versions")
+    copy.commit()
+
+    assert Repository(copy.folder, "elsewhere/migrations/versions").commit_before() == before
+
+
+def test_an_older_migration_that_was_written_anew_and_moved_is_found(copy: Copy) -> None:
+    copy.write(1, "adds more")
+    copy.write(2)
+    copy.commit()
+    copy.move("elsewhere/migrations/versions")
+    copy.commit()
+
+    with pytest.raises(NoCommitBefore, match=r"r0001_some\.py was written anew"):
+        Repository(copy.folder, "elsewhere/migrations/versions").commit_before()
 
 
 def test_there_is_none_when_an_older_migration_was_written_anew(copy: Copy) -> None:
