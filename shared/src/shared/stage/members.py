@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 from itertools import takewhile
-from typing import Final
-
-_INTERFACE: Final = f"{__package__}."
 
 
 def strange_members(written: type) -> Iterator[str]:
@@ -13,7 +10,7 @@ def strange_members(written: type) -> Iterator[str]:
 
     Names that begin with an underscore are free, and so are the fields of a dataclass.
     """
-    own = [*takewhile(lambda one: not one.__module__.startswith(_INTERFACE), written.__mro__)]
+    own = [*takewhile(lambda one: not _is_interface(one), written.__mro__)]
     extended = written.__mro__[len(own)]
     declared = (name for one in extended.__mro__ for name in getattr(one, "__annotations__", {}))
     known = {name for name in (*dir(extended), *declared) if not name.startswith("_")}
@@ -23,6 +20,11 @@ def strange_members(written: type) -> Iterator[str]:
         for name in public:
             if name not in known and name not in getattr(one, "__dataclass_fields__", {}):
                 yield f"`{one.__name__}.{name}` is no part of the interface; {_advice(name, known)}"
+
+
+def _is_interface(one: type) -> bool:
+    """Whether a module of this package itself has the class; packages in it have kinds."""
+    return one.__module__.rpartition(".")[0] == __package__
 
 
 def _advice(name: str, known: set[str]) -> str:
