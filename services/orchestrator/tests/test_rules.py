@@ -6,9 +6,9 @@ import pytest
 
 from orchestrator import rules
 from orchestrator.rules import is_over, may_open, more_are_to_come
-from shared.acts.settling import CohortState
 from shared.attendees import Attendee
 from shared.contracts.experiment import Progress, StageConfig
+from shared.db.cohort_state import CohortState
 from shared.experiment import Resolved
 from shared.stage import Parts, Read
 from shared.stages import kinds, read_stage

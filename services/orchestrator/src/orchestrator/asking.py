@@ -8,8 +8,8 @@ from uuid import UUID
 
 from shared import seeds
 from shared.acts import asking, playing
-from shared.acts.settling import CohortState
 from shared.contracts.experiment import StageConfig
+from shared.db.cohort_state import CohortState
 from shared.db.parts import with_parts
 from shared.db.session import Session
 from shared.playing import Played, play_on

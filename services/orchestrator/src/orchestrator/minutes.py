@@ -7,9 +7,9 @@ from typing import Final
 from orchestrator.rules import more_are_to_come, place_of_thread
 from shared.acts.changes import write
 from shared.acts.conversation import open_thread
-from shared.acts.settling import CohortState, OpenThread
 from shared.contracts.experiment import StageConfig
 from shared.conversation import Scene, Turn, write_down
+from shared.db.cohort_state import CohortState, OpenThread
 from shared.db.session import Session
 from shared.stage import LabView
 from shared.stages import parts_of

@@ -17,9 +17,10 @@ from orchestrator.settling import draws_of
 from shared.acts import courses
 from shared.acts.courses import Course, Happened
 from shared.acts.forgetting import forgotten_profile
-from shared.acts.settling import CohortState, end_when_done
+from shared.acts.settling import end_when_done
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
+from shared.db.cohort_state import CohortState
 from shared.db.session import Database
 from shared.stage import PAGE, Blocked, Done, End, Json, OwnView, Pay, SetProfile, lets_scripts_pass
 from shared.stages import kind_of, parts_of

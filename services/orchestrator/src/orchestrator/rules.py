@@ -5,9 +5,9 @@ from itertools import pairwise
 from uuid import UUID
 
 from shared import seeds
-from shared.acts.settling import CohortState
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
+from shared.db.cohort_state import CohortState
 from shared.lives import ARRIVED, COUNTED, ON_THE_WAY, OUTCOMES, TAKING_PART
 from shared.stage import of_everybody
 from shared.stages import parts_of

@@ -36,11 +36,12 @@ from shared.acts.conversation import (
     wake_thread,
 )
 from shared.acts.playing import MemberIsBack
-from shared.acts.settling import CohortState, end_when_done
+from shared.acts.settling import end_when_done
 from shared.acts.timers import DueTimer
 from shared.attendees import Attendee
 from shared.chat.speaking import EVERYONE_LEFT
 from shared.contracts.experiment import StageConfig
+from shared.db.cohort_state import CohortState
 from shared.db.parts import answers_on, drawn_before, with_parts
 from shared.db.session import Database, Session
 from shared.db.stays import MOST

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from orchestrator.rules import fewest, has_arrived, may_open, on_stage, participants
 from shared.acts import waiting
-from shared.acts.settling import CohortState
 from shared.acts.waiting import WaitOutcome
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
+from shared.db.cohort_state import CohortState
 from shared.db.session import Session
 from shared.lives import COUNTED
 

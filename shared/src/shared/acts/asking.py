@@ -9,9 +9,9 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import seeds
-from shared.acts.settling import CohortState, record
 from shared.attendees import Attendee
 from shared.contracts.hints import Hint, provider_queue
+from shared.db.cohort_state import CohortState, record
 from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
 from shared.db.statements import as_json

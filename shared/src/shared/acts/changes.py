@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from shared.acts.agents_typing import tell_stopped, tell_typing
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, TIMER_ARMED, Hint, provider_queue
+from shared.contracts.turn_state import turn_row
 from shared.conversation import (
     Change,
     Draft,
@@ -26,7 +27,6 @@ from shared.conversation import (
     with_begun,
 )
 from shared.db.facts import NOTHING_PENDING, Event
-from shared.db.scenes import turn_row
 from shared.db.session import Session
 from shared.db.statements import as_json
 from shared.failpoints import failpoint

@@ -9,17 +9,16 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.acts.advancing import public_part
-from shared.acts.settling import CohortState
+from shared.acts.making import is_self_acting
 from shared.attendees import Attendee, attendee
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db.bulk import CopyLine
+from shared.db.cohort_state import CohortState
 from shared.db.designs import design
 from shared.db.facts import Event
 from shared.db.session import ReadSession, Session
 from shared.db.statements import as_json
-from shared.experiment import Resolved
 from shared.stage import Json, Pay
-from shared.stages import parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +48,6 @@ class Course:
     happened: Sequence[Happened]
     """In its order; a member is as it is in the end in `cohort`."""
     has_ended: bool
-
-
-def is_self_acting(resolved: Resolved) -> bool:
-    """Whether scripted members can complete this arm without others: nothing is said, and games have scripts."""
-    parts = [parts_of(stage) for stage in resolved.stages]
-    return not any(one.has_thread or (one.state is not None and one.scripts is None) for one in parts)
 
 
 _ARMS = text("SELECT x.id, e.version FROM treatments x JOIN experiments e ON e.id = x.experiment_id WHERE e.id = :id")

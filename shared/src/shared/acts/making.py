@@ -8,7 +8,6 @@ from uuid import UUID
 
 from shared import seeds
 from shared.acts.assigning import Planned
-from shared.acts.courses import is_self_acting
 from shared.contracts.experiment import Persona, Profile
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
 from shared.contracts.providers import serving_provider
@@ -37,6 +36,12 @@ _BYTES: Final = 12
 def new_code() -> str:
     """A code that cannot be guessed; it gives the right to join."""
     return token_urlsafe(_BYTES)
+
+
+def is_self_acting(resolved: Resolved) -> bool:
+    """Whether scripted members can complete this arm without others: nothing is said, and games have scripts."""
+    parts = [parts_of(stage) for stage in resolved.stages]
+    return not any(one.has_thread or (one.state is not None and one.scripts is None) for one in parts)
 
 
 async def make_cohorts(

@@ -5,10 +5,10 @@ from typing import Any, Final
 from sqlalchemy import text
 
 from shared.acts.changes import message_row, tell, write_whole
+from shared.contracts.turn_state import turn_row
 from shared.conversation import Change, Scene
 from shared.db.batches import items_with
 from shared.db.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY
-from shared.db.scenes import turn_row
 from shared.db.session import Session
 
 _SAID_ITEMS: Final = items_with(

@@ -14,10 +14,10 @@ from shared import seeds
 from shared.acts.advancing import end_member
 from shared.acts.answering import write_page
 from shared.acts.going_on import go_on
-from shared.acts.settling import CohortState, record
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
 from shared.db.alerts import raise_alert
+from shared.db.cohort_state import CohortState, record
 from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
 from shared.db.standings import lock_standing

@@ -12,12 +12,11 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared import seeds
-from shared.acts import settling
 from shared.acts.advancing import end_member, record_member
-from shared.acts.settling import CohortState
 from shared.acts.standing_in import fill_seat
 from shared.attendees import Attendee
 from shared.contracts.experiment import StageConfig
+from shared.db.cohort_state import CohortState, record
 from shared.db.session import Session
 from shared.db.standings import lock_standing
 from shared.db.statements import as_json
@@ -57,7 +56,7 @@ async def arm_waits(
     whose = {"cohort_id": cohort.id, "purpose": WAITING, "due_at": due_at}
     if armed := [row.member_id for row in await session.all(_ARM, {**whose, "timers": as_json(timers)})]:
         told = {"stage_id": stage.id}
-        settling.record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=armed)
+        record(session, cohort, "stage.updated", f"{cohort.path}/{stage.id}", told, now, audience=armed)
 
 
 _STOP: Final = text("UPDATE timers SET state = 'cancelled' WHERE path = ANY(:paths) AND cohort_id = :cohort_id")
@@ -123,7 +122,7 @@ async def decide(
     if not await session.run(_DECIDE, whose):
         return False
     told = {"stage_id": stage.id, "outcome": outcome}
-    settling.record(session, cohort, "stage.wait_ended", f"{cohort.path}/{stage.id}", told, now, audience=[])
+    record(session, cohort, "stage.wait_ended", f"{cohort.path}/{stage.id}", told, now, audience=[])
     return True
 
 

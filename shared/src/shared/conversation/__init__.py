@@ -6,6 +6,7 @@ that publishes a draft claims the trigger (`shared.acts.conversation`); the func
 """
 
 from shared.chat.speaking import TIME_IS_UP
+from shared.contracts.turn_state import Turn
 from shared.conversation.changes import has_more_topics, topic_of, with_begun
 from shared.conversation.engine import (
     call_off,
@@ -32,7 +33,6 @@ from shared.conversation.scene import (
     NewMessage,
     NewTimer,
     Scene,
-    Turn,
 )
 from shared.conversation.view import public_message, view_of
 

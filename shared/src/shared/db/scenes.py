@@ -8,7 +8,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from shared.attendees import attendee
-from shared.conversation import START, Draft, Scene, Turn
+from shared.contracts.turn_state import turn_of
+from shared.conversation import START, Draft, Scene
 from shared.db.attendance import ATTENDANCE
 from shared.db.designs import stage_of
 from shared.db.session import ReadSession, Session
@@ -160,33 +161,3 @@ def _draft(fields: Mapping[str, Any]) -> Draft:
         ready_to_end=fields["ready_to_end"],
         as_of_seq=fields["as_of_seq"] or 0,
     )
-
-
-_SETS = ("asked", "opened", "ready", "done", "leaving")
-_COUNTS = ("spoken", "heard", "left")
-
-
-def turn_of(stored: Mapping[str, Any]) -> Turn:
-    fields = dict(stored)
-    for name in _SETS:
-        fields[name] = frozenset(map(UUID, stored.get(name, ())))
-    for name in _COUNTS:
-        fields[name] = {UUID(member_id): count for member_id, count in stored.get(name, {}).items()}
-    if "order" in stored:
-        fields["order"] = tuple(map(UUID, stored["order"]))
-    if "holder" in stored:
-        fields["holder"] = UUID(stored["holder"])
-    return Turn(**fields)
-
-
-def turn_row(turn: Turn) -> dict[str, Any]:
-    """The fields that differ from the initial values: most threads have neither turns nor topics."""
-    return {name: _stored(value) for name, value in turn.differences().items()}
-
-
-def _stored(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(member_id): count for member_id, count in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(map(str, value))
-    return [str(member_id) for member_id in value] if isinstance(value, tuple) else value

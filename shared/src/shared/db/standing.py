@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from shared.contracts.experiment import PageSettings, StageConfig
-from shared.db.scenes import turn_of
+from shared.contracts.turn_state import turn_of
 from shared.db.stays import LEAST
 from shared.experiment import Resolved
 from shared.stage import PAGE, Json, LastWords, Member, OwnView, Speaker, Thread, ThreadClock, Turns
