@@ -175,3 +175,19 @@ def test_every_word_that_a_researcher_may_change_is_one_of_the_pages() -> None:
     known = set(re.findall(r'^  "([a-z_]+)":', assets().files["words/en.json"].content.decode(), re.M))
 
     assert set(OwnWords.model_fields) - known == set()
+
+
+@pytest.mark.parametrize(
+    ("language", "heading"), [("en", "You want to try a study"), ("de", "Sie möchten eine Studie ausprobieren")]
+)
+def test_people_who_open_the_lab_without_a_link_get_a_page_in_their_language(
+    client: TestClient, language: str, heading: str
+) -> None:
+    page = client.get("/", headers={"accept-language": language})
+    (styles,) = re.findall(r'rel="stylesheet" href="([^"]+)"', page.text)
+
+    assert f'<html lang="{language}">' in page.text
+    assert f"<h2>{heading}</h2>" in page.text
+    assert "<script" not in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert client.get(styles).status_code == 200

@@ -1,11 +1,12 @@
 """The command line. Each command imports the heavy modules that it needs."""
 
 import gc
+import inspect
 import io
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -35,6 +36,7 @@ BAD_INPUT: Final = 2
 FAILED: Final = 1
 NEEDS_LIBRARY: Final = 3
 INTERRUPTED: Final = 130
+Demo = Annotated[str, typer.Argument(metavar="NAME", help="The name of a demo.")]
 _ALLOCATIONS_BETWEEN_COLLECTIONS: Final = 100_000
 _BAD_INPUT_ERRORS = (InvalidInput, TooLarge, SettingsInvalid, NotFound)
 
@@ -174,9 +176,51 @@ def run(
     raise typer.Exit(execute(order))
 
 
+def demo(name: str, **options: Any) -> None:
+    """Run an experiment that comes with the lab, as `run` does, and write its data.
+
+    The demos: deliberation (eight agents talk), arena (iterated games), people_and_agents (three seats for people:
+    give --rehearse to try it alone), public_goods (a workbook).
+    """
+    from parley.demos import find_demo
+
+    run(find_demo(name), **options)
+
+
+def _with_options_of_run() -> inspect.Signature:
+    _, *options = inspect.signature(run).parameters.values()
+    name = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default="deliberation", annotation=Demo)
+    return inspect.Signature([name, *options])
+
+
+# Typer reads the options of a command from its signature.
+demo.__signature__ = _with_options_of_run()  # type: ignore[attr-defined]
+app.command()(demo)
 app.command("runs")(list_runs)
 for command in (stop, resume, end, discard, export, remove):
     app.command()(command)
+
+
+@app.command()
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The .yaml file to write.")] = Path("experiment.yaml"),
+) -> None:
+    """Write a small experiment to start from, and beside it the schema with which editors complete it."""
+    from parley.first_file import write_first_file
+
+    write_first_file(file)
+    typer.echo(f"Wrote {file}. Change it, then: parley validate {file}")
+    typer.echo(f"To run it: parley run {file}")
+
+
+@app.command(
+    "fake-endpoint", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def fake_endpoint(context: typer.Context) -> None:
+    """Serve made-up replies at an address like that of a provider, to rehearse runs of real models without paying."""
+    from shared.testing.fake_endpoint import main as serve
+
+    serve(context.args)
 
 
 @app.command()

@@ -221,11 +221,13 @@ async def test_the_examples_of_bodies_are_taken(api: Api) -> None:
         assert stored.status_code == 201, stored.text
 
 
-async def test_the_bare_address_leads_to_the_documentation(api: Api) -> None:
+async def test_the_bare_address_is_a_page_for_people(api: Api) -> None:
     bare = await api.client.get("/")
     schema = (await api.client.get("/openapi.json")).json()
 
-    assert (bare.status_code, bare.headers["location"]) == (307, "docs")
+    assert (bare.status_code, bare.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert "<title>Parley</title>" in bare.text
+    assert 'href="docs"' in bare.text
     assert "/" not in schema["paths"]
     for address in ("/", "/docs", "/openapi.json"):
         refused = await api.client.post(address)

@@ -1,4 +1,4 @@
-"""The routes of the pages: a document for joining, one for taking part, and the files that they load."""
+"""The routes of the pages: the home page, a document for joining, one for taking part, and the files that they load."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,10 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from web.assets import JOIN, TAKE, Asset, assets, document
+from web.assets import JOIN, TAKE, Asset, assets, document, home
 
 _FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _NEVER: Final = "no-store"
+_ONLY_STYLES: Final = (
+    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 _SAFE: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -21,12 +24,18 @@ _SAFE: Final = {
 def routes() -> list[Route]:
     """The addresses of the pages, beside those of the REST API, whose client they are."""
     return [
+        Route("/", _home),
         Route("/join/{code}", _join),
         Route("/take/{code}", _take),
         # Where pages are that were opened before an upgrade: all studies of a browser had this address.
         Route("/take", _take),
         Route("/assets/{digest}/{path:path}", _file),
     ]
+
+
+async def _home(request: Request) -> Response:
+    language = assets().language(request.headers.get("accept-language", ""))
+    return _answer(request, home(language), {"Cache-Control": _NEVER, "Content-Security-Policy": _ONLY_STYLES})
 
 
 async def _join(request: Request) -> Response:

@@ -143,6 +143,22 @@ class Assets:
 </html>
 """
 
+    def home(self, language: str) -> str:
+        """The HTML document for people who open the address of the lab without a path; it needs no script."""
+        return f"""<!doctype html>
+<html lang="{language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Parley</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="{self.root}/lab.css">
+</head>
+<body><div id="page"><main class="home">
+{(_HERE / "home" / f"{language}.html").read_text("utf-8")}</main></div></body>
+</html>
+"""
+
 
 @cache
 def assets() -> Assets:
@@ -197,6 +213,12 @@ def _of_kinds() -> Iterator[tuple[str, bytes]]:
 def document(entry: str, language: str) -> Asset:
     """A document of the pages, made once for each language."""
     return _asset("page.html", assets().page(entry, language).encode())
+
+
+@cache
+def home(language: str) -> Asset:
+    """The home page, made once for each language."""
+    return _asset("home.html", assets().home(language).encode())
 
 
 def _asset(path: str, content: bytes) -> Asset:

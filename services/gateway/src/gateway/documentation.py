@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 
 from gateway.parameters import Route
 from gateway.problems import MEDIA_TYPE
@@ -96,11 +96,6 @@ def _refusals(operation: Mapping[str, Any], method: str, *, is_versioned: bool) 
 @router.get("/docs", response_class=HTMLResponse)
 async def _page() -> str:
     return _HTML
-
-
-@router.get("/", response_class=RedirectResponse)
-async def _to_the_page() -> str:
-    return "docs"
 
 
 _HTML = """<!doctype html>

@@ -1,6 +1,6 @@
 """A fake OpenAI-compatible endpoint: deterministic, fills any reply schema, and misbehaves on demand.
 
-In a test it runs on a free port of the same loop; `python -m shared.testing.fake_endpoint` serves it for rehearsals
+In a test it runs on a free port of the same loop; `parley fake-endpoint` serves it for rehearsals
 without cost. It implements a minimum of HTTP/1.1 itself, so that benchmarks measure their client, not this server.
 """
 
@@ -345,9 +345,10 @@ def _digest_of_messages(request: dict[str, Any]) -> str:
     return hashlib.sha256(orjson.dumps(request["messages"])).hexdigest()[:16]
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The options of `parley fake-endpoint`."""
     parser = argparse.ArgumentParser(
-        prog="python -m shared.testing.fake_endpoint",
+        prog="parley fake-endpoint",
         description="Serve a fake OpenAI-compatible endpoint: valid replies of any schema, and failures on demand.",
         epilog=(
             "To rehearse an experiment in model mode real without paying, start this, then in another terminal: "
@@ -385,7 +386,7 @@ async def _serve(endpoint: FakeEndpoint) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Serve until Ctrl-C."""
-    options = vars(_parser().parse_args(arguments))
+    options = vars(parser().parse_args(arguments))
     behaviour = Behaviour(**{field.name: options[field.name] for field in fields(Behaviour)})
     endpoint = FakeEndpoint(behaviour, host=options["host"], port=options["port"], keep_calls=False)
     try:
