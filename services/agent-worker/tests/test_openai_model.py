@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.completions import redact, retry_after_seconds
+from agent_worker.models.endpoint_errors import redact, retry_after_seconds
 from agent_worker.models.openai_model import OpenAIModel, request_body
 from shared.contracts.model_keys import NO_KEYS, ModelKeys, read_model_keys
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
@@ -90,7 +90,7 @@ async def test_a_reply_is_parsed_with_its_usage(model: OpenAIModel) -> None:
         (FakeReply(502, b"<html>bad gateway</html>", {"content-type": "text/html"}), "unavailable", True),
         (FakeReply(drop=True), "unavailable", True),
         (FakeReply(200, b"<html>a proxy's page</html>", {"content-type": "text/html"}), "error", True),
-        (FakeReply(200, b'{"choices": []}'), "error", True),
+        (FakeReply(200, b'{"choices": []}'), "unavailable", True),
         (FakeReply(200, b'{"choices": [{"message": "text"}]}'), "error", True),
         (
             FakeReply(200, b'{"choices": [{"message": {"content": [1]}}], "usage": {"prompt_tokens": "x"}}'),

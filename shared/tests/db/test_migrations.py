@@ -156,6 +156,7 @@ KEPT = {
     "r0005_lines_of_the_lab.py": "750fee55e707c27c5fc230ec32d0881955c7a3987e0fca3b8053fea1d7e8b45b",
     "r0006_parameters_of_links.py": "245ef9533ae6ba0c4dbe856016c0b39766390bb924add69a262d69cc1a8077be",
     "r0007_moves_in_place.py": "b915d9469874eec07706ccce3c2e22984313b1d8853156c8610a29c196e81412",
+    "r0008_details_of_calls.py": "b4f28ad8be81e1ff6f417f52332ce284b18849bae1a54de9a018f53774bbe4ea",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -122,6 +122,7 @@ MODEL_CALL_COLUMNS: Final = (
     "prompt",
     "raw",
     "parsed",
+    "details",
     "started_at",
     "finished_at",
 )

@@ -264,7 +264,7 @@ def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
     if reply.finish_reason == _CUT_OFF or lease.ask_id is None:
         return False
     if reply.parsed is None:
-        return reply.status == "invalid"
+        return reply.status == "invalid" and bool(reply.words.strip())
     # Where a text was asked for, an object in it may be the answer itself.
     wanted = attempt.request.reply_schema.get("required", ())
     return attempt.request.is_text and not all(name in reply.parsed for name in wanted)
@@ -276,7 +276,7 @@ def _with_fields(question: Question, lease: drafts.Lease, attempt: Attempt) -> M
     if not is_text_to_read(lease, attempt):
         return reply
     try:
-        fields = question.read_text(reply.raw)
+        fields = question.read_text(reply.words)
     except InvalidInput as error:
         raise Invalid(error.message) from error
     if fields is None:

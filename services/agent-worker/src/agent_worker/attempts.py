@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 
 from agent_worker.models.prices import cost_usd
 from shared import seeds
@@ -98,7 +98,7 @@ def with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[Ch
 
     A reply that was cut off, or that the model repeated, is not shown: small models would continue it.
     """
-    reply = attempt.reply.raw or "(empty)"
+    reply = attempt.reply.words or "(empty)"
     reason = attempt.reason or attempt.reply.error or "it was not valid JSON of the requested shape"
     came_before = any(one.role == "assistant" and one.content == reply for one in attempt.request.messages)
     if attempt.reply.finish_reason == "length" or came_before:
@@ -150,6 +150,7 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "prompt_pieces": attempt.prompt_pieces,
         "prompt_hash": sha256(prompt.encode()).hexdigest(),
         "raw": reply.raw,
+        "details": as_json(details) if (details := _details(reply)) else None,
         "parsed": as_json(reply.parsed) if reply.parsed is not None else None,
         "status": "invalid" if attempt.reason else reply.status,
         "error": attempt.reason or reply.error,
@@ -161,6 +162,11 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
     }
 
 
+def _details(reply: ModelReply) -> dict[str, JsonValue]:
+    """What the row keeps beside the text; the words that were read, where `raw` is the whole message."""
+    return reply.details if reply.text is None else {**reply.details, "text": reply.text}
+
+
 def storable(reply: ModelReply) -> ModelReply:
     """The reply without anything that Postgres cannot store (NUL bytes and the like).
 
@@ -168,8 +174,10 @@ def storable(reply: ModelReply) -> ModelReply:
     """
     update: dict[str, object] = {
         "raw": _clean(reply.raw),
+        "text": None if reply.text is None else _clean(reply.text),
         "model_returned": _clean(reply.model_returned),
         "error": reply.error and _clean(reply.error),
+        "details": _cleaned(reply.details),
         "tokens_in": _count(reply.tokens_in),
         "tokens_out": _count(reply.tokens_out),
     }
@@ -182,6 +190,25 @@ def storable(reply: ModelReply) -> ModelReply:
 
 def _clean(text: str) -> str:
     return _NOT_STORABLE.sub("\ufffd", text)
+
+
+def _cleaned(details: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The details that can be stored; a log probability is kept though its token is half a character."""
+    if not details:
+        return details
+    cleaned = {name: _storable_part(value) for name, value in details.items()}
+    return {name: value for name, value in cleaned.items() if _is_storable(value)}
+
+
+def _storable_part(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return _clean(value)
+        case dict():
+            return {_clean(name): _storable_part(part) for name, part in value.items()}
+        case list():
+            return [_storable_part(part) for part in value]
+    return value
 
 
 def _count(tokens: int | None) -> int | None:

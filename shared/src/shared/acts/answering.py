@@ -30,14 +30,15 @@ _ANSWER_BY_REPLIES = text(
             owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text,
             provider text, model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb,
             prompt jsonb, prompt_pieces uuid[], prompt_hash text, raw text, parsed jsonb, status text, error text,
-            tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz)
+            tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz,
+            details jsonb)
     ), call AS (
         INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed)
+            prompt_pieces, settings, prompt, parsed, details)
         SELECT call_id, draft_id, call_path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed
+            prompt_pieces, settings, prompt, parsed, details
         FROM reply
         ON CONFLICT DO NOTHING
     ), held AS (
@@ -99,14 +100,15 @@ _ANSWER_SHARED_ASK = text(
             owner uuid, value jsonb, call_id uuid, draft_id uuid, part text, attempt int, call_path text,
             provider text, model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb,
             prompt jsonb, prompt_pieces uuid[], prompt_hash text, raw text, parsed jsonb, status text, error text,
-            tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz)
+            tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz,
+            details jsonb)
     ), call AS (
         INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed)
+            prompt_pieces, settings, prompt, parsed, details)
         SELECT call_id, draft_id, call_path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed
+            prompt_pieces, settings, prompt, parsed, details
         FROM reply
         ON CONFLICT DO NOTHING
     ), held AS (
@@ -202,7 +204,7 @@ def _as_rows(replies: Sequence[tuple[Lease, Mapping[str, Any], Json]]) -> str:
 def _as_fragments(call: Mapping[str, Any]) -> dict[str, Any]:
     """The row of a call with what is JSON already as it is."""
     fields = dict(call)
-    for name in ("settings", "prompt", "parsed"):
+    for name in ("settings", "prompt", "parsed", "details"):
         if fields[name] is not None:
             fields[name] = orjson.Fragment(fields[name])
     if fields["cost"] is not None:

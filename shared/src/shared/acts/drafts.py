@@ -247,10 +247,11 @@ _SAVE_REPLY = text(
     WITH call AS (
         INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed)
+            prompt_pieces, settings, prompt, parsed, details)
         VALUES (:call_id, :draft_id, :call_path, :part, :attempt, :provider, :model_asked, :model_returned, :endpoint,
             :model_mode, :prompt_hash, :raw, :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at,
-            CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb))
+            CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb),
+            CAST(:details AS jsonb))
         ON CONFLICT DO NOTHING
     )
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
@@ -281,7 +282,7 @@ async def save_call(session: Session, call: Mapping[str, Any]) -> None:
 
 _UNUSABLE = text(
     """
-    SELECT raw, parsed, coalesce(error, status) AS error FROM model_calls
+    SELECT coalesce(details ->> 'text', raw) AS words, parsed, coalesce(error, status) AS error FROM model_calls
     WHERE draft_id = :draft_id AND (status IN ('ok', 'invalid', 'refused') OR status = 'too_long' AND raw <> '')
     ORDER BY attempt
     """
@@ -291,7 +292,7 @@ _UNUSABLE = text(
 async def unusable_replies(session: ReadSession, draft_id: UUID) -> list[UnusableReply]:
     """What a model wrote for a draft that is given up, the oldest first; empty when no reply came at all."""
     rows = await session.all(_UNUSABLE, {"draft_id": draft_id})
-    return [UnusableReply(row.raw or "", row.parsed, row.error) for row in rows]
+    return [UnusableReply(row.words or "", row.parsed, row.error) for row in rows]
 
 
 async def save_reply(

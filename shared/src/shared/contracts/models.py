@@ -168,7 +168,10 @@ class ModelReply(_Contract):
 
     status: ModelStatus = Field(description="What came of the attempt; only `ok` has something to use.")
     parsed: dict[str, Any] | None = Field(default=None, description="The reply as an object, not yet validated.")
-    raw: str = Field(default="", description="The reply as it came.")
+    raw: str = Field(default="", description="The reply as it came: its text, or the message as JSON (`text`).")
+    text: str | None = Field(
+        default=None, description="The words in it, where its content was no plain text; null: they are `raw`."
+    )
     model_returned: str = Field(default="", description="The model that the provider says it used.")
     endpoint: str = Field(
         default="", description="The host that was called, as `https://host:port`; empty when none was called."
@@ -179,6 +182,9 @@ class ModelReply(_Contract):
     error: str | None = Field(default=None, description="What went wrong, without secrets; null when nothing did.")
     retry_after_seconds: float | None = Field(
         default=None, ge=0, description="How long the provider wants us to wait; null when it did not say."
+    )
+    details: dict[str, JsonValue] = Field(
+        default_factory=dict, description="What came beside the text and the settings asked for, such as `logprobs`."
     )
     simulated_seconds: float | None = Field(
         default=None, ge=0, description="How long the call took in simulated time; null: it took the time that it took."
@@ -191,3 +197,8 @@ class ModelReply(_Contract):
         default_factory=_retry_by_status,
         description="Whether another attempt can help; follows from the status unless the provider says otherwise.",
     )
+
+    @property
+    def words(self) -> str:
+        """What the model wrote, wherever the message had it."""
+        return self.raw if self.text is None else self.text

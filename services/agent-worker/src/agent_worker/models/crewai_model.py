@@ -19,7 +19,8 @@ from types import SimpleNamespace
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from agent_worker.models.completions import judge, redact, retry_after_seconds, status_of_http
+from agent_worker.models.completions import judge
+from agent_worker.models.endpoint_errors import redact, retry_after_seconds, status_of_http
 from agent_worker.models.guard import AddressRefused, allowed_addresses
 from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
@@ -223,7 +224,7 @@ def _status_of(error: BaseException) -> ModelStatus | None:
     http_status = getattr(error, "status_code", None) or getattr(error, "code", None)
     if isinstance(http_status, int):
         code = getattr(error, "code", None)
-        return status_of_http(http_status, code if isinstance(code, str) else None, str(error))
+        return status_of_http(http_status, {code.casefold()} if isinstance(code, str) else (), str(error))
     name = type(error).__name__
     if isinstance(error, ConnectionRefusedError | gaierror) or name == "ConnectError":
         return "unreachable"

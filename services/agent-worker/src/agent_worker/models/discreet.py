@@ -41,17 +41,18 @@ def without_keys(reply: ModelReply, keys: ModelKeys) -> ModelReply:
     """The reply with each key in its text and in its object replaced."""
     update: dict[str, Any] = {
         name: keys.redacted(value)
-        for name in ("raw", "model_returned", "finish_reason", "error")
+        for name in ("raw", "text", "model_returned", "finish_reason", "error")
         if (value := getattr(reply, name))
     }
-    if reply.parsed is not None:
+    for name in ("parsed", "details"):
         # An object that is nested too deeply to be searched cannot be stored either, and is refused.
         with suppress(RecursionError):
-            update["parsed"] = _redacted(reply.parsed, keys)
+            update[name] = _redacted(getattr(reply, name), keys)
     changed = {name: value for name, value in update.items() if value != getattr(reply, name)}
-    if "parsed" in changed and "raw" not in changed:
+    if "parsed" in changed and (reply.text is not None or "raw" not in changed):
         # The text spells the key in escapes.
-        changed["raw"] = json.dumps(changed["parsed"])
+        written = json.dumps(changed["parsed"])
+        changed |= {"raw": written, "text": None if reply.text is None else written}
     return reply.model_copy(update=changed) if changed else reply
 
 

@@ -4,7 +4,6 @@ One attempt per call: the library's own retries are off, because every attempt i
 """
 
 import asyncio
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -14,12 +13,13 @@ from urllib.parse import urlsplit
 
 import openai
 
-from agent_worker.models.completions import (
-    read_completion,
+from agent_worker.models.completions import read_completion, with_full_context
+from agent_worker.models.endpoint_errors import (
+    EndpointError,
+    error_of_failure,
     redact,
     retry_after_seconds,
-    status_of_http,
-    with_full_context,
+    status_of_error,
 )
 from agent_worker.models.guard import AddressRefused, GuardedTransport, Resolve, resolve
 from agent_worker.models.openai_schema import to_strict
@@ -39,6 +39,7 @@ _VENDOR: Final = "openai"
 _COMPLETIONS: Final = "/chat/completions"
 # The HTTP library that this version of openai is built on: httpx or httpx2.
 _HTTP: Final[Any] = import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
+_NO_COMPLETION: Final = "the endpoint answered with something else than a completion"
 _MOVED: Final = "HTTP {}: the endpoint sends calls on to another address; name that one in base_url"
 _OFFICIAL_HOST: Final = "api.openai.com"
 # The library's connection pool scans all of its connections for every call: 500 calls in flight cost 2.5 ms of
@@ -117,11 +118,11 @@ class OpenAIModel:
         seconds = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(seconds):
-                content = await self._call(base_url, request)
+                answer = await self._call(base_url, request)
         except (TimeoutError, openai.APITimeoutError):
             return ModelReply(status="timeout", error=f"no reply within {seconds:g} s")
         except openai.APIStatusError as error:
-            return self._refused_by_status(base_url, error)
+            return self._refused_by_status(base_url, error.response)
         except openai.APIConnectionError as error:
             if isinstance(error.__cause__, AddressRefused):
                 raise error.__cause__ from None
@@ -134,26 +135,22 @@ class OpenAIModel:
         except OSError as error:
             # The host has no address. Some versions of the library raise this error as it is.
             return self._failed("unreachable", f"no connection to {_host(base_url)}: {error}")
-        return with_full_context(self._read(content, request.reply_schema.get("required", ())), request)
+        return with_full_context(self._read(base_url, answer, request), request)
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, {}
         for client in (client for of_one_address in clients.values() for client in of_one_address):
             await client.library.close()
 
-    async def _call(self, base_url: str, request: ModelRequest) -> bytes:
+    async def _call(self, base_url: str, request: ModelRequest) -> Any:
         client = self._free_client(base_url)
         client.calls_in_flight += 1
         try:
             # The body is sent as it is and returned raw: the library's conversion to and from its types would cost more
             # CPU than the rest of the call.
-            response = await client.library.post(
-                _COMPLETIONS, body=request_body(base_url, request), cast_to=_HTTP.Response
-            )
+            return await client.library.post(_COMPLETIONS, body=request_body(base_url, request), cast_to=_HTTP.Response)
         finally:
             client.calls_in_flight -= 1
-        content: bytes = response.content
-        return content
 
     def _free_client(self, base_url: str) -> "_Client":
         """The first client with room, so that few clients are open; a new one when all are full."""
@@ -196,30 +193,38 @@ class OpenAIModel:
             resolver=self._resolver,
         )
 
-    def _read(self, content: bytes, fields: Collection[str]) -> ModelReply:
-        reply = read_completion(content, fields)
-        if reply is not None:
-            return reply
+    def _read(self, base_url: str, answer: Any, request: ModelRequest) -> ModelReply:
+        found = read_completion(answer.content, request)
+        if isinstance(found, ModelReply):
+            return found
         # The server may return what it was sent, the key included.
-        preview = redact(content.decode(errors="replace"), self._keys)
-        return ModelReply(
-            status="error", raw=preview, error="the endpoint answered with something else than a completion"
-        )
+        preview = redact(answer.content.decode(errors="replace"), self._keys)
+        if found is not None:
+            failed = self._refused(base_url, found, f"error {found.http_status or 'in a reply'}", answer)
+            return failed.model_copy(update={"raw": preview})
+        told = error_of_failure(answer.content)
+        failed = self._refused(base_url, told, _NO_COMPLETION, answer)
+        return failed.model_copy(update={"raw": preview})
 
     def _failed(self, status: ModelStatus, message: str) -> ModelReply:
         return ModelReply(status=status, error=redact(message, self._keys))
 
-    def _refused_by_status(self, base_url: str, error: openai.APIStatusError) -> ModelReply:
-        if 300 <= error.status_code < 400:
-            return self._failed("bad_request", _MOVED.format(error.status_code))
-        status = status_of_http(error.status_code, error.code, error.message)
-        reply = self._failed(status, f"HTTP {error.status_code}: {error.message}")
+    def _refused_by_status(self, base_url: str, answer: Any) -> ModelReply:
+        if 300 <= answer.status_code < 400:
+            return self._failed("bad_request", _MOVED.format(answer.status_code))
+        told = error_of_failure(answer.content)
+        return self._refused(base_url, told, f"HTTP {answer.status_code}", answer)
+
+    def _refused(self, base_url: str, told: EndpointError, what: str, answer: Any) -> ModelReply:
+        """The reply for an error of the endpoint; `what` is said before its words."""
+        status = status_of_error(told, answer.status_code if answer.is_error else None)
+        reply = self._failed(status, f"{what}: {told.words}" if told.words else what)
         if status == "auth_error" and self._keys.key(self._vendor, base_url) is None:
             how = self._keys.how_to_give_one(self._vendor, base_url)
             return reply.model_copy(update={"error": f"{reply.error} (The call brought no key: {how})"})
         if status not in ("rate_limited", "unavailable"):
             return reply
-        wait = retry_after_seconds(error.response.headers, datetime.now(UTC))
+        wait = retry_after_seconds(answer.headers, datetime.now(UTC), answer.content)
         return reply.model_copy(update={"retry_after_seconds": wait})
 
 
