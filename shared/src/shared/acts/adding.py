@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from shared.acts.advancing import record_member
 from shared.acts.assigning import Planned, given_to_agent
-from shared.acts.conversation import advance_thread, open_threads
+from shared.acts.conversation import advance_thread, open_talks
 from shared.acts.entering import require_players
 from shared.acts.making import member_row
 from shared.acts.own_arms import OwnArm, draw_own_arm
@@ -95,7 +95,7 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
         session.announce(Hint(AGENT_STEPS, "member.changed", str(member["id"])))
     else:
         # It greets, and is asked, where people talk already.
-        for thread_id in await open_threads(session, cohort_id, member["stage_ids"]):
+        for thread_id in await open_talks(session, cohort_id, map(arm.stage, member["stage_ids"])):
             await advance_thread(session, thread_id, now, cause="request")
     new_id: UUID = member["id"]
     return new_id

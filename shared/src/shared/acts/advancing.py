@@ -7,7 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from shared.acts.conversation import leave_thread, open_threads
+from shared.acts.conversation import leave_thread, open_talks
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from shared.db.facts import Event
 from shared.db.session import ReadSession, Session
@@ -243,7 +243,7 @@ def record_staying_away(session: Session, standing: Standing, cohort_id: UUID, n
 
 async def _threads_to_leave(session: ReadSession, standing: Standing) -> Sequence[UUID]:
     if standing.member.kind == "mediator":
-        return await open_threads(session, standing.cohort_id, standing.stage_ids)
+        return await open_talks(session, standing.cohort_id, map(standing.design.stage, standing.stage_ids))
     if standing.status == "expected" or standing.stage is None:
         return []
     conversation_id = standing.conversation_id(standing.stage)

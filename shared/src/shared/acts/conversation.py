@@ -5,7 +5,7 @@ the thread's lock only drafts that are wanted or ready are touched, and no trans
 thread.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -16,6 +16,7 @@ from sqlalchemy import text
 from shared import lives
 from shared.acts.changes import advance, decided, write
 from shared.acts.posting import KEY_USED, OVER, member_in
+from shared.contracts.experiment import StageConfig
 from shared.conversation import (
     NewMessage,
     Scene,
@@ -96,10 +97,10 @@ _OPEN_THREADS = text(
 )
 
 
-async def open_threads(session: ReadSession, cohort_id: UUID, stage_ids: Sequence[str]) -> list[UUID]:
-    """The conversations on these stages that are going on, in the order of their locks."""
-    where = {"cohort_id": cohort_id, "stage_ids": list(stage_ids)}
-    return [row.id for row in await session.all(_OPEN_THREADS, where)]
+async def open_talks(session: ReadSession, cohort_id: UUID, stages: Iterable[StageConfig]) -> list[UUID]:
+    """The conversations on these stages that are going on, in the order of their locks; minutes are none."""
+    talks = [stage.id for stage in stages if parts_of(stage).talk is not None]
+    return [row.id for row in await session.all(_OPEN_THREADS, {"cohort_id": cohort_id, "stage_ids": talks})]
 
 
 async def leave_thread(session: Session, thread_id: UUID, member_id: UUID, now: datetime, *, cause: str) -> None:

@@ -179,11 +179,18 @@ def position(stage: GroupInterviewStage, view: LabView, given: Replies) -> int:
 def due(stage: GroupInterviewStage, view: OwnView) -> InterviewTask | None:
     """The task that waits for the reader's reply."""
     task, role = task_on(stage, view), role_of(stage, view.me, view.draws)
-    if task is None or role is None or key_of(task) in view.own:
+    if task is None or role is None or key_of(task) in view.own or _is_taken_over(stage, view, role):
         return None
     still_open = _open_roles(stage, task, view, view.state["replies"])
     turn = next((turn for turn in turns(stage, task, view.draws) if turn.role == role), None)
     return None if turn is None or any(other in still_open for other in turn.waits_for) else task
+
+
+def _is_taken_over(stage: GroupInterviewStage, view: OwnView, role: str) -> bool:
+    """Whether the reader has gone, and somebody who is there has the same role: a mediator in place of another."""
+    return not (view.me.present or view.me.awaited) and any(
+        one.present and one.id != view.me.id and role_of(stage, one, view.draws) == role for one in view.members
+    )
 
 
 def task_on(stage: GroupInterviewStage, view: View) -> InterviewTask | None:
