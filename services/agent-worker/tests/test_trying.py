@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from agent_worker.trying import Verdict, told, try_providers
 from shared.contracts.endpoints import OPEN, read_endpoints
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, SettingsInvalid
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 KEY = "sk-very-secret-0123456789"
 
 
-def named(base_url: str, **more: str) -> dict[str, str]:
+def named(base_url: str, **more: Any) -> dict[str, str]:
     fields = {"base_url": base_url, "key": "MINE_KEY", "model": "small", **more}
     return {"PARLEY_PROVIDERS": json.dumps({"mine": fields}), "MINE_KEY": KEY}
 
@@ -129,3 +130,42 @@ async def test_the_exit_code_says_whether_all_are_well(capsys: pytest.CaptureFix
     assert told([Verdict("a", True), Verdict("b", None)]) == 0
     assert told([Verdict("a", True), Verdict("b", False)]) == 1
     assert capsys.readouterr().out == "a\nb\na\nb\n"
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/v1?api-version=1", "http://ann:secret@127.0.0.1:9/v1"])
+async def test_an_address_of_a_variable_is_held_to_what_one_of_a_file_is(address: str) -> None:
+    environ = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": KEY}
+
+    verdict = await verdict_on("openai", environ)
+
+    assert not verdict.is_well
+    assert verdict.line == (
+        "openai: not called; OPENAI_BASE_URL holds an address that cannot be used; expected http:// or https://, a "
+        "host and a path, without a user, a password or a query"
+    )
+    with pytest.raises(InvalidInput, match="--base-url: expected"):
+        await try_providers({}, OPEN, only="openai", base_url=address)
+
+
+async def test_an_entry_may_say_the_header_of_the_key_and_a_query() -> None:
+    paths: list[str] = []
+
+    class Endpoint(FakeEndpoint):
+        def respond(self, method: str, path: str, *rest: Any) -> Any:
+            paths.append(path)
+            return super().respond(method, path, *rest)
+
+    async with Endpoint() as endpoint:
+        fields = {"key_header": "api-key", "query": {"api-version": "2024-10-21"}}
+        verdict = await verdict_on("mine", named(endpoint.base_url, **fields))
+
+        assert verdict.is_well, verdict.line
+        assert paths == ["/v1/chat/completions?api-version=2024-10-21"]
+        assert endpoint.headers[0]["api-key"] == KEY
+        assert "authorization" not in endpoint.headers[0]
+
+
+@pytest.mark.parametrize("field", [{"key_header": "api key"}, {"query": {"v": 1}}, {"query": "v=1"}])
+async def test_a_header_or_query_that_is_none_is_refused(field: dict[str, Any]) -> None:
+    with pytest.raises(SettingsInvalid, match="of entry 1 is"):
+        await verdict_on("mine", named("http://127.0.0.1:9/v1", **field))

@@ -159,3 +159,16 @@ def test_of_many_personas_some_are_named() -> None:
     (problem,) = model_mode_problems("real", uses, {}, endpoints=OPEN)
 
     assert problem.endswith("(personas 'p0', 'p1', 'p10', 'p100', 'p101' and 995 more)")
+
+
+@pytest.mark.parametrize("use", [OPENAI, ModelUse("crewai", "openai/gpt-4.1-mini")])
+def test_an_address_of_a_variable_is_held_to_what_one_of_a_file_is(use: ModelUse) -> None:
+    environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:8720/v1?sig=secret"}
+
+    (problem,) = model_mode_problems("real", [use], environ, endpoints=OPEN)
+
+    assert problem.startswith("OPENAI_BASE_URL holds an address that cannot be used")
+    assert "secret" not in problem
+    assert (
+        model_mode_problems("real", [OPENAI], {**environ, "OPENAI_BASE_URL": "127.0.0.1:8720/v1"}, endpoints=OPEN) == []
+    )

@@ -9,9 +9,9 @@ from typing import Final
 
 from agent_worker.models import Model, build_models
 from shared.contracts.addresses import Place
-from shared.contracts.endpoints import Endpoints
+from shared.contracts.endpoints import Endpoints, unusable_address
 from shared.contracts.model_keys import ModelKeys, read_model_keys
-from shared.contracts.models import ChatMessage, ModelRequest, ModelSettings
+from shared.contracts.models import ADDRESS_EXPECTED, ChatMessage, ModelRequest, ModelSettings, is_usable_address
 from shared.contracts.named_providers import read_providers
 from shared.contracts.providers import CREWAI_PROVIDER, MOCK_PROVIDER, Provider, needed_provider
 from shared.errors import InvalidInput
@@ -56,6 +56,8 @@ async def try_providers(
     names = dict.fromkeys(name.partition("/")[0] for name in providers if name != MOCK_PROVIDER)
     if (only is None and base_url is not None) or only not in (None, *names):
         raise InvalidInput(f"Name one of these providers: {', '.join(names)}.")
+    if base_url is not None and not is_usable_address(base_url):
+        raise InvalidInput(f"--base-url: expected {ADDRESS_EXPECTED}.")
     models = build_models(environ, endpoints=endpoints)
     trial = _Trial(environ, keys, providers, models, model, base_url)
     chosen = [name for name in providers if _is_meant(name, [only] if only else names, model)]
@@ -101,6 +103,9 @@ class _Trial:
         missing = _what_is_missing(account, self.environ, self.keys, self.base_url)
         if missing is not None:
             return Verdict(f"{name}: not configured; {missing}", None)
+        unusable = None if self.base_url else unusable_address(self.environ, account.name)
+        if unusable is not None:
+            return Verdict(f"{name}: not called; {unusable}", False)
         where = self.base_url or account.address(self.environ)
         if where is None:
             return Verdict(f"{name}: not called; it has no address of its own (--base-url, --model)", None)

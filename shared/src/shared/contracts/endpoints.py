@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from shared.contracts.addresses import Place, is_internal, literal_address, read_place, unwrapped
+from shared.contracts.models import ADDRESS_EXPECTED, is_usable_address
 from shared.contracts.named_providers import PROVIDERS_VARIABLE, named_providers
 from shared.contracts.providers import CREWAI_BASE_URL_VARIABLES, HUGGING_FACE_PROVIDER
 from shared.errors import SettingsInvalid
@@ -169,6 +170,13 @@ def own_addresses(environ: Mapping[str, str]) -> Mapping[str, Mapping[str, str]]
         for vendor, written in {**found, **named}.items()
         if any(written.values())
     }
+
+
+def unusable_address(environ: Mapping[str, str], vendor: str) -> str | None:
+    """The variable that gives the vendor an address at which nothing can be called, and why; never the address."""
+    addresses = own_addresses(environ).get(vendor, {})
+    name = next((name for name, url in addresses.items() if not is_usable_address(url)), None)
+    return None if name is None else f"{name} holds an address that cannot be used; expected {ADDRESS_EXPECTED}"
 
 
 def _own(environ: Mapping[str, str]) -> Iterator[tuple[str, Sequence[Place]]]:

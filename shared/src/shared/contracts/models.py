@@ -1,5 +1,6 @@
 """The interface to language models: settings, one request, one reply."""
 
+import re
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -30,6 +31,7 @@ KEY_FAULTS: Final[frozenset[str]] = frozenset({"auth_error", "no_quota", "unreac
 
 ADDRESS_PATTERN: Final = r"^https?://[^@/?#\s]+(/[^?#\s]*)?$"
 """No user, password or query: settings are part of the data, secrets must not be."""
+ADDRESS_EXPECTED: Final = "http:// or https://, a host and a path, without a user, a password or a query"
 
 DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 """The time-out of a call, unless settings say otherwise."""
@@ -53,6 +55,11 @@ HINT_SUGGESTED: Final = "suggest:"
 HINT_QUESTION: Final = "question:"
 """Followed by the name of a field: the question that it answers, preceded by the group of its trait, if any:
 `attitude/support`. The mock answers it by the persona's traits."""
+
+
+def is_usable_address(url: str) -> bool:
+    """Whether models can be called there, wherever the address is from."""
+    return re.fullmatch(ADDRESS_PATTERN, url) is not None
 
 
 class _Contract(BaseModel):

@@ -16,7 +16,8 @@ PROVIDERS_VARIABLE: Final = "PARLEY_PROVIDERS"
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FIELDS: Final = frozenset({"base_url", "key", "model"})
+_HEADER: Final = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_FIELDS: Final = frozenset({"base_url", "key", "model", "key_header", "query"})
 _TAKEN: Final = frozenset({"steps", CREWAI_PROVIDER, *(name.partition("/")[0] for name in PROVIDERS)})
 """Names of other queues of workers, and of providers that there are anyway."""
 
@@ -50,7 +51,7 @@ def _read(entries: Mapping[str, object]) -> Iterator[Provider]:
         if not _NAME.fullmatch(name) or name in _TAKEN:
             raise _wrong(f"the name of entry {number} is taken or has other characters than a-z, 0-9, - and _")
         if not isinstance(fields, dict) or not fields.keys() <= _FIELDS:
-            raise _wrong(f"entry {number} has the fields base_url, key and model, and no others")
+            raise _wrong(f"entry {number} has the fields base_url, key, model, key_header and query, and no others")
         key, base_url, model = fields.get("key"), fields.get("base_url"), fields.get("model", "")
         if key is not None and (not isinstance(key, str) or not _KEY.fullmatch(key)):
             raise _wrong(f"the key of entry {number} is the name of the variable that holds it")
@@ -60,7 +61,26 @@ def _read(entries: Mapping[str, object]) -> Iterator[Provider]:
             read_place(base_url)
         except ValueError as error:
             raise _wrong(f"the base_url of entry {number}: {error}") from None
-        yield Provider(name, key, base_url=base_url.rstrip("/"), example_model=model)
+        yield Provider(
+            name,
+            key,
+            base_url=base_url.rstrip("/"),
+            example_model=model,
+            key_header=_key_header(number, fields.get("key_header")),
+            query=_query(number, fields.get("query", {})),
+        )
+
+
+def _key_header(number: int, header: object) -> str | None:
+    if header is None or (isinstance(header, str) and _HEADER.fullmatch(header)):
+        return header
+    raise _wrong(f"the key_header of entry {number} is the name of a header, such as api-key")
+
+
+def _query(number: int, query: object) -> Mapping[str, str]:
+    if isinstance(query, dict) and all(isinstance(value, str) for value in query.values()):
+        return query
+    raise _wrong(f'the query of entry {number} is an object of texts, such as {{"api-version": "2024-10-21"}}')
 
 
 def _wrong(what: str) -> SettingsInvalid:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 ModelMode = Literal["mock", "real"]
@@ -49,6 +49,8 @@ class Provider:
 
     `base_url`: its usual address, with OpenAI's API. With `needs_base_url` it has none, and its key goes to the address
     in the persona. `path`: what an address of the environment is completed with, since vendors' libraries do so.
+    `key_header`: the header that brings the key; None: `Authorization: Bearer`. `query`: what is added to each call of
+    its own address.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Provider:
     path: str = ""
     example_model: str = ""
     """A cheap model, for a call that only tries the key."""
+    key_header: str | None = None
+    query: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def has_chat_completions(self) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from shared.contracts.endpoints import Endpoints
+from shared.contracts.endpoints import Endpoints, unusable_address
 from shared.contracts.model_keys import ModelKeys, read_model_keys
 from shared.contracts.named_providers import PROVIDERS_VARIABLE, read_providers
 from shared.contracts.providers import (
@@ -61,9 +61,11 @@ def model_mode_problems(
     """
     if effective_model_mode(mode, requested_real=requested_real) == "mock":
         return []
+    uses = list(uses)
     return [
         *_switch_problems(environ),
         *_experiment_problems(mode, is_draft=is_draft),
+        *_address_problems(uses, environ),
         *_use_problems(uses, read_providers(environ), read_model_keys(environ), endpoints, served),
     ]
 
@@ -101,6 +103,12 @@ def _experiment_problems(mode: ModelMode, *, is_draft: bool) -> list[str]:
         "Real models were requested, but the experiment says model_mode: mock and has been started, so it can no "
         "longer change. Continue it with the mock, or start a new experiment with model_mode: real (--models real)."
     ]
+
+
+def _address_problems(uses: Iterable[ModelUse], environ: Mapping[str, str]) -> list[str]:
+    """An address of a variable is held to the same as one of a file."""
+    vendors = sorted({use.account for use in uses if use.base_url is None and use.provider != MOCK_PROVIDER})
+    return [f"{problem}." for vendor in vendors if (problem := unusable_address(environ, vendor)) is not None]
 
 
 def _use_problems(

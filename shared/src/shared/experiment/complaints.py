@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from shared.contracts.models import ADDRESS_PATTERN
+from shared.contracts.models import ADDRESS_EXPECTED, ADDRESS_PATTERN
 from shared.errors import Problem
 
 Json = Any
@@ -60,7 +60,6 @@ _PATTERNS: Final[Mapping[str, str]] = {
     "[A-Za-z0-9_.-]{0,63}": "a name of letters, digits, `_`, `.` and `-`, at most 64, starting with a letter or digit",
 }
 """Texts that follow a pattern, by a part of it."""
-_ADDRESS_EXPECTED: Final = "http:// or https://, a host and a path, without a user, a password or a query"
 _SLUG_EXPECTED: Final = "an id of small letters, digits, `-` and `_`, at most 64, starting with a letter or digit"
 
 
@@ -144,7 +143,7 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
         return Problem(where, found(detail["input"]), _SLUG_EXPECTED)
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"] == ADDRESS_PATTERN:
         # The value may hold a password.
-        return Problem(where, "an address that cannot be used", _ADDRESS_EXPECTED)
+        return Problem(where, "an address that cannot be used", ADDRESS_EXPECTED)
     if kind == "string_pattern_mismatch" and (expected := _patterned(detail["ctx"]["pattern"])) is not None:
         return Problem(where, found(detail["input"]), expected)
     if kind in ("model_type", "model_attributes_type"):

@@ -4,6 +4,7 @@ One attempt per call: the library's own retries are off, because every attempt i
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -27,11 +28,13 @@ from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.model_keys import ModelKeys
 from shared.contracts.models import (
+    ADDRESS_EXPECTED,
     DEFAULT_TIMEOUT_SECONDS,
     ModelReply,
     ModelRequest,
     ModelSettings,
     ModelStatus,
+    is_usable_address,
 )
 from shared.contracts.providers import PROVIDERS
 
@@ -57,7 +60,8 @@ class OpenAIModel:
     """Calls the request's base_url, else `base_url`, else OpenAI when that is the vendor.
 
     It sends the key that `keys` have for the vendor at that address, or none. An address that `endpoints` do not allow
-    is not called; `resolver` finds the addresses of a host.
+    is not called; `resolver` finds the addresses of a host. Calls of the vendor's own addresses bring `query`, and the
+    key in `key_header` (None: as a bearer token).
     """
 
     def __init__(
@@ -68,8 +72,12 @@ class OpenAIModel:
         base_url: str | None = None,
         endpoints: Endpoints = OPEN,
         resolver: Resolve = resolve,
+        key_header: str | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> None:
         self._keys = keys
+        self._key_header = key_header
+        self._query = query
         self._vendor = vendor
         usual = PROVIDERS[vendor].base_url if vendor in PROVIDERS else None
         self._base_url = base_url or usual
@@ -101,6 +109,8 @@ class OpenAIModel:
 
     def _refusal(self, base_url: str) -> ModelReply | None:
         """The reply for an address that may not be called; None where it may. The environment decides."""
+        if not is_usable_address(base_url):
+            return _refused_address(f"expected {ADDRESS_EXPECTED}")
         problem = self._endpoints.problem(self._vendor, base_url)
         if problem is not None:
             return _refused_address(problem)
@@ -172,14 +182,17 @@ class OpenAIModel:
             # A proxy of the environment would connect in our place, to addresses that were not checked.
             options |= {"transport": self._guarded(base_url, limits), "trust_env": False}
         key = self._keys.key(self._vendor, base_url)
-        if not self._keys.is_own(self._vendor, base_url):
+        is_own = self._keys.is_own(self._vendor, base_url)
+        if not is_own or self._key_header is not None:
             # The library would add further headers from the environment.
-            options["event_hooks"] = {"request": [partial(_keep_to_ourselves, key)]}
+            header = self._key_header if is_own else None
+            options["event_hooks"] = {"request": [partial(_keep_to_ourselves, key, header)]}
         return openai.AsyncOpenAI(
             api_key=key or _NO_KEY,
             base_url=base_url,
             max_retries=0,
             timeout=timeout,
+            default_query=self._query if is_own else None,
             http_client=openai.DefaultAsyncHttpxClient(**options),
         )
 
@@ -270,12 +283,12 @@ def _tls() -> Any:
     return _HTTP.create_ssl_context()
 
 
-async def _keep_to_ourselves(key: str | None, request: Any) -> None:
+async def _keep_to_ourselves(key: str | None, header: str | None, request: Any) -> None:
     """Remove all headers but those that any server needs, and the key of this address."""
     for name in [name for name in request.headers if name.lower() not in _PLAIN_HEADERS]:
         del request.headers[name]
     if key is not None:
-        request.headers["Authorization"] = f"Bearer {key}"
+        request.headers[header or "Authorization"] = key if header is not None else f"Bearer {key}"
 
 
 def _refused_address(problem: str) -> ModelReply:

@@ -27,7 +27,14 @@ def _with_chat_completions(
 ) -> Model:
     from agent_worker.models.openai_model import OpenAIModel
 
-    return OpenAIModel(keys, vendor=provider.name, base_url=provider.address(environ), endpoints=endpoints)
+    return OpenAIModel(
+        keys,
+        vendor=provider.name,
+        base_url=provider.address(environ),
+        endpoints=endpoints,
+        key_header=provider.key_header,
+        query=provider.query,
+    )
 
 
 def _crewai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model:
