@@ -203,3 +203,11 @@ class DrainLab:
     async def rows(self, query: str, **params: Any) -> list[Any]:
         async with self.database.transaction() as session:
             return list(await session.all(text(query), params))
+
+
+async def all_but_one(works: list[asyncio.Task[None]]) -> None:
+    """Return when all of these are over except one, which is held."""
+    for number, over in enumerate(asyncio.as_completed(works), 2):
+        await over
+        if number == len(works):
+            return

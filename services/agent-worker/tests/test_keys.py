@@ -14,7 +14,7 @@ from shared.acts.reviving import retry_failed
 from shared.contracts.model_keys import NO_KEYS
 from shared.db.session import Database
 from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, all_but_one
 from tests.flows.test_statements import only_steps
 
 pytestmark = pytest.mark.postgres
@@ -274,33 +274,34 @@ class Held:
 
     def __init__(self, answer: FakeReply | Data = ANSWER) -> None:
         self.answer = answer
+        self.is_asked = asyncio.Event()
         self.go = asyncio.Event()
         self.asked: list[str] = []
 
     async def __call__(self, body: Data) -> FakeReply | Data:
         self.asked.append(body["model"])
+        self.is_asked.set()
         await self.go.wait()
         return self.answer
 
 
-async def all_but_one(works: list[asyncio.Task[None]]) -> None:
-    """Return when all of these are over except one, which is held."""
-    async with asyncio.timeout(60):
-        for number, over in enumerate(asyncio.as_completed(works), 2):
-            await over
-            if number == len(works):
-                return
-
-
-async def at_once(rehearsed: Rehearsed, workers: list[Thinker], held: Held) -> list[str]:
-    """Hand every draft to every worker at the same time; returns what was asked while the first call was not over."""
-    drafts = await rehearsed.column("SELECT id FROM drafts WHERE state = 'wanted'")
+async def at_once(workers: list[Thinker], drafts: list[Any], held: Held) -> list[str]:
+    """Hand every draft to every worker at the same time; returns what was asked while the first call was held."""
     works = [asyncio.create_task(worker.work_on(draft)) for worker in workers for draft in drafts]
-    await all_but_one(works)
-    asked = list(held.asked)
-    held.go.set()
-    await asyncio.gather(*works)
-    return asked
+    try:
+        async with asyncio.timeout(60):
+            await held.is_asked.wait()
+            await all_but_one(works)
+        return list(held.asked)
+    finally:
+        # However the test ends, no work goes on with its connection when the next one begins.
+        held.go.set()
+        await asyncio.gather(*works)
+
+
+async def wanted(rehearsed: Rehearsed) -> list[Any]:
+    """The drafts that a worker may take now."""
+    return await rehearsed.column("SELECT id FROM drafts WHERE state = 'wanted' AND waits_for IS NULL")
 
 
 @pytest.mark.race
@@ -312,7 +313,7 @@ async def test_the_first_call_with_a_key_is_alone_no_matter_who_asks(rehearsed: 
     rehearsed.experiment_id = await rehearsed.lab.start(SURVEY.format(seats=seats(ada=8, other=8)))
     await only_steps(rehearsed.lab)
 
-    asked_alone = await at_once(rehearsed, workers, held)
+    asked_alone = await at_once(workers, await wanted(rehearsed), held)
     await rehearsed.lab.drain()
 
     assert len(asked_alone) == 1
@@ -329,7 +330,7 @@ async def test_when_the_first_call_is_refused_nothing_else_is_asked(rehearsed: R
     rehearsed.experiment_id = await rehearsed.lab.start(SURVEY.format(seats=seats(ada=8, other=8)))
     await only_steps(rehearsed.lab)
 
-    await at_once(rehearsed, workers, held)
+    await at_once(workers, await wanted(rehearsed), held)
     await rehearsed.lab.drain()
 
     assert len(held.asked) == 1
@@ -351,13 +352,10 @@ async def test_a_paused_key_is_tried_by_exactly_one_call(rehearsed: Rehearsed) -
     rehearsed.lab.clock.advance(31)
 
     await asyncio.gather(*(worker.try_keys() for worker in workers))
-    drafts = await rehearsed.column("SELECT id FROM drafts WHERE state = 'wanted' AND waits_for IS NULL")
+    drafts = await wanted(rehearsed)
     assert len(drafts) > 1
-    works = [asyncio.create_task(worker.work_on(draft)) for worker in workers for draft in drafts]
-    await all_but_one(works)
-
-    assert len(held.asked) == 1
-    held.go.set()
-    await asyncio.gather(*works)
+    asked_alone = await at_once(workers, drafts, held)
     await rehearsed.lab.drain()
+
+    assert len(asked_alone) == 1
     assert await rehearsed.statuses() == ["completed"] * 8
