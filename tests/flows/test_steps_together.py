@@ -13,6 +13,7 @@ from agent_worker import answering, steps
 from agent_worker.stepping import Stepping
 from agent_worker.steps import take_step, take_steps
 from orchestrator.settling import settle
+from shared.acts.advancing import wake_agents
 from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR
 from shared.db import unsettled
 from shared.db.facts import Event
@@ -21,8 +22,9 @@ from shared.db.standing import Standing
 from shared.db.standings import lock_standings
 from shared.logs import correlation
 from shared.testing.statements import counted
-from tests.flows.drain import DrainLab
+from tests.flows.drain import DrainLab, all_but_one
 from tests.flows.test_deadlocks import someone_waits_for_a_lock
+from tests.flows.test_statements import only_steps
 
 pytestmark = pytest.mark.postgres
 
@@ -62,6 +64,7 @@ personas: [{id: ada}]
 stages: [{id: one, kind: info, lines: [One.]}, {id: two, kind: info, lines: [Two.], progress: {min_participants: 2}}]
 cohorts: [{seats: [{persona: ada, count: 4}]}]
 """
+_HOLD: Final = text("SELECT FROM members WHERE id = :id FOR NO KEY UPDATE")
 
 
 async def waiting(lab: DrainLab) -> list[UUID]:
@@ -211,6 +214,49 @@ async def test_two_processes_that_take_the_same_members_in_any_order_do_not_bloc
     moved = await lab.rows("SELECT subject FROM events WHERE type = 'member.moved'")
     assert sorted(Counter(row.subject for row in moved).values()) == [1] * 32
     assert len(await lab.rows("SELECT id FROM drafts")) == 32
+
+
+async def test_steps_taken_together_never_wait_for_a_member_whom_another_transaction_holds(database: Database) -> None:
+    lab = DrainLab(database)
+    await lab.start(PAGES)
+    members = await waiting(lab)
+    free, held = sorted(members)[:2]
+
+    async with database.transaction() as session:
+        # As a settle does, which has answered for one member and now wakes another.
+        await session.run(_HOLD, {"id": held})
+        async with asyncio.timeout(10), database.transaction() as other:
+            alone = await take_steps(other, [free, held], lab.clock.now())
+            work = asyncio.create_task(wake_agents(session, [free]))
+            await someone_waits_for_a_lock(database)
+        await work
+    stepping = Stepping(database, lab.clock)
+    await asyncio.gather(*(stepping.take(each, None) for each in (free, held)))
+
+    assert set(alone) == {held}
+    at = {row.id: row.position for row in await lab.rows("SELECT id, position FROM members")}
+    assert (at[free], at[held]) == (1, 1)
+
+
+async def test_answers_stored_together_never_wait_for_a_member_whom_another_transaction_holds(
+    database: Database,
+) -> None:
+    lab = DrainLab(database)
+    await lab.start(PAGES)
+    await only_steps(lab)
+    await lab.rows("UPDATE drafts SET correlation = 'one' RETURNING id")
+    drafts = await lab.rows("SELECT id, member_id FROM drafts ORDER BY member_id")
+    held = drafts[-1].member_id
+
+    async with database.transaction() as session:
+        await session.run(_HOLD, {"id": held})
+        works = [asyncio.create_task(lab.thinker.work_on(draft.id)) for draft in drafts]
+        async with asyncio.timeout(10):
+            await all_but_one(works)
+    await asyncio.gather(*works)
+
+    assert {row.state for row in await lab.rows("SELECT state FROM drafts")} == {"answered"}
+    assert {row.position for row in await lab.rows("SELECT position FROM members")} == {2}
 
 
 async def test_standings_come_in_the_order_asked_for_and_without_those_who_are_unknown(database: Database) -> None:

@@ -54,7 +54,7 @@ class Answering:
         self._database = database
         self._clock = clock
         self._later = later
-        self._batcher = Batcher[tuple[str | None, bool], Reply, None](self._store, most=_MOST_AT_ONCE)
+        self._batcher = Batcher[tuple[str | None, bool], Reply, bool](self._store, most=_MOST_AT_ONCE)
 
     async def store(self, lease: drafts.Lease, attempt: Attempt) -> None:
         """Check the answer, store it, close the ask and let the member act on it, all in one transaction.
@@ -68,7 +68,9 @@ class Answering:
         takes_time = lease.pace == "live" and lease.agent.pages.take_time
         if takes_time or attempt.view is None or not await self._store_at_once(lease, attempt, attempt.view):
             # What follows from a batch is written with one correlation id.
-            await self._batcher.do((correlation.get(), is_urgent()), (lease, attempt))
+            reply = lease, attempt
+            if not await self._batcher.do((correlation.get(), is_urgent()), reply):
+                await self._store_alone(reply)
 
     async def look(self, lease: drafts.Lease) -> OwnView:
         """Read the view against which an answer to this ask is checked."""
@@ -86,24 +88,34 @@ class Answering:
             call, now = call_row(lease, read), self._clock.now()
             return await answering.answer_shared_ask(session, lease, call, value, now, cause=CAUSE)
 
-    async def _store(self, replies: Sequence[Reply]) -> list[Exception | None]:
-        """Store these answers, and let each member act on theirs."""
+    async def _store_alone(self, reply: Reply) -> None:
+        (result,) = await self._store([reply])
+        if isinstance(result, Exception):
+            raise result
+
+    async def _store(self, replies: Sequence[Reply]) -> list[bool | Exception]:
+        """Store these answers, and let each member act on theirs.
+
+        False for each of several members whom another transaction holds: their answers are not stored.
+        """
         now = self._clock.now()
-        results: list[Exception | None] = []
+        results: list[bool | Exception] = []
         at_once: list[tuple[drafts.Lease, Mapping[str, Any], Json]] = []
         due: dict[UUID, datetime | None] = {}
         members = dict.fromkeys(lease.member_id for lease, _ in replies)
         async with self._database.transaction() as session:
             found = await lock_standings(session, members, drawn_on={lease.stage.id for lease, _ in replies})
             for lease, attempt in replies:
+                if lease.member_id not in found:
+                    is_waited_for = len(members) == 1
+                    results.append(NotFound("There is no such participant.") if is_waited_for else False)
+                    continue
                 try:
-                    if lease.member_id not in found:
-                        raise NotFound("There is no such participant.")
                     at_once += await _kept_or_given(session, found[lease.member_id], lease, attempt, now)
-                except (Invalid, NotFound) as error:
+                except Invalid as error:
                     results.append(error)
                 else:
-                    results.append(None)
+                    results.append(True)
             stored = await answering.answer_by_replies(session, at_once, now)
             others = Others() if len(found) > 1 else None
             for member_id, standing in found.items():

@@ -46,10 +46,12 @@ async def take_step(session: Session, member_id: UUID, now: datetime) -> bool:
 async def take_steps(session: Session, member_ids: Collection[UUID], now: datetime) -> Collection[UUID]:
     """`take_step` for several members in one transaction; returns those who must take theirs each in its own.
 
-    They are in a conversation, whose lock is held as short as possible, or an offer or a check waits for them.
+    They are in a conversation, whose lock is held as short as possible, an offer or a check waits for them, or another
+    transaction holds them.
     """
-    alone, others = [], Others()
-    for member_id, standing in (await lock_standings(session, member_ids, drawn_on=())).items():
+    others, found = Others(), await lock_standings(session, member_ids, drawn_on=())
+    alone = [one for one in member_ids if one not in found]
+    for member_id, standing in found.items():
         if (_may_act(standing) and _talks(standing)) or standing.status in ("transfer_pending", "attention_check"):
             alone.append(member_id)
         else:

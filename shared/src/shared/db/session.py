@@ -116,6 +116,14 @@ class Session(ReadSession):
         """Send this together with the next statement or the commit, for what needs no answer."""
         self._later.append((statement, params))
 
+    async def all_of_each(self, *statements: tuple[TextClause, Params]) -> list[Sequence[Row]]:
+        """The rows of each of these statements, which are sent together and see what was committed before each."""
+        await self.connect()
+        with self._answered_in_time():
+            async with self._together():
+                cursors = [await self._sent(statement, params) for statement, params in statements]
+            return [await cursor.fetchall() for cursor in cursors]
+
     async def _execute(self, statement: TextClause, params: Params | None) -> AsyncCursor[Row]:
         if not self._later:
             return await super()._execute(statement, params)

@@ -97,7 +97,9 @@ _STANDINGS_OF_ALL = text(f"{_STANDINGS} WHERE m.id = ANY(:member_ids)")
 # The lock is a statement of its own, so that what is read next has a snapshot taken after the lock was acquired.
 # NO KEY: new drafts and answers refer to the member while this lock is held.
 _LOCK_BY_ID = text("SELECT id FROM members WHERE id = :key FOR NO KEY UPDATE")
-_LOCK_ALL = text("SELECT id FROM members WHERE id = ANY(:keys) ORDER BY id FOR NO KEY UPDATE")
+# Settling locks the members of a cohort by several statements: a transaction that holds some and waits for others could
+# be in its way.
+_LOCK_FREE = text("SELECT id FROM members WHERE id = ANY(:keys) FOR NO KEY UPDATE SKIP LOCKED")
 _LOCK_BY_TOKEN = text("SELECT id FROM members WHERE token_hash = :key FOR NO KEY UPDATE")
 
 
@@ -114,15 +116,19 @@ async def lock_standing(session: Session, member_id: UUID, *, drawn_on: Collecti
 async def lock_standings(
     session: Session, member_ids: Collection[UUID], *, drawn_on: Collection[str]
 ) -> Mapping[UUID, Standing]:
-    """The standings of those of these members who exist, locked until the transaction ends, in the order given."""
+    """The standings of those of these members who exist, locked until the transaction ends, in the order given.
+
+    Of several, those whom another transaction holds are left out; a single member is waited for.
+    """
     if len(member_ids) == 1:
         with suppress(NotFound):
             return {one: await lock_standing(session, one, drawn_on=drawn_on) for one in member_ids}
         return {}
     ids = list(member_ids)
-    session.later(_LOCK_ALL, {"keys": ids})
-    rows = await session.all(_STANDINGS_OF_ALL, {"member_ids": ids, "drawn_on": list(drawn_on)})
-    standings = {row.id: await _as_standing(session, row) for row in rows}
+    params = {"member_ids": ids, "drawn_on": list(drawn_on)}
+    locked, rows = await session.all_of_each((_LOCK_FREE, {"keys": ids}), (_STANDINGS_OF_ALL, params))
+    held = {row.id for row in locked}
+    standings = {row.id: await _as_standing(session, row) for row in rows if row.id in held}
     found = {one: standings[one] for one in ids if one in standings}
     for one, standing in found.items():
         if read_by_round(standing.stage) - {*drawn_on}:
