@@ -170,6 +170,15 @@ def test_server_of_which_a_part_hangs_is_made_to_end_and_keeps_its_data(
 
 
 @pytest.mark.fault
+def test_server_whose_way_another_program_has_closed_is_stopped(data_dir: Path) -> None:
+    server = embedded_postgres.start(data_dir, fast=True)
+    data_dir.parent.chmod(0o700)
+
+    server.stop()
+
+    assert not (data_dir / "postmaster.pid").exists()
+
+
 def test_number_of_another_program_in_the_pid_file_is_not_taken_for_a_server(data_dir: Path) -> None:
     server = embedded_postgres.start(data_dir, fast=True)
     server.stop()

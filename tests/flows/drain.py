@@ -67,6 +67,7 @@ class DrainLab:
         self._together = together
         self._one_by_one = one_by_one
         self._busy: set[UUID] = set()
+        self._draining = asyncio.Lock()
         database.on_commit = self._collect
         transport = httpx2.ASGITransport(app=create_app(database))
         self.prompts = PromptClient(httpx2.AsyncClient(transport=transport, base_url="http://prompts"))
@@ -100,7 +101,14 @@ class DrainLab:
             return await join(session, experiment_id, self.clock.now(), cohort_id=None, profile=profile)
 
     async def drain(self) -> None:
-        """Handle hints, and let time pass when nothing else is left to do, until the lab is at rest."""
+        """Handle hints, and let time pass when nothing else is left to do, until the lab is at rest.
+
+        Two requests that are sent at once drain it one after the other: at rest no other settle may hold a cohort.
+        """
+        async with self._draining:
+            await self._drain()
+
+    async def _drain(self) -> None:
         for _ in range(ENOUGH):
             if self.hints:
                 await self.deliver(self.next_hints())

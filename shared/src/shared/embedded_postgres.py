@@ -101,7 +101,6 @@ def start(data_dir: Path, *, fast: bool = False) -> EmbeddedPostgres:
     lock = _lock(data_dir)
     try:
         _make(data_dir, fast=fast)
-        _open_way_to(data_dir)
         url = _url(_socket_dir(data_dir))
         if not _take_over(data_dir, url):
             _write_settings(data_dir, fast=fast)
@@ -270,6 +269,8 @@ def _log(data_dir: Path) -> str:
 
 
 def _pg_ctl(data_dir: Path, *arguments: str) -> None:
+    # Each time: another program may have closed it meanwhile, as pytest does with the folder of all its runs.
+    _open_way_to(data_dir)
     _run("pg_ctl", *arguments, f"--pgdata={data_dir}")
 
 
