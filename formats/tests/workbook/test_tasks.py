@@ -190,7 +190,7 @@ def test_an_option_that_is_not_of_the_variables_type_is_rejected() -> None:
 
 @pytest.mark.parametrize("typed", [1, "1", 1.0, "1.0", True, "TRUE", "true", " 1 "], ids=repr)
 def test_a_flag_that_is_set_is_set_however_it_was_typed(typed: object) -> None:
-    assert design_of(with_tasks(task_row("t1", validate_response=typed))).tasks[0].validate is True
+    assert design_of(with_tasks(task_row("t1", var_type="integer", validate_response=typed))).tasks[0].validate is True
 
 
 @pytest.mark.parametrize("typed", [0, "0", 0.0, "0.0", False, "FALSE", "false"], ids=repr)

@@ -107,6 +107,11 @@ def design_of(values: Values) -> Design:
     return design
 
 
+def warnings_of(values: Values) -> list[Problem]:
+    """All warnings about valid values."""
+    return list(workbook_of(values).warnings)
+
+
 def problems_of(values: Values) -> list[Problem]:
     """All problems of the values; none when they are valid."""
     try:

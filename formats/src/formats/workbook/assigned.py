@@ -1,10 +1,13 @@
 """Checks assignments by hand, which are columns of agent_profiles."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 
-from formats.workbook.cells import Cell, quoted
+from formats.workbook.cells import Cell, changed_by_spreadsheet, quoted
 from formats.workbook.complaints import Complaints
 from formats.workbook.design import Arm, Role, Settings, WorkbookProfile
+from formats.workbook.names import check_alike, check_typed
+from formats.workbook.number_formats import is_without_year
 from formats.workbook.profiles import Profiles
 from formats.workbook.sheets import PROFILES
 
@@ -20,6 +23,10 @@ def check_assignments(
         _check_labels(settings.role_column, profiles, user_roles, "role", complaints)
     if settings.session_strategy != "manual" or settings.session_column is None:
         return
+    cells = [cell_of(person, settings.session_column) for person in profiles.people]
+    check_alike(cells, "session", complaints, may_repeat=True)
+    # Sessions may have the names of days.
+    check_typed([cell for cell in cells if not _is_day(cell)], "session", complaints)
     _check_named(settings.session_column, profiles, complaints)
     for session, people in sessions_by_hand(profiles.people, settings.session_column).items():
         _check_session(session, people, settings, user_roles, complaints)
@@ -64,12 +71,19 @@ def _check_labels(
 ) -> None:
     if column is None:
         return
+    check_typed([cell_of(person, column) for person in profiles.people], what, complaints)
     for person in profiles.people:
         cell = cell_of(person, column)
+        if changed_by_spreadsheet(cell):
+            continue
         if cell.is_blank:
             complaints.cell(cell, f"the {what} of {quoted(person.id)} is missing", f"one of {', '.join(labels)}")
         elif cell.label not in labels:
             complaints.cell(cell, f"there is no {what} {quoted(cell.label)} to assign", f"one of {', '.join(labels)}")
+
+
+def _is_day(cell: Cell) -> bool:
+    return isinstance(cell.value, date) and not is_without_year(cell.number_format)
 
 
 def _check_named(column: int, profiles: Profiles, complaints: Complaints) -> None:

@@ -1,6 +1,7 @@
 """One cell of a sheet, and the value that it shows."""
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from functools import cached_property
@@ -8,14 +9,22 @@ from typing import Final
 
 from openpyxl.utils import get_column_letter
 
+from formats.workbook.number_formats import (
+    is_power_of_ten,
+    is_without_day,
+    shown_number,
+    shown_time,
+)
 from shared.storable import is_storable_number, is_storable_text
 
 Value = None | bool | int | float | str | date | time | timedelta
 
 LONGEST_TEXT: Final = 32_767
 """In characters, the limit of a cell in Excel. Tables in CSV have the same limit."""
-_SIGNIFICANT_DIGITS: Final = 15
-"""As many as spreadsheets show: 0.1 + 0.2 is shown as 0.3."""
+_MOST_DIGITS: Final = 1e15
+"""Whole numbers from here on have more digits than spreadsheets keep."""
+_SELECTORS: Final = frozenset(map(chr, range(0xFE00, 0xFE10)))
+"""They choose between forms of the character before them."""
 _ESCAPED: Final = re.compile(r"_x([0-9A-Fa-f]{4})_")
 _LONGEST_QUOTED: Final = 60
 
@@ -60,7 +69,7 @@ class Cell:
 
 
 def shown(value: Value, number_format: str = "General") -> str:
-    """The value as the sheet shows it: whole numbers without a point, dates as year-month-day."""
+    """The value as the sheet shows it: numbers under their format, dates as year-month-day."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -68,14 +77,38 @@ def shown(value: Value, number_format: str = "General") -> str:
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
-        return _number(value, number_format)
+        return shown_number(value, number_format)
     if isinstance(value, datetime):
-        return _moment(value)
+        return shown_time(value.time(), number_format) if is_without_day(number_format) else _moment(value)
     if isinstance(value, date):
         return value.isoformat()
-    if isinstance(value, time):
-        return value.isoformat("seconds" if value.second else "minutes")
-    return str(value)
+    return shown_time(value, number_format)
+
+
+def visible(text: str) -> str:
+    """What a reader sees of a name: two names that differ in space or in invisible characters have the same."""
+    composed = unicodedata.normalize("NFC", text)
+    spaced = "".join(
+        " " if unicodedata.category(one)[0] == "Z" or one.isspace() else one
+        for one in composed
+        if unicodedata.category(one) != "Cf" and one not in _SELECTORS
+    )
+    return " ".join(spaced.split())
+
+
+def changed_by_spreadsheet(cell: Cell) -> str:
+    """Why a name in this cell is not what was typed, such as 1-2, which became a date; empty when it may be."""
+    value = cell.value
+    if isinstance(value, date):
+        return f"a date ({cell.text}), which spreadsheets make of names such as 1-2"
+    if isinstance(value, time | timedelta):
+        return f"a time ({cell.text}), which spreadsheets make of names such as 1:2"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_power_of_ten(cell.number_format):
+            return f"the number {cell.text}, which spreadsheets make of names such as 1E5"
+        if abs(value) >= _MOST_DIGITS:
+            return f"the number {cell.text}, of which spreadsheets keep 15 digits"
+    return ""
 
 
 def flaw_of(value: Value) -> str:
@@ -93,26 +126,6 @@ def flaw_of(value: Value) -> str:
 def quoted(text: str) -> str:
     """The text in quotes, shortened when it is long."""
     return repr(text if len(text) <= _LONGEST_QUOTED else f"{text[:_LONGEST_QUOTED]}...")
-
-
-def _number(value: int | float, number_format: str) -> str:
-    if number_format.endswith("%"):
-        return f"{_digits(value * 100)}%"
-    if number_format and set(number_format) == {"0"} and value == int(value):
-        return f"{int(value):0{len(number_format)}d}"
-    return _digits(value)
-
-
-def _digits(value: int | float) -> str:
-    if isinstance(value, int):
-        return str(value)
-    rounded = as_sheets_round(value)
-    return str(int(rounded)) if rounded.is_integer() and abs(rounded) < 1e15 else repr(rounded)
-
-
-def as_sheets_round(value: float) -> float:
-    """The number rounded as spreadsheets show it: 0.1 + 0.2 is 0.3."""
-    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
 
 
 def _moment(value: datetime) -> str:

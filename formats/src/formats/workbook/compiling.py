@@ -20,6 +20,7 @@ from formats.workbook.messages import profile_text
 from formats.workbook.open_seats import OpenSeat, open_seats, special_seats
 from formats.workbook.settings import HUGGING_FACE, takes_temperature
 from shared.experiment import Experiment, validate
+from shared.stages.group_interview.options import ListOptions, Options, TextOptions
 
 Json = Any
 
@@ -151,14 +152,12 @@ def _task(task: WorkbookTask, task_id: str) -> Json:
             {
                 "role": question.role,
                 "text": _verbatim(question.text),
-                "options": None if question.options is None else question.options.model_dump(mode="json"),
+                "options": _options(question.options),
             }
             for question in task.questions
         ],
-        "options": None if task.options is None else task.options.model_dump(mode="json"),
-        "role_options": [
-            {"role": role, "options": options.model_dump(mode="json")} for role, options in task.role_options.items()
-        ],
+        "options": _options(task.options),
+        "role_options": [{"role": role, "options": _options(options)} for role, options in task.role_options.items()],
         "variable": task.var_name,
         "variable_type": task.var_type,
         "randomize_options": task.randomize_options,
@@ -167,6 +166,19 @@ def _task(task: WorkbookTask, task_id: str) -> Json:
         "ask_reasoning": task.as_json,
         "plain_text": not task.as_json,
     }
+
+
+def _options(options: Options | None) -> Json:
+    """What is filled in later has its braces escaped, in a text and in each value of a list."""
+    if options is None:
+        return None
+    fields = options.model_dump(mode="json")
+    if isinstance(options, TextOptions):
+        return {**fields, "text": _verbatim(options.text)}
+    if isinstance(options, ListOptions):
+        values = [_verbatim(value) if isinstance(value, str) else value for value in options.values]
+        return {**fields, "values": values}
+    return fields
 
 
 def _task_ids(design: Design) -> dict[str, str]:
@@ -213,7 +225,8 @@ def _players(design: Design, sessions: Sequence[WorkbookSession], seats: frozens
             if (session.id, seat.role.label) not in seats:
                 answers = {column.name: _verbatim(answer) for column, answer in design.answers(seat.profile)}
                 profile = profile_text(design, seat)
-                yield _persona(design, _persona_id(seat), seat.role, profile, {"ID": seat.profile.id, **answers})
+                person_id = _verbatim(seat.profile.id)
+                yield _persona(design, _persona_id(seat), seat.role, profile, {"ID": person_id, **answers})
 
 
 def _persona(design: Design, persona_id: str, role: Role, profile: str, attributes: Json) -> Json:

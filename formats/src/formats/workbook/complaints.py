@@ -22,9 +22,9 @@ class Complaints:
         """A problem without a cell, such as a missing sheet."""
         self.problems[Problem(where, found, expected, wrong, hint)] = None
 
-    def warn(self, cell: Cell, wrong: str, expected: str, *, hint: str = "") -> None:
+    def warn(self, cell: Cell, wrong: str, expected: str, *, hint: str = "", found: str = "") -> None:
         if not cell.flaw:
-            self.warnings[Problem(cell.where, cell.found, expected, wrong, hint)] = None
+            self.warnings[Problem(cell.where, found or cell.found, expected, wrong, hint)] = None
 
     def raise_if_any(self, name: str) -> None:
         """Raises:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from formats.workbook.cells import Cell, as_sheets_round, shown
+from formats.workbook.cells import Cell, shown
 from formats.workbook.complaints import Complaints
 from formats.workbook.literals import NotLiteral, read_literal
+from formats.workbook.number_formats import as_sheets_round
 from formats.workbook.sheets import Sheet, records
-from formats.workbook.templates import FLAGS, Constant, Flag, has_placeholder
+from formats.workbook.templates import FLAGS, Constant, Flag, as_shown, placeholders
 from shared.stages.group_interview.replies import parse_number
 
 HEADER: Final = ("name", "value")
@@ -30,6 +31,7 @@ class NamedConstant:
 def read_constants(sheet: Sheet | None, complaints: Complaints) -> tuple[NamedConstant, ...]:
     """The constants in the order of the sheet, invalid ones included, because texts may name them."""
     seen: dict[str, Cell] = {}
+    values: list[Cell] = []
     constants: list[NamedConstant] = []
     for record in records(sheet, HEADER, complaints):
         name, value = record.cell("name"), record.cell("value")
@@ -38,7 +40,16 @@ def read_constants(sheet: Sheet | None, complaints: Complaints) -> tuple[NamedCo
             continue
         seen.setdefault(name.label, name)
         _check_name(name, complaints)
+        values.append(value)
         constants.append(NamedConstant(name.label, _values(value, complaints)))
+    for cell in values:
+        if named := [one for one in placeholders(cell.text) if one in seen]:
+            complaints.cell(
+                cell,
+                "constants are not filled into each other",
+                f"the value itself, without {{{{{named[0]}}}}}",
+                hint="put both placeholders into the text that needs them",
+            )
     count = math.prod(len(constant.values) for constant in constants)
     if sheet is not None and count > MAX_PERMUTATIONS:
         at = sheet.row(1).cell(2).where
@@ -69,10 +80,9 @@ def _check_name(cell: Cell, complaints: Complaints) -> None:
 def _values(cell: Cell, complaints: Complaints) -> tuple[Constant, ...]:
     if cell.is_blank:
         complaints.cell(cell, "the constant has no value", "a value, or a list of values such as ['low', 'high']")
-    elif has_placeholder(cell.text):
-        complaints.cell(cell, "placeholders are not filled in on this sheet", "a value without {{ or {%")
     elif isinstance(cell.value, int | float) and not isinstance(cell.value, bool):
-        return (_number(cell.value),)
+        number = _number(cell.value)
+        return (number if cell.text == str(number) else as_shown(number, cell.text),)
     elif cell.label.startswith("[") and (cell.label.endswith("]") or "]" not in cell.label):
         return _listed(cell, complaints)
     return (_typed(cell.text) if cell.text else _UNKNOWN,)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from formats.workbook.design import FACILITATOR, Arm, Role
+from formats.workbook.names import check_alike, check_typed
 from formats.workbook.sheets import Record, Sheet, records
 from formats.workbook.templates import Filling
 
@@ -57,7 +58,11 @@ def read_roles(sheet: Sheet | None, filling: Filling) -> tuple[Role, ...]:
 
 def _labelled(sheet: Sheet | None, header: tuple[str, str], filling: Filling) -> Iterator[tuple[str, str]]:
     seen: dict[str, str] = {}
-    for record in records(sheet, header, filling.complaints):
+    found = records(sheet, header, filling.complaints)
+    labels = [record.cell(header[0]) for record in found]
+    check_typed(labels, "label", filling.complaints)
+    check_alike(labels, "label", filling.complaints)
+    for record in found:
         label = _label(record, header[0], filling)
         description = _description(record, header[1], filling)
         where = record.cell(header[0]).where

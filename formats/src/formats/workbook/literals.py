@@ -2,6 +2,7 @@
 
 import ast
 import re
+import unicodedata
 from typing import Any, Final
 
 Literal = Any
@@ -10,6 +11,13 @@ Literal = Any
 _DICT_LIKE: Final = re.compile(r"^\{\s*(['\"\u201c\u201d\u2018\u2019\u201e]|\w+\s*:)")
 """Also with typographic quotes: such a text cannot be read, and the complaint says why."""
 _RANGE_LIKE: Final = re.compile(r"^\([\s\d.,;:+\-]*\)?$")
+_NUMBER: Final = r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)"
+_BARE_RANGE: Final = re.compile(rf"({_NUMBER})\s*-\s*({_NUMBER})")
+_DASHED_RANGE: Final = re.compile(rf"\(\s*{_BARE_RANGE.pattern}\s*\)")
+_IN_QUOTES: Final = re.compile(r"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")""", re.DOTALL)
+_DASHES: Final = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"
+"""Hyphens, dashes and minus signs that word processors and spreadsheets put in place of `-`."""
+_PLAIN: Final = {ord(dash): "-" for dash in _DASHES} | {ord("\u3001"): ",", ord("\u066b"): ".", ord("\u060c"): ","}
 _STUMBLES: Final = (SyntaxError, ValueError, TypeError, MemoryError, RecursionError)
 
 
@@ -20,21 +28,56 @@ class NotLiteral(Exception):
 def read_literal(text: str) -> Literal:
     """The list, tuple or dict in the text, or the text itself when it does not look like one.
 
-    A text in braces such as `{response_options}`, or in brackets such as `(as you like)`, is a text.
+    A text in braces such as `{response_options}`, or in brackets such as `(as you like)`, is a text. `(0\u201310)` is a
+    range, with whichever dash; full-width signs and invisible characters outside of quotes make no difference.
 
     Raises:
         NotLiteral: it begins like a literal and cannot be read.
     """
-    stripped = text.strip()
-    looks = _looks_like(stripped)
+    written = plain(text)
+    looks = _looks_like(written)
     if not looks:
         return text
     try:
-        value = ast.literal_eval(stripped)
+        # What is valid as it was typed is read as it was typed.
+        return ast.literal_eval(text.strip())
+    except _STUMBLES:
+        pass
+    try:
+        return ast.literal_eval(_with_ranges(written))
     except _STUMBLES as error:
         said = error.msg if isinstance(error, SyntaxError) else "something in it is neither a text nor a number"
         raise NotLiteral(f"it looks like {looks} and cannot be read as one: {said}") from error
-    return value
+
+
+def read_options_literal(text: str) -> Literal:
+    """Like `read_literal`, of a cell with options: `0-10` without brackets is a range, too."""
+    bare = _BARE_RANGE.fullmatch(plain(text))
+    return read_literal(f"({bare[1]}, {bare[2]})" if bare else text)
+
+
+def plain(text: str) -> str:
+    """The text with common signs in place of dashes, full-width and invisible characters, but for what is in quotes."""
+    parts = _IN_QUOTES.split(text)
+    return "".join(part if index % 2 else _in_common_signs(part) for index, part in enumerate(parts)).strip()
+
+
+def _in_common_signs(part: str) -> str:
+    return "".join(_narrow(one) for one in part.translate(_PLAIN) if unicodedata.category(one) != "Cf")
+
+
+def _narrow(one: str) -> str:
+    if one.isspace():
+        return " " if one != "\n" else one
+    if one.isdecimal():
+        return str(unicodedata.decimal(one))
+    narrow = unicodedata.normalize("NFKC", one)
+    return narrow if unicodedata.east_asian_width(one) == "F" and len(narrow) == 1 else one
+
+
+def _with_ranges(written: str) -> str:
+    parts = _IN_QUOTES.split(written)
+    return "".join(part if index % 2 else _DASHED_RANGE.sub(r"(\1, \2)", part) for index, part in enumerate(parts))
 
 
 def _looks_like(text: str) -> str:

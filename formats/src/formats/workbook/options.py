@@ -1,12 +1,13 @@
 """The cell response_options: a text, a list or a range, or one of these for each role."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from formats.workbook.cells import Cell
+from formats.workbook.cells import Cell, visible
 from formats.workbook.complaints import Complaints
-from formats.workbook.literals import Literal, NotLiteral, read_literal
+from formats.workbook.literals import Literal, NotLiteral, plain, read_options_literal
 from shared.stages.group_interview.options import ListOptions, Options, RangeOptions, TextOptions
 from shared.storable import LARGEST_INTEGER
 
@@ -30,14 +31,19 @@ def read_options(
         complaints.cell(cell, "this is no list of options", _EXPECTED, hint=_HINT)
         return {}, False
     try:
-        value = read_literal(text)
+        value = read_options_literal(text)
     except NotLiteral as error:
-        complaints.cell(cell, str(error), _EXPECTED, hint="texts in a list need quotes")
+        complaints.cell(cell, str(error), _EXPECTED, hint=_hint(text))
         return {}, False
     if not isinstance(value, dict):
         options = _one(cell, value, complaints)
         return (dict.fromkeys(user_roles, options) if options else {}), False
     return _by_role(cell, value, roles, complaints), True
+
+
+def _hint(text: str) -> str:
+    has_range = re.search(r"\d\s*-\s*\d", plain(text)) is not None
+    return "a range is written (0, 10)" if has_range else "texts in a list need quotes"
 
 
 def _by_role(cell: Cell, value: dict[Any, Any], roles: Sequence[str], complaints: Complaints) -> dict[str, Options]:
@@ -47,7 +53,8 @@ def _by_role(cell: Cell, value: dict[Any, Any], roles: Sequence[str], complaints
             complaints.cell(cell, f"there is no role {role!r}", f"one of {', '.join(roles)}")
             continue
         try:
-            options = _one(cell, read_literal(part) if isinstance(part, str) else part, complaints, f" of {role}")
+            read = read_options_literal(part) if isinstance(part, str) else part
+            options = _one(cell, read, complaints, f" of {role}")
         except NotLiteral as error:
             complaints.cell(cell, f"the options of {role}: {error}", _EXPECTED)
             continue
@@ -76,7 +83,7 @@ def _list(cell: Cell, values: list[Any], complaints: Complaints, whose: str) -> 
         if not _is_option(value):
             complaints.cell(cell, f"the option {str(value)[:60]!r}{whose} is neither a text nor a number", _EXPECTED)
             return None
-    shown = [str(value).strip().casefold() for value in values]
+    shown = [visible(str(value)).casefold() for value in values]
     for number, value in enumerate(shown):
         if value in shown[:number]:
             complaints.cell(cell, f"the option {values[number]!r}{whose} is repeated", "every option once")

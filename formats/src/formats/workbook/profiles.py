@@ -7,8 +7,8 @@ from typing import Final
 from formats.workbook.cells import quoted
 from formats.workbook.complaints import Complaints
 from formats.workbook.design import ID, Column, WorkbookProfile, is_id
+from formats.workbook.names import check_alike, check_typed
 from formats.workbook.sheets import Row, Sheet
-from formats.workbook.templates import has_placeholder
 
 _NAMES: Final = 1
 _QUESTIONS: Final = 2
@@ -32,7 +32,6 @@ def read_profiles(sheet: Sheet | None, complaints: Complaints) -> Profiles:
         return Profiles((), ())
     columns = _columns(sheet, complaints)
     _check_outside(sheet, columns, complaints)
-    _check_placeholders(sheet, complaints)
     if not sheet.after(_QUESTIONS):
         at = sheet.row(_QUESTIONS + 1).cell(1)
         complaints.cell(at, "there is no profile", "a row for every agent, below the two header rows")
@@ -62,6 +61,7 @@ def _check_names(names: Row, questions: Row, columns: Sequence[Column], complain
                 names.cell(column.number), f"the short name is repeated from {first.where}", "a name of its own"
             )
         seen.setdefault(column.name, column)
+    check_alike([names.cell(column.number) for column in columns], "short name", complaints)
     ids = [column for column in columns if is_id(column)]
     if not ids:
         found = ", ".join(quoted(column.name) for column in columns) or "no columns"
@@ -79,22 +79,13 @@ def _check_outside(sheet: Sheet, columns: Sequence[Column], complaints: Complain
                 complaints.cell(cell, "the cell is in a column without a name", "nothing in this column")
 
 
-def _check_placeholders(sheet: Sheet, complaints: Complaints) -> None:
-    for row in sheet.rows:
-        for cell in row.cells.values():
-            if isinstance(cell.value, str) and has_placeholder(cell.value):
-                complaints.cell(
-                    cell,
-                    "placeholders are not filled in on this sheet",
-                    "a text without {{ or {%",
-                    hint="constants belong in treatments, agent_roles and interview_prompts",
-                )
-
-
 def _people(sheet: Sheet, columns: Sequence[Column], complaints: Complaints) -> tuple[WorkbookProfile, ...]:
     id_column = next((column.number for column in columns if is_id(column)), None)
     if id_column is None:
         return ()
+    ids = [row.cell(id_column) for row in sheet.after(_QUESTIONS)]
+    check_typed(ids, "ID", complaints)
+    check_alike(ids, "ID", complaints)
     people: list[WorkbookProfile] = []
     seen: dict[str, str] = {}
     for row in sheet.after(_QUESTIONS):

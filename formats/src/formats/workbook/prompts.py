@@ -8,11 +8,12 @@ from formats.workbook.complaints import Complaints
 from formats.workbook.design import Question, Role, TaskType, WorkbookTask
 from formats.workbook.draws import Draws
 from formats.workbook.literals import NotLiteral, read_literal
+from formats.workbook.names import check_alike, check_typed
 from formats.workbook.options import read_options
 from formats.workbook.sheets import Record, Sheet, records
 from formats.workbook.templates import Filling
 from formats.workbook.values import flag, whole_number, word
-from shared.stages.group_interview.options import ListOptions, Options, with_options
+from shared.stages.group_interview.options import ListOptions, Options, TextOptions, with_options
 from shared.stages.group_interview.replies import VariableType, match
 
 HEADER: Final = (
@@ -62,6 +63,10 @@ def read_tasks(sheet: Sheet | None, roles: Sequence[Role], filling: Filling, dra
     if found and tasks[0].type != "context":
         cell = found[0].cell("type")
         filling.complaints.cell(cell, "the first task is not the context", "context, in the first row")
+    for column, what in (("task_id", "id of the task"), ("var_name", "name of the variable")):
+        cells = [record.cell(column) for record in found]
+        check_typed(cells, what, filling.complaints)
+        check_alike(cells, what, filling.complaints, may_repeat=column == "var_name")
     _check_ids(found, tasks, filling.complaints)
     _check_columns(found, tasks, filling.complaints)
     return tuple(tasks)
@@ -107,6 +112,10 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws)
     asks = kind in _ASKING or (kind == "discussion" and _decides_who_talks(record, text, filling.complaints, draws))
     talk = _Talk(text) if asks else _talk(record, text, roles, filling, is_talked_about=kind == "discussion")
     var_type = _variable_type(record, complaints)
+    validate = flag(record.cell("validate_response"), "validate_response", complaints)
+    questions = _questions(record, text, None if kind == "discussion" else var_type, roles, filling) if asks else ()
+    if validate and kind in _ASKING:
+        _check_checked(record, questions, var_type, complaints)
     order = whole_number(record.cell("task_order"), "the order", complaints, least=-(2**31), most=2**31)
     return WorkbookTask(
         task_id=task_id,
@@ -115,16 +124,32 @@ def _task(record: Record, roles: Sequence[Role], filling: Filling, draws: Draws)
         text=talk.text,
         options=talk.options,
         role_options=talk.role_options,
-        questions=_questions(record, text, None if kind == "discussion" else var_type, roles, filling) if asks else (),
+        questions=questions,
         var_name=filling.text(record.cell("var_name")).strip() or task_id,
         var_type=var_type,
         randomize_options=flag(record.cell("randomize_response_order"), "randomize_response_order", complaints),
-        validate=flag(record.cell("validate_response"), "validate_response", complaints),
+        validate=validate,
         wants_score=flag(record.cell("generate_speculation_score"), "generate_speculation_score", complaints),
         as_json=flag(record.cell("format_response"), "format_response", complaints),
         is_adapted=flag(record.cell("is_adapted"), "is_adapted", complaints),
         human_text=record.cell("human_text").text,
     )
+
+
+def _check_checked(
+    record: Record, questions: Sequence[Question], var_type: VariableType | None, complaints: Complaints
+) -> None:
+    """Complains about replies that are to be checked against nothing, so that every reply would be valid."""
+    options = record.cell("response_options")
+    if var_type in ("integer", "float") or not all(isinstance(one.options, TextOptions | None) for one in questions):
+        return
+    cell, type_cell = record.cell("validate_response"), record.cell("var_type")
+    wrong = "replies are to be checked, and every reply would be valid"
+    expected = f"a list or a range in {options.where}, or integer or float in {type_cell.where}; or 0 here"
+    if options.is_blank:
+        complaints.cell(cell, wrong, expected)
+    elif questions and any(one.options for one in questions):
+        complaints.warn(cell, wrong, expected)
 
 
 def _decides_who_talks(record: Record, text: str, complaints: Complaints, draws: Draws) -> bool:

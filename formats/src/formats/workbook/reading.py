@@ -1,6 +1,6 @@
 """Reads a workbook from sheets: checks everything, and reports all problems at once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from formats.workbook.assigned import check_assignments
 from formats.workbook.cells import Cell
@@ -9,6 +9,7 @@ from formats.workbook.constants import permutations, read_constants
 from formats.workbook.design import Design, Role, Settings, Workbook, WorkbookTask
 from formats.workbook.draws import Draws
 from formats.workbook.labelled import read_arms, read_roles
+from formats.workbook.merged import with_merged
 from formats.workbook.profiles import Profiles, read_profiles
 from formats.workbook.prompts import read_tasks
 from formats.workbook.settings import read_settings, setting_cells
@@ -19,11 +20,13 @@ from formats.workbook.sheets import (
     ROLES,
     SETTINGS,
     TREATMENTS,
+    Sheet,
     Sheets,
     check_flaws,
     check_names,
+    those_that_belong,
 )
-from formats.workbook.templates import Constant, Filling
+from formats.workbook.templates import Constant, Filling, placeholders
 
 
 def read(sheets: Sheets, name: str = "workbook", *, draws: Draws = "reference") -> Workbook:
@@ -33,18 +36,34 @@ def read(sheets: Sheets, name: str = "workbook", *, draws: Draws = "reference") 
         InvalidInput: with all problems.
     """
     complaints = Complaints()
+    sheets = with_merged(those_that_belong(sheets, complaints), complaints)
     check_names(list(sheets), complaints)
     check_flaws(sheets, complaints)
     profiles = read_profiles(sheets.get(PROFILES), complaints)
     cells = setting_cells(sheets.get(SETTINGS), complaints)
     settings = read_settings(cells, profiles, complaints)
+    constants_read = read_constants(sheets.get(CONSTANTS), complaints)
+    _warn_of_placeholders(sheets.get(PROFILES), [one.name for one in constants_read], complaints)
     designs = [
         design
-        for number, constants in enumerate(permutations(read_constants(sheets.get(CONSTANTS), complaints)), start=1)
+        for number, constants in enumerate(permutations(constants_read), start=1)
         if (design := _design(number, constants, sheets, settings, cells, profiles, complaints, draws))
     ]
     complaints.raise_if_any(name)
     return Workbook(tuple(designs), tuple(complaints.warnings))
+
+
+def _warn_of_placeholders(sheet: Sheet | None, names: Collection[str], complaints: Complaints) -> None:
+    """Profiles are what people said: nothing is filled into them, also where they have the name of a constant."""
+    for row in sheet.rows if sheet is not None else ():
+        for cell in row.cells.values():
+            if any(name in names for name in placeholders(cell.text)):
+                complaints.warn(
+                    cell,
+                    "nothing is filled in on this sheet: the cell is taken as it is",
+                    "a text without placeholders",
+                    hint="constants belong in treatments, agent_roles and interview_prompts",
+                )
 
 
 def _design(

@@ -1,10 +1,13 @@
 """The six sheets of a workbook as rows of cells, from any kind of file, and the rows below a fixed header."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
-from formats.workbook.cells import Cell, quoted
+from openpyxl.utils import get_column_letter
+
+from formats.workbook.cells import Cell, quoted, visible
 from formats.workbook.complaints import Complaints
 from shared.experiment.complaints import one_of
 
@@ -15,6 +18,8 @@ PROMPTS: Final = "interview_prompts"
 PROFILES: Final = "agent_profiles"
 CONSTANTS: Final = "constants"
 SHEETS: Final = (SETTINGS, TREATMENTS, ROLES, PROMPTS, PROFILES, CONSTANTS)
+
+_NOTE: Final = "#"
 
 MAX_ROWS: Final = 20_000
 MAX_COLUMNS: Final = 500
@@ -33,11 +38,27 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Merged:
+    """A range of merged cells; all four count from 1 and are included."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @property
+    def name(self) -> str:
+        return f"{get_column_letter(self.left)}{self.top}:{get_column_letter(self.right)}{self.bottom}"
+
+
+@dataclass(frozen=True, slots=True)
 class Sheet:
     """`rows` holds the rows that are not blank, in order, with the numbers that spreadsheets show."""
 
     name: str
     rows: Sequence[Row]
+    merged: Sequence[Merged] = ()
+    is_hidden: bool = False
 
     def row(self, number: int) -> Row:
         return next((row for row in self.rows if row.number == number), Row(self.name, number, {}))
@@ -66,14 +87,48 @@ class Record:
 Sheets = Mapping[str, Sheet]
 
 
-def sheet_of(name: str, rows: Iterable[tuple[int, Iterable[Cell]]]) -> Sheet:
-    """A sheet of numbered rows, without blank ones."""
+def sheet_of(
+    name: str,
+    rows: Iterable[tuple[int, Iterable[Cell]]],
+    *,
+    merged: Callable[[], Sequence[Merged]] = tuple,
+    is_hidden: bool = False,
+) -> Sheet:
+    """A sheet of numbered rows, without blank ones; `merged` is asked once all rows are read."""
     kept: list[Row] = []
     for number, cells in rows:
         filled = {cell.column: cell for cell in cells if not cell.is_blank}
         if filled:
             kept.append(Row(name, number, filled))
-    return Sheet(name, kept)
+    return Sheet(name, kept, merged(), is_hidden)
+
+
+def those_that_belong(sheets: Sheets, complaints: Complaints) -> Sheets:
+    """The sheets without those that are left out: empty and hidden ones, and notes, whose names begin with `#`.
+
+    A warning names each. A sheet whose name is nearly that of one of the six is none of them.
+    """
+    return {name: sheet for name, sheet in sheets.items() if not _is_left_out(sheet, complaints)}
+
+
+def _is_left_out(sheet: Sheet, complaints: Complaints) -> bool:
+    if sheet.name in SHEETS or _is_nearly(sheet.name):
+        return False
+    why = "is a note" if sheet.name.startswith(_NOTE) else "is hidden" if sheet.is_hidden else ""
+    why = why or ("" if sheet.rows else "is empty")
+    if why:
+        complaints.warn(
+            Cell(sheet.name, 1, 1),
+            f"the sheet {quoted(sheet.name)} {why} and is left out",
+            "a workbook of six sheets",
+            found=f"a sheet that {why}",
+        )
+    return bool(why)
+
+
+def _is_nearly(name: str) -> bool:
+    plain = visible(name).casefold().replace(" ", "_").replace("-", "_")
+    return bool(get_close_matches(plain, SHEETS, n=1, cutoff=0.8))
 
 
 def check_names(names: Sequence[str], complaints: Complaints) -> None:
@@ -89,7 +144,7 @@ def check_names(names: Sequence[str], complaints: Complaints) -> None:
                 f"the sheet {name} does not belong in a workbook",
                 one_of(name, SHEETS, "sheet"),
                 found=f"a sheet named {quoted(name)}",
-                hint="rename it or take it out; names are case-sensitive",
+                hint="rename it or take it out; names are case-sensitive, and a sheet of notes begins with #",
             )
 
 

@@ -1,5 +1,6 @@
 """Fills constants into the texts of a workbook, with the part of Jinja that always ends and needs bounded memory."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,31 @@ class Flag(str):
 
 FLAGS: Final = ("true", "false")
 Constant = str | int | float
+
+
+class _Shown:
+    """A number that is calculated with as it is, and filled in as its cell shows it: 5 as `$5.00`."""
+
+    shown: str
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+class _ShownInt(_Shown, int):
+    pass
+
+
+class _ShownFloat(_Shown, float):
+    pass
+
+
+def as_shown(number: int | float, shown: str) -> Constant:
+    """The number, filled in as this text."""
+    made: _ShownInt | _ShownFloat = _ShownInt(number) if isinstance(number, int) else _ShownFloat(number)
+    made.shown = shown
+    return made
+
 
 _ALLOWED: Final = (
     nodes.Template,
@@ -51,6 +77,8 @@ _ALLOWED: Final = (
 _FILTERS: Final = ("upper", "lower", "title", "capitalize", "trim", "int", "float", "round", "abs", "length")
 _TESTS: Final = ("eq", "ne", "lt", "gt", "le", "ge", "even", "odd", "divisibleby")
 _MARKS: Final = ("{{", "{%", "{#")
+_PLACEHOLDER: Final = re.compile(r"\{\{-?\s*([A-Za-z_]\w*)")
+WRITE_BRACES: Final = "braces that are meant as such are written {{ '{{' }}, {{ '{%' }} or {{ '{#' }}"
 
 _STUMBLES: Final = (
     TemplateError,
@@ -97,6 +125,11 @@ _ENVIRONMENT: Final = _environment()
 def has_placeholder(text: str) -> bool:
     """Whether the text has anything for Jinja to do."""
     return any(mark in text for mark in _MARKS)
+
+
+def placeholders(text: str) -> list[str]:
+    """The names between double braces, in order."""
+    return _PLACEHOLDER.findall(text)
 
 
 def render(text: str, constants: Mapping[str, Constant]) -> str:
@@ -161,5 +194,5 @@ class Filling:
         try:
             return render(cell.text, self.constants)
         except CannotRender as error:
-            self.complaints.cell(cell, error.wrong, error.expected)
+            self.complaints.cell(cell, error.wrong, error.expected, hint=WRITE_BRACES)
             return cell.text

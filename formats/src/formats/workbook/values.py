@@ -1,9 +1,12 @@
 """Typed values of single cells: numbers, flags, one of several words; an invalid cell gets a complaint."""
 
+from decimal import Decimal
 from typing import Final, TypeVar
 
 from formats.workbook.cells import Cell
 from formats.workbook.complaints import Complaints
+from formats.workbook.literals import plain
+from formats.workbook.number_formats import digits
 from shared.experiment.complaints import one_of
 from shared.stages.group_interview.replies import parse_number
 
@@ -19,7 +22,7 @@ def whole_number(
 ) -> int | None:
     """The whole number in the cell, in any spelling (`3`, `3.0`, a text); None after a complaint."""
     expected = "a whole number" if least is None else f"a whole number, at least {least}"
-    number = None if isinstance(cell.value, bool) else parse_number(cell.label)
+    number = _number_in(cell, complaints)
     if number is None or abs(number) > _LARGEST or number != int(number):
         complaints.cell(cell, _wrong(cell, name, "is no whole number"), expected)
         return None
@@ -32,10 +35,24 @@ def whole_number(
     return int(number)
 
 
+def _number_in(cell: Cell, complaints: Complaints) -> Decimal | None:
+    """The number in the cell, as a number under any format or as a text; a format that hides a part of it is told."""
+    if isinstance(cell.value, bool):
+        return None
+    if not isinstance(cell.value, int | float) or cell.flaw:
+        return parse_number(plain(cell.label))
+    held = parse_number(digits(cell.value))
+    shown = parse_number(cell.label)
+    if held is not None and shown is not None and held != shown:
+        wrong = f"the cell shows {shown} and holds {held}"
+        complaints.cell(cell, wrong, f"one of the two: type {held} or {shown}, and format the cell as General")
+    return held
+
+
 def number_between(cell: Cell, name: str, complaints: Complaints, *, least: float, most: float) -> float | None:
     """The number in the cell, both limits included; None after a complaint."""
     expected = f"a number from {least:g} to {most:g}"
-    number = None if isinstance(cell.value, bool) else parse_number(cell.label)
+    number = _number_in(cell, complaints)
     if number is None:
         complaints.cell(cell, _wrong(cell, name, "is no number"), expected)
         return None
@@ -48,7 +65,7 @@ def number_between(cell: Cell, name: str, complaints: Complaints, *, least: floa
 def flag(cell: Cell, name: str, complaints: Complaints) -> bool:
     """0 or 1, also as TRUE or FALSE; False after a complaint."""
     text = cell.label.casefold()
-    number = parse_number(text)
+    number = _number_in(cell, complaints)
     if text in _TRUE or number == 1:
         return True
     if text not in _FALSE and number != 0:

@@ -7,15 +7,21 @@ from typing import Any, Final
 from zipfile import BadZipFile, ZipFile
 
 import openpyxl
+from openpyxl.utils import range_boundaries
 from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 from formats.workbook.cells import Cell, flaw_of
-from formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheets, sheet_of
+from formats.workbook.filled_rows import FilledRows
+from formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Merged, Sheet, Sheets, sheet_of
 from shared.errors import InvalidInput, Problem, TooLarge
 
-MAX_BYTES: Final = 10 * 1024 * 1024
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Most of a large workbook are formats of blank cells."""
 MAX_UNPACKED_BYTES: Final = 64 * 1024 * 1024
-"""A zip file declares the sizes of its parts, and Python's reader stops there."""
+"""A zip file declares the sizes of its parts, and Python's reader stops there. Sheets may have more in blank rows."""
+MAX_SHEET_BYTES: Final = 1024 * 1024 * 1024
+"""The limit of all sheets together: two dozen cells with a style in each row down to the last one have less."""
+_SHEET_PARTS: Final = "xl/worksheets/"
 MAX_SHEETS: Final = 50
 LAST_ROW: Final = 1_048_576
 """The limit of any sheet; a damaged file may declare more."""
@@ -57,9 +63,11 @@ def _check_package(content: bytes, name: str) -> None:
             parts = package.infolist()
     except (BadZipFile, ValueError, OSError, NotImplementedError, EOFError) as error:
         raise _unreadable(name, "something that is not an .xlsx file") from error
-    unpacked = sum(part.file_size for part in parts)
-    if unpacked > MAX_UNPACKED_BYTES:
-        raise TooLarge(f"{name} unpacks to {unpacked} bytes; a workbook may have {MAX_UNPACKED_BYTES}.")
+    sheets = sum(part.file_size for part in parts if part.filename.startswith(_SHEET_PARTS))
+    others = sum(part.file_size for part in parts) - sheets
+    for unpacked, most in ((others, MAX_UNPACKED_BYTES), (sheets, MAX_SHEET_BYTES)):
+        if unpacked > most:
+            raise TooLarge(f"{name} unpacks to {unpacked} bytes; a workbook may have {most}.")
     if any(part.filename.lower().endswith(_MACROS) for part in parts):
         raise _unreadable(name, "a workbook with macros", "save it as .xlsx, which has none")
 
@@ -72,12 +80,28 @@ def _unreadable(name: str, found: str, hint: str = "save it again as .xlsx") -> 
 def _sheets(content: bytes, name: str) -> Sheets:
     values = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
     formulas = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=False, keep_links=False)
+    # From here on openpyxl reads the parts of the sheets through it.
+    archive = FilledRows(vars(values)["_archive"], MAX_UNPACKED_BYTES)
+    vars(values)["_archive"] = vars(formulas)["_archive"] = archive
     if len(values.sheetnames) > MAX_SHEETS:
         raise TooLarge(f"{name} has {len(values.sheetnames)} sheets; a workbook has 6.")
-    return {
-        title: sheet_of(title, _rows(title, values[title], _formulas(title, formulas[title])))
-        for title in values.sheetnames
-    }
+    return {title: _sheet(title, values[title], formulas[title], archive) for title in values.sheetnames}
+
+
+def _sheet(title: str, values: Any, formulas: Any, archive: FilledRows) -> Sheet:
+    def merged() -> list[Merged]:
+        return [_merged(one) for one in archive.merged(values._worksheet_path)]
+
+    if not isinstance(values, ReadOnlyWorksheet):
+        # A chart sheet has no cells.
+        return Sheet(title, ())
+    rows = _rows(title, values, _formulas(title, formulas))
+    return sheet_of(title, rows, merged=merged, is_hidden=values.sheet_state != "visible")
+
+
+def _merged(ref: str) -> Merged:
+    left, top, right, bottom = (int(bound or 0) for bound in range_boundaries(ref))
+    return Merged(left, top, right, bottom)
 
 
 def _formulas(title: str, sheet: Any) -> dict[int, list[int]]:
@@ -105,9 +129,6 @@ def _cell(title: str, cell: Any) -> Cell:
 
 def _bounded(title: str, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
     """The rows that are not blank; openpyxl's placeholders for missing cells have no column."""
-    if not isinstance(sheet, ReadOnlyWorksheet):
-        # A chart sheet has no cells.
-        return
     # The declared size of a sheet may be wrong.
     sheet.reset_dimensions()
     rows: Iterator[tuple[Any, ...]] = sheet.rows
