@@ -11,6 +11,7 @@ ParleyError
 ├── TooSoon           429  valid, but only after so many seconds
 │   └── TooManyRequests    of one token, key or address
 ├── Unavailable       503  a part of the lab is away; try again
+├── HalfDone          500  a part of what was asked was done; the message says which
 └── SettingsInvalid   500  the process cannot start with these settings
 """
 
@@ -134,6 +135,11 @@ class TooManyRequests(TooSoon):
 class Unavailable(ParleyError):
     code = "unavailable"
     status = 503
+    can_retry = True
+
+
+class HalfDone(ParleyError):
+    code = "half_done"
     can_retry = True
 
 

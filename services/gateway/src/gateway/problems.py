@@ -12,7 +12,7 @@ from starlette.routing import Match
 
 from gateway.limiting import address_of
 from gateway.resources.base import ProblemDetails, ProblemItem
-from shared.errors import Conflict, InvalidInput, NotSignedIn, ParleyError, Problem, TooSoon, Unavailable
+from shared.errors import Conflict, HalfDone, InvalidInput, NotSignedIn, ParleyError, Problem, TooSoon, Unavailable
 from shared.logs import correlation
 
 log = structlog.get_logger(__name__)
@@ -84,7 +84,8 @@ async def _parley_error(request: Request, error: Exception) -> Response:
         error = await _counted(request, error)
     if error.status >= 500 and not isinstance(error, Unavailable):
         log.error("http.failed", exc_info=error)
-        return unexpected()
+        if not isinstance(error, HalfDone):
+            return unexpected()
     headers = {}
     if isinstance(error, NotSignedIn):
         headers["WWW-Authenticate"] = "Bearer"

@@ -6,14 +6,15 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import ForeignKey, MetaData, text
 
 from shared.acts.pausing import hold_still, lock
 from shared.db import files
 from shared.db.facts import Event
 from shared.db.failures import retry_deadlocks
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
-from shared.errors import Conflict
+from shared.db.tables import metadata
+from shared.errors import Conflict, HalfDone, NotFound, Unavailable
 from shared.lives import in_sql, sources
 
 EXPERIMENT_ENDED: Final = "experiment_ended"
@@ -165,48 +166,47 @@ _LOCKS: Final = tuple(
         ("experiments", "WHERE x.id = :id"),
     )
 )
-_OF_COHORTS: Final = "cohort_id IN (SELECT id FROM cohorts WHERE experiment_id = :id)"
-_OF_THREADS: Final = (
-    "thread_id IN (SELECT t.id FROM threads t JOIN cohorts c ON c.id = t.cohort_id WHERE c.experiment_id = :id)"
-)
+
+
+def rows_of_an_experiment(tables: MetaData) -> Mapping[str, str]:
+    """The condition under which a row belongs to the experiment `:id`, by table; what refers to others comes first.
+
+    Found from the foreign keys, so that a new table is deleted from, too. Of several keys the first by name counts: the
+    cohort before the member, since more tables have an index of it.
+    """
+    conditions = {"experiments": "id = :id"}
+    while True:
+        found = {
+            table.name: _belongs_to(key, conditions)
+            for table in tables.sorted_tables
+            if table.name not in conditions
+            for key in sorted(table.foreign_keys, key=lambda key: key.parent.name, reverse=True)
+            if _says_whose(key) and key.column.table.name in conditions
+        }
+        if not found:
+            return {
+                table.name: conditions[table.name]
+                for table in reversed(tables.sorted_tables)
+                if table.name in conditions
+            }
+        conditions |= found
+
+
+def _says_whose(key: ForeignKey) -> bool:
+    return not key.parent.nullable and key.constraint is not None and len(key.constraint.elements) == 1
+
+
+def _belongs_to(key: ForeignKey, conditions: Mapping[str, str]) -> str:
+    of = key.column.table.name
+    if of == "experiments":
+        return f"{key.parent.name} = :id"
+    return f"{key.parent.name} IN (SELECT {key.column.name} FROM {of} WHERE {conditions[of]})"  # noqa: S608 - names of our tables
+
 
 _DELETIONS: Final = tuple(
-    text(f"DELETE FROM {table} WHERE {condition}")  # noqa: S608 - constants
-    for table, condition in (
-        ("trigger_log", _OF_THREADS),
-        (
-            "model_calls",
-            "draft_id IN (SELECT d.id FROM drafts d JOIN cohorts c ON c.id = d.cohort_id WHERE c.experiment_id = :id)",
-        ),
-        ("timers", _OF_COHORTS),
-        ("drafts", _OF_COHORTS),
-        ("reactions", "member_id IN (SELECT id FROM members WHERE experiment_id = :id)"),
-        ("messages", _OF_THREADS),
-        ("threads", _OF_COHORTS),
-        ("answers", _OF_COHORTS),
-        *(
-            (table, "member_id IN (SELECT id FROM members WHERE experiment_id = :id)")
-            for table in ("presence", "sittings", "notices", "stays", "partial_answers", "view_tokens")
-        ),
-        ("attention_checks", "member_id IN (SELECT id FROM members WHERE experiment_id = :id)"),
-        ("payments", "member_id IN (SELECT id FROM members WHERE experiment_id = :id)"),
-        ("asks", _OF_COHORTS),
-        ("alerts", "experiment_id = :id"),
-        ("call_limits", "experiment_id = :id"),
-        ("events", "experiment_id = :id"),
-        ("streams", _OF_COHORTS),
-        ("cohort_stages", _OF_COHORTS),
-        ("waits", _OF_COHORTS),
-        ("members", "experiment_id = :id"),
-        ("cohorts", "experiment_id = :id"),
-        ("treatments", "experiment_id = :id"),
-        ("persona_chats", "experiment_id = :id"),
-        ("joining", "experiment_id = :id"),
-        ("planned_cohorts", "experiment_id = :id"),
-        ("experiments", "id = :id"),
-    )
+    text(f"DELETE FROM {table} WHERE {condition}")  # noqa: S608 - names of our tables
+    for table, condition in rows_of_an_experiment(metadata).items()
 )
-"""What refers to something goes before it."""
 
 
 async def delete(database: Database, experiment_id: UUID, now: datetime) -> None:
@@ -214,15 +214,27 @@ async def delete(database: Database, experiment_id: UUID, now: datetime) -> None
 
     Raises:
         NotFound: there is no such experiment.
+        HalfDone, Unavailable: it has been ended by this call, and not deleted; the message says so.
     """
-    await retry_deadlocks(partial(_delete_once, database, experiment_id, now), tries=_TRIES)
+    has_ended_it = await retry_deadlocks(partial(_end_what_goes_on, database, experiment_id, now), tries=_TRIES)
+    try:
+        await retry_deadlocks(partial(_delete_rows, database, experiment_id, now), tries=_TRIES)
+    except (Conflict, NotFound):
+        raise
+    except Exception as error:
+        if not has_ended_it:
+            raise
+        again = "The experiment has been ended, and could not be deleted: its data are still there. Delete it again."
+        raise (Unavailable if isinstance(error, Unavailable) else HalfDone)(again) from error
 
 
-async def _delete_once(database: Database, experiment_id: UUID, now: datetime) -> None:
+async def _end_what_goes_on(database: Database, experiment_id: UUID, now: datetime) -> bool:
     async with database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
         row = await lock(session, experiment_id)
-        if row.status != "draft":
-            await end(session, experiment_id, now)
+        return row.status != "draft" and await end(session, experiment_id, now)
+
+
+async def _delete_rows(database: Database, experiment_id: UUID, now: datetime) -> None:
     async with database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
         await _require_at_rest(session, experiment_id)
         for statement in _LOCKS:
