@@ -23,7 +23,7 @@ from shared.testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.postgres
 
-SECRETS = ("zanzibar", "quicksilver", "Marmeladov", "prolific-7", "session-9")
+SECRETS = ("zanzibar", "quicksilver", "Marmeladov", "prolific-7", "session-9", "mandrake")
 DAY = 24 * 3600
 
 
@@ -53,6 +53,8 @@ async def ended_study(api: Api, **fields: Any) -> str:
     said = {"text": "I like quicksilver", "client_message_id": "1"}
     posted = await api.participant(tokens[0], "POST", f"/v1/me/threads/{thread}/messages", json=said)
     assert posted.status_code == 201, posted.text
+    help_needed = {"text": "Where is the mandrake?"}
+    assert (await api.participant(tokens[0], "POST", "/v1/me/help", json=help_needed)).status_code == 204
     ended = await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
     assert ended.status_code == 200, ended.text
     return experiment_id
@@ -140,8 +142,33 @@ async def test_who_comes_back_afterwards_brings_nothing_back(api: Api) -> None:
 
     joined.append(await api.client.post(f"/v1/join/{code}", json=mine))
 
-    assert [one.status_code for one in joined] == [201, 201]
+    assert [one.status_code for one in joined] == [201, 409]
+    assert joined[1].json()["reason"] == "not_running"
     assert await found_in(api) == []
+    assert joined[0].json()["member_id"] in await stored(api.database)
+
+
+async def test_no_key_and_no_id_finds_a_person_again_of_whom_nothing_is_kept(api: Api) -> None:
+    terms = {"id": "terms", "kind": "terms_of_service", "lines": ["Be kind."], "delete_when_declined": True}
+    experiment_id = await api.running(stages=[terms, {"id": "last", "kind": "info", "lines": ["Bye"]}])
+    code = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()["join_code"]
+    mine = {"join_key": "my-own-key", "external_id": "prolific-7"}
+    token = (await api.client.post(f"/v1/join/{code}", json=mine)).json()["token"]
+    hashes = "SELECT declined_id_hash, join_key_hash FROM members WHERE declined_id_hash IS NOT NULL"
+
+    await api.settle(experiment_id)
+    await api.advance(token, "terms", {"accepted": False})
+    async with api.database.read() as session:
+        (known,) = await session.all(text(hashes))
+    back = await api.client.post(f"/v1/join/{code}", json=mine)
+    await api.experimenter("POST", f"/v1/experiments/{experiment_id}/end")
+    api.clock.advance(31 * DAY)
+    await an_orchestrator(api, 30).forget_people()
+
+    rows = await stored(api.database)
+    assert back.status_code == 201
+    assert [one.startswith("hmac-sha256:") for one in known] == [True, True]
+    assert [one for one in ("hmac-sha256", *known) if one in rows] == []
 
 
 GAMES: list[Any] = [

@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections import Counter
 from decimal import Decimal
+from hashlib import sha256
 from typing import Any, Final
 
 import pytest
@@ -218,19 +219,33 @@ async def test_payments_have_what_was_paid_in_all_and_for_what(api: Api) -> None
     )  # fmt: skip
 
 
-async def test_a_person_whose_data_were_deleted_is_told_that_they_have_declined(api: Api) -> None:
-    terms = {"id": "terms", "kind": "terms_of_service", "lines": ["Be kind."], "delete_when_declined": True}
-    experiment_id = await api.running(stages=[terms, {"id": "last", "kind": "info", "lines": ["Bye"]}])
+@pytest.mark.parametrize("deletes", [True, False])
+async def test_a_person_who_has_declined_gets_the_same_end_again_and_no_second_seat(api: Api, deletes: bool) -> None:
+    terms = {"id": "terms", "kind": "terms_of_service", "lines": ["Be kind."], "delete_when_declined": deletes}
+    completion = {"declined": {"code": "NOCONS"}}
+    experiment_id = await api.running(
+        stages=[terms, {"id": "last", "kind": "info", "lines": ["Bye"]}], completion=completion
+    )
+    code = (await api.experimenter("GET", f"/v1/experiments/{experiment_id}")).json()["join_code"]
     joined = (await api.take_seat(experiment_id, external_id="prolific-7")).json()
     await api.settle(experiment_id)
 
-    declined = await api.advance(joined["token"], "terms", {"accepted": False})
+    declined = (await api.advance(joined["token"], "terms", {"accepted": False})).json()["me"]
     again = [await api.take_seat(experiment_id, external_id="prolific-7") for _ in range(2)]
+    for key in ("the-phone", "the-phone", "the-tablet"):
+        by_link = {"join_key": key, "external_id": "prolific-7"}
+        again.append(await api.client.post(f"/v1/join/{code}", json=by_link))
+        me = (await api.participant(again[-1].json()["token"], "GET", "/v1/me")).json()
+        assert (me["status"], me["completion"]) == ("declined", declined["completion"])
     other = await api.take_seat(experiment_id, external_id="prolific-8")
 
-    assert declined.json()["me"]["status"] == "declined"
-    assert [(one.status_code, one.json()["reason"]) for one in again] == [(409, "declined")] * 2
+    assert declined["completion"]["code"] == "NOCONS"
+    assert [(one.status_code, one.json()["member_id"]) for one in again] == [(201, joined["member_id"])] * 5
     assert other.status_code == 201
+    if not deletes:
+        return
     async with api.database.transaction() as session:
         stored = str(list(await session.all(text("SELECT * FROM members"))))
     assert ("prolific-7" in stored, "prolific-8" in stored) == (False, True)
+    # Everyone who has the list of a service's ids could make this hash of each.
+    assert sha256(f"{experiment_id}/prolific-7".encode()).hexdigest() not in stored

@@ -157,6 +157,7 @@ KEPT = {
     "r0006_parameters_of_links.py": "245ef9533ae6ba0c4dbe856016c0b39766390bb924add69a262d69cc1a8077be",
     "r0007_moves_in_place.py": "b915d9469874eec07706ccce3c2e22984313b1d8853156c8610a29c196e81412",
     "r0008_details_of_calls.py": "b4f28ad8be81e1ff6f417f52332ce284b18849bae1a54de9a018f53774bbe4ea",
+    "r0009_secrets_of_experiments.py": "07828ab903512d42a081cdce6c78c1b503d2370aca2d779d009a7f0f5dda4bba",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -1,6 +1,8 @@
 """Deleting what was stored of one member who did not agree to it: answers, words, profile."""
 
+import hmac
 import re
+from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
@@ -8,17 +10,22 @@ from sqlalchemy import text
 
 from shared.contracts.experiment import Profile
 from shared.db.session import Session
-from shared.db.statements import as_json
+from shared.db.statements import Row, as_json
 
 DELETED: Final = "[deleted]"
 """Replaces the texts of a participant who wanted them deleted."""
 
-# A hash of the external id stays, with which a person who declined is told so when they come again.
+_KEYED: Final = "hmac-sha256:"
+_KNOWN_BY: Final = text(
+    """
+    SELECT m.experiment_id, m.external_id, m.declined_id_hash, m.join_key_hash, e.secret
+    FROM members m JOIN experiments e ON e.id = m.experiment_id WHERE m.id = :member_id
+    """
+)
 _PROFILE: Final = text(
     """
     UPDATE members SET profile = CAST(:profile AS jsonb), external_id = NULL, parameters = NULL,
-        declined_id_hash = coalesce(
-            encode(sha256(convert_to(experiment_id || '/' || external_id, 'UTF8')), 'hex'), declined_id_hash)
+        declined_id_hash = :declined_id_hash, join_key_hash = :join_key_hash
     WHERE id = :member_id
     """
 )
@@ -30,7 +37,7 @@ _MESSAGES: Final = text(
     WHERE member_id = :member_id
     """
 )
-_HELP: Final = text("UPDATE alerts SET text = :deleted WHERE member_id = :member_id AND type = 'help'")
+_ALERTS: Final = text("UPDATE alerts SET text = :deleted WHERE member_id = :member_id")
 _NOTICES: Final = text("UPDATE notices SET text = :deleted WHERE member_id = :member_id")
 _COHORTS: Final = "(SELECT m.cohort_id UNION SELECT s.cohort_id FROM stays s WHERE s.member_id = m.id)"
 # What the lab and its staff say names members, such as one who has left.
@@ -88,6 +95,27 @@ _EVENTS: Final = text(
 )
 
 
+def hash_of_id(experiment_id: UUID, external_id: str) -> str:
+    """Hash an external id. By itself it tells everyone who has a list of ids whose it is."""
+    return sha256(f"{experiment_id}/{external_id}".encode()).hexdigest()
+
+
+def keyed(secret: UUID | None, hashed: str | None) -> str | None:
+    """Hash a hash with the secret of its experiment; None once the secret is gone, with which no one is known again."""
+    if secret is None or hashed is None or hashed.startswith(_KEYED):
+        return hashed if secret is not None else None
+    return _KEYED + hmac.new(secret.bytes, hashed.encode(), "sha256").hexdigest()
+
+
+def _known_again_by(row: Row) -> dict[str, str | None]:
+    """With what a person who comes again finds their end, and no one else can find them."""
+    own_id = None if row.external_id is None else hash_of_id(row.experiment_id, row.external_id)
+    return {
+        "declined_id_hash": keyed(row.secret, own_id or row.declined_id_hash),
+        "join_key_hash": keyed(row.secret, row.join_key_hash),
+    }
+
+
 def forgotten_profile(path: str) -> dict[str, str]:
     """How the others know a member of whom nothing is kept: by the number of the seat."""
     return Profile(name=f"Participant {path.rpartition('/m')[2]}").model_dump(mode="json")
@@ -102,13 +130,14 @@ async def forget(session: Session, member_id: UUID, path: str, name: str) -> Non
     """
     whose = {"member_id": member_id}
     profile = forgotten_profile(path)
-    await session.run(_PROFILE, {**whose, "profile": as_json(profile)})
+    known = await session.one(_KNOWN_BY, whose)
+    await session.run(_PROFILE, {**whose, "profile": as_json(profile), **_known_again_by(known)})
     await session.run(_ANSWERS, whose)
     await session.run(_PARTIAL, whose)
-    for words in (_MESSAGES, _HELP, _NOTICES):
+    for words in (_MESSAGES, _ALERTS, _NOTICES):
         await session.run(words, {**whose, "deleted": DELETED})
     if name:
-        known = {"known": rf"(?<!\w){re.escape(name)}(?!\w)", "name": profile["name"]}
-        await session.run(_LINES, {**whose, **known})
-        await session.run(_LINES_TOLD, {**whose, **known})
+        named = {"known": rf"(?<!\w){re.escape(name)}(?!\w)", "name": profile["name"]}
+        await session.run(_LINES, {**whose, **named})
+        await session.run(_LINES_TOLD, {**whose, **named})
     await session.run(_EVENTS, {**whose, "path": path, "deleted": DELETED})

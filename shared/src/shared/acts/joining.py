@@ -11,6 +11,7 @@ from sqlalchemy import text
 from shared.acts.advancing import record_member
 from shared.acts.assigning import arrive
 from shared.acts.attention import Whose, arm_schedule
+from shared.acts.forgetting import hash_of_id, keyed
 from shared.acts.link_values import filled_in, require_filled_in
 from shared.acts.opening import may_be_opened, open_next
 from shared.acts.own_arms import give_own_arm, keep_draws, lock_draws
@@ -71,7 +72,7 @@ _TAKE_SEAT_THAT_IS_HELD: Final = text(_TAKE.format(locked=""))
 _EXPERIMENT = text(
     """
     SELECT e.status, e.seed, e.document -> 'assigned' AS assigned, e.document ->> 'rejoin' AS rejoin,
-        e.document -> 'allocation' AS allocation, e.document -> 'join' -> 'parameters' AS parameters, j.rule
+        e.document -> 'allocation' AS allocation, e.document -> 'join' -> 'parameters' AS parameters, e.secret, j.rule
     FROM experiments e LEFT JOIN joining j ON j.experiment_id = e.id
     WHERE e.id = :experiment_id
     """
@@ -107,11 +108,12 @@ async def join(
     Exact under concurrent joins: a seat is one row, taken by one conditional update, and draws of one experiment come
     one after another (`tests/races/test_joining_race.py`).
 
+    A person who has declined and of whom nothing is kept gets their end again.
+
     Raises:
         NotFound: there is no such experiment.
         InvalidInput: its file names no such parameter, or the external id is a placeholder.
-        Conflict: it is not running, it is paused, no seat is open, the old token is missing, or the person has declined
-            before and was forgotten.
+        Conflict: it is not running, it is paused, no seat is open, or the old token is missing.
     """
     row = await session.first(_EXPERIMENT, {"experiment_id": experiment_id})
     if row is None:
@@ -131,9 +133,11 @@ async def join(
                 raise Conflict("To come back, send the token that you had.", reason="token_needed")
             await _give_back(session, experiment_id, place, token, kept, now)
             return place.id, token
-        declined = {"experiment_id": experiment_id, "hash": hash_token(f"{experiment_id}/{external_id}")}
-        if await session.first(_DECLINED, declined) is not None:
-            raise Conflict("You have declined to take part, and your data were deleted.", reason="declined")
+        hashed = hash_of_id(experiment_id, external_id)
+        declined = {"experiment_id": experiment_id, "hash": hashed, "keyed": keyed(row.secret, hashed)}
+        place = await session.first(_DECLINED, {**declined, "token_hash": hash_token(token)})
+        if place is not None:
+            return place.id, token
     _require_running(row.status)
     chosen = {} if profile is None else profile.model_dump(exclude_defaults=True)
     joiner = {
@@ -208,7 +212,13 @@ _PLACE = text(
     WHERE experiment_id = :experiment_id AND external_id = :external_id
     """
 )
-_DECLINED = text("SELECT 1 AS one FROM members WHERE experiment_id = :experiment_id AND declined_id_hash = :hash")
+# A person who comes again only sees their end and its code: they need it to return what they took.
+_DECLINED = text(
+    """
+    UPDATE members SET token_hash = :token_hash
+    WHERE experiment_id = :experiment_id AND declined_id_hash IN (:hash, :keyed) RETURNING id
+    """
+)
 # Without an id they were forgotten meanwhile.
 _GIVE_BACK = text(
     """

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from secrets import token_urlsafe
 from typing import Any, Final, Literal
@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.forgetting import keyed
 from shared.acts.joining import join, one_after_another, record_return, require_named
 from shared.acts.link_values import filled_in, is_placeholder
 from shared.contracts.experiment import Profile
@@ -33,6 +34,7 @@ class Link:
     external_id_parameter: str
     parameters: Sequence[str]
     language: str | None
+    secret: UUID | None = field(repr=False)
 
 
 _FIND = text(
@@ -41,7 +43,7 @@ _FIND = text(
         SELECT e.id, CAST(NULL AS uuid) AS cohort_id FROM experiments e WHERE e.join_code = :code
         UNION ALL SELECT c.experiment_id, c.id FROM cohorts c WHERE c.join_code = :code
     )
-    SELECT e.id, led.cohort_id, e.status, e.document -> 'join' AS page, e.language,
+    SELECT e.id, led.cohort_id, e.status, e.document -> 'join' AS page, e.language, e.secret,
         EXISTS (
             SELECT FROM members m JOIN cohorts c ON c.id = m.cohort_id
             WHERE m.experiment_id = e.id AND m.status = 'expected' AND NOT c.locked AND c.status = 'running'
@@ -72,6 +74,7 @@ async def find(session: ReadSession, code: str) -> Link:
         external_id_parameter=page.get("external_id", ""),
         parameters=page.get("parameters", ()),
         language=row.language,
+        secret=row.secret,
     )
 
 
@@ -86,7 +89,7 @@ _RETURN = text(
         joins = joins + CASE WHEN status = 'in_progress' THEN 1 ELSE 0 END,
         external_id = coalesce(external_id, CASE WHEN status <> 'declined' THEN CAST(:new_id AS text) END),
         parameters = coalesce(parameters, CASE WHEN status <> 'declined' THEN CAST(:new_parameters AS jsonb) END)
-    WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash
+    WHERE experiment_id = :experiment_id AND join_key_hash IN (:key_hash, :forgotten)
         AND (CAST(:external_id AS text) IS NULL OR external_id = :external_id OR external_id IS NULL AND NOT EXISTS (
             SELECT FROM members o WHERE o.experiment_id = m.experiment_id AND o.external_id = :external_id))
     RETURNING id, player, cohort_id, path, joins, status = 'in_progress' AS is_in
@@ -94,10 +97,19 @@ _RETURN = text(
 )
 # Another person at the same browser: the key goes with the last one, and the one before comes back by their id.
 _FREE_KEY = text(
-    "UPDATE members SET join_key_hash = NULL WHERE experiment_id = :experiment_id AND join_key_hash = :key_hash"
+    """
+    UPDATE members SET join_key_hash = NULL
+    WHERE experiment_id = :experiment_id AND join_key_hash IN (:key_hash, :forgotten)
+    """
 )
 # Who comes back by their id in another browser keeps the key of the first, which would take a second place otherwise.
-_KEEP_KEY = text("UPDATE members SET join_key_hash = :key_hash WHERE id = :member_id AND join_key_hash IS NULL")
+# Who has declined may be forgotten: they come back by their id alone.
+_KEEP_KEY = text(
+    """
+    UPDATE members SET join_key_hash = :key_hash
+    WHERE id = :member_id AND join_key_hash IS NULL AND status <> 'declined'
+    """
+)
 
 
 async def join_by(
@@ -132,7 +144,8 @@ async def join_by(
         await one_after_another(session, link.experiment_id, own_id)
     values = filled_in(parameters)
     token = token_urlsafe(32)
-    known = {"experiment_id": link.experiment_id, "key_hash": key_hash}
+    forgotten = keyed(link.secret, key_hash)
+    known = {"experiment_id": link.experiment_id, "key_hash": key_hash, "forgotten": forgotten}
     # Once the experiment has ended, what is known of people may be deleted.
     may_be_kept = link.state != "over"
     news = {

@@ -56,7 +56,14 @@ _QUOTED: Final = (
     text("DELETE FROM prompt_pieces WHERE experiment_id = :experiment_id"),
     text(f"UPDATE drafts SET reply = NULL WHERE cohort_id IN ({_COHORTS})"),  # noqa: S608 - put together from constants
     text(f"UPDATE cohort_stages SET state = NULL WHERE cohort_id IN ({_COHORTS})"),  # noqa: S608 - the same
-    text("UPDATE members SET token_hash = NULL WHERE experiment_id = :experiment_id"),
+    text("UPDATE alerts SET text = :deleted WHERE experiment_id = :experiment_id"),
+    text(
+        """
+        UPDATE members SET token_hash = NULL, declined_id_hash = NULL, join_key_hash = NULL
+        WHERE experiment_id = :experiment_id
+        """
+    ),
+    text("UPDATE experiments SET secret = NULL WHERE id = :experiment_id"),
     text(
         """
         UPDATE sittings SET token_hash = NULL
