@@ -197,7 +197,8 @@ class EmbeddedLab(LabDatabase):
     def _models(self) -> Mapping[str, Model]:
         if self._mock_only:
             return {MOCK_PROVIDER: MockModel()}
-        return build_models(self._environ, endpoints=self._endpoints)
+        longest = WorkerSettings().longest_reply_bytes
+        return build_models(self._environ, endpoints=self._endpoints, longest_reply_bytes=longest)
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket, database: Database, bus: Bus) -> None:
         from gateway.app import create_app

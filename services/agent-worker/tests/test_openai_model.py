@@ -1,6 +1,7 @@
 """The openai model against a fake endpoint: every way a call can go is a status, never an exception."""
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -294,6 +295,35 @@ async def test_an_endpoint_that_shows_what_it_was_sent_does_not_bring_the_key_in
     assert reply.status == "error"
     assert "Authorization" in reply.raw
     assert KEY not in reply.model_dump_json()
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("status", [200, 500])
+async def test_an_answer_without_end_is_cut_while_it_is_read(
+    endpoint: FakeEndpoint, is_packed: bool, status: int
+) -> None:
+    body = b'{"choices": [{"message": {"content": "' + b" " * 3_000_000 + b'"}}]}'
+    packed = gzip.compress(body) if is_packed else body
+    headers = {"content-encoding": "gzip"} if is_packed else {}
+    endpoint.replies = lambda _request: FakeReply(status, packed, headers)
+    model = OpenAIModel(keys_for(endpoint.base_url), base_url=endpoint.base_url, longest_reply_bytes=10_000)
+
+    reply = await model.reply(a_request())
+    await model.aclose()
+
+    assert reply.status == ("invalid" if status == 200 else "unavailable")
+    if status == 200:
+        assert "cut while it was read, after 10,000 bytes" in (reply.error or "")
+        assert (reply.finish_reason, reply.details) == ("length", {"cut_after_bytes": 10_000})
+        assert body.decode().startswith(reply.raw)
+        assert 0 < len(reply.raw) <= 20_000
+
+
+async def test_a_packed_answer_is_read(endpoint: FakeEndpoint, model: OpenAIModel) -> None:
+    body = b'{"choices": [{"message": {"content": "{\\"response\\": \\"Hi\\"}"}}]}'
+    endpoint.replies = lambda _request: FakeReply(200, gzip.compress(body), {"content-encoding": "gzip"})
+
+    assert (await model.reply(a_request())).parsed == {"response": "Hi"}
 
 
 async def test_the_usual_address_is_not_called_without_its_key() -> None:

@@ -234,3 +234,46 @@ def test_the_budget_is_a_share_of_the_calls_of_the_last_minute_and_a_least_numbe
 
     assert (granted, other_key, later) == (13, 3, 3)
     assert all(15 <= budget.wait_seconds(Random(seed)) <= 45 for seed in range(50))
+
+
+def full_context(tokens_out: int = 1) -> FakeReply:
+    choice = {"message": {"content": ""}, "finish_reason": "length"}
+    return FakeReply(body={"choices": [choice], "usage": {"prompt_tokens": 4095, "completion_tokens": tokens_out}})
+
+
+async def test_a_prompt_that_leaves_no_room_is_not_asked_again_and_the_answer_is_missing(rehearsed: Rehearsed) -> None:
+    await rehearsed.run(full_context(), for_ever=True)
+
+    assert await rehearsed.statuses() == [(1, "too_long")]
+    assert (await rehearsed.draft()).state == "invalid"
+    (member,) = await rehearsed.lab.rows("SELECT status FROM members")
+    assert member.status == "completed"
+
+
+async def test_a_prompt_that_is_too_long_for_the_endpoint_is_not_asked_again_either(rehearsed: Rehearsed) -> None:
+    too_long = FakeReply(400, {"detail": "the maximum context length is 2048 tokens, and 3000 were asked for"})
+    await rehearsed.run(too_long, for_ever=True)
+
+    assert await rehearsed.statuses() == [(1, "too_long")]
+    (member,) = await rehearsed.lab.rows("SELECT status FROM members")
+    assert member.status == "completed"
+
+
+async def test_the_reason_of_an_unusable_reply_outlasts_a_wait(rehearsed: Rehearsed) -> None:
+    await rehearsed.run({"view": 99}, refused(503), refused(429), ANSWER)
+
+    told = [[message["content"] for message in call["messages"]] for call in rehearsed.endpoint.calls]
+    assert all("cannot be used" in prompt[-1] for prompt in told[1:])
+    assert told[1] == told[2] == told[3]
+
+
+async def test_a_reply_that_is_lost_in_another_field_is_paid_once(rehearsed: Rehearsed) -> None:
+    message = {"content": None, "reasoning_content": "I think that 4 is right."}
+    await rehearsed.run(FakeReply(body={"choices": [{"message": message, "finish_reason": "stop"}]}), for_ever=True)
+
+    (call,) = await rehearsed.lab.rows("SELECT status, error, raw, details FROM model_calls")
+    assert call.status == "invalid"
+    assert "reasoning_content" in call.error
+    assert "I think that 4 is right." in call.raw
+    assert call.details == {"text": ""}
+    assert (await rehearsed.draft()).state == "invalid"

@@ -30,7 +30,7 @@ async def serve(settings: WorkerProcessSettings) -> None:
             worker = Worker(
                 database=parts.database,
                 bus=parts.bus,
-                models=build_models(os.environ, endpoints=endpoints),
+                models=build_models(os.environ, endpoints=endpoints, longest_reply_bytes=own.longest_reply_bytes),
                 prompts=prompts,
                 clock=parts.clock,
                 settings=own,

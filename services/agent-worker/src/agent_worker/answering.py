@@ -15,7 +15,7 @@ from shared.acts import answering, asking, drafts, page_times
 from shared.acts.advancing import end_member
 from shared.clock import Clock
 from shared.contracts.experiment import StageConfig
-from shared.contracts.models import ModelReply
+from shared.contracts.models import CUT_OFF, ModelReply
 from shared.conversation import page_seconds
 from shared.db.batcher import Batcher
 from shared.db.session import Database, Session
@@ -33,8 +33,6 @@ TIMER_MARGIN_SECONDS = 0.01
 look."""
 _MOST_AT_ONCE = 32
 _GONE = "the member had left the stage"
-_CUT_OFF = "length"
-"""The finish reason with which providers say that the reply reached its limit of tokens and was cut off."""
 
 Reply = tuple[drafts.Lease, Attempt]
 Answered = tuple[StageConfig, Ask, Json]
@@ -273,7 +271,7 @@ def is_text_to_read(lease: drafts.Lease, attempt: Attempt) -> bool:
     """Whether the model replied with text in place of the object that the question wants; the question may read
     text."""
     reply = attempt.reply
-    if reply.finish_reason == _CUT_OFF or lease.ask_id is None:
+    if reply.finish_reason == CUT_OFF or lease.ask_id is None:
         return False
     if reply.parsed is None:
         return reply.status == "invalid" and bool(reply.words.strip())

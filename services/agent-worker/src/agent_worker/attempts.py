@@ -15,7 +15,7 @@ from agent_worker.models.prices import cost_usd
 from shared import seeds
 from shared.acts import drafts
 from shared.acts.calls import keep_pieces
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest
+from shared.contracts.models import CUT_OFF, LONGEST_REPLY_BYTES, ModelReply, ModelRequest
 from shared.db.prompts import LONGEST_WHOLE, in_pieces
 from shared.db.session import Database
 from shared.db.statements import as_json
@@ -26,6 +26,8 @@ from shared.storable import storable_json
 LONGEST_WAIT_SECONDS = 3600.0
 _LARGEST_COUNT = 2**31 - 1
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
+_KEPT_OF_LONG = 20_000
+_TOO_MUCH = "the reply is too long to be kept: say it in fewer words"
 _REFUSED = "The reply holds numbers, characters or a depth that cannot be stored."
 
 
@@ -93,24 +95,6 @@ def _misshapen(error: ValidationError) -> Invalid:
     return Invalid("; ".join(problems))
 
 
-def with_reason(messages: tuple[ChatMessage, ...], attempt: Attempt) -> tuple[ChatMessage, ...]:
-    """The prompt, followed by the unusable reply and the reason.
-
-    A reply that was cut off, or that the model repeated, is not shown: small models would continue it.
-    """
-    reply = attempt.reply.words or "(empty)"
-    reason = attempt.reason or attempt.reply.error or "it was not valid JSON of the requested shape"
-    came_before = any(one.role == "assistant" and one.content == reply for one in attempt.request.messages)
-    if attempt.reply.finish_reason == "length" or came_before:
-        told = f"{messages[-1].content}\n\nAn earlier reply of yours cannot be used: {reason}."
-        return (*messages[:-1], messages[-1].model_copy(update={"content": told}))
-    return (
-        *messages,
-        ChatMessage(role="assistant", content=reply),
-        ChatMessage(role="user", content=f"That reply cannot be used: {reason}. Reply again in the requested format."),
-    )
-
-
 async def keep_prompt(database: Database, lease: drafts.Lease, attempt: Attempt) -> Attempt:
     """Store the pieces of a long prompt, before the call is recorded; a short one goes into the row of its call.
 
@@ -163,8 +147,9 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
 
 
 def _details(reply: ModelReply) -> dict[str, JsonValue]:
-    """What the row keeps beside the text; the words that were read, where `raw` is the whole message."""
-    return reply.details if reply.text is None else {**reply.details, "text": reply.text}
+    """What the row keeps beside the text: that it was cut off, and its words, where `raw` is the whole message."""
+    more = {"finish_reason": CUT_OFF if reply.finish_reason == CUT_OFF else None, "text": reply.text}
+    return {**reply.details, **{name: value for name, value in more.items() if value is not None}}
 
 
 def storable(reply: ModelReply) -> ModelReply:
@@ -183,7 +168,10 @@ def storable(reply: ModelReply) -> ModelReply:
     }
     if reply.retry_after_seconds is not None:
         update["retry_after_seconds"] = min(reply.retry_after_seconds, LONGEST_WAIT_SECONDS)
-    if reply.parsed is not None and not _is_storable(reply.parsed):
+    if len(reply.raw) > LONGEST_REPLY_BYTES:
+        update |= {"raw": _clean(reply.raw[:_KEPT_OF_LONG]), "text": None, "parsed": None, "status": "invalid"}
+        update |= {"error": _TOO_MUCH, "finish_reason": CUT_OFF, "can_retry": True}
+    elif reply.parsed is not None and not _is_storable(reply.parsed):
         update |= {"parsed": None, "status": "invalid", "error": _REFUSED, "can_retry": True}
     return reply.model_copy(update=update)
 

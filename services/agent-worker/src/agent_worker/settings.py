@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, Json
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.contracts.models import DEFAULT_TIMEOUT_SECONDS, ModelSettings
+from shared.contracts.models import DEFAULT_TIMEOUT_SECONDS, LONGEST_REPLY_BYTES, ModelSettings
 from shared.limits import names_of
 
 Seconds = Annotated[float, Field(gt=0, le=3_600)]
@@ -24,6 +24,8 @@ class WorkerSettings(BaseSettings):
     endpoint_patience_seconds: float = Field(default=300.0, ge=0, le=900)
     """How long a reply to a question waits here for room at its endpoint, or under a limit of parallel calls while
     calls of this process complete; then its draft is put back."""
+    longest_reply_bytes: int = Field(default=LONGEST_REPLY_BYTES, ge=10_000, le=200_000_000)
+    """How much of an answer is read. The rest is cut while it is read, and the reply is unusable."""
     step_prefetch: int = Field(default=32, ge=1, le=10_000)
     """How many agents of this process take a step at a time."""
     lease_seconds: float = Field(default=30.0, gt=0)

@@ -3,40 +3,38 @@
 No transaction is open while the model thinks, and nothing sleeps. Every paid attempt is recorded as a row.
 """
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from uuid import UUID
 
 import structlog
 
 from agent_worker import moving
-from agent_worker.answering import TIMER_MARGIN_SECONDS, Answering, Later, do_without, is_text_to_read
-from agent_worker.attempts import Attempt, Invalid, call_row, keep_prompt, with_reason
+from agent_worker.answering import TIMER_MARGIN_SECONDS, Answering, Later, is_text_to_read
+from agent_worker.asking_again import Unusable, unusable_reply, with_reason
+from agent_worker.attempts import Attempt, Invalid, keep_prompt
 from agent_worker.calling import Calling, CallsSpent, Held
 from agent_worker.keys import DOUBT_SECONDS, Keys, Pass, RefusedForItself, WaitsForKey
 from agent_worker.leasing import Leases
 from agent_worker.models import Closed, Limiter, Model, backoff_seconds
+from agent_worker.returning import Returning
 from agent_worker.settings import WorkerSettings
 from agent_worker.speaking import Speaking
-from agent_worker.steps import CAUSE
 from shared import seeds
 from shared.acts import drafts
-from shared.acts.pausing import pause
 from shared.clock import Clock
 from shared.contracts.models import ChatMessage
-from shared.contracts.prompts import Prompt, shortened, tokens_of
+from shared.contracts.prompts import Prompt, default_budget, shortened, tokens_of
 from shared.contracts.providers import MOCK_PROVIDER
 from shared.contracts.transfers import TRANSFER
 from shared.db import due_drafts
-from shared.db.alerts import raise_alert
 from shared.db.failures import retry_until_done
-from shared.db.limits import call_limit, take_call
+from shared.db.limits import take_call
 from shared.db.session import Database
-from shared.db.standings import has_people, lock_standing
-from shared.errors import Conflict, Unavailable
+from shared.db.standings import has_people
+from shared.db.statements import Row
+from shared.errors import Unavailable
 from shared.failpoints import failpoint
 from shared.logs import correlation, go_on_with
 from shared.prompting import Prompts
@@ -44,10 +42,6 @@ from shared.stage import SPEAK
 from shared.stages import parts_of
 
 log = structlog.get_logger(__name__)
-
-MOST_LEASES = 6
-"""How often a draft is leased again after unexpected errors."""
-FIRST_FAILURE_PAUSE_SECONDS = 0.5
 
 
 class Thinker:
@@ -72,6 +66,7 @@ class Thinker:
         self._answering = Answering(database, clock, later)
         self._speaking = Speaking(database, clock, later)
         self._leases = Leases(database, clock, settings)
+        self._returning = Returning(database, clock, later, work_on=self.work_on, publish_due=self.publish_due)
         self._keys = Keys(database, clock, settings)
         self._calling = Calling(
             models=models,
@@ -119,22 +114,22 @@ class Thinker:
         except Unavailable:
             raise
         except Held:
-            await retry_until_done(partial(self._hold, lease))
+            await retry_until_done(partial(self._returning.hold, lease))
         except CallsSpent:
-            await retry_until_done(partial(self._stop_spending, lease))
-            await retry_until_done(partial(self._hold, lease))
+            await retry_until_done(partial(self._returning.stop_spending, lease))
+            await retry_until_done(partial(self._returning.hold, lease))
         except WaitsForKey:
             return
         except RefusedForItself as refused:
-            await retry_until_done(partial(self._give_up, lease, "failed", str(refused)))
+            await retry_until_done(partial(self._returning.give_up, lease, "failed", str(refused)))
         except Closed as closed:
-            await retry_until_done(partial(self._put_off, lease, closed))
+            await retry_until_done(partial(self._returning.put_off, lease, closed))
         except Exception as error:
             if await self._leases.is_gone(lease):
                 log.info("draft.gone", draft=lease.path)
                 return
             log.exception("draft.failed", draft=lease.path)
-            await retry_until_done(partial(self._after_failure, lease, error))
+            await retry_until_done(partial(self._returning.after_failure, lease, error))
 
     async def try_keys(self) -> None:
         """Read the state of the keys, and let one waiting draft try each key that is due."""
@@ -151,10 +146,6 @@ class Thinker:
             await self._think(lease, prompt, way)
         finally:
             await self._keys.leave(way)
-
-    async def _hold(self, lease: drafts.Lease) -> None:
-        """Put back the draft of a paused member or experiment, which is no attempt."""
-        await self._give_back(lease, 0.0, "paused", counts=False)
 
     async def _goes_on(self, lease: drafts.Lease) -> bool:
         """Whether the member goes on; a member who was paused since the lease needs another look."""
@@ -174,54 +165,24 @@ class Thinker:
 
         return await retry_until_done(take)
 
-    async def _stop_spending(self, lease: drafts.Lease) -> None:
-        """Pause an experiment that wants more calls than its limit, and alert its experimenter."""
-        now = self._clock.now()
-        async with self._database.transaction() as session:
-            limit = await call_limit(session, lease.experiment_id)
-            if limit is None or not limit.is_reached:
-                return
-            with suppress(Conflict):
-                await pause(session, lease.experiment_id, now, reason="calls_spent", cause=CAUSE)
-            await raise_alert(
-                session,
-                experiment_id=lease.experiment_id,
-                path=f"calls:{limit.most}",
-                alert_type="calls_spent",
-                text=f"The experiment is paused: it has made {limit.taken} calls of models, as many as it may.",
-                now=now,
-            )
-
-    async def _put_off(self, lease: drafts.Lease, closed: Closed) -> None:
-        """Put back a draft for which no model was called, which is no attempt."""
-        spread = seeds.rng(lease.seed, f"{lease.path}/room").uniform(1.0, 2.0)
-        wait = closed.wait_seconds * spread
-        await self._give_back(lease, wait, str(closed), counts=False)
-        self._later(wait + TIMER_MARGIN_SECONDS, lambda: self.work_on(lease.draft_id))
-
     async def _prompt(self, lease: drafts.Lease, token_budget: int | None = None) -> Prompt:
         try:
             return await self._prompts.build(lease.draft_id, token_budget)
         except Unavailable:
-            await retry_until_done(partial(self._give_back, lease, 0.0, "the prompt builder is away", counts=False))
+            await retry_until_done(
+                partial(self._returning.give_back, lease, 0.0, "the prompt builder is away", counts=False)
+            )
             raise
 
-    async def _after_failure(self, lease: drafts.Lease, error: Exception) -> None:
-        """After an unexpected error: try again a few times with growing waits, then give the draft up."""
-        reason = f"internal error: {type(error).__name__}"
-        if lease.attempts >= MOST_LEASES:
-            await self._give_up(lease, "failed", reason)
-        else:
-            await self._try_later(lease, reason, FIRST_FAILURE_PAUSE_SECONDS * 2**lease.attempts)
-
     async def _think(self, lease: drafts.Lease, prompt: Prompt, way: Pass) -> None:
-        messages = prompt.messages
         questions = parts_of(lease.stage).questions
-        unusable, most_unusable = 0, None if questions is None else questions.most_unusable_replies
+        most_unusable = None if questions is None else questions.most_unusable_replies
+        unusable, count = await self._said_in_vain(lease)
+        budget = lease.agent.prompt_token_budget or default_budget(lease.agent.model.model)
         number, last = lease.calls_made, lease.calls_made + lease.attempts_left
         while number < last:
             number += 1
-            attempt = await self._call(lease, prompt, messages, number)
+            attempt = await self._call(lease, prompt, with_reason(prompt.messages, unusable, budget), number)
             if attempt is None:
                 return
             await failpoint("reply.received")
@@ -232,12 +193,14 @@ class Thinker:
                     self._later(DOUBT_SECONDS + TIMER_MARGIN_SECONDS, partial(self.work_on, lease.draft_id))
                     return
                 case "is its own":
-                    await retry_until_done(partial(self._give_up, lease, "failed", _why(attempt), attempt))
+                    await retry_until_done(partial(self._returning.give_up, lease, "failed", _why(attempt), attempt))
                     return
             shorter = await self._shorter_prompt(lease, attempt)
             if shorter is not None:
-                await retry_until_done(partial(self._record, lease, attempt, is_free=True))
-                prompt, messages, last = shorter, shorter.messages, last + 1
+                await retry_until_done(partial(self._returning.record, lease, attempt, is_free=True))
+                # Without the replies that were shown, so that each prompt is shorter than the one before.
+                prompt, unusable, last = shorter, [], last + 1
+                budget = min(budget, tokens_of(attempt.request.messages))
                 continue
             if attempt.reply.status == "ok" or is_text_to_read(lease, attempt):
                 try:
@@ -246,24 +209,37 @@ class Thinker:
                 except Invalid as invalid:
                     attempt = replace(attempt, reason=str(invalid))
             _log_failure(lease, attempt)
-            wait = self._wait_after(attempt, lease)
-            unusable += bool(attempt.reason) or attempt.reply.status == "invalid"
+            is_unusable = bool(attempt.reason) or attempt.reply.status == "invalid"
+            wait, count = self._wait_after(attempt, lease), count + is_unusable
             is_free = await self._uses_no_attempt(lease, attempt)
-            if wait is None or (number == last and not is_free) or unusable == most_unusable:
-                state = "invalid" if attempt.reason or attempt.reply.status == "invalid" else "failed"
-                await retry_until_done(partial(self._give_up, lease, state, _why(attempt), attempt))
+            if wait is None or (number == last and not is_free) or count == most_unusable:
+                state = "invalid" if is_unusable else "failed"
+                await retry_until_done(partial(self._returning.give_up, lease, state, _why(attempt), attempt))
                 return
             if is_free:
-                await retry_until_done(partial(self._try_later, lease, attempt.reply.status, wait, free=attempt))
+                await retry_until_done(
+                    partial(self._returning.try_later, lease, attempt.reply.status, wait, free=attempt)
+                )
                 return
-            await retry_until_done(partial(self._record, lease, attempt))
+            await retry_until_done(partial(self._returning.record, lease, attempt))
             if wait > 0:
-                await retry_until_done(partial(self._try_later, lease, attempt.reply.status, wait))
+                await retry_until_done(partial(self._returning.try_later, lease, attempt.reply.status, wait))
                 return
-            if attempt.reason or attempt.reply.status == "invalid":
-                messages = with_reason(prompt.messages, attempt)
+            if is_unusable:
+                unusable = [*unusable, unusable_reply(attempt)]
         else:
-            await retry_until_done(partial(self._give_up, lease, "failed", "no attempt is left"))
+            await retry_until_done(partial(self._returning.give_up, lease, "failed", "no attempt is left"))
+
+    async def _said_in_vain(self, lease: drafts.Lease) -> tuple[list[Unusable], int]:
+        """The unusable replies of earlier leases, and how many of them count against the most there may be."""
+
+        async def read() -> Sequence[Row]:
+            async with self._database.read() as session:
+                return await drafts.said_in_vain(session, lease.draft_id)
+
+        rows = await retry_until_done(read) if lease.calls_made else []
+        said = [Unusable(row.words, row.reason, was_cut=row.was_cut) for row in rows]
+        return said, sum(row.is_recent for row in rows)
 
     async def _call(
         self, lease: drafts.Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int
@@ -297,12 +273,6 @@ class Thinker:
         prompt = await self._prompt(lease, shortened(sent, attempt.reply.error or ""))
         return prompt if tokens_of(prompt.messages) < sent else None
 
-    async def _record(self, lease: drafts.Lease, attempt: Attempt, *, is_free: bool = False) -> None:
-        async with self._database.transaction() as session:
-            await drafts.save_call(session, call_row(lease, attempt))
-            if is_free:
-                await drafts.forgive_call(session, lease)
-
     def _wait_after(self, attempt: Attempt, lease: drafts.Lease) -> float | None:
         """Seconds until the next attempt; None when none can help. An unusable reply is asked again at once."""
         if attempt.reason:
@@ -329,71 +299,10 @@ class Thinker:
         except Unavailable:
             return False
 
-    async def _try_later(
-        self, lease: drafts.Lease, reason: str, wait_seconds: float, *, free: Attempt | None = None
-    ) -> None:
-        """Put the draft back for so long; `free`: a call to record that counts as no attempt."""
-        await self._give_back(lease, wait_seconds, reason, counts=free is None, free=free)
-        self._later(wait_seconds + TIMER_MARGIN_SECONDS, lambda: self.work_on(lease.draft_id))
-
-    async def _give_back(
-        self, lease: drafts.Lease, wait_seconds: float, reason: str, *, counts: bool, free: Attempt | None = None
-    ) -> None:
-        not_before = self._clock.now() + timedelta(seconds=wait_seconds)
-        async with self._database.transaction() as session:
-            if free is not None:
-                await drafts.save_call(session, call_row(lease, free))
-            await drafts.give_back(
-                session, lease, not_before, reason, counts=counts, free_calls=0 if free is None else 1
-            )
-
-    async def _give_up(self, lease: drafts.Lease, state: str, reason: str, last: Attempt | None = None) -> None:
-        """Close the draft of a model that failed for good, raise an alert, and let the kind decide about the member.
-
-        The last attempt is recorded in the same transaction; alone, a restarted lab would take it for one to be
-        repeated.
-        """
-        now = self._clock.now()
-        if lease.purpose == TRANSFER:
-            await moving.accept_undecided(self._database, lease, last, state, reason, now)
-            return
-        async with self._database.transaction() as session:
-            standing = await lock_standing(session, lease.member_id)
-            if last is not None:
-                await drafts.save_call(session, call_row(lease, last))
-            replies = await drafts.unusable_replies(session, lease.draft_id) if lease.ask_id is not None else []
-            # The unusable text before the last attempt counts as a reply.
-            state = "invalid" if replies else state
-            if not await drafts.close(session, lease, state, reason, now):
-                return
-            missing: Mapping[str, str] = {}
-            if lease.ask_id is not None:
-                missing = await do_without(session, standing, lease, reason, replies, now)
-            await raise_alert(
-                session,
-                experiment_id=lease.experiment_id,
-                cohort_id=lease.cohort_id,
-                member_id=lease.member_id,
-                path=f"{lease.path}/failed",
-                alert_type="answers_missing" if missing else "model_failed",
-                text=_given_up_in_words(lease, reason, missing),
-                now=now,
-            )
-        if lease.thread_id is not None:
-            await self.publish_due(lease.thread_id)
-
 
 def _log_failure(lease: drafts.Lease, attempt: Attempt) -> None:
     status = "invalid" if attempt.reason else attempt.reply.status
     log.info("model.call_failed", draft=lease.path, attempt=attempt.number, status=status)
-
-
-def _given_up_in_words(lease: drafts.Lease, reason: str, missing: Mapping[str, str]) -> str:
-    """The text of the alert: the missing fields and the replies, else the last error."""
-    if not missing:
-        return f"{lease.member_path} got no usable reply on {lease.stage.id}: {reason}"
-    told = "; ".join(f"{question} ({why})" for question, why in missing.items())
-    return f"{lease.member_path} gave no usable answer on {lease.stage.id} to {told}"
 
 
 def _why(last: Attempt) -> str:

@@ -3,7 +3,7 @@
 Nothing is paid without a lease, and a lease is one conditional update: of two deliveries at once one gets it.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -282,17 +282,38 @@ async def save_call(session: Session, call: Mapping[str, Any]) -> None:
 
 _UNUSABLE = text(
     """
-    SELECT coalesce(details ->> 'text', raw) AS words, parsed, coalesce(error, status) AS error FROM model_calls
-    WHERE draft_id = :draft_id AND (status IN ('ok', 'invalid', 'refused') OR status = 'too_long' AND raw <> '')
+    SELECT coalesce(details ->> 'text', raw) AS words, parsed, coalesce(error, status) AS error FROM model_calls k
+    WHERE draft_id = :draft_id AND (status IN ('ok', 'invalid', 'refused') OR status = 'too_long' AND (raw <> ''
+        OR NOT EXISTS (SELECT FROM model_calls n WHERE n.draft_id = k.draft_id AND n.attempt > k.attempt)))
     ORDER BY attempt
     """
 )
 
 
 async def unusable_replies(session: ReadSession, draft_id: UUID) -> list[UnusableReply]:
-    """What a model wrote for a draft that is given up, the oldest first; empty when no reply came at all."""
+    """What a model wrote for a draft that is given up, the oldest first; empty when no reply came at all.
+
+    A last prompt that left no room for a reply counts as one.
+    """
     rows = await session.all(_UNUSABLE, {"draft_id": draft_id})
     return [UnusableReply(row.words or "", row.parsed, row.error) for row in rows]
+
+
+_SAID_IN_VAIN = text(
+    """
+    SELECT coalesce(k.details ->> 'text', k.raw, '') AS words, coalesce(k.error, k.status) AS reason,
+        coalesce(k.details ->> 'finish_reason' = 'length', false) AS was_cut,
+        d.tried_since IS NULL OR k.started_at > d.tried_since AS is_recent
+    FROM model_calls k JOIN drafts d ON d.id = k.draft_id
+    WHERE k.draft_id = :draft_id AND k.status = 'invalid' ORDER BY k.attempt
+    """
+)
+
+
+async def said_in_vain(session: ReadSession, draft_id: UUID) -> Sequence[Row]:
+    """The replies to a draft that could not be used so far, the oldest first: `words`, `reason`, `was_cut` (ended at a
+    limit), `is_recent` (since the draft was last given a new start)."""
+    return await session.all(_SAID_IN_VAIN, {"draft_id": draft_id})
 
 
 async def save_reply(

@@ -33,6 +33,12 @@ ADDRESS_PATTERN: Final = r"^https?://[^@/?#\s]+(/[^?#\s]*)?$"
 """No user, password or query: settings are part of the data, secrets must not be."""
 ADDRESS_EXPECTED: Final = "http:// or https://, a host and a path, without a user, a password or a query"
 
+CUT_OFF: Final = "length"
+"""The finish reason with which providers say that the reply reached its limit of tokens and was cut off."""
+
+LONGEST_REPLY_BYTES: Final = 8_000_000
+"""How much of an answer is read: far above what models write, log probabilities included."""
+
 DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 """The time-out of a call, unless settings say otherwise."""
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from agent_worker.models.endpoint_errors import EndpointError, error_in
 from agent_worker.models.parsing import parse_object
-from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
+from shared.contracts.models import CUT_OFF, ModelReply, ModelRequest, ModelStatus
 
 _TEXT_PARTS: Final = ("text", "output_text")
 _THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking")
@@ -77,7 +77,7 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
     fields = request.reply_schema.get("required", ())
     said, finish_reason = _said(message, fields), _text(choice.get("finish_reason")) or None
     status, parsed, error = judge(said.text, said.refusal, finish_reason, fields)
-    is_lost = status == "invalid" and finish_reason != "length" and said.reason is not None
+    is_lost = status == "invalid" and finish_reason != CUT_OFF and said.reason is not None
     words = said.refusal or said.text
     usage = body.get("usage")
     counted = usage if isinstance(usage, dict) else {}
@@ -195,7 +195,7 @@ def _details(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelR
 def with_full_context(reply: ModelReply, request: ModelRequest) -> ModelReply:
     """Mark a reply that was cut off before its limit of tokens: the context of the model was full."""
     most = request.settings.max_tokens or request.most_reply_tokens
-    if reply.finish_reason != "length" or most is None or reply.tokens_out is None or reply.tokens_out >= most:
+    if reply.finish_reason != CUT_OFF or most is None or reply.tokens_out is None or reply.tokens_out >= most:
         return reply
     error = f"the prompt left room for {reply.tokens_out} tokens of the reply only"
     return reply.model_copy(update={"status": "too_long", "error": error, "can_retry": False})
@@ -207,7 +207,7 @@ def judge(
     """The status of a text, the object in it, and what is wrong with it."""
     if refusal or (finish_reason or "").casefold() in _REFUSED_FINISHES:
         return "refused", None, "the model refused to answer"
-    if finish_reason == "length":
+    if finish_reason == CUT_OFF:
         return "invalid", None, "the reply was cut off at the most tokens allowed: say it in fewer words"
     if not text.strip():
         return "invalid", None, "the reply is empty"

@@ -29,7 +29,9 @@ from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.model_keys import ModelKeys
 from shared.contracts.models import (
     ADDRESS_EXPECTED,
+    CUT_OFF,
     DEFAULT_TIMEOUT_SECONDS,
+    LONGEST_REPLY_BYTES,
     ModelReply,
     ModelRequest,
     ModelSettings,
@@ -49,8 +51,12 @@ _OFFICIAL_HOST: Final = "api.openai.com"
 # CPU each in one pool, 1.3 ms in pools of 64.
 _CALLS_PER_CLIENT: Final = 8
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
+_KEPT_OF_CUT: Final = 20_000
+_CUT: Final = "parley_cut"
+"""Marks an answer whose body was cut, in the extensions of the HTTP library."""
 _NO_KEY: Final = "none"
 """The library requires a text; it is not sent."""
+_OF_THE_BODY: Final = ("content-encoding", "content-length", "transfer-encoding")
 _PLAIN_HEADERS: Final = frozenset(
     {"host", "connection", "accept", "accept-encoding", "content-type", "content-length", "user-agent"}
 )
@@ -61,7 +67,7 @@ class OpenAIModel:
 
     It sends the key that `keys` have for the vendor at that address, or none. An address that `endpoints` do not allow
     is not called; `resolver` finds the addresses of a host. Calls of the vendor's own addresses bring `query`, and the
-    key in `key_header` (None: as a bearer token).
+    key in `key_header` (None: as a bearer token). Of an answer at most `longest_reply_bytes` are read.
     """
 
     def __init__(
@@ -74,10 +80,12 @@ class OpenAIModel:
         resolver: Resolve = resolve,
         key_header: str | None = None,
         query: Mapping[str, str] | None = None,
+        longest_reply_bytes: int = LONGEST_REPLY_BYTES,
     ) -> None:
         self._keys = keys
         self._key_header = key_header
         self._query = query
+        self._longest_reply_bytes = longest_reply_bytes
         self._vendor = vendor
         usual = PROVIDERS[vendor].base_url if vendor in PROVIDERS else None
         self._base_url = base_url or usual
@@ -193,7 +201,7 @@ class OpenAIModel:
             max_retries=0,
             timeout=timeout,
             default_query=self._query if is_own else None,
-            http_client=openai.DefaultAsyncHttpxClient(**options),
+            http_client=_BoundedClient(self._longest_reply_bytes, **options),
         )
 
     def _guarded(self, base_url: str, limits: Any) -> GuardedTransport:
@@ -207,6 +215,8 @@ class OpenAIModel:
         )
 
     def _read(self, base_url: str, answer: Any, request: ModelRequest) -> ModelReply:
+        if _CUT in answer.extensions:
+            return self._cut(answer)
         found = read_completion(answer.content, request)
         if isinstance(found, ModelReply):
             return found
@@ -218,6 +228,17 @@ class OpenAIModel:
         told = error_of_failure(answer.content)
         failed = self._refused(base_url, told, _NO_COMPLETION, answer)
         return failed.model_copy(update={"raw": preview})
+
+    def _cut(self, answer: Any) -> ModelReply:
+        """The reply for an answer that was too long to be read to its end."""
+        most = self._longest_reply_bytes
+        return ModelReply(
+            status="invalid",
+            raw=self._keys.redacted(answer.content[:_KEPT_OF_CUT].decode(errors="replace")),
+            finish_reason=CUT_OFF,
+            error=f"the answer was cut while it was read, after {most:,} bytes: say it in fewer words",
+            details={"cut_after_bytes": most},
+        )
 
     def _failed(self, status: ModelStatus, message: str) -> ModelReply:
         return ModelReply(status=status, error=redact(message, self._keys))
@@ -239,6 +260,34 @@ class OpenAIModel:
             return reply
         wait = retry_after_seconds(answer.headers, datetime.now(UTC), answer.content)
         return reply.model_copy(update={"retry_after_seconds": wait})
+
+
+class _BoundedClient(openai.DefaultAsyncHttpxClient):
+    """Reads at most so many bytes of an answer's body, unpacked, and marks the answer when there were more."""
+
+    def __init__(self, longest_bytes: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._longest_bytes = longest_bytes
+
+    async def send(self, request: Any, **options: Any) -> Any:
+        answer = await super().send(request, **{**options, "stream": True})
+        content, is_cut = bytearray(), False
+        try:
+            async for piece in answer.aiter_bytes():
+                content += piece
+                if is_cut := len(content) > self._longest_bytes:
+                    break
+        finally:
+            await answer.aclose()
+        # The content is unpacked already.
+        headers = [(name, value) for name, value in answer.headers.multi_items() if name not in _OF_THE_BODY]
+        return _HTTP.Response(
+            answer.status_code,
+            headers=headers,
+            content=bytes(content[: self._longest_bytes]),
+            request=request,
+            extensions={**answer.extensions, _CUT: True} if is_cut else answer.extensions,
+        )
 
 
 @dataclass

@@ -10,6 +10,7 @@ from agent_worker.models.discreet import Discreet, Model
 from agent_worker.models.mock import MockModel
 from shared.contracts.endpoints import OPEN, Endpoints, read_endpoints
 from shared.contracts.model_keys import ModelKeys, read_model_keys
+from shared.contracts.models import LONGEST_REPLY_BYTES
 from shared.contracts.named_providers import read_providers
 from shared.contracts.providers import CREWAI_BASE_URL_VARIABLES, CREWAI_PROVIDER, MOCK_PROVIDER, Provider
 
@@ -19,11 +20,11 @@ class _Provider:
     """`make` builds the model of a provider; it imports the provider's library, which takes half a second."""
 
     is_callable: Callable[[ModelKeys, Endpoints], bool]
-    make: Callable[[Mapping[str, str], ModelKeys, Endpoints], Model]
+    make: Callable[[Mapping[str, str], ModelKeys, Endpoints, int], Model]
 
 
 def _with_chat_completions(
-    provider: Provider, environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints
+    provider: Provider, environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints, longest_reply_bytes: int
 ) -> Model:
     from agent_worker.models.openai_model import OpenAIModel
 
@@ -34,10 +35,11 @@ def _with_chat_completions(
         endpoints=endpoints,
         key_header=provider.key_header,
         query=provider.query,
+        longest_reply_bytes=longest_reply_bytes,
     )
 
 
-def _crewai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints) -> Model:
+def _crewai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints, _: int) -> Model:
     return CrewAIModel(keys, elsewhere=_elsewhere(environ), endpoints=endpoints)
 
 
@@ -76,16 +78,18 @@ def build_models(
     *,
     endpoints: Endpoints = OPEN,
     mock_latency_seconds: float = 0.0,
+    longest_reply_bytes: int = LONGEST_REPLY_BYTES,
 ) -> dict[str, Model]:
     """Every provider that this process can serve, by name; the mock is always one.
 
-    No other provider may replace one that is missing. `endpoints` says where models may be called.
+    No other provider may replace one that is missing. `endpoints` says where models may be called. Vendors'
+    libraries behind CrewAI read replies of any length.
     """
     keys = read_model_keys(environ)
     models: dict[str, Model] = {MOCK_PROVIDER: MockModel(latency_seconds=mock_latency_seconds)}
     for name, provider in _real(environ).items():
         if provider.is_callable(keys, endpoints):
-            models[name] = Discreet(provider.make(environ, keys, endpoints), keys)
+            models[name] = Discreet(provider.make(environ, keys, endpoints, longest_reply_bytes), keys)
     return models
 
 
