@@ -201,10 +201,10 @@ async def test_everything_that_is_said_of_a_persona_is_in_its_prompt(make: Make)
     await talk.say("Who are you?", "m1")
     await talk.lab.drain()
 
-    who = "You are Taxi driver. Twenty years of nights.\n\nYour goal: keep the fares up."
-    assert model.prompts[0].startswith(
-        f"{who}\n\nYou are in a test conversation. Respond naturally and in character.\n\n"
-    )
+    prompt = model.prompts[0]
+    assert prompt.startswith("You are in a test conversation. Respond naturally and in character.\n\n")
+    assert "You are Taxi driver. Twenty years of nights.\n\n" in prompt
+    assert "\n\nYour goal: keep the fares up." in prompt
     assert "mediat" not in model.prompts[0].lower()
     assert model.prompts[0].index("You fear") < model.prompts[0].index("Who are you?")
 

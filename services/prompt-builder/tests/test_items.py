@@ -54,6 +54,21 @@ def test_persona_context_is_text_and_attributes() -> None:
     assert "You drive a taxi." not in shown(text("Hello."))
 
 
+def test_persona_context_describes_an_agent_of_role_backstory_and_goal() -> None:
+    page = context([{"type": "persona_context"}])
+    trader = {"role": "a patient trader", "backstory": "You learned it young.", "goal": "to be fair"}
+    plain = {**trader, "text": "", "attributes": {}}
+
+    described = [
+        render(replace(page, agent=page.agent.model_copy(update=fields))).messages[0].content
+        for fields in (trader, plain)
+    ]
+
+    first, last = "You are a patient trader. You learned it young.", "Your goal: to be fair."
+    assert f"{first}\n\nYou drive a taxi.\n\n- age: 41\n\n{last}" in described[0]
+    assert f"{first}\n\n{last}" in described[1]
+
+
 def test_profile_info_is_what_others_see() -> None:
     assert "Others know you as: 🐻 Ann." in shown({"type": "profile_info"})
 
@@ -134,11 +149,11 @@ def test_headings_can_be_switched_off() -> None:
     assert not any(heading in said for heading in ("# Earlier", "# Current", "[Stage:", "# Your task"))
 
 
-def test_additional_information_is_shown_on_demand() -> None:
+def test_additional_information_is_shown_unless_the_file_says_otherwise() -> None:
     item = {"type": "stage_context", "stage": "before"}
 
-    assert "Buses are big." not in shown(item)
-    assert "Additional information: Buses are big." in shown({**item, "info": True})
+    assert "Additional information: Buses are big." in shown(item)
+    assert "Buses are big." not in shown({**item, "info": False})
 
 
 def rule(value: Any, **fields: Any) -> dict[str, Any]:
@@ -177,6 +192,18 @@ def test_with_one_participant_a_mediators_rules_are_about_that_one() -> None:
     assert "Here." in shown(item, answers=[answer(ANN, "before", bus="slow")], **alone)
     assert "Here." not in shown(item, answers=[answer(ANN, "before", bus="fast")], **alone)
     assert "Here." not in shown(item, **alone)
+
+
+def test_a_mediator_alone_with_a_participant_reads_that_ones_answers_only() -> None:
+    told = BEFORE.model_copy(update={"audience": "mediators"})
+    answers = [answer(ANN, "before", bus="slow"), answer(BOB, "before", bus="fast")]
+    together = context([{"type": "stage_context", "stage": "before"}], author=MO, stages=(WELCOME, told, TALKING),
+                       answers=answers)  # fmt: skip
+    alone = replace(together, facts=replace(together.facts, partner=BOB.id))
+
+    readings = [render(page).messages[1].content for page in (together, alone)]
+
+    assert [("Answers of Ann:" in said, "Answers of Bob:" in said) for said in readings] == [(True, True), (False, True)]
 
 
 def test_a_character_is_role_backstory_and_goal() -> None:

@@ -320,11 +320,16 @@ def _is_behind(facts: Facts, stage: StageConfig, row: Attendee) -> bool:
 def _shown(
     facts: Facts, stage: StageConfig, row: Attendee, met: Sequence[Member], answers: Answers
 ) -> dict[UUID, Json]:
-    """The pages of those whom the reader meets there, by the rule of the stage."""
+    """The pages of those whom the reader meets there, by the rule of the stage.
+
+    A mediator who is alone with a participant reads that one's only: what others answered is not for that conversation.
+    """
     is_told = may_read_answers(stage.audience, is_mediator=row.kind == "mediator", is_over=stage.id in facts.over)
     if not is_told or row.status in OUT or not _is_behind(facts, stage, row):
         return {}
-    return {one.id: answers[one.id][PAGE] for one in met if one.id != row.id and PAGE in answers.get(one.id, {})}
+    partner = facts.partner if row.kind == "mediator" else None
+    others = (one.id for one in met if one.id != row.id and partner in (None, one.id))
+    return {one: answers[one][PAGE] for one in others if PAGE in answers.get(one, {})}
 
 
 def _earlier(facts: Facts, stage_id: str, row: Attendee) -> dict[str, Json]:

@@ -13,7 +13,7 @@ from typing import Final
 from pydantic import BaseModel
 
 from shared import rules, seeds
-from shared.contracts.experiment import StageConfig
+from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.models import Hint
 from shared.contracts.prompt_items import (
     ALL_STAGES,
@@ -197,8 +197,10 @@ def _alias(context: PromptContext) -> str:
 
 def _persona(context: PromptContext) -> str:
     heading = _MEDIATOR_PRIVATE if context.author.kind == "mediator" else _PRIVATE
-    attributes = [f"- {key}: {value}" for key, value in context.agent.attributes.items() if value is not None]
-    parts = [context.agent.text.strip(), "\n".join(attributes)]
+    agent = context.agent
+    role = f"You are {_sentence(agent.role)}" if agent.role.strip() else ""
+    attributes = [f"- {key}: {value}" for key, value in agent.attributes.items() if value is not None]
+    parts = [f"{role} {agent.backstory.strip()}".strip(), agent.text.strip(), "\n".join(attributes), _goal(agent)]
     described = "\n\n".join(part for part in parts if part)
     return f"{heading}\n\n{described}" if described else ""
 
@@ -209,7 +211,11 @@ def _character(context: PromptContext) -> str:
     role = _sentence(agent.role) or _sentence(context.author.name)
     backstory = agent.backstory.strip() or agent.text.strip()
     who = f"You are {role} {backstory}".strip()
-    return f"{who}\n\nYour goal: {_sentence(agent.goal)}" if agent.goal.strip() else who
+    return "\n\n".join(part for part in (who, _goal(agent)) if part)
+
+
+def _goal(agent: AgentConfig) -> str:
+    return f"Your goal: {_sentence(agent.goal)}" if agent.goal.strip() else ""
 
 
 def _sentence(text: str) -> str:

@@ -36,7 +36,7 @@ class ProfileInfo(_Item):
 
 
 class PersonaContext(_Item):
-    """The persona's private text and attributes."""
+    """The persona's private description: role and backstory, text, attributes, goal."""
 
     type: Literal["persona_context"] = "persona_context"
 
@@ -55,7 +55,7 @@ class StageContext(_Item):
     """`this`, `all` (all so far, this one included), or the id of a stage; a later stage shows nothing."""
     text: bool = True
     """With the stage's description; of an interview also its context, the treatment and the agent's role."""
-    info: bool = False
+    info: bool = True
     """With the stage's additional information."""
     display: bool = True
     """With the content of the stage: its lines, questions and messages."""

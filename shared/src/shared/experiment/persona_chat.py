@@ -1,6 +1,6 @@
 """The experiment of a test chat: one person, and a persona that answers every message."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
@@ -70,7 +70,10 @@ def chat_with(persona: Persona, mode: ModelMode) -> Experiment:
 def _as_it_chats(persona: Persona) -> dict[str, Json]:
     fields = persona.model_dump(mode="json")
     own: Mapping[str, Json] = fields["prompts"]
-    prompt = own.get("group_chat") or _prompt(persona)
+    texts = _system_prompt(persona)
+    if texts:
+        fields |= {"role": "", "backstory": "", "goal": ""}
+    prompt = own.get("group_chat") or _prompt(texts)
     name = persona.profile.name or persona.id
     return {
         **fields,
@@ -81,10 +84,9 @@ def _as_it_chats(persona: Persona) -> dict[str, Json]:
     }
 
 
-def _prompt(persona: Persona) -> list[Json]:
-    texts = [*(_system_prompt(persona) or (_who(persona), _goal(persona))), _SITUATION]
+def _prompt(texts: Sequence[str]) -> list[Json]:
     return [
-        *({"type": "text", "text": text} for text in texts if text),
+        *({"type": "text", "text": text} for text in (*texts, _SITUATION)),
         {"type": "profile_info"},
         {"type": "persona_context"},
         {"type": "stage_context", "heading": False, "text": False, "info": False, "only_turns": True},
@@ -98,18 +100,3 @@ def _system_prompt(persona: Persona) -> list[str]:
             leading = takewhile(lambda item: isinstance(item, TextItem), items)
             return [item.text for item in leading if isinstance(item, TextItem)]
     return []
-
-
-def _who(persona: Persona) -> str:
-    role = f"You are {_sentence(persona.role)}" if persona.role.strip() else ""
-    return " ".join(part for part in (role, persona.backstory.strip()) if part)
-
-
-def _goal(persona: Persona) -> str:
-    return f"Your goal: {_sentence(persona.goal)}" if persona.goal.strip() else ""
-
-
-def _sentence(text: str) -> str:
-    """The text with one full stop at its end."""
-    text = text.strip()
-    return text if text.endswith((".", "!", "?")) else f"{text}."
