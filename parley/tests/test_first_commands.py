@@ -1,4 +1,4 @@
-"""What somebody types first: a demo, a file of their own, an endpoint that costs nothing."""
+"""What a new user types first: a demo, a file of their own, an endpoint that costs nothing."""
 
 import inspect
 import json

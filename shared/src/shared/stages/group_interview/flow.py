@@ -187,7 +187,7 @@ def due(stage: GroupInterviewStage, view: OwnView) -> InterviewTask | None:
 
 
 def _is_taken_over(stage: GroupInterviewStage, view: OwnView, role: str) -> bool:
-    """Whether the reader has gone, and somebody who is there has the same role: a mediator in place of another."""
+    """Whether the reader has gone, and a member who is there has the same role: a mediator in place of another."""
     return not (view.me.present or view.me.awaited) and any(
         one.present and one.id != view.me.id and role_of(stage, one, view.draws) == role for one in view.members
     )
