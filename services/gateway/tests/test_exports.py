@@ -168,3 +168,37 @@ async def test_tables_have_texts_marks_scores_attributes_and_levels(api: Api) ->
         ("former", "b", "Berlin", "false"),
         ("nicer", "a", "Bonn", ""),
     ]
+
+
+async def test_labels_and_texts_of_options_are_as_the_participant_read_them(api: Api) -> None:
+    like = {
+        "id": "like",
+        "kind": "choice",
+        "title": "How do you like {{city}}?",
+        "options": [{"id": "much", "text": "{{city}} is fine"}, {"id": "little", "text": "Not at all"}],
+    }
+    why = {"id": "why", "kind": "text", "title": "You said {{answers.first.like.text}}: why?"}
+    experiment_id = await api.running(
+        assigned=[{"id": "city", "kind": "balanced", "values": ["Rome", "Oslo"]}],
+        stages=[
+            {"id": "first", "kind": "survey", "questions": [like]},
+            {"id": "second", "kind": "survey", "questions": [why]},
+        ],
+        cohorts=[{"seats": [{"open": True}], "count": 2}],
+    )
+    for name in ("Ada", "Bo"):
+        token = await api.join(experiment_id, name)
+        for stage_id, answer in (("first", {"like": "much"}), ("second", {"why": "Because"})):
+            assert (await api.advance(token, stage_id, answer)).status_code == 200
+            await api.settle(experiment_id)
+
+    files = await _exported(api, experiment_id)
+
+    answers = _table(files["answers.csv"])
+    assert {(one["label"], one["text"]) for one in answers if one["field"] == "like"} == {
+        (f"How do you like {city}?", f"{city} is fine") for city in ("Rome", "Oslo")
+    }
+    assert {one["label"] for one in answers if one["field"] == "why"} == {
+        f"You said {city} is fine: why?" for city in ("Rome", "Oslo")
+    }
+    assert {one["first.like.text"] for one in _table(files["participants.csv"])} == {"Rome is fine", "Oslo is fine"}

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from formats.data_files import as_indented_json, as_json, csv_file, whole_file
 from formats.exports import rows
+from formats.exports.readers import ReadFor
 from formats.workbook.data import write_data
 from formats.workbook.facts import FORMAT as WORKBOOK
 from shared.db import exports as reads
@@ -230,19 +231,20 @@ async def _write_tables(
     session: Session, experiment: Any, folder: Path, reporters: Mapping[Table, Reporter], marks: Mapping[str, Any]
 ) -> dict[str, int]:
     arms = await _arms(session, experiment.id)
+    read_for = ReadFor(arms)
     answers = rows.answer_columns(arms, [stage["id"] for stage in experiment.document["stages"]])
     tables: list[_TableToWrite] = [
         (
             "participants.csv",
             [*rows.PARTICIPANT_COLUMNS, *rows.attribute_columns(arms), *answers],
             reads.participants(session, experiment.id),
-            lambda row: [rows.participant(row, arms)],
+            lambda row: [rows.participant(row, arms, read_for)],
         ),
         (
             "answers.csv",
             rows.ANSWER_COLUMNS,
-            reads.answers(session, experiment.id),
-            lambda row: rows.answer(row, arms),
+            reads.answers(session, experiment.id, with_pages=read_for.names_answers),
+            lambda row: rows.answer(row, read_for),
         ),
         (
             "messages.csv",

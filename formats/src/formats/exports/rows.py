@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from formats.exports.readers import ReadFor
 from shared.attendees import attendee
 from shared.experiment import Resolved
 from shared.experiment.own_arms import why_shared
@@ -183,7 +184,7 @@ def balance(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**{column: row[column] for column in BALANCE_COLUMNS}, **means}
 
 
-def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
+def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved], read_for: ReadFor) -> dict[str, Any]:
     """One line of the wide table."""
     resolved = arms[row["treatment"]]
     stages = row["stages"]
@@ -205,7 +206,7 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[st
     # Of who has moved some pages stay in the cohort where they were answered, which may have had another arm.
     given_in = row["arms_of_pages"] or {}
     for stage_id, value in (row["pages"] or {}).items():
-        stage = arms[given_in.get(stage_id, row["treatment"])].stage(stage_id)
+        stage = read_for(row, given_in.get(stage_id, row["treatment"])).stage(stage_id)
         line.update({f"{stage_id}.{name}": cell for name, cell in parts_of(stage).data.cells(value).items()})
     for stage_id, value in (row["results"] or {}).items():
         cells = parts_of(resolved.stage(stage_id)).data.group_cells(value)
@@ -213,13 +214,13 @@ def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[st
     return line
 
 
-def answer(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
+def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]]:
     """The lines of the long table: one for each question of a page, one for any other entry, one for an empty page.
 
     The entry of a single question has its line only until a page is made of the entries. The status is `valid`, or
     `invalid` where no usable reply came; then the reason says what was expected.
     """
-    stage = arms[row["treatment"]].stage(row["stage"])
+    stage = read_for(row, row["treatment"]).stage(row["stage"])
     common = {**row, "participant_id": row["member_id"], "kind": stage.kind}
     attempts: Mapping[str, int] = row["attempts"] or {}
     missing: Mapping[str, str] = row["invalid"] or {}

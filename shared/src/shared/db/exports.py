@@ -91,7 +91,7 @@ _PARTICIPANTS: Final = f"""
         coalesce(x.joining, x.allocated, c.allocated) AS joining,
         coalesce(x.allocated, x.joining, c.allocated) AS drawn,
         x.added_by, x.created_at, x.joined_at, x.ended_at,
-        k.endpoint, k.model,
+        k.endpoint, k.model, c.assigned || x.assigned AS assigned,
         (SELECT jsonb_object_agg(a.stage_id, a.value) FROM answers a
             WHERE a.member_id = x.id AND a.key = '' AND a.valid AND a.completed_at IS NOT NULL) AS pages,
         CASE WHEN x.stay > 0 AND x.treatment_id IS NULL THEN (
@@ -118,6 +118,11 @@ _ANSWERS: Final = f"""
     SELECT x.member_id, m.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
         {ARM} AS treatment, {PLAYED} AS player, x.stage_id AS stage, x.key, x.value, x.invalid, x.revision,
         k.endpoint, k.model, n.attempts, n.reasons, x.completed_at, x.written_at,
+        c.assigned || m.assigned AS assigned,
+        CASE WHEN CAST(:with_pages AS boolean) THEN (SELECT jsonb_object_agg(p.stage_id, p.value) FROM answers p WHERE
+            p.member_id = x.member_id AND p.key = '{PAGE}' AND p.valid AND p.completed_at IS NOT NULL) END AS pages,
+        CASE WHEN CAST(:with_pages AS boolean) THEN (SELECT jsonb_object_agg(r.stage_id, r.result) FROM cohort_stages r
+            WHERE r.cohort_id = c.id AND r.result IS NOT NULL) END AS results,
         EXISTS (SELECT FROM answers p WHERE p.member_id = x.member_id AND p.stage_id = x.stage_id AND p.key = '{PAGE}'
             AND p.completed_at IS NOT NULL) AS has_page
     FROM answers x JOIN members m ON m.id = x.member_id
@@ -220,9 +225,12 @@ async def participants(session: Session, experiment_id: UUID) -> AsyncIterator[M
         yield row
 
 
-async def answers(session: Session, experiment_id: UUID) -> AsyncIterator[Mapping[str, Any]]:
-    """Valid answers and missing ones, in the order in which each participant went through the stages."""
-    async for row in _stream(session, _ANSWERS, experiment_id):
+async def answers(session: Session, experiment_id: UUID, *, with_pages: bool) -> AsyncIterator[Mapping[str, Any]]:
+    """Valid answers and missing ones, in the order in which each participant went through the stages.
+
+    with_pages: each row also has all pages of the participant and the results, for texts that name them.
+    """
+    async for row in _stream(session, _ANSWERS, experiment_id, with_pages=with_pages):
         yield row
 
 

@@ -1,6 +1,7 @@
 """What the texts of an arm hold for one reader: own answers, results, assigned variables, and what is for a role."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from uuid import UUID
 
 from sqlalchemy import text
@@ -18,7 +19,7 @@ async def reader_values(
     session: ReadSession, resolved: Resolved, facts: Facts, reader: UUID, assigned: Mapping[str, Json]
 ) -> dict[str, Json]:
     """The values of this reader's placeholders: null where there is no answer, or the value is not known yet."""
-    known = {name: _known(name, facts, reader) for name in resolved.names_of_readers}
+    known = known_values(resolved, facts, reader, assigned)
     called = await _names(session, (value for column, value in known.values() if column == "member"))
     return {
         **assigned,
@@ -40,8 +41,20 @@ def reader_roles(resolved: Resolved, facts: Facts, reader: UUID) -> dict[str, fr
     return found
 
 
+def known_values(
+    resolved: Resolved, facts: Facts, reader: UUID, assigned: Mapping[str, Json]
+) -> dict[str, tuple[str, Json]]:
+    """The type and the value of each column that texts name; that of a member is an id.
+
+    The words of an option that was chosen are those that the reader read, with assigned values in them.
+    """
+    if assigned and resolved.names_of_readers:
+        read = resolved.for_reader(assigned, reader_roles(resolved, facts, reader))
+        facts = replace(facts, stages=read.by_id)
+    return {name: _known(name, facts, reader) for name in resolved.names_of_readers}
+
+
 def _known(name: str, facts: Facts, reader: UUID) -> tuple[str, Json]:
-    """The type and the value of the named column."""
     scope, _, rest = name.partition(".")
     stage_id, _, wanted = rest.partition(".")
     stage = facts.stages.get(stage_id)

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from shared.contracts.experiment import Document, Slug, StageConfig
+from shared.contracts.money import Currency
 from shared.errors import Problem
 from shared.stage import Read, Use
 
@@ -52,7 +53,8 @@ class PayoutStage(StageConfig):
     """A page that says what a participant is paid; the payment is kept when the participant goes on."""
 
     kind: Literal["payout"] = "payout"
-    currency: Literal["EUR", "GBP", "USD"] = "USD"
+    currency: Currency = "USD"
+    """The code of a currency, such as EUR, CHF or JPY, or `points`."""
     items: tuple[PayoutItem, ...] = Field(min_length=1)
     """What is paid for."""
     average: bool = False

@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from shared.contracts.money import spoken
 from shared.stage import Json, PageContent
 from shared.stages.payout.reckoning import Earned, Payment, as_text
 
@@ -35,33 +36,34 @@ class PayoutPage(PageContent):
     average: bool
     """Whether the mean of the items is paid."""
     amount: str
-    """What the reader is paid, rounded up to the cent."""
+    """What the reader is paid, rounded up to the cent, or to the smallest coin of the currency."""
 
 
-def item_of(one: Earned) -> ShownItem:
+def item_of(one: Earned, currency: str) -> ShownItem:
     return ShownItem(
         id=one.item.id,
         name=one.title,
         description=one.item.description,
-        base=as_text(one.base),
+        base=as_text(one.base, currency),
         right_answers=len(one.questions),
-        for_right_answers=as_text(sum(one.questions.values(), start=one.base - one.base)),
+        for_right_answers=as_text(sum(one.questions.values(), start=one.base - one.base), currency),
         points=None if one.points is None else f"{one.points.normalize():f}",
         round=one.round,
-        rate=as_text(one.item.rate),
-        amount=as_text(one.amount),
+        rate=as_text(one.item.rate, currency),
+        amount=as_text(one.amount, currency),
     )
 
 
-def paragraph(payment: Payment, currency: str) -> str:
+def paragraph(payment: Payment) -> str:
     """The same as a prompt tells it."""
+    paid = spoken(payment.currency, as_text(payment.amount, payment.currency))
     mean = " This is the mean of:" if payment.is_mean else ""
-    return "\n".join([f"You are paid {currency} {as_text(payment.amount)}.{mean}", *_lines(payment)])
+    return "\n".join([f"You are paid {paid}.{mean}", *_lines(payment)])
 
 
 def _lines(payment: Payment) -> Iterator[str]:
     for one in payment.earned:
-        shown = item_of(one)
+        shown = item_of(one, payment.currency)
         parts = [f"{shown.base} for completing it"] if one.base else []
         if one.item.questions:
             parts.append(f"{shown.for_right_answers} for right answers: {shown.right_answers}")
@@ -76,20 +78,20 @@ def _lines(payment: Payment) -> Iterator[str]:
 def kept(payment: Payment) -> dict[str, Json]:
     """Each part of the payment, decimals as text: what the table of payments has."""
     return {
-        "items": [_kept(one) for one in payment.earned],
-        "sum": as_text(payment.total),
+        "items": [_kept(one, payment.currency) for one in payment.earned],
+        "sum": as_text(payment.total, payment.currency),
         "averaged_over": len(payment.earned) if payment.is_mean else None,
-        "amount": as_text(payment.amount),
+        "amount": as_text(payment.amount, payment.currency),
     }
 
 
-def _kept(one: Earned) -> dict[str, Json]:
+def _kept(one: Earned, currency: str) -> dict[str, Json]:
     return {
         "id": one.item.id,
-        "base": as_text(one.base),
-        "questions": {name: as_text(amount) for name, amount in one.questions.items()},
+        "base": as_text(one.base, currency),
+        "questions": {name: as_text(amount, currency) for name, amount in one.questions.items()},
         "points": None if one.points is None else f"{one.points.normalize():f}",
         "round": one.round,
         "rate": None if one.points is None else f"{one.item.rate.normalize():f}",
-        "amount": as_text(one.amount),
+        "amount": as_text(one.amount, currency),
     }

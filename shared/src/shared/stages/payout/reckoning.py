@@ -10,10 +10,10 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
+from shared.contracts.money import decimals_of, fewest_decimals
 from shared.stage import Draws, Json, Member, OwnView, Part, StageRead
 from shared.stages.payout.config import PayoutItem, PayoutStage
 
-CENT: Final = Decimal("0.01")
 _ZERO: Final = Decimal(0)
 _BITS: Final = 32
 SELECTED: Final = "selected"
@@ -65,6 +65,7 @@ class Payment:
 
     earned: tuple[Earned, ...]
     is_mean: bool
+    currency: str
 
     @property
     def total(self) -> Decimal:
@@ -72,9 +73,9 @@ class Payment:
 
     @property
     def amount(self) -> Decimal:
-        """In whole cents, rounded up."""
+        """In whole cents, or in what the smallest coin of the currency is worth, rounded up."""
         paid = self.total / len(self.earned) if self.is_mean and self.earned else self.total
-        return paid.quantize(CENT, ROUND_CEILING)
+        return paid.quantize(Decimal(1).scaleb(-decimals_of(self.currency)), ROUND_CEILING)
 
 
 def payment(stage: PayoutStage, view: OwnView) -> Payment:
@@ -82,7 +83,7 @@ def payment(stage: PayoutStage, view: OwnView) -> Payment:
     drawn = view.draws.get(str(view.me.id), {})
     selected = drawn.get(SELECTED, {})
     counted = [item for item in stage.items if item.selection is None or selected.get(item.selection) == item.id]
-    return Payment(tuple(_earned(item, view, drawn.get(LUCK, {})) for item in counted), stage.average)
+    return Payment(tuple(_earned(item, view, drawn.get(LUCK, {})) for item in counted), stage.average, stage.currency)
 
 
 def _earned(item: PayoutItem, view: OwnView, luck: Mapping[str, int]) -> Earned:
@@ -132,8 +133,8 @@ def _decimal(points: float) -> Decimal:
     return max(_ZERO, Decimal(str(points)))
 
 
-def as_text(amount: Decimal) -> str:
-    """The amount without an exponent, with two decimals at least."""
-    shown = f"{amount.normalize():f}"
-    whole, _, cents = shown.partition(".")
-    return f"{whole}.{cents:0<2}"
+def as_text(amount: Decimal, currency: str) -> str:
+    """The amount without an exponent, with as many decimals at least as the currency has."""
+    whole, _, cents = f"{amount.normalize():f}".partition(".")
+    cents = cents.ljust(fewest_decimals(currency), "0")
+    return f"{whole}.{cents}" if cents else whole

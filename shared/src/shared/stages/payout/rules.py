@@ -36,9 +36,9 @@ class Payout(StageKind[PayoutStage]):
         return PayoutPage(
             **heading(stage),
             currency=stage.currency,
-            items=[display.item_of(one) for one in paid.earned],
+            items=[display.item_of(one, stage.currency) for one in paid.earned],
             average=stage.average,
-            amount=as_text(paid.amount),
+            amount=as_text(paid.amount, stage.currency),
         )
 
     def prompt(self, stage: PayoutStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
@@ -46,14 +46,14 @@ class Payout(StageKind[PayoutStage]):
             return [Block("Participants were told here what they are paid.")]
         if not _is_drawn(view):
             return [Block("Participants are told here what they are paid.")]
-        return [Block(display.paragraph(payment(stage, view), stage.currency))]
+        return [Block(display.paragraph(payment(stage, view)))]
 
     def completion(self, stage: PayoutStage, view: OwnView) -> Completion:
         if not _is_drawn(view):
             return Blocked((Reason("Your payment is being worked out.", "being_drawn"),))
         paid = payment(stage, view)
         parts = display.kept(paid)
-        page = {"currency": stage.currency, "amount": as_text(paid.amount), "items": parts["items"]}
+        page = {"currency": stage.currency, "amount": as_text(paid.amount, stage.currency), "items": parts["items"]}
         return Done(page, effects=(Pay(stage.currency, paid.amount, parts),))
 
     def problems(self, stage: PayoutStage, earlier: Sequence[StageConfig]) -> list[Problem]:

@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from shared.contracts.experiment import Document, Slug, StageConfig
+from shared.contracts.money import Currency
 from shared.errors import Problem
 from shared.stages.stock_info.prices import unreadable
 
@@ -42,7 +43,7 @@ class StockInfoStage(StageConfig):
     kind: Literal["stock_info"] = "stock_info"
     stocks: tuple[Stock, ...] = Field(min_length=1)
     """The stocks in their order."""
-    currency: Literal["EUR", "GBP", "USD"] = "USD"
+    currency: Currency = "USD"
     """In which the prices are."""
     show_best_year: bool = True
     """Whether the year with the largest gain has a card of its own."""

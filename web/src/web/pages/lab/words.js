@@ -88,9 +88,13 @@ export const whyNot = ({ reasons }) => reasons.map(({ code, params, text }) => s
 /** An amount in the words of the language. @param {string | number} amount @param {string} currency */
 export function money(amount, currency) {
   try {
-    return new Intl.NumberFormat(language, { style: "currency", currency }).format(Number(amount));
+    const usual = new Intl.NumberFormat(language, { style: "currency", currency });
+    // A rate may be less than the smallest coin.
+    const decimals = typeof amount === "string" ? (amount.split(".")[1] ?? "").replace(/0+$/, "").length : 0;
+    if (decimals <= (usual.resolvedOptions().maximumFractionDigits ?? 0)) return usual.format(Number(amount));
+    return new Intl.NumberFormat(language, { style: "currency", currency, maximumFractionDigits: decimals }).format(Number(amount));
   } catch {
-    return `${amount} ${currency}`;
+    return currency === "points" ? say("money_points", { amount }) : `${amount} ${currency}`;
   }
 }
 

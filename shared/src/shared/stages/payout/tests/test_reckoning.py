@@ -42,7 +42,7 @@ def seen(of: PayoutStage, *, seed: int = 1, vote: Any = None, **reads: Part | No
 
 
 def paid(of: PayoutStage, **known: Any) -> str:
-    return as_text(payment(of, seen(of, **known)).amount)
+    return as_text(payment(of, seen(of, **known)).amount, of.currency)
 
 
 def test_base_and_right_answers_are_added_and_rounded_up_to_the_cent() -> None:
@@ -70,8 +70,8 @@ def test_the_answers_of_the_winner_count_instead_of_ones_own() -> None:
     elected = own(ANN, draws=view.draws, reads={**view.reads, "quiz": read})
     no_one = own(ANN, draws=view.draws, reads={"quiz": read, "vote": StageRead("Vote", ())})
 
-    assert as_text(payment(of, elected).amount) == "3.00"
-    assert as_text(payment(of, no_one).amount) == "1.00"
+    assert as_text(payment(of, elected).amount, "USD") == "3.00"
+    assert as_text(payment(of, no_one).amount, "USD") == "1.00"
 
 
 def test_points_are_paid_at_a_rate_for_all_rounds_or_one() -> None:
@@ -175,3 +175,27 @@ def test_it_reads_everybody_only_for_the_winners_answers() -> None:
         ("quiz", True, "items[1].stage"),
         ("vote", True, "items[1].winner_of"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("currency", "text"), [("CHF", "2.35"), ("JPY", "3"), ("KWD", "2.341"), ("points", "2.35"), ("USD", "2.35")]
+)
+def test_a_payment_is_rounded_up_to_the_smallest_coin_of_its_currency(currency: str, text: str) -> None:
+    assert paid(stage({"base": "2.3401"}, currency=currency), quiz=part()) == text
+
+
+@pytest.mark.parametrize(
+    ("currency", "told"),
+    [("CHF", "You are paid CHF 12.00."), ("JPY", "You are paid JPY 12."), ("points", "You are paid 12 points.")],
+)
+def test_a_prompt_tells_the_payment_in_its_currency(currency: str, told: str) -> None:
+    of = stage({"base": 12}, currency=currency)
+
+    (block,) = KIND.prompt(of, seen(of, quiz=part()))
+    assert block.text.startswith(told)
+
+
+@pytest.mark.parametrize("currency", ["EURO", "chf", "$", "Points", ""])
+def test_what_is_no_currency_is_refused(currency: str) -> None:
+    with pytest.raises(ValidationError):
+        stage({"base": 1}, currency=currency)
