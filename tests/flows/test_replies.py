@@ -52,6 +52,13 @@ def reply(**fields: Any) -> str:
         f"json\n{reply()}",
         reply().replace("}", ",}"),
         f'{{"type": "object", "properties": {{"response": {{"type": "string"}}}}}}\n{reply()}',
+        f"<think>A draft: {reply(response='I hate it.')}</think>\n{reply()}",
+        f"A draft: {reply(response='I hate it.')}\n</think>\n{reply()}",
+        f"First I thought of {reply(response='I hate it.')}\n\nMy reply:\n{reply()}",
+        reply(response="<think>I only pretend to agree.</think>Hello."),
+        reply(mood="calm", shouldRespond="yes"),
+        '{"response": "Hello.", "readyToEndChat": true}',
+        f'{{"answer": {reply()}}}',
     ],
 )
 async def test_a_reply_is_posted_however_it_is_written(database: Database, written: str) -> None:
@@ -59,6 +66,47 @@ async def test_a_reply_is_posted_however_it_is_written(database: Database, writt
 
     assert messages == ["Hello."]
     assert [call.status for call in calls] == ["ok"]
+
+
+@pytest.mark.parametrize("fields", [{"response": None}, {"response": ""}, {"response": "", "mood": "calm"}])
+async def test_silence_is_taken_in_every_form_that_is_plain(database: Database, fields: dict[str, Any]) -> None:
+    messages, calls = await said(database, reply(shouldRespond=False, **fields))
+
+    assert messages == []
+    assert {call.status for call in calls} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("written", "error"),
+    [
+        (f"<think>A draft: {reply()}. Let me see whether", "begins a thought and never ends it"),
+        (reply(response="<think>I only pretend to agree.</think>"), "it is a thought, and says nothing"),
+        (f"{reply()}\n{reply(response='I hate it.')[:-30]}", "its last object was cut off"),
+        ('{"response": "Hello.", "response": "I hate it."}', "twice, with different values"),
+    ],
+)
+async def test_what_may_not_be_meant_is_asked_again_with_the_reason(
+    database: Database, written: str, error: str
+) -> None:
+    messages, calls = await said(database, written)
+
+    assert messages == []
+    assert [call.status for call in calls] == ["invalid", "invalid"]
+    assert error in calls[0].error
+
+
+async def test_what_was_read_in_another_form_is_in_the_data(database: Database) -> None:
+    _, calls = await said(database, reply(response="<think>I pretend.</think>Hello.", shouldRespond="yes", mood="calm"))
+
+    assert calls[0].parsed["shouldRespond"] == "yes"
+    assert calls[0].read_as == json.loads(reply())
+
+
+async def test_a_reply_as_it_was_asked_for_is_not_in_the_data_again(database: Database) -> None:
+    _, calls = await said(database, f"<think>Hm.</think>{reply()}")
+
+    assert calls[0].parsed == json.loads(reply())
+    assert calls[0].read_as is None
 
 
 async def test_to_speak_without_words_is_asked_again_with_the_reason_and_never_declined(database: Database) -> None:

@@ -1,6 +1,7 @@
 """What lies around a provider of models: parsing, strict schemas, limits, back-off, the registry."""
 
 import json
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from agent_worker.models import backoff_seconds, build_models
 from agent_worker.models.openai_schema import to_strict
-from agent_worker.models.parsing import parse_object
+from agent_worker.models.parsing import Unreadable, parse_object
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from shared.replies import OpenThought
 from shared.testing.fake_endpoint import FakeEndpoint
 
 
@@ -58,7 +60,12 @@ def test_the_object_in_a_text_is_found(text: str, expected: dict[str, Any] | Non
         '{"response": "Hi", // what I say\n"ready": false}',
         '{"type": "object", "properties": {"response": {"type": "string"}}}\n{"response": "Hi", "ready": false}',
         '{"note": "a first object"}\n{"response": "Hi", "ready": false}',
-        '{"response": "Hi", "ready": false}\n{"response": "Again", "ready": true}',
+        '{"response": "A draft", "ready": true}\nNo, better:\n{"response": "Hi", "ready": false}',
+        '<think>{"response": "A draft", "ready": true}</think>{"response": "Hi", "ready": false}',
+        '{"response": "A draft", "ready": true}\n</think>\n{"response": "Hi", "ready": false}',
+        '<|channel|>analysis<|message|>{"response": "A draft", "ready": true}<|end|><|start|>assistant<|channel|>final'
+        '<|message|>{"response": "Hi", "ready": false}<|return|>',
+        '{"response": "Hi", "ready": false}\nA note: {"mood": "calm"}',
         'With {name} in mind: {"response": "Hi", "ready": false}',
     ],
 )
@@ -87,6 +94,19 @@ def test_quotes_inside_a_text_and_line_breaks_are_kept() -> None:
 )
 def test_what_was_not_said_whole_is_no_reply(text: str) -> None:
     assert parse_object(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"response": "Hi", "response": "No"}',
+        "{'response': 'Hi', 'response': 'No'}",
+        'First {"response": "Hi"}, then {"response": "No',
+    ],
+)
+def test_an_object_that_says_two_things_is_not_read(text: str) -> None:
+    with suppress(Unreadable):
+        assert parse_object(text) is None
 
 
 PIECES = st.sampled_from(
@@ -120,7 +140,10 @@ def texts_in(value: object) -> list[str]:
 @given(st.lists(PIECES, max_size=20).map("".join) | st.text(alphabet='{}[]"`\\:, \nabnull1\ud800'))
 @example('{"response": "hello there"\\"```json\n[```json\n}')
 def test_no_text_makes_the_parser_raise_or_say_what_is_not_in_an_object_of_it(text: str) -> None:
-    parsed = parse_object(text)
+    try:
+        parsed = parse_object(text)
+    except (Unreadable, OpenThought):
+        parsed = None
 
     inside = text[text.find("{") : text.rfind("}") + 1].replace("\\", "").replace("\n", "n")
     for said in texts_in(parsed):

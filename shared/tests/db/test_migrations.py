@@ -158,6 +158,7 @@ KEPT = {
     "r0007_moves_in_place.py": "b915d9469874eec07706ccce3c2e22984313b1d8853156c8610a29c196e81412",
     "r0008_details_of_calls.py": "b4f28ad8be81e1ff6f417f52332ce284b18849bae1a54de9a018f53774bbe4ea",
     "r0009_secrets_of_experiments.py": "07828ab903512d42a081cdce6c78c1b503d2370aca2d779d009a7f0f5dda4bba",
+    "r0010_what_was_read.py": "ce0a84d6f18b6e9314958774c36d6e2b1abd5c2683f6755aa01c935020f0c9f9",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

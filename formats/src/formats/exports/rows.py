@@ -123,6 +123,7 @@ MODEL_CALL_COLUMNS: Final = (
     "prompt",
     "raw",
     "parsed",
+    "read_as",
     "details",
     "started_at",
     "finished_at",

@@ -13,7 +13,7 @@ from formats.workbook.literals import NotLiteral, read_literal
 from formats.workbook.number_formats import as_sheets_round
 from formats.workbook.sheets import Sheet, records
 from formats.workbook.templates import FLAGS, Constant, Flag, as_shown, placeholders
-from shared.stages.group_interview.replies import parse_number
+from shared.replies.spellings import written_number
 
 HEADER: Final = ("name", "value")
 MAX_PERMUTATIONS: Final = 1_000
@@ -93,7 +93,7 @@ def _typed(text: str) -> Constant:
     label = text.strip()
     if label.casefold() in FLAGS:
         return Flag(label)
-    parsed = parse_number(label)
+    parsed = written_number(label)
     number = None if parsed is None else _number(float(parsed))
     return number if number is not None and shown(number) == label else text
 

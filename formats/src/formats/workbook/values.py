@@ -8,7 +8,7 @@ from formats.workbook.complaints import Complaints
 from formats.workbook.literals import plain
 from formats.workbook.number_formats import digits
 from shared.experiment.complaints import one_of
-from shared.stages.group_interview.replies import parse_number
+from shared.replies.spellings import written_number
 
 T = TypeVar("T", bound=str)
 
@@ -40,9 +40,9 @@ def _number_in(cell: Cell, complaints: Complaints) -> Decimal | None:
     if isinstance(cell.value, bool):
         return None
     if not isinstance(cell.value, int | float) or cell.flaw:
-        return parse_number(plain(cell.label))
-    held = parse_number(digits(cell.value))
-    shown = parse_number(cell.label)
+        return written_number(plain(cell.label))
+    held = written_number(digits(cell.value))
+    shown = written_number(cell.label)
     if held is not None and shown is not None and held != shown:
         wrong = f"the cell shows {shown} and holds {held}"
         complaints.cell(cell, wrong, f"one of the two: type {held} or {shown}, and format the cell as General")

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from agent_worker.attempts import Attempt, Invalid, call_row, validated
+from pydantic import BaseModel
+
+from agent_worker.attempts import Attempt, Invalid, call_row, validated, with_reading
 from agent_worker.steps import CAUSE, Others, walk_on
 from shared import seeds
 from shared.acts import answering, asking, drafts, page_times
@@ -24,6 +26,7 @@ from shared.db.standings import lock_standing, lock_standings, standing_of
 from shared.errors import InvalidInput, NotFound
 from shared.lives import STILL_IN
 from shared.logs import correlation
+from shared.replies import OpenThought, after_thoughts
 from shared.stage import Ask, Json, OwnView, Question, UnusableReply, to_read
 from shared.stages import kind_of, parts_of
 from shared.urgency import is_urgent
@@ -246,8 +249,9 @@ def _read(lease: drafts.Lease, attempt: Attempt, view: OwnView) -> tuple[Attempt
         Invalid: it holds no valid answer.
     """
     question = _question(lease, view)
-    read = replace(attempt, reply=_with_fields(question, lease, attempt))
-    return read, _answer_of(question, read.reply)
+    attempt = replace(attempt, reply=_with_fields(question, lease, attempt))
+    reply = validated(question.reply_model(), attempt.reply, lease.stage)
+    return with_reading(attempt, reply), _answer_of(question, reply)
 
 
 def _question(lease: drafts.Lease, view: OwnView) -> Question:
@@ -286,16 +290,18 @@ def _with_fields(question: Question, lease: drafts.Lease, attempt: Attempt) -> M
     if not is_text_to_read(lease, attempt):
         return reply
     try:
-        fields = question.read_text(reply.words)
+        fields = question.read_text(after_thoughts(reply.words))
     except InvalidInput as error:
         raise Invalid(error.message) from error
+    except OpenThought as error:
+        raise Invalid(str(error)) from error
     if fields is None:
         raise Invalid(reply.error or "the reply is not a JSON object")
     return reply.model_copy(update={"status": "ok", "parsed": fields, "error": None})
 
 
-def _answer_of(question: Question, reply: ModelReply) -> Json:
-    answer = question.answer_from_reply(validated(question.reply_model(), reply))
+def _answer_of(question: Question, reply: BaseModel) -> Json:
+    answer = question.answer_from_reply(reply)
     try:
         return question.check(answer)
     except InvalidInput as error:

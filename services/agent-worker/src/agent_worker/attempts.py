@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
@@ -15,13 +15,17 @@ from agent_worker.models.prices import cost_usd
 from shared import seeds
 from shared.acts import drafts
 from shared.acts.calls import keep_pieces
+from shared.contracts.experiment import StageConfig
 from shared.contracts.models import CUT_OFF, LONGEST_REPLY_BYTES, ModelReply, ModelRequest
 from shared.db.prompts import LONGEST_WHOLE, in_pieces
 from shared.db.session import Database
 from shared.db.statements import as_json
+from shared.replies import read
 from shared.stage import OwnView, Utterance
 from shared.stages import parts_of
 from shared.storable import storable_json
+
+ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
 LONGEST_WAIT_SECONDS = 3600.0
 _LARGEST_COUNT = 2**31 - 1
@@ -37,7 +41,8 @@ class Attempt:
 
     `was_crowded`: it timed out while other calls of this process were in flight at its endpoint. `left_out`: the number
     of messages that its prompt left out to stay within its budget. `view`: the view for the check of the answer, where
-    it was read while the model was thinking. `prompt_pieces`: what the row keeps of a long prompt (`keep_prompt`).
+    it was read while the model was thinking. `read_as`: the fields of the reply as they were read, where they were
+    written in another form. `prompt_pieces`: what the row keeps of a long prompt (`keep_prompt`).
     """
 
     number: int
@@ -50,6 +55,7 @@ class Attempt:
     reason: str | None = None
     was_crowded: bool = False
     view: OwnView | None = None
+    read_as: dict[str, Any] | None = None
     prompt_pieces: Sequence[UUID] | None = None
 
     @property
@@ -63,20 +69,20 @@ class Invalid(Exception):
     """The reply does not answer the question; the message tells the model why."""
 
 
-def validated(reply_model: type[BaseModel], reply: ModelReply) -> BaseModel:
+def validated(reply_model: type[ReplyT], reply: ModelReply, stage: StageConfig) -> ReplyT:
     """The reply as the rules of its stage read it.
 
     Raises:
         Invalid: it does not match the schema.
     """
     try:
-        return reply_model.model_validate(reply.parsed)
+        return read(reply_model, reply.parsed, (stage.id, stage.kind, stage.title))
     except ValidationError as error:
         raise _misshapen(error) from error
 
 
-def said(lease: drafts.Lease, reply: ModelReply) -> Utterance:
-    """What the reply says in the conversation.
+def said(lease: drafts.Lease, attempt: Attempt) -> tuple[Attempt, Utterance]:
+    """The attempt with what was read of its reply, and what the reply says in the conversation.
 
     Raises:
         Invalid: it does not match the schema.
@@ -84,10 +90,18 @@ def said(lease: drafts.Lease, reply: ModelReply) -> Utterance:
     talk = parts_of(lease.stage).talk
     if talk is None:
         raise Invalid("there is no conversation here")
+    reply = validated(talk.reply_model(lease.ask.purpose), attempt.reply, lease.stage)
+    attempt = with_reading(attempt, reply)
     try:
-        return talk.utterance(lease.ask.purpose, reply.parsed)
+        return attempt, talk.utterance(lease.ask.purpose, reply.model_dump(mode="json", by_alias=True))
     except ValidationError as error:
         raise _misshapen(error) from error
+
+
+def with_reading(attempt: Attempt, reply: BaseModel) -> Attempt:
+    """The attempt with its reply as it was read, where that is not what the model wrote."""
+    read_as = reply.model_dump(mode="json", by_alias=True)
+    return attempt if read_as == attempt.reply.parsed else replace(attempt, read_as=read_as)
 
 
 def _misshapen(error: ValidationError) -> Invalid:
@@ -136,6 +150,7 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "raw": reply.raw,
         "details": as_json(details) if (details := _details(reply)) else None,
         "parsed": as_json(reply.parsed) if reply.parsed is not None else None,
+        "read_as": as_json(attempt.read_as) if attempt.read_as is not None else None,
         "status": "invalid" if attempt.reason else reply.status,
         "error": attempt.reason or reply.error,
         "tokens_in": reply.tokens_in,

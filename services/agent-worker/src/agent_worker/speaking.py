@@ -27,7 +27,7 @@ class Speaking:
 
     async def speak(self, lease: drafts.Lease, attempt: Attempt, thread_id: UUID) -> None:
         """Save the agent's reply; publish it when it is due, at once without a typing delay."""
-        utterance = said(lease, attempt.reply)
+        attempt, utterance = said(lease, attempt)
         rng = seeds.rng(lease.seed, f"{lease.path}/pace")
         drawn = thinking_seconds(rng)
         thinking = drawn if attempt.reply.simulated_seconds is None else attempt.reply.simulated_seconds

@@ -31,14 +31,14 @@ _ANSWER_BY_REPLIES = text(
             provider text, model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb,
             prompt jsonb, prompt_pieces uuid[], prompt_hash text, raw text, parsed jsonb, status text, error text,
             tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz,
-            details jsonb)
+            details jsonb, read_as jsonb)
     ), call AS (
         INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed, details)
+            prompt_pieces, settings, prompt, parsed, details, read_as)
         SELECT call_id, draft_id, call_path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed, details
+            prompt_pieces, settings, prompt, parsed, details, read_as
         FROM reply
         ON CONFLICT DO NOTHING
     ), held AS (
@@ -101,14 +101,14 @@ _ANSWER_SHARED_ASK = text(
             provider text, model_asked text, model_returned text, endpoint text, model_mode text, settings jsonb,
             prompt jsonb, prompt_pieces uuid[], prompt_hash text, raw text, parsed jsonb, status text, error text,
             tokens_in int, tokens_out int, cost numeric, started_at timestamptz, finished_at timestamptz,
-            details jsonb)
+            details jsonb, read_as jsonb)
     ), call AS (
         INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed, details)
+            prompt_pieces, settings, prompt, parsed, details, read_as)
         SELECT call_id, draft_id, call_path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed, details
+            prompt_pieces, settings, prompt, parsed, details, read_as
         FROM reply
         ON CONFLICT DO NOTHING
     ), held AS (
@@ -204,7 +204,7 @@ def _as_rows(replies: Sequence[tuple[Lease, Mapping[str, Any], Json]]) -> str:
 def _as_fragments(call: Mapping[str, Any]) -> dict[str, Any]:
     """The row of a call with what is JSON already as it is."""
     fields = dict(call)
-    for name in ("settings", "prompt", "parsed", "details"):
+    for name in ("settings", "prompt", "parsed", "details", "read_as"):
         if fields[name] is not None:
             fields[name] = orjson.Fragment(fields[name])
     if fields["cost"] is not None:

@@ -14,11 +14,11 @@ from shared.db.statements import as_json
 INSERT_CALL: Final = """
     INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
         model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-        prompt_pieces, settings, prompt, parsed, details)
+        prompt_pieces, settings, prompt, parsed, details, read_as)
     VALUES (:call_id, :draft_id, :call_path, :part, :attempt, :provider, :model_asked, :model_returned, :endpoint,
         :model_mode, :prompt_hash, :raw, :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at,
         CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb),
-        CAST(:details AS jsonb))
+        CAST(:details AS jsonb), CAST(:read_as AS jsonb))
     ON CONFLICT DO NOTHING
 """
 """The row of one call, whose fields are the parameters."""

@@ -21,6 +21,7 @@ from shared.db.session import ReadSession, Session
 from shared.db.statements import Row, as_json
 from shared.db.typing_hints import LASTS_MS
 from shared.lives import TAKING_PART, in_sql
+from shared.replies import before_open_thought
 from shared.stage import PAGE, Ask, UnusableReply
 
 
@@ -247,11 +248,11 @@ _SAVE_REPLY = text(
     WITH call AS (
         INSERT INTO model_calls (id, draft_id, path, part, attempt, provider, model_asked, model_returned, endpoint,
             model_mode, prompt_hash, raw, status, error, tokens_in, tokens_out, cost, started_at, finished_at,
-            prompt_pieces, settings, prompt, parsed, details)
+            prompt_pieces, settings, prompt, parsed, details, read_as)
         VALUES (:call_id, :draft_id, :call_path, :part, :attempt, :provider, :model_asked, :model_returned, :endpoint,
             :model_mode, :prompt_hash, :raw, :status, :error, :tokens_in, :tokens_out, :cost, :started_at, :finished_at,
             CAST(:prompt_pieces AS uuid[]), CAST(:settings AS jsonb), CAST(:prompt AS jsonb), CAST(:parsed AS jsonb),
-            CAST(:details AS jsonb))
+            CAST(:details AS jsonb), CAST(:read_as AS jsonb))
         ON CONFLICT DO NOTHING
     )
     UPDATE drafts d SET state = 'ready', lease_owner = NULL, lease_until = NULL, reply = CAST(:reply AS jsonb),
@@ -296,7 +297,7 @@ async def unusable_replies(session: ReadSession, draft_id: UUID) -> list[Unusabl
     A last prompt that left no room for a reply counts as one.
     """
     rows = await session.all(_UNUSABLE, {"draft_id": draft_id})
-    return [UnusableReply(row.words or "", row.parsed, row.error) for row in rows]
+    return [UnusableReply(before_open_thought(row.words or ""), row.parsed, row.error) for row in rows]
 
 
 _SAID_IN_VAIN = text(

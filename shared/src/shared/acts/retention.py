@@ -49,7 +49,7 @@ _QUOTED: Final = (
     text(
         f"""
         UPDATE model_calls SET prompt = '[]', prompt_pieces = NULL, raw = NULL, parsed = NULL, error = NULL,
-            details = NULL
+            details = NULL, read_as = NULL
         WHERE draft_id IN (SELECT id FROM drafts WHERE cohort_id IN ({_COHORTS}))
         """  # noqa: S608 - put together from constants
     ),

@@ -1,13 +1,19 @@
 """The shapes of an agent's replies in a conversation, and how to read them."""
 
-from typing import Annotated, Final, Self
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from shared.replies import Reply, Text, Truth
+from shared.replies import Reason, Reply, Text, Truth
 from shared.stage import READY, SPEAK, Utterance
 
 _READY = "Whether you have nothing more to say in this conversation and want to leave it for good."
+_EXPLANATION: Final = "explanation"
+_RESPONSE: Final = "response"
+_SPEAKS: Final = "shouldRespond"
+_LEAVES: Final = "readyToEndChat"
 _BLANK: Final = "it says nothing, although you chose to speak"
 
 
@@ -26,7 +32,9 @@ class _Words(Reply):
 class SpeakReply(_Words):
     """What an agent says whose turn it is."""
 
-    explanation: Text = Field(description="Why you say this now, in one or two sentences; nobody sees it.")
+    left_out: ClassVar[Mapping[str, Any]] = MappingProxyType({_EXPLANATION: "", _LEAVES: False})
+
+    explanation: Reason = Field(description="Why you say this now, in one or two sentences; nobody sees it.")
     response: Annotated[Text, AfterValidator(_not_blank)] = Field(
         description="What you say, exactly as the others will read it."
     )
@@ -36,10 +44,22 @@ class SpeakReply(_Words):
 class TalkReply(_Words):
     """What an agent does with its chance to speak. The reasons come first, so that a model thinks before it decides."""
 
-    explanation: Text = Field(description="Why you speak or stay silent now, in one or two sentences; nobody sees it.")
+    left_out: ClassVar[Mapping[str, Any]] = MappingProxyType({_EXPLANATION: "", _RESPONSE: "", _LEAVES: False})
+
+    explanation: Reason = Field(
+        description="Why you speak or stay silent now, in one or two sentences; nobody sees it."
+    )
     should_respond: Truth = Field(alias="shouldRespond", description="Whether you say something now.")
     response: Text = Field(description="What you say, exactly as the others will read it; empty when you say nothing.")
     ready_to_end: Truth = Field(alias="readyToEndChat", description=_READY)
+
+    @classmethod
+    def completed(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Words are said, and no words are silence, where a reply does not say whether it speaks."""
+        completed = super().completed(given)
+        if given.get(_SPEAKS) is None and (words := given.get(_RESPONSE, given)) is not given:
+            completed[_SPEAKS] = bool(words)
+        return completed
 
     @model_validator(mode="after")
     def _says_what_it_wants_to_say(self) -> Self:
@@ -52,7 +72,9 @@ class TalkReply(_Words):
 class ReadyReply(_Words):
     """Whether an agent that is not to speak now is ready to end."""
 
-    explanation: Text = Field(description="Why you stay or leave, in one or two sentences; nobody sees it.")
+    left_out: ClassVar[Mapping[str, Any]] = MappingProxyType({_EXPLANATION: ""})
+
+    explanation: Reason = Field(description="Why you stay or leave, in one or two sentences; nobody sees it.")
     ready_to_end: Truth = Field(alias="readyToEndChat", description=_READY)
 
 

@@ -176,7 +176,7 @@ SECTIONS: Final[Mapping[str, str]] = {
         SELECT k.path, k.draft_path, k.cohort_path, k.member_path, k.stage, k.purpose, k.id AS call_id, k.draft_id,
             k.part, k.attempt, k.provider, k.endpoint, {ANSWERED} AS model, k.model_asked, k.model_returned,
             k.model_mode, k.status, k.error, k.tokens_in, k.tokens_out, k.cost, k.settings, k.prompt_hash,
-            {PROMPT} AS prompt, k.raw, k.parsed, k.details, k.started_at, k.finished_at
+            {PROMPT} AS prompt, k.raw, k.parsed, k.read_as, k.details, k.started_at, k.finished_at
         FROM (
             SELECT k.*, d.path AS draft_path, c.path AS cohort_path, m.path AS member_path, d.stage_id AS stage,
                 d.purpose

@@ -1,7 +1,7 @@
 """Questions with options to choose from."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -9,6 +9,7 @@ from shared.contracts.experiment import Document, Slug
 from shared.contracts.media import Picture, in_words
 from shared.errors import Problem
 from shared.questions.questions import BaseQuestion, Unfit
+from shared.replies import option, options
 from shared.stage import Column, Json
 
 
@@ -42,17 +43,18 @@ class OptionsQuestion(BaseQuestion):
 
     @property
     def option_ids(self) -> tuple[str, ...]:
-        return tuple(option.id for option in self.options)
+        return tuple(one.id for one in self.options)
 
-    def _one(self) -> Any:
-        """The type of one of the ids."""
-        return Literal[self.option_ids]
+    @property
+    def _words(self) -> dict[str, str]:
+        """What each option says, by its id."""
+        return {one.id: one.text for one in self.options}
 
     def _listed(self) -> str:
-        return ", ".join(f"{option.id} ({option.told})" for option in self.options)
+        return ", ".join(f"{one.id} ({one.told})" for one in self.options)
 
     def _texts(self, chosen: Sequence[str]) -> str:
-        return "; ".join(option.text for option in self.options if option.id in chosen)
+        return "; ".join(one.text for one in self.options if one.id in chosen)
 
     def problems(self) -> Iterator[Problem]:
         for index, option_id in enumerate(self.option_ids):
@@ -75,10 +77,10 @@ class ChoiceQuestion(OptionsQuestion):
         return value
 
     def reply_type(self) -> Any:
-        return self._one()
+        return option(self._words)
 
     def field_schema(self) -> dict[str, Json]:
-        chosen = {"type": "string", "title": self.title, "oneOf": [option.choice for option in self.options]}
+        chosen = {"type": "string", "title": self.title, "oneOf": [one.choice for one in self.options]}
         return {**chosen, "x-widget": "dropdown"} if self.widget == "dropdown" else chosen
 
     def hint(self) -> str:
@@ -134,10 +136,10 @@ class ChoicesQuestion(OptionsQuestion):
 
     def reply_type(self) -> Any:
         bounds = Field(min_length=self.min_chosen, max_length=self.max_chosen, json_schema_extra={"uniqueItems": True})
-        return Annotated[list[self._one()], bounds, AfterValidator(_without_repeats)]  # type: ignore[misc]
+        return options(self._words, bounds, AfterValidator(_without_repeats))
 
     def field_schema(self) -> dict[str, Json]:
-        chosen = [option.choice for option in self.options]
+        chosen = [one.choice for one in self.options]
         return {
             "type": "array",
             "title": self.title,

@@ -65,7 +65,7 @@ class NumberQuestion(NumericQuestion):
 
     def reply_type(self) -> Any:
         bounds = Field(ge=self.minimum, le=self.maximum)
-        return whole_number(bounds) if self.integer else number(bounds)
+        return whole_number(bounds, self.title) if self.integer else number(bounds, self.title)
 
     def field_schema(self) -> dict[str, Json]:
         return form.number(self.title, minimum=self.minimum, maximum=self.maximum, is_whole=self.integer)
@@ -121,7 +121,7 @@ class Scale(NumericQuestion):
         is_listed = (self.step != 1 or not self._is_whole()) and self._steps() <= _MOST_LISTED_STEPS
         points: list[JsonValue] = [self._point(index) for index in range(int(self._steps()) + 1)] if is_listed else []
         bounds = Field(ge=self.lower, le=self.upper, json_schema_extra={"enum": points} if points else None)
-        return whole_number(bounds) if self._is_whole() else number(bounds)
+        return whole_number(bounds, self.title) if self._is_whole() else number(bounds, self.title)
 
     def field_schema(self) -> dict[str, Json]:
         """The points are listed where `multipleOf` cannot say them exactly: 0.3 is no multiple of 0.1 in floats."""

@@ -10,6 +10,7 @@ from shared.questions.answers import Pages, is_shown
 from shared.questions.one import check, reply_model
 from shared.questions.questions import BaseQuestion
 from shared.questions.sheet import QuestionPage
+from shared.replies import read
 from shared.stage import Json, Substitute, UnusableReply
 
 _LONGEST_EXCERPT: Final = 200
@@ -43,7 +44,7 @@ def _read(question: BaseQuestion, reply: UnusableReply) -> Json:
     """
     model = reply_model(question)
     given = {question.id: (reply.parsed or {}).get(question.id)}
-    return check(question, model.model_validate(given).model_dump(by_alias=True)[question.id])
+    return check(question, read(model, given).model_dump(by_alias=True)[question.id])
 
 
 def _why(question: BaseQuestion, replies: Sequence[UnusableReply]) -> str:

@@ -26,7 +26,7 @@ from shared.stage.view import Ask, Json, LabView, Member, OwnView, Thread, View
 
 @dataclass(frozen=True, slots=True)
 class UnusableReply:
-    """A model's unusable reply: its text, the object in it, if any, and the fault."""
+    """A model's unusable reply: its text after its thoughts, the object in it, if any, and the fault."""
 
     raw: str
     parsed: Mapping[str, Json] | None

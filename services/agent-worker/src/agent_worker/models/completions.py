@@ -8,8 +8,9 @@ import orjson
 from pydantic import JsonValue
 
 from agent_worker.models.endpoint_errors import EndpointError, error_in
-from agent_worker.models.parsing import parse_object
+from agent_worker.models.parsing import Unreadable, parse_object
 from shared.contracts.models import CUT_OFF, ModelReply, ModelRequest, ModelStatus
+from shared.replies import OpenThought
 
 _TEXT_PARTS: Final = ("text", "output_text")
 _THOUGHTS: Final = ("reasoning_content", "reasoning", "thinking")
@@ -211,7 +212,10 @@ def judge(
         return "invalid", None, "the reply was cut off at the most tokens allowed: say it in fewer words"
     if not text.strip():
         return "invalid", None, "the reply is empty"
-    parsed = parse_object(text, fields)
+    try:
+        parsed = parse_object(text, fields)
+    except (OpenThought, Unreadable) as error:
+        return "invalid", None, str(error)
     if parsed is None:
         return "invalid", None, "the reply is not a JSON object"
     return "ok", parsed, None

@@ -1,5 +1,6 @@
 """Finds the JSON object in the text of a model's reply; its schema decides whether the object is valid.
 
+Thoughts come off first. Of several whole objects that differ, the last counts: models write drafts before their answer.
 A repair may correct the syntax of an object, not its content: it adds nothing that the text does not have, and an
 object that was cut off is not completed.
 """
@@ -7,12 +8,14 @@ object that was cut off is not completed.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
-from itertools import chain
 from typing import Any, Final
 
 import json_repair
 import orjson
+
+from shared.replies import after_thoughts
 
 _FENCED: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 _MARK: Final = re.compile(r'\\.|["{}]', re.DOTALL)
@@ -22,30 +25,46 @@ _NUMBER: Final = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _CONSTANTS: Final = {True: re.compile(r"\btrue\b", re.I), False: re.compile(r"\bfalse\b", re.I)}
 _NOTHING: Final = re.compile(r"\b(?:null|none)\b", re.I)
 _QUOTES: Final = "[\"'\u201c\u201d]"
+_BEGINNING: Final = re.compile(rf"\{{\s*{_QUOTES}[^\"'\n]{{1,80}}{_QUOTES}\s*:")
+_DEFINITIONS: Final = ("type", "$ref", "enum", "anyOf", "const", "description")
+
+
+class Unreadable(ValueError):
+    """The text has an object, and it is not plain what it says; the message says why."""
 
 
 def parse_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | None:
-    """The JSON object in `text`: the whole text, a code fence, or an object among words. None when there is none.
+    """The JSON object in `text`: the whole text, or the last object among words. None when there is none.
 
-    Of several objects the first with all `fields`, else the first. An echoed schema of the reply is no reply.
+    Objects without any of the `fields` do not count where another one has some. An echoed schema of the reply is no
+    reply.
+
+    Raises:
+        OpenThought: a thought never ends.
+        Unreadable: an object gives a name twice with different values, or another one follows that was cut off.
     """
-    first = None
-    for found in _objects(text):
-        if _is_schema(found, fields):
-            continue
-        if all(name in found for name in fields):
-            return found
-        first = first if first is not None else found
-    return first
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
     whole = _load(text)
     if whole is not None:
-        yield whole
-        return
-    fenced = (inside.group(1) for inside in _FENCED.finditer(text))
-    for written in chain.from_iterable(map(_written_objects, (*fenced, text))):
+        return None if _is_schema(whole, fields) else whole
+    found = [one for one in _objects(after_thoughts(text)) if not _is_schema(one, fields)]
+    replies = [one for one in found if _has_any(one, set(fields))]
+    return next(reversed(replies or found), None)
+
+
+def _has_any(found: dict[str, Any], fields: Collection[str]) -> bool:
+    return any(name in fields or (isinstance(part, dict) and _has_any(part, fields)) for name, part in found.items())
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    whole = _load(text)
+    if whole is not None:
+        return [whole]
+    # Words before a fence may have a brace that never closes.
+    return list(_read(text)) or [one for inside in _FENCED.finditer(text) for one in _read(inside.group(1))]
+
+
+def _read(text: str) -> Iterator[dict[str, Any]]:
+    for written in _written_objects(text):
         found = _load(written)
         if found is None:
             found = _repaired(written)
@@ -54,8 +73,12 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _written_objects(text: str) -> Iterator[str]:
-    """Yield every outermost `{...}`. One that is never closed ends the search: an object inside it is no reply."""
-    depth = start = 0
+    """Yield every outermost `{...}`. One that is never closed ends the search: an object inside it is no reply.
+
+    Raises:
+        Unreadable: the one that is never closed comes after others, which may be drafts of it.
+    """
+    depth = start = count = 0
     is_quoted = False
     for mark in _MARK.finditer(text):
         match mark.group():
@@ -67,7 +90,10 @@ def _written_objects(text: str) -> Iterator[str]:
             case "}" if depth and not is_quoted:
                 depth -= 1
                 if not depth:
+                    count += 1
                     yield text[start : mark.end()]
+    if depth and count and _BEGINNING.match(text, start):
+        raise Unreadable("its last object was cut off")
 
 
 def _load(text: str) -> dict[str, Any] | None:
@@ -75,20 +101,46 @@ def _load(text: str) -> dict[str, Any] | None:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    return value if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    json.loads(text, object_pairs_hook=_without_doubles)
+    return value
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for name, value in pairs:
+            if found[name] != value:
+                raise Unreadable(f"it gives {name[:60]!r} twice, with different values")
+    return found
 
 
 def _repaired(written: str) -> dict[str, Any] | None:
-    """The object with its syntax repaired; None when the repair would add to it, or cut a text short."""
+    """The object with its syntax repaired; None when the repair would add to it, leave out, or cut a text short."""
     spaced = _TEXT_OR_WRITTEN_SPACE.sub(lambda match: match.group(1) or " ", written)
     try:
         value = json_repair.loads(spaced)
-        if isinstance(value, dict) and value and _Source(written).holds(value):
+        if isinstance(value, dict) and value and _Source(written).holds(value) and not _leaves_out(value, written):
             return value
     except (ValueError, RecursionError, AssertionError):
         # The library asserts what some texts break.
         return None
     return None
+
+
+def _leaves_out(value: dict[str, Any], written: str) -> bool:
+    """Whether a name is written more often than the object has it: the library keeps the last of several."""
+    return any(
+        len(re.findall(rf"(?<!\\){_QUOTES}{re.escape(name)}{_QUOTES}\s*:", written)) > count
+        for name, count in _names_in(value).items()
+    )
+
+
+def _names_in(value: object) -> Counter[str]:
+    if isinstance(value, dict):
+        return sum(map(_names_in, value.values()), Counter(value.keys()))
+    return sum(map(_names_in, value), Counter()) if isinstance(value, list) else Counter()
 
 
 class _Source:
@@ -127,4 +179,8 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _is_schema(found: dict[str, Any], fields: Collection[str]) -> bool:
-    return "properties" not in fields and isinstance(found.get("properties"), dict) and found.get("type") == "object"
+    """Whether the object defines fields and gives them no values."""
+    defined = found.get("properties")
+    if "properties" in fields or found.get("type") != "object" or not isinstance(defined, dict):
+        return False
+    return all(isinstance(one, dict) and any(key in one for key in _DEFINITIONS) for one in defined.values())

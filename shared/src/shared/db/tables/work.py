@@ -166,6 +166,8 @@ model_calls = Table(
     Column("prompt_hash", Text, nullable=False),
     Column("raw", Text),
     Column("parsed", JSONB),
+    # The reply as it was read, where its fields were written in another form.
+    Column("read_as", JSONB),
     # What came beside the text: its words where `raw` is a message, and what the file asked for.
     Column("details", JSONB),
     Column("status", Text, nullable=False),

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ValidationError, create_model
 from pydantic import Field as Bounds
 
 from shared.contracts.models import HINT_SUGGESTED, Hint
 from shared.errors import InvalidInput
-from shared.replies import Reply, Text, number, text
+from shared.replies import Reason, Reply, number, text
 from shared.stage import (
     PAGE,
     Ask,
@@ -62,8 +63,10 @@ class MessageReply(Reply):
 class GuessReply(Reply):
     """Base of the shapes of a guess, one for each pair of bounds."""
 
+    left_out: ClassVar[Mapping[str, Json]] = MappingProxyType({"reasoning": ""})
+
     guess: float
-    reasoning: Text = Bounds(description="Why you guess this, in one or two sentences; nobody else sees it.")
+    reasoning: Reason = Bounds(description="Why you guess this, in one or two sentences; nobody else sees it.")
 
 
 @lru_cache

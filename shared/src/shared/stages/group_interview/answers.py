@@ -5,13 +5,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Final
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import BaseModel, WithJsonSchema, create_model
 from pydantic import Field as ModelField
 
 from shared.errors import InvalidInput, Problem
-from shared.replies import Reply, Text
+from shared.replies import Reason, Reply, Text
 from shared.stage import Field, Form, Json, Label, OwnView, form
 from shared.stages.group_interview import flow
 from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
@@ -40,6 +41,8 @@ class Wanted:
     options: Options | None
     type: VariableType | None
     check: bool
+    about: str = ""
+    """The words of the question, which name the unit of a number."""
 
 
 def wanted(stage: GroupInterviewStage, task: InterviewTask, role: str | None) -> Wanted:
@@ -51,7 +54,7 @@ def wanted(stage: GroupInterviewStage, task: InterviewTask, role: str | None) ->
     question = flow.question_of(task, role) if role is not None else None
     if task.type == "discussion" or question is None or (question.options is None and role in flow.special(stage)):
         return Wanted(task, None, None, check=False)
-    return Wanted(task, question.options, task.variable_type, task.check)
+    return Wanted(task, question.options, task.variable_type, task.check, question.text)
 
 
 def stored(want: Wanted, answer: Json) -> dict[str, Json]:
@@ -68,7 +71,7 @@ def stored(want: Wanted, answer: Json) -> dict[str, Json]:
             raise _unusable(str(name)[:60], "an unknown field", f"only {', '.join(PARTS)}")
     entry = _entry(want, _response(fields.get("response")), fields.get("reasoning"), fields.get("speculation_score"))
     if not entry["response"] or (want.check and not entry["valid"]):
-        expected = match(entry["response"], want.options, want.type).expected
+        expected = match(entry["response"], want.options, want.type, want.about).expected
         raise _unusable("response", repr(entry["response"][:60]), expected)
     return entry
 
@@ -113,7 +116,7 @@ def text_form(task: InterviewTask) -> str | None:
 
 def _entry(want: Wanted, response: str, reasoning: Json, score: Json) -> dict[str, Json]:
     parts = read_reply(response)
-    found = match(parts.response, want.options, want.type)
+    found = match(parts.response, want.options, want.type, want.about)
     return {
         "response": parts.response,
         "value": found.value,
@@ -143,6 +146,20 @@ def _score(value: Json, want: Wanted) -> float | None:
     return value if 0 <= value <= 100 else None
 
 
+class InterviewReply(Reply):
+    """Base of the shapes of a reply, one for each form of a response."""
+
+    left_out: ClassVar[Mapping[str, Json]] = MappingProxyType({"reasoning": ""})
+
+    @classmethod
+    def completed(cls, given: dict[str, Json]) -> dict[str, Json]:
+        """An option may be given in a list of its own."""
+        match given:
+            case {"response": [alone]}:
+                given = {**given, "response": alone}
+        return super().completed(given)
+
+
 def shape(want: Wanted, order: list[int] | None) -> type[BaseModel]:
     """The schema of a reply. It tells providers the options; the reply is compared by the rules of this kind."""
     schema = json.dumps(_response_schema(want, order))
@@ -155,12 +172,12 @@ def _shape(response_schema: str, *, asks_reasoning: bool, asks_score: bool) -> t
     response = Annotated[bool | int | float | Text, WithJsonSchema(json.loads(response_schema))]
     fields: dict[str, Any] = {"response": (response, ModelField(description="Your answer and nothing else."))}
     if asks_reasoning:
-        fields["reasoning"] = (Text, ModelField(description="Why you answer so, in one or two sentences."))
+        fields["reasoning"] = (Reason, ModelField(description="Why you answer so, in one or two sentences."))
     if asks_score:
         description = "How speculative your answer is: 0 is not at all, 100 is entirely."
         whole = WithJsonSchema({"type": "integer", "minimum": 0, "maximum": 100})
         fields["speculation_score"] = (Annotated[int | float | Text, whole], ModelField(description=description))
-    return create_model("InterviewReply", __base__=Reply, **fields)
+    return create_model("InterviewReply", __base__=InterviewReply, **fields)
 
 
 def _response_schema(want: Wanted, order: list[int] | None) -> dict[str, Any]:

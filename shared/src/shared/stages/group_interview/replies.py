@@ -3,9 +3,10 @@
 import json
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, Final, Literal
 
+from shared.replies.spellings import bare, number, truth, written_number
 from shared.stages.group_interview.options import ListOptions, Option, Options, RangeOptions, option_text
 from shared.storable import LARGEST_INTEGER
 
@@ -13,12 +14,7 @@ Json = Any
 VariableType = Literal["category", "integer", "float"]
 Value = bool | int | float | str
 
-_QUOTES: Final = "'\"`\u201c\u201d\u2018\u2019\u201e\u201a\u00ab\u00bb"
 _FENCE: Final = re.compile(r"^```[\w-]*[ \t]*\n?(.*?)\n?[ \t]*```$", re.DOTALL)
-_GROUPED: Final = re.compile(r"^[+-]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]+)?$")
-_NUMBER: Final = re.compile(r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$")
-_LONGEST_NUMBER: Final = 400
-_MINUS: Final = "\u2212"
 _SCORE_LINE: Final = re.compile(
     r"(?:^|\n)[ \t*_]*speculation[ _]score[ \t*_]*[:=][ \t*_]*([0-9]{1,3}(?:\.[0-9]+)?)[ \t*_%.]*(?:/[ \t]*100)?\s*$",
     re.IGNORECASE,
@@ -63,82 +59,69 @@ def read_reply(raw: str) -> ParsedReply:
     return ParsedReply(raw, raw[: found.start()].strip(), speculation_score=_score(found[1]))
 
 
-def match(response: str, options: Options | None, variable_type: VariableType | None) -> Match:
-    """The value of a response, which must *be* an option, not mention one."""
+def match(response: str, options: Options | None, variable_type: VariableType | None, about: str = "") -> Match:
+    """The value of a response, which must *be* an option, not mention one.
+
+    about: the words of the question; a unit that they name may come with a number.
+    """
     text = bare(response)
     if not text:
         return Match(None, "an answer")
     if isinstance(options, ListOptions):
-        return _match_list(text, options, variable_type)
+        return _match_list(response, options, variable_type, about)
     if isinstance(options, RangeOptions):
-        return _match_range(text, options, variable_type)
+        return _match_range(text, options, variable_type, about)
     if variable_type in ("integer", "float"):
-        number = parse_number(text)
-        return _typed(number, variable_type) if number is not None else Match(None, _not_a_number(variable_type))
+        found = number(text, about=about)
+        return _typed(found, variable_type) if found is not None else Match(None, _not_a_number(variable_type))
     return Match(response.strip())
 
 
-def bare(response: str) -> str:
-    """The response without what models add: space, quotes, fences and a final full stop."""
-    before, text = None, response
-    while before != text:
-        before = text
-        text = _unfenced(text).strip().strip(_QUOTES).strip()
-        text = text.removesuffix(".") if not text.endswith("..") else text
-    return text
+def _match_list(response: str, options: ListOptions, variable_type: VariableType | None, about: str) -> Match:
+    found = _option(response, options, about)
+    if found is None:
+        return Match(None, f"one of: {', '.join(option_text(option) for option in options.values)}")
+    if variable_type not in ("integer", "float"):
+        return Match(found)
+    value = _number_of(found)
+    return Match(None, _not_a_number(variable_type)) if value is None else _typed(value, variable_type)
 
 
-def parse_number(text: str) -> Decimal | None:
-    """The number in a text, in any spelling: `2`, `2.0`, `+2`, `2e0`, `1,000`."""
-    plain = text.replace(_MINUS, "-").strip()
-    if len(plain) > _LONGEST_NUMBER:
-        return None
-    if _GROUPED.match(plain):
-        plain = plain.replace(",", "")
-    if not _NUMBER.match(plain):
-        return None
-    try:
-        return Decimal(plain)
-    except InvalidOperation:
-        return None
+def _option(response: str, options: ListOptions, about: str) -> Option | None:
+    """The option that this is, in the exact words where several are alike; None where it is none, or two."""
+    text = bare(response)
+    given, said = number(text, about=about), truth(text)
+    named = [option for option in options.values if _is_option(text, given, option)]
+    named = [option for option in named if option_text(option) == response] or named
+    named = named or [option for option in options.values if isinstance(option, bool) and option is said]
+    return named[0] if len({(type(one), one) for one in named}) == 1 else None
 
 
-def _match_list(text: str, options: ListOptions, variable_type: VariableType | None) -> Match:
-    number = parse_number(text)
-    for option in options.values:
-        if _is_option(text, number, option):
-            if variable_type not in ("integer", "float"):
-                return Match(option)
-            value = _number_of(option)
-            return Match(None, _not_a_number(variable_type)) if value is None else _typed(value, variable_type)
-    return Match(None, f"one of: {', '.join(option_text(option) for option in options.values)}")
-
-
-def _is_option(text: str, number: Decimal | None, option: Option) -> bool:
+def _is_option(text: str, found: Decimal | None, option: Option) -> bool:
     if text.casefold() == bare(option_text(option)).casefold():
         return True
-    return number is not None and number == _number_of(option)
+    return found is not None and found == _number_of(option)
 
 
 def _number_of(option: Option) -> Decimal | None:
-    return None if isinstance(option, bool) else parse_number(bare(option_text(option)))
+    return None if isinstance(option, bool) else written_number(bare(option_text(option)))
 
 
-def _match_range(text: str, options: RangeOptions, variable_type: VariableType | None) -> Match:
-    number = parse_number(text)
-    if number is None or not Decimal(str(options.low)) <= number <= Decimal(str(options.high)):
+def _match_range(text: str, options: RangeOptions, variable_type: VariableType | None, about: str) -> Match:
+    found = number(text, about=about, highest=options.high)
+    if found is None or not Decimal(str(options.low)) <= found <= Decimal(str(options.high)):
         return Match(None, f"a number from {options.low} to {options.high} and nothing else")
-    return _typed(number, variable_type)
+    return _typed(found, variable_type)
 
 
-def _typed(number: Decimal, variable_type: VariableType | None) -> Match:
-    is_whole = number == number.to_integral_value() if abs(number) <= LARGEST_INTEGER else False
+def _typed(found: Decimal, variable_type: VariableType | None) -> Match:
+    is_whole = found == found.to_integral_value() if abs(found) <= LARGEST_INTEGER else False
     if variable_type == "integer":
-        return Match(int(number)) if is_whole else Match(None, _not_a_number(variable_type))
+        return Match(int(found)) if is_whole else Match(None, _not_a_number(variable_type))
     if variable_type == "float" or not is_whole:
-        value = float(number)
+        value = float(found)
         return Match(value) if abs(value) != float("inf") else Match(None, "a smaller number")
-    return Match(int(number))
+    return Match(int(found))
 
 
 def _not_a_number(variable_type: VariableType) -> str:
@@ -171,5 +154,5 @@ def _score(part: Json) -> float | None:
     """0 to 100; None for anything else."""
     if isinstance(part, bool):
         return None
-    number = parse_number(str(part).strip().removesuffix("%").strip()) if isinstance(part, str | int | float) else None
-    return float(number) if number is not None and 0 <= number <= 100 else None
+    found = number(str(part), about="%", highest=100) if isinstance(part, str | int | float) else None
+    return float(found) if found is not None and 0 <= found <= 100 else None

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from shared.replies import before_open_thought
 from shared.stages.matrix_game.payoffs import Action, Labels
 
 Method = Literal["json", "marker", "whole", "first", "mention"]
@@ -21,8 +22,6 @@ LONGEST_TEXT: Final = 20_000
 """Longer texts are cut in the middle: an answer is at the end or at the beginning."""
 _MOST_OBJECTS: Final = 50
 
-_THINKING: Final = re.compile(r"<(think|thinking|thought|reasoning)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.I | re.S)
-_ORPHAN_THINKING: Final = re.compile(r"\A.*</(?:think|thinking|thought|reasoning)\s*>", re.I | re.S)
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.M)
 _MARKDOWN: Final = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)|^[ \t]*[#>]+[ \t]*", re.M)
 _FIELDS: Final = ("action", "choice", "move", "decision", "answer")
@@ -88,30 +87,32 @@ def _normalised(text: str) -> str:
     if len(text) > LONGEST_TEXT:
         text = f"{text[: LONGEST_TEXT // 2]}\n{text[-LONGEST_TEXT // 2 :]}"
     composed = unicodedata.normalize("NFKC", text)
-    visible = "".join(character for character in composed if unicodedata.category(character) not in ("Cf", "Cs"))
-    return _ORPHAN_THINKING.sub("\n", _THINKING.sub("\n", visible))
+    return before_open_thought("".join(one for one in composed if unicodedata.category(one) not in ("Cf", "Cs")))
 
 
 def _from_json(text: str, vocabulary: "_Vocabulary") -> set[Action] | None:
-    """The actions in the fields of objects in `text`; None without such a field, so that the next step is tried.
+    """The actions in the fields of the last object that has such; None without one, so that the next step is tried.
 
     A field without a label is an unreadable answer: no later step may overrule it.
     """
-    values = [value for name, value in _fields(text) if name.strip().casefold() in _FIELDS]
-    if not values:
-        return None
-    read = [_stated(_MARKDOWN.sub("", value), vocabulary) if isinstance(value, str) else set() for value in values]
-    return set().union(*read) if all(read) else set()
+    for found in reversed(_objects(text)):
+        values = [value for name, value in _fields(found) if name.strip().casefold() in _FIELDS]
+        if values:
+            read = [
+                _stated(_MARKDOWN.sub("", value), vocabulary) if isinstance(value, str) else set() for value in values
+            ]
+            return set().union(*read) if all(read) else set()
+    return None
 
 
 class _Pairs(list[tuple[str, Any]]):
     """A JSON object as written: repeated names are kept."""
 
 
-def _fields(text: str) -> Iterator[tuple[str, Any]]:
-    """Every name and value of the JSON objects in `text`, nested ones included."""
+def _objects(text: str) -> list[_Pairs]:
+    """The outermost JSON objects in `text`, in their order."""
     decoder = json.JSONDecoder(object_pairs_hook=_Pairs)
-    found: list[Any] = []
+    found: list[_Pairs] = []
     start = text.find("{")
     for _ in range(_MOST_OBJECTS):
         if start < 0:
@@ -123,13 +124,16 @@ def _fields(text: str) -> Iterator[tuple[str, Any]]:
         except (ValueError, RecursionError):
             pass
         start = text.find("{", end)
-    while found:
-        value = found.pop()
-        if isinstance(value, _Pairs):
-            yield from value
-            found += [part for _, part in value]
-        elif isinstance(value, list):
-            found += value
+    return found
+
+
+def _fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every name and value of an object, nested ones included."""
+    if isinstance(value, _Pairs):
+        yield from value
+    if isinstance(value, list):
+        for part in value:
+            yield from _fields(part[1] if isinstance(value, _Pairs) else part)
 
 
 def _from_marker(text: str, vocabulary: "_Vocabulary") -> set[Action]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, create_model, model_validator
 
 from shared.errors import InvalidInput, Problem
-from shared.replies import Reply, Text
+from shared.replies import Reason, Reply, Text
 from shared.stage import Json
 from shared.stages.matrix_game import protocol
 from shared.stages.matrix_game.config import MatrixGameStage
@@ -20,7 +20,7 @@ class MoveReply(Reply):
 
     labels: ClassVar[Labels]
     action: str
-    reasoning: Text = Field(description="Why you choose this, in one or two sentences; nobody else sees it.")
+    reasoning: Reason = Field(description="Why you choose this, in one or two sentences; nobody else sees it.")
 
     @model_validator(mode="before")
     @classmethod
@@ -42,7 +42,8 @@ def move_reply(labels: Labels) -> type[MoveReply]:
 
     def read(value: object) -> object:
         """Reads `**Defect**` and the like as its letter."""
-        action = parse(value, labels).action if isinstance(value, str) else None
+        written = value[0] if isinstance(value, list) and len(value) == 1 else value
+        action = parse(written, labels).action if isinstance(written, str) else None
         return value if action is None else labels.letter(action)
 
     first, second = labels.letters

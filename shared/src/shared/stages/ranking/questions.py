@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, create_model
 from pydantic import Field as Bounds
 
 from shared.errors import InvalidInput, Problem
-from shared.replies import Reply
+from shared.replies import Reply, options
 from shared.stage import (
     PAGE,
     Ask,
@@ -53,9 +52,8 @@ class RankingReply(Reply):
 # Making the shape takes longer than all the rest of a prompt, and all who vote are asked for the same.
 @lru_cache(maxsize=1024)
 def _reply_model(codes: tuple[str, ...], count: int) -> type[RankingReply]:
-    one: Any = Literal[codes]
     bounds = Bounds(min_length=count, max_length=count, json_schema_extra={"uniqueItems": True})
-    order: Any = Annotated[list[one], bounds, AfterValidator(_without_repeats)]
+    order = options(dict.fromkeys(codes, ""), bounds, AfterValidator(_without_repeats))
     described = Bounds(description="The codes in your order, the best first; each at most once.")
     return create_model("RankingReply", __base__=RankingReply, ranking=(order, described))
 

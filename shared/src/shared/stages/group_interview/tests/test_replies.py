@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.replies.spellings import bare
 from shared.stages.group_interview.options import (
     ListOptions,
     Options,
@@ -15,7 +16,7 @@ from shared.stages.group_interview.options import (
     shown,
     with_options,
 )
-from shared.stages.group_interview.replies import bare, match, read_reply
+from shared.stages.group_interview.replies import match, read_reply
 
 ONE_TO_THREE = ListOptions(values=(1, 2, 3))
 YES_NO = ListOptions(values=("yes", "No"))
@@ -24,7 +25,25 @@ ZERO_TO_FIVE = RangeOptions(low=0, high=5)
 
 @pytest.mark.parametrize(
     "reply",
-    ["2", " 2 ", "2.", "2.0", "02", "+2", "2e0", "'2'", '"2."', "```\n2\n```", "`2`", "\u201c2\u201d", "```json\n2```"],
+    [
+        "[2]",
+        "**2**",
+        "Answer: 2",
+        "\\boxed{2}",
+        "2",
+        " 2 ",
+        "2.",
+        "2.0",
+        "02",
+        "+2",
+        "2e0",
+        "'2'",
+        '"2."',
+        "```\n2\n```",
+        "`2`",
+        "\u201c2\u201d",
+        "```json\n2```",
+    ],
     ids=repr,
 )
 def test_a_number_matches_in_any_spelling(reply: str) -> None:
@@ -33,7 +52,7 @@ def test_a_number_matches_in_any_spelling(reply: str) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["I choose 2.", "two", "7", "99 but maybe 3", "2 or 3", "-2", "2.7", "", "  ", "1, 2", "2%", "[2]", "#2"],
+    ["I choose 2.", "two", "7", "99 but maybe 3", "2 or 3", "-2", "2.7", "", "  ", "1, 2", "2%", "#2"],
     ids=repr,
 )
 def test_a_reply_that_mentions_an_option_is_not_one(reply: str) -> None:
