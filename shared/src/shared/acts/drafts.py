@@ -15,9 +15,9 @@ from shared.acts.calls import INSERT_CALL
 from shared.acts.changes import LOST_CLAIM, note_claim
 from shared.contracts.experiment import AgentConfig, StageConfig
 from shared.contracts.hints import ORCHESTRATOR, Hint
-from shared.db.designs import stage_of
 from shared.db.facts import Event
 from shared.db.session import ReadSession, Session
+from shared.db.standings import stage_for
 from shared.db.statements import Row, as_json
 from shared.db.typing_hints import LASTS_MS
 from shared.lives import TAKING_PART, in_sql
@@ -200,7 +200,7 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         model_mode=row.model_mode,
         clock_ms=row.clock_ms or 0,
         agent=AgentConfig.model_validate(row.agent_config).in_stage(row.stage_id),
-        stage=await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id),
+        stage=await stage_for(session, row.member_id, row.experiment_id, row.version, row.treatment_id, row.stage_id),
         leased_at=now,
         has_call_limit=row.has_call_limit,
         key=row.key,

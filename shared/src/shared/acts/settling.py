@@ -10,7 +10,7 @@ from sqlalchemy import text
 from shared.attendees import Attendee, as_uuid, attendee
 from shared.db.attendance import ATTENDANCE
 from shared.db.cohort_state import CohortState, Counted, OpenThread, record
-from shared.db.designs import design
+from shared.db.designs import cohorts_design
 from shared.db.failures import LockNotAvailable
 from shared.db.session import ReadSession, Session
 from shared.db.statements import Row, as_json
@@ -25,8 +25,8 @@ class CohortBusy(Exception):
 
 _LOCK = text(
     """
-    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, e.seed, e.pace, e.language,
-        e.version, (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
+    SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, c.assigned, e.seed, e.pace,
+        e.language, e.version, (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
     FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
     WHERE c.id = :cohort_id
     FOR NO KEY UPDATE OF c NOWAIT
@@ -102,7 +102,7 @@ async def lock_cohort(session: Session, cohort_id: UUID, *, only_unsettled: bool
         raise CohortBusy from error
     if row is None or (only_unsettled and not row.is_unsettled):
         return None
-    resolved = await design(session, row.experiment_id, row.version, row.treatment_id)
+    resolved = await cohorts_design(session, row.experiment_id, row.version, row.treatment_id, row.assigned)
     shared = [stage.id for stage in resolved.stages if parts_of(stage).state is not None]
     params = {
         "cohort_id": cohort_id,
@@ -139,7 +139,9 @@ async def lock_cohort(session: Session, cohort_id: UUID, *, only_unsettled: bool
         incoming=tuple(attendee(member) for member in state.incoming or ()),
         waits=state.waits or {},
         counted=_counted(state) if shared else None,
-        own_designs={arm: await design(session, row.experiment_id, row.version, arm) for arm in own_arms},
+        own_designs={
+            arm: await cohorts_design(session, row.experiment_id, row.version, arm, row.assigned) for arm in own_arms
+        },
     )
 
 

@@ -3,7 +3,7 @@
 The fields of stages belong to the kinds; `shared.experiment` combines both.
 """
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints
 
@@ -151,6 +151,7 @@ class StageConfig(Document):
     """What stages of every kind have."""
 
     _made: Made = PrivateAttr(default_factory=Made)
+    _is_of_reader: bool = PrivateAttr(default=False)
 
     id: Slug
     """Unique in the experiment; names the stage in treatments, data and prompts."""
@@ -184,6 +185,17 @@ class StageConfig(Document):
     @property
     def title(self) -> str:
         return self.name or self.id
+
+    @property
+    def is_of_reader(self) -> bool:
+        """Whether values of one reader are in its texts: others read something else in the same places."""
+        return self._is_of_reader
+
+    def of_reader(self) -> Self:
+        """The same stage, marked as filled for one reader."""
+        found = self.model_copy()
+        found._is_of_reader = True
+        return found
 
 
 class Persona(Document):

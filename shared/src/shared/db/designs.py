@@ -1,5 +1,6 @@
 """Resolved designs: the experiment of an arm, read once per process and version."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from sqlalchemy import text
@@ -7,7 +8,8 @@ from sqlalchemy import text
 from shared.contracts.experiment import StageConfig
 from shared.db.session import ReadSession
 from shared.errors import NotFound
-from shared.experiment import Resolved
+from shared.experiment import Resolved, values_of
+from shared.stage import Json
 from shared.stages import require_kinds
 
 _CACHE_SIZE = 512
@@ -57,3 +59,11 @@ async def stage_of(
 ) -> StageConfig:
     resolved = await design(session, experiment_id, version, treatment_id)
     return resolved.stage(stage_id)
+
+
+async def cohorts_design(
+    session: ReadSession, experiment_id: UUID, version: int, treatment_id: str, assigned: Mapping[str, dict[str, Json]]
+) -> Resolved:
+    """The design with the values that were assigned to a cohort, as the lab says its texts to all members."""
+    resolved = await design(session, experiment_id, version, treatment_id)
+    return resolved.for_cohort(values_of(assigned))

@@ -11,8 +11,9 @@ from shared.attendees import attendee
 from shared.contracts.turn_state import turn_of
 from shared.conversation import START, Draft, Scene
 from shared.db.attendance import ATTENDANCE
-from shared.db.designs import stage_of
+from shared.db.designs import cohorts_design
 from shared.db.session import ReadSession, Session
+from shared.db.standings import in_own_words
 from shared.db.statements import Row
 from shared.errors import NotFound
 from shared.views import member_of
@@ -21,7 +22,8 @@ _THREAD = """
     SELECT t.id, t.cohort_id, t.stage_id, t.scope, t.path, t.last_seq, t.last_spoken_id, t.last_spoken_trigger,
         t.last_author_id, t.agent_run, t.clock_ms, t.turn_state, t.held, t.ended_at,
         t.opened_at + t.paused_ms * interval '1 millisecond' AS opened_at,
-        e.id AS experiment_id, e.version, e.seed, e.pace, e.resumed_at, c.treatment_id, CAST(t.xmin AS text) AS seen
+        e.id AS experiment_id, e.version, e.seed, e.pace, e.resumed_at, c.treatment_id, c.assigned,
+        CAST(t.xmin AS text) AS seen
     FROM threads t JOIN cohorts c ON c.id = t.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE t.id = :thread_id
 """
@@ -109,8 +111,9 @@ async def locked_thread(session: Session, thread_id: UUID) -> Row:
 
 async def scene_of(session: ReadSession, row: Row, around: Row, now: datetime) -> Scene:
     """The scene of a locked thread; `around` is a row of AROUND."""
-    stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
-    members = [attendee(member) for member in around.members or ()]
+    resolved = await cohorts_design(session, row.experiment_id, row.version, row.treatment_id, row.assigned)
+    stage = resolved.stage(row.stage_id)
+    members = [await in_own_words(session, attendee(member)) for member in around.members or ()]
     return Scene(
         experiment_id=row.experiment_id,
         cohort_id=row.cohort_id,

@@ -26,6 +26,7 @@ from shared.experiment import values_of
 from shared.lives import ARRIVED, COUNTED, TAKING_PART, in_sql
 from shared.stage import Json
 from shared.stages import parts_of
+from shared.variables import fill
 from shared.views import Facts, People, draws_for, member_of
 
 # Of a row `s` of cohort_stages: no participant who is waited for is on it or on the way to it any more.
@@ -151,6 +152,26 @@ async def standing_of(session: ReadSession, member_id: UUID, *, drawn_on: Collec
     if standing is None:
         raise NotFound("There is no such participant.")
     return standing
+
+
+async def in_own_words(session: ReadSession, one: Attendee) -> Attendee:
+    """The agent with its own values in its opening lines."""
+    spoken = (one.chat, *one.chat.get("by_stage", {}).values())
+    if not any("{{" in (fields.get("initial_message") or "") for fields in spoken):
+        return one
+    standing = await standing_of(session, one.id, drawn_on=())
+    values = await reader_values(session, standing.design, standing.facts, one.id, standing.facts.variables)
+    return replace(one, chat=fill(one.chat, values))
+
+
+async def stage_for(
+    session: ReadSession, member_id: UUID, experiment_id: UUID, version: int, treatment_id: str, stage_id: str
+) -> StageConfig:
+    """The stage as this member reads it."""
+    resolved = await design(session, experiment_id, version, treatment_id)
+    if stage_id not in resolved.unfilled:
+        return resolved.stage(stage_id)
+    return (await standing_of(session, member_id, drawn_on=(stage_id,))).design.stage(stage_id)
 
 
 def read_by_round(stage: StageConfig | None) -> set[str]:

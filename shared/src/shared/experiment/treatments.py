@@ -75,10 +75,24 @@ class Resolved(BaseModel):
         """
         if not self.unfilled:
             return self
-        stages = tuple(self._filled(stage, values, roles.get(stage.id, ())) for stage in self.stages)
+        stages = tuple(
+            self._filled(stage, values, roles.get(stage.id, ())).of_reader() if stage.id in self.unfilled else stage
+            for stage in self.stages
+        )
         return Resolved.model_construct(**{**dict(self), "stages": stages})
 
-    def _filled(self, stage: AnyStage, values: Mapping[str, Json], roles: Collection[str]) -> AnyStage:
+    def for_cohort(self, values: Mapping[str, Json]) -> "Resolved":
+        """The same with the values that are one for all members of a cohort, for what the lab says to all of them.
+
+        What differs between readers stays as it is written.
+        """
+        if not self.unfilled or not values:
+            return self
+        stages = tuple(self._filled(stage, values, None) for stage in self.stages)
+        return Resolved.model_construct(**{**dict(self), "stages": stages})
+
+    def _filled(self, stage: AnyStage, values: Mapping[str, Json], roles: Collection[str] | None) -> AnyStage:
+        """roles: None leaves what is for single roles as it is written."""
         fields = self.unfilled.get(stage.id)
         if fields is None:
             return stage

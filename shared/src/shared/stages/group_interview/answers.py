@@ -15,12 +15,13 @@ from shared.errors import InvalidInput, Problem
 from shared.replies import Reason, Reply, Text
 from shared.stage import Field, Form, Json, Label, OwnView, form
 from shared.stages.group_interview import flow
-from shared.stages.group_interview.config import GroupInterviewStage, InterviewTask
+from shared.stages.group_interview.config import GroupInterviewStage, InterviewQuestion, InterviewTask
 from shared.stages.group_interview.options import ListOptions, Options, RangeOptions, option_text
 from shared.stages.group_interview.replies import VariableType, match, read_reply
 
 PARTS: Final = ("response", "value", "valid", "reasoning", "speculation_score")
 ROLE: Final = "role"
+ASKED: Final = "asked"
 LONGEST_RESPONSE: Final = 20_000
 _WRITTEN_OBJECT: Final = re.compile(r"^\W*(json)?\s*\{\s*[\"'\u201c]?\w+[\"'\u201d]?\s*:", re.IGNORECASE)
 """The beginning of a text that was meant as an object but cannot be parsed."""
@@ -86,6 +87,17 @@ def kept(want: Wanted, raw: str) -> dict[str, Json]:
 def passed() -> dict[str, Json]:
     """The stored form of the lab's answer for a member who has left."""
     return {**dict.fromkeys(PARTS), "response": "", "valid": False, flow.LEFT: True}
+
+
+def as_asked(question: InterviewQuestion | None) -> dict[str, Json]:
+    """What is stored with an answer where the question has values of its reader: others hear it in these words."""
+    return {} if question is None else {ASKED: question.model_dump(mode="json", include={"text", "options"})}
+
+
+def heard(question: InterviewQuestion, reply: Json) -> InterviewQuestion:
+    """The question in the words in which the author of the reply was asked."""
+    said = reply.get(ASKED) if isinstance(reply, Mapping) else None
+    return question if said is None else InterviewQuestion.model_validate({**said, "role": question.role})
 
 
 def fields_of_text(task: InterviewTask, text: str) -> dict[str, Json]:

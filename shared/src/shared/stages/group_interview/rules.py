@@ -194,11 +194,18 @@ class _Asked(Question):
         return reply.model_dump()
 
     def check(self, answer: Json) -> Json:
-        return answers.stored(self._wanted, answer)
+        return {**answers.stored(self._wanted, answer), **self._as_asked()}
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """Keep the last reply of a model that never gave a valid one; a model that failed leaves the session."""
-        return Substitute(answers.kept(self._wanted, replies[-1].raw)) if replies else "drop"
+        if not replies:
+            return "drop"
+        return Substitute({**answers.kept(self._wanted, replies[-1].raw), **self._as_asked()})
+
+    def _as_asked(self) -> dict[str, Json]:
+        if not self._stage.is_of_reader:
+            return {}
+        return answers.as_asked(flow.question_of(self._task, self._role or ""))
 
     def passed(self) -> Substitute:
         return Substitute(answers.passed())

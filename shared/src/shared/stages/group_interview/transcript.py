@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.stage import Json, Label, LabView, MinutesLine, Said
-from shared.stages.group_interview import flow
+from shared.stages.group_interview import answers, flow
 from shared.stages.group_interview.config import (
     USUAL_FACILITATOR,
     GroupInterviewStage,
@@ -128,7 +128,7 @@ def _task_lines(
             continue
         question = flow.question_of(task, turn.role)
         if question is not None:
-            asked = question_text(task, question, draws)
+            asked = question_text(task, answers.heard(question, given[turn.role]), draws)
             # A private question in the same words to several roles is read out once; a public one to each.
             if asked != before or task.type != "private_question":
                 yield Line(facilitator(stage), asked, task.id, is_read_out=True, to=turn.role)
