@@ -105,6 +105,28 @@ class TestSilence:
 
         assert world.scene.ended == is_over
 
+    @pytest.mark.parametrize("turn_taking", ["select", "race"])
+    @pytest.mark.parametrize("is_ready", [True, False])
+    def test_an_agent_to_whom_no_one_can_answer_is_asked_once_whether_it_is_ready(
+        self, turn_taking: str, is_ready: bool
+    ) -> None:
+        ada, bob = a_member("ada", max_responses=1), a_member("bob")
+        world = a_world(ada, bob, time_limit_seconds=600, turn_taking=turn_taking)
+        while len(world.messages) < 2:
+            author = ada if not world.messages else bob
+            for draft in list(world.scene.drafts):
+                said = "Yes." if draft.member_id == author.id and not draft.is_check else None
+                world.save(draft, text=said, due_at=world.scene.now)
+            world.advance()
+
+        (check,) = world.scene.drafts
+        world.save(check, text=None, ready_to_end=is_ready, due_at=world.scene.now)
+        world.advance()
+
+        assert (check.member_id, check.is_check) == (bob.id, True)
+        assert world.scene.ended == is_ready
+        assert not world.scene.drafts
+
     def test_a_conversation_in_which_no_model_answers_is_not_called_silent(self) -> None:
         said, failed = a_world(ADA, BOB, turn_taking="select"), a_world(ADA, BOB, turn_taking="select")
         for world in (said, failed):

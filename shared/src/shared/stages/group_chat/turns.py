@@ -95,9 +95,20 @@ def _at_rest(stage: GroupChatStage, thread: Thread, reason: str) -> Wave:
     here = [speaker for speaker in thread.speakers if is_here(speaker)]
     may_go_on = len(here) > 1 and any(has_words_left(speaker) for speaker in here)
     is_timed = may_go_on and thread.pace == "live" and stage.time_limit_seconds is not None
-    if not has_person(thread) and not is_timed:
-        return Wave(over=reason)
+    if not has_person(thread):
+        return Wave(others=_all_to_check(thread)) if is_timed else Wave(over=reason)
     return Wave(rests=reason if reason == AGENTS_REACHED_THEIR_LIMIT else None)
+
+
+def _all_to_check(thread: Thread) -> tuple[UUID, ...]:
+    """The agents that could not say that they are ready since the last message; none once they were asked.
+
+    Otherwise an agent that may not answer itself would sit out the time limit among agents that have said all.
+    """
+    if thread.checked >= thread.said:
+        return ()
+    silent = (speaker for speaker in thread.speakers if not speaker.was_asked and _can_be_checked(speaker, thread))
+    return tuple(speaker.member.id for speaker in silent)
 
 
 def _to_check(stage: GroupChatStage, thread: Thread, chosen: Speaker) -> tuple[UUID, ...]:
