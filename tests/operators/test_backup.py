@@ -62,7 +62,7 @@ def program(name: str, url: str) -> Path:
 
 
 def run(name: str, url: str, *arguments: str) -> None:
-    command = [program(name, url), *options(name), *arguments]
+    command = [str(program(name, url)), *options(name), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -119,7 +119,7 @@ def test_a_dump_goes_into_an_empty_database_whole_or_not_at_all(
         connection.execute("CREATE TABLE workers (name text)")
         connection.execute("INSERT INTO workers VALUES ('of the lab that is there')")
 
-    command = [program("pg_restore", empty_database), *options("pg_restore"), "-d", empty_database, str(dump)]
+    command = [str(program("pg_restore", empty_database)), *options("pg_restore"), "-d", empty_database, str(dump)]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
 
     with psycopg.connect(empty_database) as connection:
@@ -138,7 +138,7 @@ async def test_a_copy_of_the_directory_of_an_embedded_lab_is_a_lab(tmp_path: Pat
     async with EmbeddedLab(first, servers=ServerSettings(), environ={}, port=None, mock_only=True) as lab:
         await start(lab, TALKS)
         await until(lab, "SELECT count(*) > 0 FROM messages")
-    await asyncio.to_thread(subprocess.run, ["cp", "-a", first, second], check=True)
+    await asyncio.to_thread(subprocess.check_call, ["cp", "-a", first, second])
     async with EmbeddedLab(first, servers=ServerSettings(), environ={}, port=None, mock_only=True) as lab:
         said = await rows(lab, _SAID)
 

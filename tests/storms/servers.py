@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -14,13 +13,10 @@ from psycopg.rows import dict_row
 
 from shared import embedded_postgres
 from shared.db.migrate import upgrade
-from shared.testing.network import free_port
+from shared.testing.rabbitmq_node import RabbitNode
 from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.storms.waiting import until
 
-RABBITMQ: Final = Path("/usr/lib/rabbitmq/bin")
-# Many times what it takes on a machine with nothing else to do.
-_START_SECONDS: Final = 300.0
 # More than any disk has.
 _ALARMING_LIMIT: Final = "900000GB"
 _USUAL_LIMIT: Final = "50MB"
@@ -79,81 +75,26 @@ async def rows_of(url: str, query: str, **values: Any) -> list[dict[str, Any]]:
 
 
 class RabbitMQ:
-    """A node of its own, with a cookie of its own: no command here reaches another node of the machine."""
+    """A node of the suite's own; the services reach it through the proxy."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder / "rabbitmq"
-        self._folder.mkdir()
-        self._port = free_port()
-        self._node = f"parley-storm-{self._port}@localhost"
-        (self._folder / "rabbitmq.conf").write_text(f"listeners.tcp.1 = 127.0.0.1:{self._port}\n")
-        self._environment = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(self._folder),
-            "RABBITMQ_NODENAME": self._node,
-            "RABBITMQ_DIST_PORT": str(free_port()),
-            "RABBITMQ_CONFIG_FILE": str(self._folder / "rabbitmq.conf"),
-            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-            "RABBITMQ_MNESIA_BASE": str(self._folder / "mnesia"),
-            "RABBITMQ_LOG_BASE": str(self._folder / "log"),
-            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self._folder / "plugins"),
-        }
-        self._process: subprocess.Popen[bytes] | None = None
-        self.proxy = TcpProxy("127.0.0.1", self._port)
+        self._node = RabbitNode(folder / "rabbitmq")
+        self.proxy = TcpProxy("127.0.0.1", self._node.port)
 
     @property
     def url_of_services(self) -> str:
-        return f"amqp://guest:guest@{self.proxy.host}:{self.proxy.port}/"
+        return through(self.proxy, self._node.url)
 
     async def start(self) -> None:
-        await asyncio.to_thread(self._begin)
-        async with asyncio.timeout(_START_SECONDS):
-            while not await self._answers():
-                assert self._process is None or self._process.poll() is None, (self._folder / "out").read_text()
-                await asyncio.sleep(0.2)
-
-    def _begin(self) -> None:
-        with (self._folder / "out").open("ab") as out:
-            # Where it crashes, it leaves the image of its memory in its working directory.
-            self._process = subprocess.Popen(
-                [RABBITMQ / "rabbitmq-server"],
-                cwd=self._folder,
-                env=self._environment,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+        await asyncio.to_thread(self._node.start)
 
     async def end(self, number: signal.Signals) -> None:
-        """The script and the virtual machine that it has started are a group of their own."""
-        if self._process is not None:
-            os.killpg(self._process.pid, number)
-            await asyncio.to_thread(self._process.wait)
-            self._process = None
+        await asyncio.to_thread(self._node.end, number)
 
     async def set_alarm(self, is_on: bool) -> None:
         """The disk alarm: the broker takes no messages until it is over."""
         limit = _ALARMING_LIMIT if is_on else _USUAL_LIMIT
-        command = [str(RABBITMQ / "rabbitmqctl"), "--node", self._node, "set_disk_free_limit", limit]
-        running = await asyncio.create_subprocess_exec(
-            *command, env=self._environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        assert await running.wait() == 0, command
-
-    async def _answers(self) -> bool:
-        """Whether it speaks AMQP; it accepts connections earlier."""
-        try:
-            reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
-        except OSError:
-            return False
-        try:
-            async with asyncio.timeout(2):
-                writer.write(b"AMQP\x00\x00\x09\x01")
-                return bool(await reader.read(1))
-        except (TimeoutError, OSError):
-            return False
-        finally:
-            writer.close()
+        await asyncio.to_thread(self._node.control, "set_disk_free_limit", limit)
 
 
 @asynccontextmanager

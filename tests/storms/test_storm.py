@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from shared.testing.rabbitmq_node import programs
 from tests.storms.lab import lab
 from tests.storms.report import verdict
-from tests.storms.servers import RABBITMQ
 from tests.storms.storm import Plan, Storm
 
 pytestmark = [pytest.mark.slow, pytest.mark.fault]
@@ -18,8 +18,8 @@ A_FEW_FAULTS = Plan(seed=130, messages=40, faults=5, groups={"kill", "broker", "
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Where the suite's own servers live."""
-    if not (RABBITMQ / "rabbitmq-server").exists():
-        pytest.skip(f"no RabbitMQ in {RABBITMQ} that the suite could kill")
+    if programs() is None:
+        pytest.skip("no rabbitmq-server is on the PATH, which the suite could kill")
     return tmp_path
 
 

@@ -59,7 +59,8 @@ _SETTINGS = {
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
-_FAST_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# All processes of a run of tests share one.
+_FAST_SETTINGS = {"max_connections": "600", "fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 @dataclass(slots=True)

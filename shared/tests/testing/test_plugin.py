@@ -4,17 +4,19 @@ import asyncio
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import psycopg
 import pytest
 from sqlalchemy import text
 
 from shared.db.session import Database
-from shared.testing import services
+from shared.testing import rabbitmq_node, run_servers, services
 from shared.testing.fake_clock import FakeClock
-from shared.testing.network import NetworkGuard
+from shared.testing.network import NetworkGuard, free_port
 
 INSERT = text("INSERT INTO experimenters (id, name, created_at) VALUES (gen_random_uuid(), 'Ada', now())")
 COUNT = text("SELECT count(*) AS n FROM experimenters")
@@ -117,19 +119,89 @@ def test_environment_names_the_database_server(monkeypatch: pytest.MonkeyPatch) 
         assert "secret" not in server.source
 
 
-def test_without_docker_there_is_no_rabbitmq(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(services.AMQP_VARIABLE, raising=False)
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-
-    with pytest.raises(services.NoServer, match="no Docker engine"), services.rabbitmq():
+def test_without_program_and_docker_there_is_no_rabbitmq(without_rabbitmq: None) -> None:
+    with pytest.raises(services.NoServer, match="no Docker engine"), services.rabbitmq_of_a_run():
         pass
 
 
-def test_a_run_without_docker_is_not_blamed_for_sockets_of_the_docker_client(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def without_rabbitmq(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(services.AMQP_VARIABLE, raising=False)
     monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
+
+
+@pytest.mark.parametrize(
+    ("variable", "url"),
+    [
+        (services.DATABASE_VARIABLE, "postgresql://postgres@127.0.0.1:{port}/postgres"),
+        (services.AMQP_VARIABLE, "amqp://guest:guest@127.0.0.1:{port}/"),
+    ],
+)
+def test_a_named_server_that_does_not_answer_ends_the_run_before_the_first_test(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, variable: str, url: str
+) -> None:
+    for one in (services.DATABASE_VARIABLE, services.AMQP_VARIABLE):
+        monkeypatch.delenv(one, raising=False)
+    port = free_port()
+    monkeypatch.setenv(variable, url.format(port=port))
+    pytester.makepyprojecttoml('[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\n')
+    pytester.makepyfile("def test_one(): pass")
+
+    result = pytester.runpytest_subprocess("-p", "shared.testing.plugin", "-p", "no:cacheprovider")
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*answers at 127.0.0.1:{port}, which {variable} names.*"])
+    assert "passed" not in result.stdout.str()
+
+
+def test_processes_of_a_run_share_its_servers_and_the_end_of_the_run_stops_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    events: list[str] = []
+
+    @contextmanager
+    def one() -> Iterator[services.Server]:
+        events.append("started")
+        yield services.Server("amqp://x", "a test")
+        events.append("stopped")
+
+    @contextmanager
+    def none() -> Iterator[services.Server]:
+        raise services.NoServer("not here")
+        yield
+
+    monkeypatch.setattr(run_servers, "_WAYS", {"RabbitMQ": one, "PostgreSQL": none})
+    keeper = run_servers.Keeper()
+    others = [run_servers.Asking(keeper.address()) for _ in range(2)]
+
+    found = {process.get("RabbitMQ").url for process in (keeper, *others)}
+    for process in (keeper, *others):
+        with pytest.raises(services.NoServer, match="not here"):
+            process.get("PostgreSQL")
+    before = list(events)
+    keeper.close()
+
+    assert found == {"amqp://x"}
+    assert (before, events) == (["started"], ["started", "stopped"])
+
+
+@pytest.mark.rabbitmq
+def test_a_node_of_a_run_takes_connections_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    if rabbitmq_node.programs() is None:
+        pytest.skip("no rabbitmq-server is on the PATH")
+    monkeypatch.delenv(services.AMQP_VARIABLE, raising=False)
+
+    with services.rabbitmq_of_a_run() as server:
+        answers = rabbitmq_node.speaks_amqp(server.url)
+
+    assert answers
+    assert not rabbitmq_node.speaks_amqp(server.url)
+
+
+def test_a_run_without_docker_is_not_blamed_for_sockets_of_the_docker_client(
+    pytester: pytest.Pytester, without_rabbitmq: None
+) -> None:
     pytester.makepyprojecttoml(
         '[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\n'
         'markers = ["services", "rabbitmq"]\nfilterwarnings = ["error"]\n'

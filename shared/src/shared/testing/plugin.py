@@ -16,6 +16,7 @@ import structlog
 from shared.testing import services
 from shared.testing.fake_clock import FakeClock
 from shared.testing.network import NetworkGuard
+from shared.testing.run_servers import Asking, Keeper, RunServers
 
 if TYPE_CHECKING:
     from shared.db.session import Database
@@ -30,10 +31,12 @@ _POSTGRES_FIXTURES = (
     "shared_database",
 )
 _NEEDS = {"postgres": frozenset(_POSTGRES_FIXTURES), "rabbitmq": frozenset(["rabbitmq_server", "amqp_url"])}
+_WITHOUT_SERVERS = "not services"
 _LEFT_OPEN = r"unclosed <socket\.socket fd=\d+, family=1,"
 
 _sources = pytest.StashKey[dict[str, str]]()
 _guard = pytest.StashKey[NetworkGuard]()
+_servers = pytest.StashKey[RunServers]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,12 +45,37 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_sources] = {}
     config.stash[_guard] = NetworkGuard()
     config.stash[_guard].install()
+    config.stash[_servers] = _servers_of(config)
     _log_errors_plainly()
+
+
+def _servers_of(config: pytest.Config) -> RunServers:
+    """Under xdist the process that prints keeps the servers of all."""
+    address = getattr(config, "workerinput", {}).get("parley_servers")
+    return Keeper() if address is None else Asking(address)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: object) -> None:
+    """Tell a process of xdist where it gets its servers."""
+    keeper = node.config.stash[_servers]  # type: ignore[attr-defined]  # xdist need not be installed
+    node.workerinput["parley_servers"] = keeper.address()  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Stop at once where a server is named that does not answer: every test of it would wait for it."""
+    config = session.config
+    may_need_servers = isinstance(config.stash[_servers], Keeper) and _WITHOUT_SERVERS not in config.option.markexpr
+    if may_need_servers and (complaints := services.silent()):
+        pytest.exit("\n".join(complaints), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
 # Before pytest looks for such complaints a last time, when the filter of the tests is gone.
 @pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if isinstance(keeper := config.stash[_servers], Keeper):
+        keeper.close()
     config.stash[_guard].remove()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", _LEFT_OPEN, ResourceWarning)
@@ -99,23 +127,22 @@ def network_guard(pytestconfig: pytest.Config) -> NetworkGuard:
 
 
 @pytest.fixture(scope="session")
-def postgres_server(pytestconfig: pytest.Config) -> Iterator[services.Server]:
-    """A PostgreSQL from PARLEY_TEST_DATABASE_URL, else from Docker, else embedded."""
-    with services.postgres() as server:
-        pytestconfig.stash[_sources]["PostgreSQL"] = server.source
-        pytestconfig.stash[_guard].allow(server.url)
-        yield server
+def postgres_server(pytestconfig: pytest.Config) -> services.Server:
+    """A PostgreSQL from PARLEY_TEST_DATABASE_URL, else from Docker, else embedded; one for the whole run."""
+    return _server(pytestconfig, "PostgreSQL")
+
+
+def _server(config: pytest.Config, name: str) -> services.Server:
+    server = config.stash[_servers].get(name)
+    config.stash[_sources][name] = server.source
+    config.stash[_guard].allow(server.url)
+    return server
 
 
 @pytest.fixture(scope="session")
-def template_database(postgres_server: services.Server) -> Iterator[str]:
-    """The name of a database with all tables and no rows, without connections; one for each process of xdist."""
-    from shared.db import databases, migrate
-
-    name = _database_name("template")
-    migrate.upgrade(databases.create_database(postgres_server.url, name))
-    yield name
-    databases.drop_database(postgres_server.url, name)
+def template_database(postgres_server: services.Server) -> str:
+    """The name of a database with all tables and no rows, without connections."""
+    return postgres_server.template
 
 
 @pytest.fixture(scope="session")
@@ -145,11 +172,11 @@ async def database(database_url: str) -> "AsyncIterator[Database]":
 
 
 @pytest.fixture(scope="session")
-def _shared_database_url(postgres_server: services.Server, template_database: str) -> Iterator[str]:
+def _shared_database_url(postgres_server: services.Server) -> Iterator[str]:
     from shared.db import databases
 
     name = _database_name("shared")
-    yield databases.copy_database(postgres_server.url, template_database, name)
+    yield databases.copy_database(postgres_server.url, postgres_server.template, name)
     databases.drop_database(postgres_server.url, name)
 
 
@@ -164,17 +191,12 @@ async def shared_database(_shared_database_url: str) -> "AsyncIterator[Database]
 
 
 @pytest.fixture(scope="session")
-def rabbitmq_server(pytestconfig: pytest.Config) -> Iterator[services.Server]:
-    """A RabbitMQ from PARLEY_TEST_AMQP_URL, else from Docker; else the test is skipped."""
+def rabbitmq_server(pytestconfig: pytest.Config) -> services.Server:
+    """A RabbitMQ from PARLEY_TEST_AMQP_URL, else a node of this run, else from Docker; else the test is skipped."""
     try:
-        way = services.rabbitmq()
-        server = way.__enter__()
+        return _server(pytestconfig, "RabbitMQ")
     except services.NoServer as error:
-        pytest.skip(f"no RabbitMQ: {services.AMQP_VARIABLE} is not set and {error}")
-    pytestconfig.stash[_sources]["RabbitMQ"] = server.source
-    pytestconfig.stash[_guard].allow(server.url)
-    yield server
-    way.__exit__(None, None, None)
+        pytest.skip(f"no RabbitMQ: no rabbitmq-server is on the PATH, {services.AMQP_VARIABLE} is not set, and {error}")
 
 
 @pytest.fixture(scope="session")

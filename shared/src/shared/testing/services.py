@@ -1,6 +1,7 @@
-"""PostgreSQL and RabbitMQ for tests: from the environment, else in Docker, else embedded."""
+"""PostgreSQL and RabbitMQ for tests: from the environment, else of the program or wheel that is here, or in Docker."""
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -9,6 +10,9 @@ from secrets import token_hex
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+from uuid import uuid4
+
+from shared.testing.rabbitmq_node import RabbitNode, programs, speaks_amqp
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -27,6 +31,8 @@ class Server:
 
     url: str
     source: str
+    template: str = ""
+    """Of PostgreSQL: the name of a database with all tables and no rows, without connections."""
 
 
 class NoServer(Exception):
@@ -67,6 +73,70 @@ def _embedded_postgres(folder: Path, why: str) -> Iterator[Server]:
 
 
 @contextmanager
+def migrated_postgres() -> Iterator[Server]:
+    """A PostgreSQL with a `template`."""
+    from shared.db import databases, migrate
+
+    with postgres() as server:
+        name = f"parley_template_{uuid4().hex[:16]}"
+        migrate.upgrade(databases.create_database(server.url, name))
+        try:
+            yield Server(server.url, server.source, name)
+        finally:
+            databases.drop_database(server.url, name)
+
+
+@contextmanager
+def rabbitmq_of_a_run() -> Iterator[Server]:
+    """The RabbitMQ that the environment names, else a node of the program that is installed, else one in Docker.
+
+    Raises:
+        NoServer: none of these is here.
+    """
+    if os.environ.get(AMQP_VARIABLE) or programs() is None:
+        with rabbitmq() as server:
+            yield server
+        return
+    with TemporaryDirectory(prefix="parley-test-", ignore_cleanup_errors=True) as folder:
+        node = RabbitNode(Path(folder) / "rabbitmq")
+        try:
+            node.start()
+            yield Server(node.url, "a node of this run")
+        finally:
+            node.end(signal.SIGKILL)
+
+
+def silent() -> list[str]:
+    """Complaints about servers that the environment names and that do not answer."""
+    found = []
+    database_url, amqp_url = os.environ.get(DATABASE_VARIABLE, ""), os.environ.get(AMQP_VARIABLE, "")
+    if database_url and database_url != EMBEDDED and not _answers(database_url):
+        found.append(_silent(DATABASE_VARIABLE, database_url, "PostgreSQL"))
+    if amqp_url and not speaks_amqp(amqp_url):
+        found.append(_silent(AMQP_VARIABLE, amqp_url, "RabbitMQ"))
+    return found
+
+
+def _answers(database_url: str) -> bool:
+    from shared.db import databases
+    from shared.errors import Unavailable
+
+    try:
+        databases.wait_until_ready(database_url, seconds=1)
+    except Unavailable:
+        return False
+    return True
+
+
+def _silent(variable: str, url: str, what: str) -> str:
+    parts = urlsplit(url)
+    return (
+        f"No {what} answers at {parts.hostname}:{parts.port or ''}, which {variable} names. "
+        f"Start it, or unset {variable}: the tests then start one themselves."
+    )
+
+
+@contextmanager
 def rabbitmq() -> Iterator[Server]:
     """A RabbitMQ.
 
@@ -96,7 +166,7 @@ def _postgres_in_docker() -> Iterator[Server]:
         .with_env("POSTGRES_PASSWORD", password)
         .with_exposed_ports(5432)
         # Its data need not survive, so it does not wait for the disk.
-        .with_command("postgres -c fsync=off -c max_connections=300")
+        .with_command("postgres -c fsync=off -c max_connections=600")
     )
     with _started(container, image, 5432) as address:
         url = f"postgresql://postgres:{password}@{address}/postgres"
@@ -150,6 +220,9 @@ def require_docker() -> None:
     Raises:
         NoServer: none does.
     """
+    # Where the client would ask; it is slow to import, and leaves a socket open when nothing answers.
+    if not os.environ.get("DOCKER_HOST") and not Path("/var/run/docker.sock").exists():
+        raise NoServer("no Docker engine answers")
     try:
         import docker  # type: ignore[import-untyped]
     except ImportError as error:
