@@ -122,7 +122,8 @@ export UV_SYSTEM_CERTS ?= 1
 # Installs the lock file $(2) and all members into the environment $(1). uv comes first, cut out of the lock with its
 # hashes; pip takes over where uv cannot download, since pip knows mirrors and proxies from settings of its own.
 define install
-	@awk '/^[a-z]/ { keep = /^uv==/ } keep' $(2) > $(1)/uv.lock
+	@$(1)/bin/python -c 'import re, sys; print(re.search("^uv==.*?(?=^[a-z]|\\Z)", sys.stdin.read(), re.M | re.S)[0])' \
+		< $(2) > $(1)/uv.lock
 	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)/uv.lock
 	@$(1)/bin/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --require-hashes --requirement $(2) \
 		|| { echo "uv could not install $(2); trying pip ..." \

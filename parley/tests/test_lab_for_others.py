@@ -32,6 +32,8 @@ def test_a_foreign_folder_tests_its_study_in_a_running_lab(
         except services.NoServer as error:
             pytest.skip(str(error))
         variables = {"PARLEY_TEST_LAB": "containers"}
+    # pytest closes the folder of all its runs to other users when one begins, and this run needs it.
+    variables["PYTEST_DEBUG_TEMPROOT"] = str(tmp_path)
     clean = {name: value for name, value in environment({}).items() if not name.startswith("PYTEST_")}
 
     told = subprocess.run(

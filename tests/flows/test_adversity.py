@@ -105,6 +105,19 @@ def something_to_say() -> ModelReply:
     return a_reply(parsed={"explanation": "", "shouldRespond": True, "response": "Hi.", "readyToEndChat": False})
 
 
+class Overtaken(Model):
+    """Another worker takes the draft over while this one waits for the model."""
+
+    def __init__(self, reply: ModelReply, database: Database) -> None:
+        super().__init__(reply)
+        self._database = database
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        async with self._database.transaction() as session:
+            await session.run(text("UPDATE drafts SET lease_owner = gen_random_uuid() WHERE state = 'thinking'"))
+        return await super().reply(request)
+
+
 def levels(count: int) -> Any:
     value: Any = 1
     for _ in range(count):
@@ -129,6 +142,28 @@ async def take_out(lab: DrainLab, member_id: UUID, status: Outcome) -> None:
 async def advance(lab: DrainLab, member_id: UUID) -> None:
     async with lab.database.transaction() as session:
         await move_on(session, await lock_standing(session, member_id), lab.clock.now(), cause="test")
+
+
+@pytest.mark.parametrize(
+    "document", [SURVEY, ROOM, ROOM.replace("{id: ada}", "{id: ada, chat: {words_per_minute: 40}}") + "pace: live\n"]
+)
+async def test_a_reply_under_a_lease_that_another_worker_has_by_now_is_not_saved(
+    database: Database, document: str
+) -> None:
+    reply = something_to_say() if "talk" in document else a_reply()
+    lab = DrainLab(database, models={"mock": Overtaken(reply, database)})
+    await lab.start(document)
+    await only_steps(lab)
+    draft_id = UUID(lab.next_hints()[0].id)
+
+    await lab.thinker.work_on(draft_id)
+
+    # It was paid, so that it is recorded; the draft is the other worker's.
+    assert await recorded_calls(lab) == 1
+    (draft,) = await lab.rows("SELECT state, reply, lease_owner FROM drafts WHERE id = :id", id=draft_id)
+    assert (draft.state, draft.reply, draft.lease_owner is None) == ("thinking", None, False)
+    assert not await lab.rows("SELECT 1 FROM answers")
+    assert not await lab.rows("SELECT 1 FROM messages WHERE author_kind = 'agent'")
 
 
 @pytest.mark.parametrize(

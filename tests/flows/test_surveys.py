@@ -74,3 +74,20 @@ async def test_a_survey_is_answered_by_a_person_an_agent_and_a_script(database: 
         towns = [of_bob.index(f"{one} (Town {one})") for one in rows["Bob"]["page.town.order"].split()]
         assert towns == sorted(towns)
         assert len({row["page.order"] for row in rows.values()}) > 1
+
+
+async def test_the_long_table_says_how_often_an_answer_was_stored(database: Database, tmp_path: Path) -> None:
+    why = {"id": "why", "kind": "survey", "questions": [{"id": "q", "kind": "text", "title": "Why?"}]}
+    async with playing(database, stages=[why], **a_cast()) as ana:
+        await ana.go_on("why", {"q": "So."})
+        # An answer is final, so that a second one is not stored.
+        await ana.go_on("why", {"q": "Or so."})
+        once = await ana.data(tmp_path, "answers.csv")
+        await ana.lab.rows("UPDATE answers SET revision = 3 RETURNING member_id")
+        thrice = await ana.data(tmp_path, "answers.csv")
+
+    assert {row["revision"] for row in once} == {"1"}
+    values = {row["value"] for row in once}
+    assert "So." in values
+    assert "Or so." not in values
+    assert {row["revision"] for row in thrice} == {"3"}

@@ -18,6 +18,7 @@ from prompt_builder.testing.items import (
     answer,
     context,
     shown,
+    survey,
     text,
 )
 
@@ -137,6 +138,15 @@ def test_parts_of_a_stage_can_be_switched_off(switch: str, lost: str) -> None:
 
     assert lost in shown(everything, answers=given)
     assert lost not in shown({**everything, switch: False}, answers=given)
+
+
+def test_without_answers_no_one_elses_are_shown_either() -> None:
+    fields = survey("before", "bus").model_copy(update={"audience": "cohort"})
+    given = {"answers": [answer(BOB, "before", bus="It is mine.")], "stages": (WELCOME, fields, TALKING), "author": MO}
+    everything = {"type": "stage_context", "stage": "all"}
+
+    assert "It is mine." in shown(everything, **given)
+    assert "It is mine." not in shown({**everything, "answers": False}, **given)
 
 
 def test_headings_can_be_switched_off() -> None:

@@ -121,6 +121,8 @@ def test_letters_are_told_from_words(text: str, labels: Labels, action: str) -> 
         ("vitamin-C, 4D and I'd say so", "none"),
         ('{"action":"maybe","reasoning":"C"}', "none"),
         ('{"action":["D"]}', "none"),
+        ('{"action":"C","choice":"maybe"}', "none"),
+        ('{"choice":["D"],"answer":"D"}', "none"),
         ("Let us split the points", "none"),
         ("E", "none"),
     ],
