@@ -76,8 +76,8 @@ LINES = "stages[1].lines[0]"
     [
         ({"text": "x", "for": "chair"}, f"{LINES}.for", "one of sender, receiver"),
         ({"text": "x", "for": "sendr"}, f"{LINES}.for", "sender (did you mean that?), or another role"),
-        ({"text": "x"}, f"{LINES}.for", "this field"),
-        ({"for": "sender"}, f"{LINES}.text", "this field"),
+        ({"text": "x"}, f"{LINES}.for", "this field: `for: text`"),
+        ({"for": "sender"}, f"{LINES}.text", "this field: `text: text`"),
         ({"text": "{{answers.no.a}}", "for": "sender"}, f"{LINES}.text", "one of parts"),
         ({"text": "{{nothing}}", "for": "sender"}, f"{LINES}.text", "one of the variables sum"),
         (7, LINES, 'text, in quotes: "7"'),

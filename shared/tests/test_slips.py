@@ -25,8 +25,11 @@ SLIPS = [
     ("a: 1\ntitle: Note: this is it\n", 'line 2, column 12: found a colon .* title: "Note: this is it"'),
     ("a:\n\u00a0\u00a0b: 1\n  c: 2\n", "line 2, column 1: found a space that does not break lines, .* common spaces"),
     ("a:\n  - id: x\n \u2003  kind: y\n    z: 1\n", "line 3, column 2: found a space that does not break lines"),
-    ("a:\n\tb: 1\n", "line 2, column 1: found a tab; expected spaces: type two for each step of indentation"),
-    ("a:\n  b: 1\n\tc: 2\n", "line 3, column 1: found a tab"),
+    (
+        "a:\n  b: 1\n\t- c: [\n",
+        "line 3, column 1: found a tab; expected spaces: type two for each step of indentation",
+    ),
+    ("a:\n    b:\n\tc: 2\n", "line 3, column 1: found a tab"),
     ('a: 1\nb: "open\nc: 2\n', 'line 2, column 4: found a text that begins with " and does not end'),
     ('a: 1\nb: "open\nc: 2\nd: "x"\n', 'line 2, column 4: found a text that begins with " and ends only in line 4'),
     (
@@ -71,3 +74,50 @@ def test_every_comma_of_a_file_is_told() -> None:
         parse("- {a: one, two}\n- {b: three, four}\n", "x.yaml")
 
     assert [problem.where for problem in refused.value.problems] == ["line 1, column 7", "line 2, column 7"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("a:\n\tb: 1\n", {"a": {"b": 1}}),
+        ("a:\n\t- b: 1\n\t  c: 2\n", {"a": [{"b": 1, "c": 2}]}),
+        ("a:\r\n\tb:\r\n\t\tc: 1\r\n", {"a": {"b": {"c": 1}}}),
+        ("a: |\n  x\n  \ty\n", {"a": "x\n\ty\n"}),
+        ("\ufeffa: 1\r\n", {"a": 1}),
+    ],
+)
+def test_tabs_marks_and_line_ends_of_windows_are_read(text: str, value: object) -> None:
+    assert parse(text.encode(), "x.yaml") == value
+
+
+def test_all_slips_are_listed_at_once() -> None:
+    text = """\
+parley: 1
+name: Table: two
+description: @home
+stages:
+  - { id: pre, kind: survey, title: Why: x }
+  - id: c
+    lines: [{{x}}]
+    id: d
+    info: "a" b
+"""
+
+    with pytest.raises(InvalidInput) as refused:
+        parse(text, "x.yaml")
+
+    assert [problem.where for problem in refused.value.problems] == [
+        "line 2, column 12",
+        "line 3, column 14",
+        "line 5, column 40",
+        "line 9, column 15",
+        "line 7, column 14",
+        "line 8, column 5",
+    ]
+
+
+def test_a_slip_that_may_be_the_reason_for_others_is_the_last() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse("a: [b\nc: d: e\nf: @g\n", "x.yaml")
+
+    assert len(refused.value.problems) == 1

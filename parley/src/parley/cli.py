@@ -272,6 +272,8 @@ def _validate_experiment(file: Path, data_dir: Path | None) -> None:
     from parley.library import look_up
 
     experiment_file = read_file(file)
+    for warning in experiment_file.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
     if data_dir is None or not experiment_file.named:
         experiment = experiment_file.careful_sketch()
     else:

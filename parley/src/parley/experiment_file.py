@@ -87,7 +87,7 @@ def read_file(path: Path) -> ExperimentFile:
     folder = path.parent
     read_medium = partial(_medium, folder, read_settings(FileSettings).max_file_bytes)
     reading = read(content_of(path), str(path), read_table=partial(_table, folder), read_medium=read_medium)
-    return ExperimentFile(path, reading)
+    return ExperimentFile(path, reading, tuple(map(str, reading.warnings())))
 
 
 def _table(folder: Path, name: str) -> bytes:

@@ -5,7 +5,7 @@ A value is inserted unchanged: braces in it are not replaced again, and texts ge
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, Final
 
 from shared.errors import Problem
@@ -14,6 +14,7 @@ Json = Any
 
 _PLACE: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+_NEARLY: Final = re.compile(r"\{{1,2}\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}{1,2}")
 _UNDEFINED: Final = object()
 OF_READER: Final = ("answers", "results")
 """The prefixes of names whose values differ between readers: `answers.stage.question`."""
@@ -47,6 +48,16 @@ def problems(value: Json, variables: Mapping[str, Json], where: str = "") -> lis
 def places(value: Json, where: str = "") -> Iterator[tuple[str, str]]:
     """Every placeholder in the texts of `value`: its path and its name."""
     return ((path, name) for path, text in _texts(value, where) for name in _PLACE.findall(text))
+
+
+def nearly_places(value: Json, names: Container[str], where: str = "") -> list[Problem]:
+    """Names of variables that are nearly in double braces, such as `{name}` or `{{name}`: they stay as they are."""
+    return [
+        Problem(path, f"`{nearly[0]}`, which stays as it is", f"`{{{{{nearly[1]}}}}}`, if the variable is meant")
+        for path, text in _texts(value, where)
+        for nearly in _NEARLY.finditer(_PLACE.sub("", text) if "{" in text else "")
+        if nearly[1].partition(".")[0] in names
+    ]
 
 
 def is_of_reader(name: str) -> bool:

@@ -1,6 +1,5 @@
 """Turns pydantic's errors into sentences with a place in the file. It knows nothing of experiments."""
 
-import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from shared.contracts.models import ADDRESS_EXPECTED, ADDRESS_PATTERN
 from shared.errors import Problem
+from shared.experiment.names import meant_by
 
 Json = Any
 Loc = tuple[int | str, ...]
@@ -19,7 +19,6 @@ Loc = tuple[int | str, ...]
 LANGUAGE_EXPECTED: Final = "the tag of a language, such as en, de or pt-BR"
 _LONGEST_FOUND: Final = 60
 _MOST_FIELDS: Final = 20
-_SHORTEST_BEGINNING: Final = 3
 _WITH_A_COMMA: Final = re.compile(r"(?P<whole>[+-]?\d+),(?P<decimals>\d+)")
 _OF_A_THOUSAND: Final = 3
 """So many digits after a comma may be decimals, or the rest of a thousand."""
@@ -54,6 +53,15 @@ _EXPECTED: Final[Mapping[str, str]] = {
     "decimal_max_places": "an amount with at most {decimal_places} decimals",
     "union_tag_not_found": "an object with a {discriminator}",
 }
+_WRITTEN: Final[Mapping[str, str]] = {
+    "string": "text",
+    "integer": "1",
+    "number": "1.5",
+    "boolean": "true",
+    "array": "[...]",
+    "object": "{...}",
+}
+"""How a value of a type is written, by the type in a schema."""
 _PATTERNS: Final[Mapping[str, str]] = {
     "https?://": "an address that begins with http:// or https://, without spaces",
     "[A-Z]{3}|points": "the code of a currency in capitals, such as EUR, CHF or JPY, or points",
@@ -118,17 +126,16 @@ def one_of(name: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     if not names:
         return f"no {what}: there is none"
-    begun = [known_name for known_name in names if len(name) >= _SHORTEST_BEGINNING and known_name.startswith(name)]
-    close = begun or difflib.get_close_matches(name, names, n=1)
     listed = f"one of {', '.join(names)}" if len(names) <= 20 else f"the name of a known {what}"
-    return f"{close[0]} (did you mean that?), or another {what}" if close else listed
+    meant = meant_by(name, names)
+    return f"{' or '.join(meant)} (did you mean that?), or another {what}" if meant else listed
 
 
 def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], inside: Loc) -> Problem:
     loc, kind = detail["loc"], detail["type"]
     where = path_of(loc, value, is_missing=kind == "missing")
     if kind == "missing":
-        return Problem(where, "nothing", _EXPECTED[kind])
+        return Problem(where, "nothing", _missing(loc, schema, inside))
     if kind == "extra_forbidden":
         known = sorted(known_fields(schema, inside + loc[:-1]))
         return Problem(where, "an unknown field", one_of(str(loc[-1]), known, "field"))
@@ -160,6 +167,26 @@ def _problem(detail: ErrorDetails, value: Json, schema: Mapping[str, Any], insid
     return Problem(
         where, found(detail["input"]), _sentence(detail, template) if template else _in_own_words(detail["msg"])
     )
+
+
+def _missing(loc: Loc, schema: Mapping[str, Any], inside: Loc) -> str:
+    """What is to be typed for a field that is not there."""
+    name = str(loc[-1])
+    node = next((fields[name] for fields in _fields_at(schema, inside + loc[:-1]) if name in fields), None)
+    example = None if node is None else _example(node, schema)
+    return _EXPECTED["missing"] if example is None else f"{_EXPECTED['missing']}: `{name}: {example}`"
+
+
+def _example(node: Mapping[str, Any], root: Mapping[str, Any]) -> str | None:
+    """How a value of this type is written."""
+    for one in _alternatives(node, root):
+        if "const" in one:
+            return str(one["const"])
+        if one.get("enum"):
+            return str(one["enum"][0])
+        if (written := _WRITTEN.get(str(one.get("type")))) is not None:
+            return written
+    return None
 
 
 def _in_quotes(value: Json) -> str | None:
@@ -237,10 +264,19 @@ def path_of(loc: Sequence[int | str], value: Json, *, is_missing: bool = False) 
 
 def known_fields(schema: Mapping[str, Any], loc: Loc) -> set[str]:
     """The names of the fields of an object at `loc`."""
+    return {name for fields in _fields_at(schema, loc) for name in fields}
+
+
+def _fields_at(schema: Mapping[str, Any], loc: Loc) -> list[Mapping[str, Any]]:
+    """The schemas of the fields of an object at `loc`, one mapping for each form that it may have."""
     nodes = list(_alternatives(schema, schema))
     for step in loc:
-        nodes = [after for node in nodes for part in _step(node, step) for after in _alternatives(part, schema)]
-    return {name for node in nodes for name in node.get("properties", {})}
+        # A field of one kind may have the name of another kind, such as `info`.
+        branches = [node for node in nodes if isinstance(step, str) and _is_branch(node, step)]
+        nodes = [
+            after for node in branches or nodes for part in _step(node, step) for after in _alternatives(part, schema)
+        ]
+    return [node["properties"] for node in nodes if "properties" in node]
 
 
 def _step(node: Mapping[str, Any], step: int | str) -> Iterator[Mapping[str, Any]]:

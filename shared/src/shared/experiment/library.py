@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from shared.contracts.experiment import Persona, Slug
 from shared.errors import Problem
+from shared.experiment.names import is_swapped
 from shared.experiment.pairings import players_of
 
 Json = Any
@@ -45,11 +46,13 @@ def misspelt_personas(value: Json) -> set[str]:
     personas = [persona.get("id") for persona in _list(value.get("personas")) if isinstance(persona, Mapping)]
     defined = [one for one in personas if isinstance(one, str)][:_MOST_COMPARED]
     return {
-        name
-        for name in named
-        for close in get_close_matches(name, defined, n=1, cutoff=_CLOSE)
-        if _DIGITS.sub("", close) != _DIGITS.sub("", name)
+        name for name in named for close in _close(name, defined) if _DIGITS.sub("", close) != _DIGITS.sub("", name)
     }
+
+
+def _close(name: str, defined: Sequence[str]) -> list[str]:
+    swapped = [one for one in defined if is_swapped(name, one)]
+    return swapped[:1] or get_close_matches(name, defined, n=1, cutoff=_CLOSE)
 
 
 def with_library(value: Json, library: Mapping[str, Persona]) -> Json:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Any, Final, NoReturn
 
@@ -11,7 +11,7 @@ import yaml
 
 from shared.errors import InvalidInput, Problem, TooLarge
 from shared.experiment.encoding import NotUtf8, decoded_utf_8
-from shared.experiment.slips import commas_in_braces, slip
+from shared.experiment.slips import commas_in_braces, harmless, is_of_one_line, slip
 from shared.storable import unstorable
 
 Json = Any
@@ -20,6 +20,10 @@ MAX_BYTES: Final = 1024 * 1024
 MAX_VALUES: Final = 200_000
 """The limit of values in a file, YAML aliases expanded."""
 MAX_DEPTH: Final = 60
+_INDENTED: Final = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
+_TAB_WIDTHS: Final = (2, 4, 8)
+_MOST_SLIPS: Final = 20
+"""The limit of mistakes in the YAML of a file that are reported at once."""
 _TAG: Final = "tag:yaml.org,2002:"
 _TAGS: Final = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "str", "seq", "map", "merge"))
 
@@ -32,12 +36,13 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
         InvalidInput: it cannot be parsed, or has a key twice.
     """
     text = decoded(content, name, max_bytes)
+    text = text if name.lower().endswith(".json") else with_spaces(text)
     try:
         value = _parse_json(text) if name.lower().endswith(".json") else _parse_yaml(text, name)
     except _Unreadable as error:
         raise _refusal(name, error.where, error.found, error.expected) from error
     except yaml.MarkedYAMLError as error:
-        raise InvalidInput(f"{name} cannot be read.", [slip(text, error, name)]) from error
+        raise InvalidInput(f"{name} cannot be read.", [*_slips(text, error, name)]) from error
     except ValueError as error:
         # Python refuses to read numbers of thousands of digits.
         raise _refusal(name, name, "a number with too many digits", "a shorter number") from error
@@ -46,6 +51,69 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
     except RecursionError as error:
         raise _refusal(name, name, "values nested too deeply", "an experiment") from error
     return value
+
+
+def with_spaces(content: str) -> str:
+    """The text of a YAML file with spaces for the tabs at the beginning of lines, where YAML refuses the tabs.
+
+    Unchanged when it can be read as it is, and when it depends on the width of a tab how its lines are nested.
+    """
+    if "\t" not in content or _shape(content) is not None:
+        return content
+    spaced = [_spaced(content, width) for width in _TAB_WIDTHS]
+    shapes = [shape for one in spaced if (shape := _shape(one)) is not None]
+    if not shapes or any(shape != shapes[0] for shape in shapes):
+        return content
+    return next(one for one in spaced if _shape(one) is not None)
+
+
+def _spaced(content: str, width: int) -> str:
+    return _INDENTED.sub(lambda begun: begun[0].replace("\t", " " * width), content)
+
+
+def _shape(text: str) -> list[tuple[str, str]] | None:
+    """What YAML reads in the text, without its places; None: it cannot be read."""
+    try:
+        return [(type(one).__name__, getattr(one, "value", "")) for one in yaml.parse(text, Loader=Loader)]
+    except yaml.YAMLError:
+        return None
+
+
+def _slips(text: str, error: yaml.MarkedYAMLError, name: str) -> Iterator[Problem]:
+    """The mistake that stopped the parser, and those in lines below, as if each had been mended.
+
+    A line with a mistake is read on as a line with a harmless value. A mistake that is not of one line alone is the
+    last one, since it may be the reason for those after it.
+    """
+    lines = text.split("\n")
+    mended = -1
+    for _ in range(_MOST_SLIPS):
+        found = slip("\n".join(lines), error, name)
+        yield found
+        mark = error.problem_mark or error.context_mark
+        number = _line_of(found)
+        if mark is None or number is None or number <= mended or number != mark.line or not is_of_one_line(found):
+            return
+        lines[number], mended = harmless(lines[number]), number
+        try:
+            yield from _slips_of_values("\n".join(lines))
+            return
+        except yaml.MarkedYAMLError as another:
+            error = another
+            if (error.problem_mark or error.context_mark or mark).line <= mended:
+                return
+        except yaml.YAMLError:
+            return
+
+
+def _slips_of_values(text: str) -> list[Problem]:
+    node = yaml.compose(text, Loader=Loader)
+    return [] if node is None else [*_check_nodes(node), *commas_in_braces(node, text)]
+
+
+def _line_of(problem: Problem) -> int | None:
+    found = re.match(r"line (\d+)", problem.where)
+    return int(found[1]) - 1 if found else None
 
 
 def check_values(value: Json, name: str) -> None:
@@ -149,28 +217,30 @@ def _parse_yaml(text: str, name: str) -> Json:
         node = loader.get_single_node()
         if node is None:
             return None
-        _check_nodes(node)
-        if commas := [*commas_in_braces(node, text)]:
-            raise InvalidInput(f"{name} cannot be read.", commas)
+        if slips := [*_check_nodes(node), *commas_in_braces(node, text)]:
+            raise InvalidInput(f"{name} cannot be read.", slips)
         return loader.construct_document(node)
     finally:
         loader.dispose()
 
 
-def _check_nodes(root: yaml.Node) -> None:
-    size = _size(root, {}, set())
+def _check_nodes(root: yaml.Node) -> list[Problem]:
+    """Everything in the nodes that YAML allows and an experiment file does not."""
+    slips: list[Problem] = []
+    size = _size(root, {}, set(), slips)
     if size > MAX_VALUES:
         raise _Unreadable("aliases", f"{size} values once all aliases are written out", f"at most {MAX_VALUES}")
+    return slips
 
 
-def _size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
-    """The number of values in `node`, aliases expanded; `above` are the nodes around it."""
+def _size(node: yaml.Node, sizes: dict[int, int], above: set[int], slips: list[Problem]) -> int:
+    """The number of values in `node`, aliases expanded; `above` are the nodes around it. Slips are added."""
     if id(node) in sizes:
         return sizes[id(node)]
     if id(node) in above:
         raise _Unreadable(_place(node), "an alias to something that it is part of", "a value that ends")
     if isinstance(node, yaml.MappingNode):
-        _check_keys(node)
+        slips += _bad_keys(node)
     if node.tag not in _TAGS:
         raise _Unreadable(_place(node), f"a value tagged {node.tag.rpartition(':')[2]}", "a value that JSON has")
     above.add(id(node))
@@ -179,7 +249,7 @@ def _size(node: yaml.Node, sizes: dict[int, int], above: set[int]) -> int:
         parts = [part for pair in node.value for part in pair]
     elif isinstance(node, yaml.SequenceNode):
         parts = node.value
-    sizes[id(node)] = 1 + sum(_size(part, sizes, above) for part in parts)
+    sizes[id(node)] = 1 + sum(_size(part, sizes, above, slips) for part in parts)
     above.discard(id(node))
     return sizes[id(node)]
 
@@ -188,19 +258,20 @@ _ONCE: Final = {"id": "every key once, or `- id`, where the next one of the list
 """What is expected of a key that is there again, for those with which an entry of a list begins."""
 
 
-def _check_keys(node: yaml.MappingNode) -> None:
+def _bad_keys(node: yaml.MappingNode) -> Iterator[Problem]:
     seen: set[str] = set()
     for key, _ in node.value:
         if not isinstance(key, yaml.ScalarNode):
             if isinstance(key, yaml.MappingNode):
-                raise _Unreadable(_place(key), "a text that begins with {{", 'it in quotes: "{{name}}"')
-            raise _Unreadable(_place(key), "a key that is not a text", "a text as key")
+                yield Problem(_place(key), "a text that begins with {{", 'it in quotes: "{{name}}"')
+            else:
+                yield Problem(_place(key), "a key that is not a text", "a text as key")
+            continue
         if key.tag == _TAG + "merge":
             continue
         if key.value in seen:
-            raise _Unreadable(
-                _place(key), f"the key {key.value!r} twice in one object", _ONCE.get(key.value, "every key once")
-            )
+            expected = _ONCE.get(key.value, "every key once")
+            yield Problem(_place(key), f"the key {key.value!r} twice in one object", expected)
         seen.add(key.value)
         # A key is always a text.
         key.tag = _TAG + "str"

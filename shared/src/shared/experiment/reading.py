@@ -7,17 +7,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from shared import variables as texts
 from shared.contracts.experiment import Persona
 from shared.contracts.media import StoredFile
 from shared.errors import InvalidInput, Problem
-from shared.experiment import checks
+from shared.experiment import assigning, checks
 from shared.experiment.complaints import found, object_with, translate
 from shared.experiment.document import Experiment
 from shared.experiment.factors import placed_in_factors, with_factors, without_factors
 from shared.experiment.library import placed, with_library
 from shared.experiment.media import ReadMedium, with_media
 from shared.experiment.pairings import placed_in_pairings, with_pairings, without_pairings
-from shared.experiment.parsing import MAX_BYTES, check_values, decoded, parse
+from shared.experiment.parsing import MAX_BYTES, check_values, decoded, parse, with_spaces
 from shared.experiment.places import located
 from shared.experiment.table import ReadTable, with_table
 
@@ -37,6 +38,16 @@ class Reading:
     files that stages show are among them."""
     files: tuple[StoredFile, ...] = ()
     """The files that stages show, which the values name by digest."""
+
+    def warnings(self) -> list[Problem]:
+        """What is valid and likely not meant."""
+        if not isinstance(self.value, Mapping):
+            return []
+        arms = [one for one in self.value.get("treatments") or () if isinstance(one, Mapping)]
+        layers = [one.get("variables") for one in (self.value, *arms)]
+        names = {name for one in layers if isinstance(one, Mapping) for name in one} | assigning.names(self.value)
+        parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
+        return located(texts.nearly_places(parts, names), self.value, self.text)
 
     def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:
         """The experiment with the personas that it takes from the `library`.
@@ -82,6 +93,7 @@ def read(
         InvalidInput: it cannot be parsed.
     """
     text = decoded(content, name, max_bytes)
+    text = text if name.lower().endswith(".json") else with_spaces(text)
     value = parse(text, name, max_bytes=max_bytes)
     whole, problems = (value, []) if read_table is None else with_table(value, read_table)
     if read_medium is None:

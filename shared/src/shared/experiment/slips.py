@@ -17,6 +17,11 @@ _PLACE_FIRST: Final = re.compile(r"[\w.-]+: +\{\{[^,\]}]*\}\}[^,\]}]*")
 _WIDE_FIRST: Final = re.compile(r" *(?P<space>[^\S\r\n\t\f\v ])")
 """A line that begins with a space which YAML takes for a letter, such as one that does not break lines."""
 _NEVER_FIRST: Final = "@`%|>&*!"
+_OF_ONE_LINE: Final = (
+    "a text without quotes",
+    "a text that begins with",
+    "a text that goes on after its closing quote",
+)
 
 
 def slip(text: str, error: yaml.MarkedYAMLError, name: str) -> Problem:
@@ -52,6 +57,21 @@ def slip(text: str, error: yaml.MarkedYAMLError, name: str) -> Problem:
     if "cannot start any token" in problem or line.strip()[:1] in _NEVER_FIRST:
         return Problem(_at(mark), f"a text that begins with {line[mark.column : mark.column + 1]}", _quoted(line))
     return Problem(_at(mark), problem or "something that is not YAML", "valid YAML")
+
+
+def is_of_one_line(found: Problem) -> bool:
+    """Whether the mistake is in its line alone, and no reason for mistakes below."""
+    return any(words in found.found for words in _OF_ONE_LINE) and " and ends only in line " not in found.found
+
+
+def harmless(line: str) -> str:
+    """The line with the same place in the file, and a value that is no mistake."""
+    entry = _ENTRY.match(line)
+    if entry is not None:
+        return f"{entry['before']}{entry['key']}: x"
+    stripped = line.lstrip(" -")
+    before = line[: len(line) - len(stripped)]
+    return f"{before}x" if "-" in before else f"{before}# {stripped}"
 
 
 def commas_in_braces(root: yaml.Node, text: str) -> Iterator[Problem]:

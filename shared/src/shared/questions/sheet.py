@@ -62,10 +62,19 @@ def _misled_rules(
         if target not in known:
             yield Problem(f"{place}.stage", repr(comparison.stage), "the id of a survey that comes before this one")
         elif comparison.question not in known[target]:
-            expected = "a question above this one" if target == here else f"a question of the survey {target!r}"
-            yield Problem(f"{place}.question", repr(comparison.question), expected)
+            yield Problem(f"{place}.question", repr(comparison.question), _elsewhere(comparison, target, here, known))
         elif (possible := _value_expected(comparison, known[target][comparison.question])) is not None:
             yield Problem(f"{place}.value", json.dumps(comparison.value, ensure_ascii=False), possible)
+
+
+def _elsewhere(
+    comparison: rules.Comparison, target: str, here: str, known: Mapping[str, Mapping[str, BaseQuestion]]
+) -> str:
+    """What to type for a question that the target does not have."""
+    asked_in = [stage_id for stage_id, asked in known.items() if stage_id != here and comparison.question in asked]
+    if asked_in:
+        return f"`stage: {asked_in[-1]}` beside it: the question is asked there"
+    return "a question above this one" if target == here else f"a question of the survey {target!r}"
 
 
 def _value_expected(comparison: rules.Comparison, asked: BaseQuestion) -> str | None:
