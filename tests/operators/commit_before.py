@@ -6,7 +6,9 @@
 import os
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import venv
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -75,20 +77,29 @@ class Repository:
         return done.stdout
 
 
-def with_code_of(sources: list[Path]) -> dict[str, str]:
-    """The environment of a process that runs this code in place of ours."""
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, sources))}
+def interpreter(sources: list[Path], folder: Path) -> str:
+    """A Python in this folder, which imports this code, and what ours imports of others.
+
+    Isolated processes (`python -I`), which read files of people, have it, too.
+    """
+    venv.create(folder, symlinks=True)
+    python = folder / "bin" / "python"
+    places = [*map(str, sources), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    own = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    (Path(own) / "code_before.pth").write_text("\n".join(dict.fromkeys(places)))
+    return str(python)
 
 
-def require_running(sources: list[Path]) -> None:
-    """Import all services of this code.
+def require_running(python: str) -> None:
+    """Import all services with this interpreter.
 
     Raises:
         NoCommitBefore: the packages of today are not those that it needs.
     """
     imports = "; ".join(f"import {service}.__main__" for service in SEVERAL)
-    command = [sys.executable, "-c", imports]
-    done = subprocess.run(command, env=with_code_of(sources), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python, "-c", imports], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         told = done.stderr.strip().splitlines()[-1:]
         raise NoCommitBefore(f"the code of the commit before does not run with the packages of today: {told}")
@@ -99,7 +110,8 @@ def main() -> int:
     try:
         commit = repository.commit_before()
         with TemporaryDirectory() as folder:
-            require_running(repository.unpack(commit, Path(folder)))
+            sources = repository.unpack(commit, Path(folder) / "before")
+            require_running(interpreter(sources, Path(folder) / "python"))
     except NoCommitBefore as reason:
         print(reason)
         return 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.operators.commit_before import NoCommitBefore, Repository
+from tests.operators.commit_before import NoCommitBefore, Repository, interpreter
 
 VERSIONS = "shared/src/shared/db/migrations/versions"
 
@@ -116,3 +116,15 @@ def test_its_code_is_unpacked(copy: Copy, tmp_path: Path) -> None:
 
     assert sources == [tmp_path / "code" / "shared" / "src"]
     assert list(sources[0].rglob("r0001_some.py"))
+
+
+@pytest.mark.parametrize("how", ["-c", "-Ic"])
+def test_its_interpreter_imports_its_code_and_not_ours(tmp_path: Path, how: str) -> None:
+    (tmp_path / "src" / "before").mkdir(parents=True)
+    (tmp_path / "src" / "before" / "__init__.py").touch()
+    python = interpreter([tmp_path / "src"], tmp_path / "python")
+    look = "from importlib.util import find_spec; import before, pydantic; assert not find_spec('shared')"
+
+    done = subprocess.run([python, how, look], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,6 +1,7 @@
 """Services go on while the database is migrated under them, and may be started again before they are replaced."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from shared.db.migrate import Migrated, current_revision, differences, upgrade
 from shared.testing.buses import RabbitBroker
 from shared.testing.next_migration import NEXT, with_next
 from shared.testing.services import Server
-from tests.operators.commit_before import Repository, require_running, with_code_of
+from tests.operators.commit_before import Repository, interpreter, require_running
 from tests.operators.processes import KEY
 from tests.storms.client import Client
 from tests.storms.cluster import Cluster, cluster
@@ -92,11 +93,11 @@ async def joining(url: str, broken: list[str]) -> AsyncIterator[Person]:
 
 
 @asynccontextmanager
-async def running(folder: Path, database_url: str, amqp_url: str, sources: list[Path]) -> AsyncIterator[Cluster]:
+async def running(folder: Path, database_url: str, amqp_url: str, python: str) -> AsyncIterator[Cluster]:
     """One service of each kind, with this code."""
     broker = RabbitBroker(amqp_url, queues=QUEUES)
     common = {"PARLEY_DATABASE_URL": database_url, "PARLEY_AMQP_URL": amqp_url, "PARLEY_AMQP_PREFIX": broker.prefix}
-    async with cluster(folder, common, several=dict.fromkeys(SEVERAL, 1), sources=sources) as services:
+    async with cluster(folder, common, several=dict.fromkeys(SEVERAL, 1), python=python) as services:
         yield services
     await broker.close()
 
@@ -135,7 +136,7 @@ def complaints(services: Cluster) -> list[str]:
 
 async def test_services_run_on_what_a_later_migration_adds(tmp_path: Path, database_url: str, amqp_url: str) -> None:
     migrations = with_next(tmp_path / "migrations")
-    async with running(tmp_path, database_url, amqp_url, []) as services, asyncio.timeout(90):
+    async with running(tmp_path, database_url, amqp_url, sys.executable) as services, asyncio.timeout(90):
         await go_through(services, partial(upgrade, database_url, migrations=migrations))
 
         assert complaints(services) == []
@@ -148,14 +149,15 @@ async def test_services_of_the_commit_before_run_on_the_tables_of_the_newest_mig
 ) -> None:
     repository = Repository()
     sources = repository.unpack(repository.commit_before(), tmp_path / "before")
-    require_running(sources)
+    python = interpreter(sources, tmp_path / "python")
+    require_running(python)
     url = create_database(postgres_server.url, f"parley_before_{uuid4().hex[:16]}")
     try:
-        environment = {**with_code_of(sources), "PARLEY_DATABASE_URL": url}
-        command = [sys.executable, "-m", "shared.db.migrate"]
+        environment = {"PATH": os.environ["PATH"], "PARLEY_DATABASE_URL": url}
+        command = [python, "-m", "shared.db.migrate"]
         await asyncio.to_thread(subprocess.run, command, env=environment, check=True)
         before = current_revision(url)
-        async with running(tmp_path, url, amqp_url, sources) as services, asyncio.timeout(90):
+        async with running(tmp_path, url, amqp_url, python) as services, asyncio.timeout(90):
             await go_through(services, partial(upgrade, url))
 
             assert complaints(services) == []

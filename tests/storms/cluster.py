@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,13 +42,13 @@ _QUICKER: Final = {
 
 
 class Nursery:
-    """Starts services; see `tests.storms.nursery`. `sources`: folders with code that goes before ours."""
+    """Starts services; see `tests.storms.nursery`. `python` is the interpreter of their code."""
 
-    def __init__(self, sources: Sequence[Path] = ()) -> None:
+    def __init__(self, python: str = sys.executable) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.storms.nursery"],
+            [python, "-m", "tests.storms.nursery"],
             cwd=_ROOT,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(map(str, sources))},
+            env={"PATH": os.environ["PATH"]},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -166,10 +166,10 @@ def _service(
 
 @asynccontextmanager
 async def cluster(
-    folder: Path, common: Mapping[str, str], *, several: Mapping[str, int] = SEVERAL, sources: Sequence[Path] = ()
+    folder: Path, common: Mapping[str, str], *, several: Mapping[str, int] = SEVERAL, python: str = sys.executable
 ) -> AsyncIterator[Cluster]:
-    """All services, ready, until the block ends; `sources`: folders with code that goes before ours."""
-    nursery = Nursery(sources)
+    """All services, ready, until the block ends; `python` is the interpreter of their code."""
+    nursery = Nursery(python)
     made = Cluster(folder, common, nursery, several)
     try:
         for one in made.services:
