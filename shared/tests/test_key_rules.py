@@ -14,6 +14,7 @@ from shared.key_rules import (
     UNREACHABLE,
     Gate,
     after_acceptance,
+    after_long_wait,
     after_refusal,
     gate_names,
     is_known_to_work,
@@ -143,4 +144,31 @@ def test_no_one_at_an_address_is_not_told_as_a_refused_key(fault: str, is_tried:
     for reason in ("No such key", "No such key."):
         gate = Gate("openai", is_tried=is_tried, paused_at=START, fault=fault, reason=reason)
 
-        assert paused_in_words(gate).startswith(told)
+        assert told in paused_in_words(gate)
+
+
+def waiting(gate: Gate, seconds: int) -> Gate:
+    until = START + timedelta(seconds=seconds)
+    return after_long_wait(gate, until=until, fault="rate_limited", reason="enough", asked="c1/m1", now=START)
+
+
+@given(st.integers(61, 10**6), st.integers(0, 10**6), st.integers(0, 10**6))
+def test_a_key_that_waits_is_tried_when_its_wait_is_over_and_not_before(wait: int, later: int, again: int) -> None:
+    # Another call comes back with a shorter wait.
+    gate = waiting(waiting(Gate("openai", is_tried=False), wait), min(wait, again))
+
+    assert gate.waits
+    assert may_try(gate, START + timedelta(seconds=later)) == (later >= wait)
+    assert after_acceptance(gate, START + timedelta(seconds=later + 1)).is_open
+    assert not after_acceptance(gate, START).is_open
+
+
+@pytest.mark.parametrize(
+    ("hours", "told"),
+    [(2, "openai is waiting until 14:05 UTC,"), (26, "openai is waiting until 14:05 UTC on 02 January,")],
+)
+def test_a_wait_is_told_with_its_end(hours: int, told: str) -> None:
+    noon = datetime(2030, 1, 1, 12, 5, tzinfo=UTC)
+    gate = Gate("openai", paused_at=noon, fault="rate_limited", next_try_at=noon + timedelta(hours=hours))
+
+    assert told in paused_in_words(gate)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final
 from uuid import UUID
@@ -30,6 +30,7 @@ from shared.db.statements import Row
 from shared.db.streams import cohorts_of, last_of
 from shared.db.watch import Stuck, are_calls_under_way, find_stuck
 from shared.errors import NotFound, Unavailable
+from shared.key_rules import Gate
 
 LOOK_SECONDS: Final = 0.25
 """How often to look for new events."""
@@ -206,10 +207,8 @@ class Follower:
         """The keys whose patience is used up."""
         async with self._database.transaction() as session:
             waiting = await waiting_for_keys(session, self._experiment_id)
-        latest = self._clock.now() - self._patience
-        return [
-            one for one in waiting if not one.gate.is_tried or (one.gate.paused_at and one.gate.paused_at <= latest)
-        ]
+        now = self._clock.now()
+        return [one for one in waiting if _is_beyond(one.gate, now, self._patience)]
 
     async def _current_progress(self) -> Progress:
         """The progress; counted at some looks only, because counting is slow in large runs."""
@@ -339,3 +338,12 @@ class Follower:
         self._times_stuck = self._times_stuck + 1 if found and found == self._stuck else int(bool(found))
         self._stuck = found
         return self._times_stuck >= STUCK_LOOKS
+
+
+def _is_beyond(gate: Gate, now: datetime, patience: timedelta) -> bool:
+    """Whether a paused key takes longer than a run waits; a refused first call is not waited for."""
+    if not gate.is_tried or gate.paused_at is None:
+        return True
+    if gate.waits and gate.next_try_at is not None:
+        return gate.next_try_at > gate.paused_at + patience
+    return gate.paused_at <= now - patience

@@ -8,11 +8,12 @@ from shared.acts.called_keys import Waiting
 from shared.contracts.endpoints import ENDPOINT_KEYS_VARIABLE
 from shared.contracts.named_providers import read_providers
 from shared.contracts.providers import CREWAI_KEY_VARIABLES
-from shared.key_rules import UNREACHABLE, Gate, first_in_words
+from shared.key_rules import UNREACHABLE, WAITS, Gate, first_in_words, waiting_in_words
 
 _WHAT_TO_DO: Final = {
     "auth_error": "Put a key that is accepted there into {variable}.",
     "no_quota": "See that the account has money and quota left, or put the key of another into {variable}.",
+    **dict.fromkeys(WAITS, "Go on with --resume then; --patience MINUTES waits longer."),
     UNREACHABLE: "See that a model is served there, that the address is right and that this machine can reach it.",
 }
 
@@ -20,7 +21,9 @@ _WHAT_TO_DO: Final = {
 def refused_lines(waiting: Waiting) -> Sequence[str]:
     """The reason why a run stops, in lines."""
     gate = waiting.gate
-    if gate.is_tried:
+    if gate.waits:
+        head = f"The run has stopped: {waiting_in_words(gate)}."
+    elif gate.is_tried:
         since = f"{gate.paused_at:%H:%M:%S} UTC" if gate.paused_at else "some time ago"
         state = f"{gate.name} is not reached" if gate.fault == UNREACHABLE else f"the key of {gate.name} is refused"
         head = f"The run has stopped: {state} since {since}."

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -359,3 +360,42 @@ async def test_a_paused_key_is_tried_by_exactly_one_call(rehearsed: Rehearsed) -
 
     assert len(asked_alone) == 1
     assert await rehearsed.statuses() == ["completed"] * 8
+
+
+def wait_for(seconds: int, status: int = 429) -> FakeReply:
+    error = {"error": {"message": "Enough for today.", "code": "rate_limit_exceeded"}}
+    return FakeReply(status, error, {"retry-after": str(seconds)})
+
+
+@pytest.mark.parametrize("first_calls_alone", [False, True])
+@pytest.mark.parametrize("asked_for", [wait_for(1800), wait_for(1800, 503)])
+async def test_a_long_wait_pauses_the_key_with_an_alert_and_no_one_is_lost(
+    rehearsed: Rehearsed, first_calls_alone: bool, asked_for: FakeReply
+) -> None:
+    rehearsed.lab.thinker = rehearsed.worker(first_calls_alone=first_calls_alone)
+    rehearsed.endpoint.replies = lambda _body: ANSWER if len(rehearsed.endpoint.calls) == 1 else asked_for
+    await rehearsed.start(SURVEY.format(seats=seats(ada=8)))
+    await rehearsed.wait(20)
+
+    calls = await rehearsed.calls()
+    assert sorted(set(await rehearsed.statuses())) == ["completed", "in_progress"]
+    (alert,) = await rehearsed.column("SELECT text FROM alerts")
+    until = rehearsed.lab.clock.now() + timedelta(seconds=1780)
+    assert alert.startswith(f"openai is waiting until {until:%H:%M} UTC, as its provider asks: HTTP")
+    assert "Enough for today." in alert
+
+    await rehearsed.wait(1700)
+    assert await rehearsed.calls() == calls
+    rehearsed.endpoint.replies = lambda _body: wait_for(1) if len(rehearsed.endpoint.calls) == calls + 1 else ANSWER
+    await rehearsed.wait(90)
+
+    assert await rehearsed.statuses() == ["completed"] * 8
+    assert await rehearsed.column("SELECT resolved_at IS NOT NULL FROM alerts") == [True]
+
+
+async def test_a_wait_of_seconds_is_its_drafts_own(rehearsed: Rehearsed) -> None:
+    rehearsed.endpoint.replies = lambda _body: wait_for(20) if len(rehearsed.endpoint.calls) == 1 else ANSWER
+    await rehearsed.start(SURVEY.format(seats=seats(ada=2)))
+
+    assert await rehearsed.statuses() == ["completed"] * 2
+    assert await rehearsed.column("SELECT text FROM alerts") == []

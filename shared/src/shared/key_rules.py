@@ -13,6 +13,10 @@ MOST_REFUSALS: Final = 3
 """After so many refused calls in a row the key is paused."""
 UNREACHABLE: Final = "unreachable"
 """A fault of the connection, which says nothing about the key."""
+WAITS: Final = frozenset({"rate_limited", "unavailable"})
+"""Faults for which a provider may ask for a wait."""
+LONG_WAIT: Final = timedelta(minutes=1)
+"""A provider that asks for a longer wait pauses the key until then."""
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 TRY_EVERY: Final = timedelta(seconds=30)
 SAME_TIME: Final = timedelta(seconds=1)
@@ -45,6 +49,11 @@ class Gate:
     def is_open(self) -> bool:
         return self.is_tried and self.paused_at is None
 
+    @property
+    def waits(self) -> bool:
+        """Whether its provider has asked for a wait, which ends by itself."""
+        return self.paused_at is not None and self.fault in WAITS
+
 
 def gate_names(account: str, model: str, base_url: str | None) -> tuple[str, str]:
     """The gates of a call: that of its key, and that of its model with this key."""
@@ -68,7 +77,7 @@ def after_acceptance(gate: Gate, called_at: datetime) -> Gate:
     A call made before the last refused one is no evidence: the key may have been withdrawn in between.
     """
     told = with_acceptance(gate, called_at)
-    if gate.refused_at is not None and called_at < gate.refused_at:
+    if gate.refused_at is not None and (called_at < gate.refused_at or (gate.waits and called_at == gate.refused_at)):
         return told
     return replace(told, is_tried=True, refusals=0, paused_at=None, fault="", reason="", asked="", next_try_at=None)
 
@@ -91,6 +100,22 @@ def after_refusal(
         return told
     next_try_at = called_at + TRY_EVERY if was_a_try or gate.is_open else gate.next_try_at
     return replace(told, paused_at=gate.paused_at or now, next_try_at=next_try_at)
+
+
+def after_long_wait(gate: Gate, *, until: datetime, fault: str, reason: str, asked: str, now: datetime) -> Gate:
+    """The gate after the provider asked that no call be made until then; the key itself is accepted.
+
+    A call made before is no evidence that calls are taken again.
+    """
+    paused = replace(gate, is_tried=True, refusals=0, refused_at=max(now, gate.refused_at or now))
+    return replace(
+        paused,
+        paused_at=gate.paused_at or now,
+        fault=fault,
+        reason=reason,
+        asked=asked,
+        next_try_at=max(until, gate.next_try_at) if gate.waits and gate.next_try_at else until,
+    )
 
 
 def with_acceptance(gate: Gate, called_at: datetime | None) -> Gate:
@@ -120,8 +145,19 @@ def paused_in_words(gate: Gate) -> str:
     reason = f"{gate.reason.rstrip('. ')}."
     if not gate.is_tried:
         return f"{first_in_words(gate)} at {since}: {reason}"
+    if gate.waits:
+        return f"{waiting_in_words(gate)}: {reason} Answers that need it wait, and no member fails for it."
     state = f"{gate.name} is not reached" if gate.fault == UNREACHABLE else f"The key of {gate.name} is paused"
     return f"{state} since {since}: {reason} Answers that need it wait; one call tries it again every 30 seconds."
+
+
+def waiting_in_words(gate: Gate) -> str:
+    """Until when a provider has asked for a wait, for an experimenter."""
+    until, since = gate.next_try_at, gate.paused_at
+    if until is None or since is None:
+        return f"{gate.name} is waiting"
+    day = f" on {until:%d %B}" if until.date() != since.date() else ""
+    return f"{gate.name} is waiting until {until:%H:%M} UTC{day}, as its provider asks"
 
 
 def first_in_words(gate: Gate) -> str:

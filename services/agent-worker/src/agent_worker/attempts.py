@@ -27,7 +27,7 @@ from shared.storable import storable_json
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
-LONGEST_WAIT_SECONDS = 3600.0
+LONGEST_WAIT_SECONDS = 7 * 86_400.0
 _LARGEST_COUNT = 2**31 - 1
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
 _KEPT_OF_LONG = 20_000

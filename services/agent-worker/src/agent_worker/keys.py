@@ -15,15 +15,18 @@ from agent_worker.settings import WorkerSettings
 from shared.acts import called_keys, drafts
 from shared.acts.called_keys import KEY_PAUSED
 from shared.clock import Clock
-from shared.contracts.models import KEY_FAULTS
+from shared.contracts.models import KEY_FAULTS, ModelReply
 from shared.contracts.providers import MOCK_PROVIDER, account_of
 from shared.db.alerts import raise_alert, resolve_alerts
 from shared.db.session import Database, Session
 from shared.errors import Unavailable
 from shared.key_rules import (
+    LONG_WAIT,
     TRY_EVERY,
+    WAITS,
     Gate,
     after_acceptance,
+    after_long_wait,
     after_refusal,
     gate_names,
     may_try,
@@ -131,6 +134,8 @@ class Keys:
             # It is unknown whether the key is accepted again.
             return await self._try_in_vain(lease, way, attempt)
         self._in_doubt.pop(lease.draft_id, None)
+        if _asks_for_a_long_wait(attempt.reply) and await self._wait_as_asked(lease, way.names[0], attempt):
+            return "waits"
         await self._accepted(way.names, attempt.started_at)
         return "goes on"
 
@@ -252,6 +257,23 @@ class Keys:
         log.warning("key.refused", key=key.name, fault=reply.status, is_paused=paused is not None)
         return outcome
 
+    async def _wait_as_asked(self, lease: drafts.Lease, name: str, attempt: Attempt) -> bool:
+        """Pause the key until the provider takes calls again; False for drafts that cannot wait."""
+        now, reply = self._clock.now(), attempt.reply
+        until = attempt.finished_at + timedelta(seconds=reply.retry_after_seconds or 0)
+        told = {"fault": reply.status, "reason": _why_refused(attempt), "asked": lease.member_path}
+        async with self._database.transaction() as session:
+            if not await self._can_wait(session, lease):
+                return False
+            key = after_long_wait(await self._locked(session, name), until=until, now=now, **told)
+            await called_keys.keep(session, key)
+            await drafts.save_call(session, call_row(lease, attempt))
+            await called_keys.wait_before(session, lease, key, now, free_calls=1)
+            await self._tell(session, lease, key, now)
+        self._learn([key])
+        log.warning("key.waits", key=name, fault=reply.status, until=until.isoformat())
+        return True
+
     async def _outcome(self, session: Session, lease: drafts.Lease, key: Gate, paused: Gate | None) -> Outcome:
         was_first = paused is not None and not paused.is_tried
         if not was_first and not await self._can_wait(session, lease):
@@ -317,6 +339,11 @@ class Keys:
 
     def _learn(self, gates: Sequence[Gate]) -> None:
         self._gates.update({gate.name: gate for gate in gates})
+
+
+def _asks_for_a_long_wait(reply: ModelReply) -> bool:
+    wait = reply.retry_after_seconds
+    return reply.status in WAITS and wait is not None and timedelta(seconds=wait) > LONG_WAIT
 
 
 def _why_refused(attempt: Attempt) -> str:

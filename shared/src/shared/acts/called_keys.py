@@ -132,7 +132,7 @@ async def release(session: Session, gate: Gate, now: datetime) -> None:
 
 _RELEASE_ONE = text(
     """
-    UPDATE drafts SET waits_for = NULL, not_before = :now
+    UPDATE drafts SET waits_for = NULL, not_before = :now, tried_since = :now
     WHERE id = (
         SELECT d.id FROM drafts d JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
         WHERE d.waits_for = :gate AND d.state = 'wanted' AND e.status = 'running'
