@@ -110,9 +110,9 @@ stages:
         "line 2, column 12",
         "line 3, column 14",
         "line 5, column 40",
-        "line 9, column 15",
         "line 7, column 14",
         "line 8, column 5",
+        "line 9, column 15",
     ]
 
 

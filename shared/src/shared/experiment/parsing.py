@@ -42,7 +42,8 @@ def parse(content: str | bytes, name: str, *, max_bytes: int = MAX_BYTES) -> Jso
     except _Unreadable as error:
         raise _refusal(name, error.where, error.found, error.expected) from error
     except yaml.MarkedYAMLError as error:
-        raise InvalidInput(f"{name} cannot be read.", [*_slips(text, error, name)]) from error
+        slips = sorted(_slips(text, error, name), key=lambda one: -1 if (line := _line_of(one)) is None else line)
+        raise InvalidInput(f"{name} cannot be read.", slips) from error
     except ValueError as error:
         # Python refuses to read numbers of thousands of digits.
         raise _refusal(name, name, "a number with too many digits", "a shorter number") from error
