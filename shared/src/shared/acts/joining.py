@@ -22,6 +22,7 @@ from shared.db import tables
 from shared.db.alerts import raise_alert
 from shared.db.facts import Event
 from shared.db.session import Session
+from shared.db.shells import place_taken
 from shared.db.standings import hash_token
 from shared.db.statements import Row, as_json
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem
@@ -128,7 +129,7 @@ async def join(
         place = await session.first(_PLACE, {"experiment_id": experiment_id, "external_id": external_id})
         if place is not None:
             if place.player != "person":
-                raise Conflict("Your place was taken while you were gone.", reason="place_taken")
+                raise await place_taken(session, experiment_id)
             if row.rejoin == "token" and (old_token is None or hash_token(old_token) != place.token_hash):
                 raise Conflict("To come back, send the token that you had.", reason="token_needed")
             await _give_back(session, experiment_id, place, token, kept, now)

@@ -15,9 +15,10 @@ from shared.acts.joining import join, one_after_another, record_return, require_
 from shared.acts.link_values import filled_in, is_placeholder
 from shared.contracts.experiment import Profile
 from shared.db.session import ReadSession, Session
+from shared.db.shells import place_taken
 from shared.db.standings import hash_token
 from shared.db.statements import as_json
-from shared.errors import Conflict, NotFound
+from shared.errors import NotFound
 
 LinkState = Literal["open", "full", "paused", "over", "not_started"]
 
@@ -156,7 +157,7 @@ async def join_by(
     }
     row = await session.first(_RETURN, {**known, **news})
     if row is not None and row.player != "person":
-        raise Conflict("Your place was taken while you were gone.", reason="place_taken")
+        raise await place_taken(session, link.experiment_id)
     if row is not None:
         if row.is_in:
             record_return(session, link.experiment_id, row, row.joins, now)

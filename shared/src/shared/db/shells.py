@@ -12,7 +12,8 @@ from shared.contracts.experiment import Completion
 from shared.db.session import ReadSession
 from shared.db.standing import Standing
 from shared.db.waits import Wait, wait_of
-from shared.lives import OUTCOMES, STILL_IN
+from shared.errors import Conflict
+from shared.lives import OUTCOMES, STILL_IN, Outcome
 from shared.stage import shows_members
 from shared.stages import parts_of
 
@@ -113,9 +114,7 @@ async def _open_for(session: ReadSession, standing: Standing) -> Shell:
     me = {"member_id": standing.member.id}
     notices = tuple(Notice(*row) for row in await session.all(_NOTICES, me)) if standing.has_notices else ()
     if standing.status in OUTCOMES:
-        outcome = {"id": standing.experiment_id, "outcome": standing.status}
-        row = await session.first(_COMPLETION, outcome)
-        return Shell(notices, completion=None if row is None else Completion.model_validate(row.completion))
+        return Shell(notices, completion=await completion_of(session, standing.experiment_id, standing.status))
     if standing.status == "attention_check":
         row = await session.first(_CHECK, me)
         return Shell(notices, check=None if row is None else OpenCheck(row.text, row.due_at))
@@ -125,6 +124,21 @@ async def _open_for(session: ReadSession, standing: Standing) -> Shell:
     if standing.is_in_progress and standing.is_locked and standing.stage is not None:
         return Shell(notices, wait=await wait_of(session, standing, standing.stage))
     return Shell(notices)
+
+
+async def completion_of(session: ReadSession, experiment_id: UUID, outcome: Outcome) -> Completion | None:
+    """What the file says for this end; None where it says nothing."""
+    row = await session.first(_COMPLETION, {"id": experiment_id, "outcome": outcome})
+    return None if row is None else Completion.model_validate(row.completion)
+
+
+async def place_taken(session: ReadSession, experiment_id: UUID) -> Conflict:
+    """The refusal to a person whose place an agent has taken; it has the completion of people who dropped out."""
+    completion = await completion_of(session, experiment_id, "dropped_out")
+    params = {} if completion is None else {"completion": completion.model_dump()}
+    return Conflict(
+        "Your place was taken while you were away. Thank you for your time.", reason="place_taken", params=params
+    )
 
 
 _APPEARANCE: Final = text("SELECT document -> 'appearance' AS appearance FROM experiments WHERE id = :id")

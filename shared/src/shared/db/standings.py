@@ -18,6 +18,7 @@ from shared.db.designs import design
 from shared.db.parts import with_parts
 from shared.db.reader_texts import reader_roles, reader_values
 from shared.db.session import ReadSession, Session
+from shared.db.shells import place_taken
 from shared.db.standing import OpenAsk, OpenTimer, Standing
 from shared.db.statements import Row
 from shared.db.stays import LEAST, MOST, path_of
@@ -208,13 +209,16 @@ async def seen_by(session: ReadSession, reader: UUID | str) -> Standing:
     return await _as_standing(session, row)
 
 
-_WAS_HERE = text("SELECT 1 AS one FROM sittings WHERE token_hash = :token_hash")
+_WAS_HERE = text(
+    "SELECT m.experiment_id FROM sittings s JOIN members m ON m.id = s.member_id WHERE s.token_hash = :token_hash"
+)
 
 
 async def unknown_token(session: ReadSession, token_hash: str) -> NotSignedIn | Conflict:
     """Why a token opens nothing: its holder was gone so long that the place was taken, or it never was one."""
-    if await session.first(_WAS_HERE, {"token_hash": token_hash}) is not None:
-        return Conflict("Your place was taken while you were gone. Thank you for your time.", reason="place_taken")
+    before = await session.first(_WAS_HERE, {"token_hash": token_hash})
+    if before is not None:
+        return await place_taken(session, before.experiment_id)
     return NotSignedIn("This participant token is not valid. Join the experiment to get one.")
 
 

@@ -33,10 +33,13 @@ const WAITS_MS = [300, 1000, 3000];
 /** What has not begun to come by then is lost. */
 export const LONGEST_WAIT_MS = 20_000;
 const LONGEST_ANSWER_MS = 60_000;
-const LATER = new Set([408, 429, 502, 503, 504]);
+const LATER = new Set([408, 429, 500, 502, 503, 504]);
 
-/** Whether the same request may be taken later: nothing is wrong with it. @param {unknown} error */
+/** Whether the same request may be taken later: nothing is wrong with it, as far as one can know. @param {unknown} error */
 export const isForNow = (error) => error instanceof Unreachable || (error instanceof Refused && LATER.has(error.status));
+
+/** Whether another player has the place of the participant by now. @param {unknown} error @returns {error is Refused} */
+export const isTaken = (error) => error instanceof Refused && error.reason === "place_taken";
 
 /** How long to wait before the same request at least. @param {unknown} error @param {number} least in milliseconds */
 export const waitAfter = (error, least) => Math.max(least, error instanceof Refused ? error.waitMs : 0);

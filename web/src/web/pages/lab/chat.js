@@ -115,6 +115,13 @@ function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, on
     if (isRead) requestAnimationFrame(() => setQuiet(false));
   }, [isRead]);
 
+  // The keyboard of a phone makes the log shorter: the newest message stays in sight.
+  useEffect(() => {
+    const resizing = new ResizeObserver(() => isAtEnd.current && toEnd());
+    if (box.current) resizing.observe(box.current);
+    return () => resizing.disconnect();
+  }, []);
+
   function toEnd() {
     const element = box.current;
     if (element) element.scrollTop = element.scrollHeight;
@@ -215,6 +222,12 @@ function Line(props) {
   </article>`;
 }
 
+/** What a key has as its code while it belongs to a word that is being composed. */
+const COMPOSING = 229;
+
+/** Whether the key confirms a word of Japanese, Chinese or Korean; Safari ends the composition before it tells of the key. @param {KeyboardEvent} event */
+const isOfWord = (event) => event.isComposing || event.keyCode === COMPOSING;
+
 /** @param {{ field: any, draftKey: string, onSend: (text: string) => void, onType: (text: string | null) => void }} props */
 function Composer({ field, draftKey, onSend, onType }) {
   const [text, setText] = useState(recall(draftKey) ?? "");
@@ -233,7 +246,7 @@ function Composer({ field, draftKey, onSend, onType }) {
 
   /** @param {KeyboardEvent} event */
   function onKeyDown(event) {
-    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) send(event);
+    if (event.key === "Enter" && !event.shiftKey && !isOfWord(event)) send(event);
   }
 
   return html`<form class="composer" onSubmit=${send}>

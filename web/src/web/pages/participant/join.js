@@ -1,12 +1,13 @@
 /** Joining a study by its link. What comes after it is another document. */
 import { h, html, useEffect, useState } from "../vendor/preact.js";
 import { Logo, takeOn } from "../lab/appearance.js";
-import { isForNow, newId, Refused, request } from "../lab/api.js";
+import { isForNow, isTaken, newId, Refused, request } from "../lab/api.js";
 import { isPlaceholder } from "../lab/placeholders.js";
 import { reason } from "../lab/refusals.js";
 import { forget, recall, remember } from "../lab/memory.js";
 import { Button, Heading, Notice, Text } from "../lab/ui.js";
 import { say, speak } from "../lab/words.js";
+import { Taken } from "./parts.js";
 import { code, placeKey, start } from "./start.js";
 
 /** The scripts of the next document, so that they are there when it is. */
@@ -31,6 +32,7 @@ const isOfId = (error) => error instanceof Refused && error.problems.some((one) 
 function Join({ lab }) {
   const [study, setStudy] = useState(/** @type {any} */ (null));
   const [failure, setFailure] = useState("");
+  const [taken, setTaken] = useState(/** @type {Refused | null} */ (null));
   const [isBusy, setBusy] = useState(false);
   // Whether it makes sense to look for the study once more.
   const [isAgain, setAgain] = useState(false);
@@ -90,10 +92,12 @@ function Join({ lab }) {
     } catch (error) {
       if (!isForNow(error)) forget(wanted);
       setBusy(false);
+      if (isTaken(error)) return setTaken(error);
       setFailure(isOfId(error) ? say("join_invalid_id") : reason(error));
     }
   }
 
+  if (taken !== null) return h(Taken, { error: taken });
   if (study === null) {
     return html`<main>
       ${failure ? h(Notice, { tone: "error", children: failure }) : html`<p role="status">${say("loading")}</p>`}

@@ -1,6 +1,6 @@
 /** Where the participant is, read anew when something has happened, and the live stream that tells of it. */
 import { useEffect, useRef, useState } from "../vendor/preact.js";
-import { about, Refused, request, waitAfter } from "../lab/api.js";
+import { about, isTaken, Refused, request, waitAfter } from "../lab/api.js";
 import { takeOn } from "../lab/appearance.js";
 import { forget, recall } from "../lab/memory.js";
 import { follow } from "../lab/stream.js";
@@ -25,6 +25,7 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   const [isAway, setAway] = useState(false);
   const [isLive, setLive] = useState(true);
   const [isSignedOut, setSignedOut] = useState(false);
+  const [taken, setTaken] = useState(/** @type {Refused | null} */ (null));
   const listeners = useRef(/** @type {Set<(type: string, event: any) => void>} */ (new Set()));
   // Who types now, as the stream has told: a kind's page may be loaded later than that.
   const typing = useRef(/** @type {Map<string, any>} */ (new Map()));
@@ -90,6 +91,7 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
         forget(who.placeKey);
         return setSignedOut(true);
       }
+      if (isTaken(error)) return setTaken(error);
       setAway(true);
       setTimeout(refresh, waitAfter(error, about(wait.current)));
       wait.current = Math.min(2 * wait.current, LONGEST_WAIT_MS);
@@ -213,6 +215,7 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
     page: place?.page ?? null,
     appearance: appearance.current,
     isSignedOut,
+    taken,
     isConnected,
     wasAway: useWasAway(isConnected),
     api,

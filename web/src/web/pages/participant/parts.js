@@ -47,9 +47,18 @@ export function Waiting({ page, me, refresh }) {
 /** The participant's part is over. @param {{ me: any }} props */
 export function End({ me }) {
   const key = `end_${me.status}`;
-  const completion = me.completion ?? null;
+  return h(Farewell, { said: hasWords(key) ? say(key) : say("end_other"), completion: me.completion });
+}
+
+/** Another player has taken the place of the participant. @param {{ error: import("../lab/api.js").Refused }} props */
+export function Taken({ error }) {
+  return html`<main>${h(Farewell, { said: say("refused_place_taken"), completion: error.params.completion })}</main>`;
+}
+
+/** @param {{ said: string, completion: { code?: string, redirect?: string } | null | undefined }} props */
+function Farewell({ said, completion }) {
   return html`<article class="end">
-    ${h(Heading, { children: hasWords(key) ? say(key) : say("end_other") })}
+    ${h(Heading, { children: said })}
     ${completion?.code ? html`<p>${say("completion_code")}: <strong class="code">${completion.code}</strong></p>` : null}
     ${completion?.redirect ? html`<p class="actions"><a class="button primary" href=${completion.redirect}>${say("go_back")}</a></p>` : null}
   </article>`;

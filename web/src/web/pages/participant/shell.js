@@ -9,14 +9,14 @@ import { say } from "../lab/words.js";
 import { loadedPage, loadPage } from "./kinds.js";
 import { useParticipant } from "./live.js";
 import { Check, Help, LabNotice, Leave, Offer } from "./notices.js";
-import { Elsewhere, End, Failed, NotLoaded, TakenUp, Waiting } from "./parts.js";
+import { Elsewhere, End, Failed, NotLoaded, Taken, TakenUp, Waiting } from "./parts.js";
 import { LookingBack, Progress } from "./progress.js";
 
 /** @param {{ token: string, placeKey: string, lab: { kinds: string[], spoken: Record<string, string[]>, assets: string, languages: string[] } }} props */
 export function Shell({ token, placeKey, lab }) {
   const readAgain = useRef(() => {});
   const tab = useOneTab(placeKey, readAgain);
-  const { me, page, appearance, isSignedOut, isConnected, wasAway, api, read, refresh, show, listen } = useParticipant({ token, placeKey }, lab, tab);
+  const { me, page, appearance, isSignedOut, taken, isConnected, wasAway, api, read, refresh, show, listen } = useParticipant({ token, placeKey }, lab, tab);
   const [failure, setFailure] = useState("");
   const [pastId, setPastId] = useState(/** @type {string | null} */ (null));
   readAgain.current = () => void read();
@@ -33,6 +33,7 @@ export function Shell({ token, placeKey, lab }) {
   }, [me?.is_over]);
 
   if (isSignedOut) return h(TakenUp, {});
+  if (taken !== null) return h(Taken, { error: taken });
   if (!tab.isActive) return h(Elsewhere, { onTake: tab.take });
   if (me === null) {
     return html`<main>${isConnected ? html`<p role="status">${say("loading")}</p>` : h(Notice, { tone: "warning", children: say("offline") })}</main>`;

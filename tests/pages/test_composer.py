@@ -1,0 +1,69 @@
+"""The field of a conversation: words that are composed, a keyboard over the page, a lab with a fault of its own."""
+
+from typing import Any, Final
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.pages.conftest import RunningLab
+from tests.pages.taking_part import STUDY, join
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+TALK: Final[dict[str, Any]] = {**STUDY, "stages": [STUDY["stages"][2]]}
+CONFIRM: Final = """
+    (field, isComposing) => field.dispatchEvent(new KeyboardEvent("keydown", {
+        key: "Enter", keyCode: 229, isComposing, bubbles: true, cancelable: true,
+    }))
+"""
+
+
+@pytest.mark.parametrize("is_composing", [True, False], ids=["chromium", "safari"])
+async def test_enter_that_confirms_a_word_sends_nothing(page: Page, lab: RunningLab, is_composing: bool) -> None:
+    await join(page, lab.started(TALK))
+    field = page.get_by_label("Your message")
+    await field.fill("にほん")
+
+    await field.evaluate(CONFIRM, is_composing)
+    await page.wait_for_timeout(100)
+
+    await expect(field).to_have_value("にほん")
+    await expect(page.locator(".message")).to_have_count(0)
+    await field.press("Enter")
+    await expect(page.locator(".message .said")).to_have_text("にほん")
+
+
+async def test_the_newest_message_stays_in_sight_when_a_keyboard_comes_up(page: Page, lab: RunningLab) -> None:
+    await page.set_viewport_size({"width": 390, "height": 844})
+    await join(page, lab.started(TALK))
+    field = page.get_by_label("Your message")
+    for number in range(12):
+        await field.fill(f"Message {number}")
+        await field.press("Enter")
+    newest = page.get_by_text("Message 11", exact=True)
+    await expect(newest).to_be_in_viewport(ratio=1)
+
+    await page.set_viewport_size({"width": 390, "height": 544})
+
+    await expect(newest).to_be_in_viewport(ratio=1)
+    await expect(field).to_be_in_viewport(ratio=0.5)
+
+
+async def test_a_message_goes_out_by_itself_after_a_fault_of_the_lab(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started(TALK))
+    faults = 0
+
+    async def fail(route: Any) -> None:
+        nonlocal faults
+        faults += 1
+        if faults > 5:
+            await route.continue_()
+        else:
+            await route.fulfill(status=500, json={"code": "unexpected", "detail": "Something went wrong."})
+
+    await page.route("**/messages", fail)
+    await page.get_by_label("Your message").fill("Good morning")
+    await page.get_by_label("Your message").press("Enter")
+
+    await expect(page.locator(".message:not(.pending) .said")).to_have_text("Good morning", timeout=30_000)
+    assert faults > 5
