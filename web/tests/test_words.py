@@ -88,8 +88,8 @@ TO_EXPERIMENTERS = {
 """Why something is refused that only experimenters do."""
 IN_OTHER_WORDS = {"blocked"}
 """Whose `params` have the reasons of the stage, with a code each."""
-IN_OTHER_CODES = {"error", "conflict", "too_soon", "too_many_requests", "settings_invalid"}
-"""Said by their reason or by the seconds to wait, or said to no one."""
+IN_OTHER_CODES = {"error", "conflict", "too_soon", "too_many_requests", "settings_invalid", "half_done"}
+"""Said by their reason or by the seconds to wait, or said to no one but experimenters."""
 
 
 def reasons_of_conflicts() -> set[str]:
