@@ -34,6 +34,7 @@ from shared.contracts.providers import MOCK_PROVIDER, USE_MOCK_VARIABLE
 from shared.db import experiments, keys
 from shared.db.following import seats_of_people
 from shared.db.lab import LabClaim, claim_lab
+from shared.db.lacks import forget_usual_lacks
 from shared.db.outbox import Outbox
 from shared.db.runs import left_by_labs
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Database
@@ -167,6 +168,7 @@ class EmbeddedLab(LabDatabase):
         if self._servers.amqp_url is None:
             async with database.transaction() as session:
                 await called_keys.forget(session, now)
+                await forget_usual_lacks(session)
                 voided = await drafts.void_leases(session, now)
             left = await pausing.pause_left_behind(database, now)
             log.info("lab.took_over", leases=voided, experiments=left)

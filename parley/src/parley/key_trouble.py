@@ -8,12 +8,13 @@ from shared.acts.called_keys import Waiting
 from shared.contracts.endpoints import ENDPOINT_KEYS_VARIABLE
 from shared.contracts.named_providers import read_providers
 from shared.contracts.providers import CREWAI_KEY_VARIABLES
-from shared.key_rules import UNREACHABLE, WAITS, Gate, first_in_words, waiting_in_words
+from shared.key_rules import BAD_REQUEST, UNREACHABLE, WAITS, Gate, first_in_words, waiting_in_words
 
 _WHAT_TO_DO: Final = {
     "auth_error": "Put a key that is accepted there into {variable}.",
     "no_quota": "See that the account has money and quota left, or put the key of another into {variable}.",
     **dict.fromkeys(WAITS, "Go on with --resume then; --patience MINUTES waits longer."),
+    BAD_REQUEST: "See what the server can do: parley providers test. What it lacks is said by `lacks` of the model.",
     UNREACHABLE: "See that a model is served there, that the address is right and that this machine can reach it.",
 }
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from agent_worker.models.endpoint_errors import redact, retry_after_seconds
-from agent_worker.models.openai_model import OpenAIModel, request_body
+from agent_worker.models.openai_model import OpenAIModel
+from agent_worker.models.request_body import request_body
 from shared.contracts.model_keys import NO_KEYS, ModelKeys, read_model_keys
 from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply

@@ -13,6 +13,8 @@ MOST_REFUSALS: Final = 3
 """After so many refused calls in a row the key is paused."""
 UNREACHABLE: Final = "unreachable"
 """A fault of the connection, which says nothing about the key."""
+BAD_REQUEST: Final = "bad_request"
+"""A fault of the call, which says nothing about the key."""
 WAITS: Final = frozenset({"rate_limited", "unavailable"})
 """Faults for which a provider may ask for a wait."""
 LONG_WAIT: Final = timedelta(minutes=1)
@@ -164,4 +166,6 @@ def first_in_words(gate: Gate) -> str:
     """The outcome of the first call, which would have opened the gate."""
     if gate.fault == UNREACHABLE:
         return f"The first call to {gate.name} could not connect"
+    if gate.fault == BAD_REQUEST:
+        return f"The first call to {gate.name} was not understood"
     return f"The first call with the key of {gate.name} was refused"

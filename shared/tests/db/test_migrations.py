@@ -159,6 +159,7 @@ KEPT = {
     "r0008_details_of_calls.py": "b4f28ad8be81e1ff6f417f52332ce284b18849bae1a54de9a018f53774bbe4ea",
     "r0009_secrets_of_experiments.py": "07828ab903512d42a081cdce6c78c1b503d2370aca2d779d009a7f0f5dda4bba",
     "r0010_what_was_read.py": "ce0a84d6f18b6e9314958774c36d6e2b1abd5c2683f6755aa01c935020f0c9f9",
+    "r0011_what_servers_lack.py": "672e897164b1cb0ae0093fad6c3a588ef11e8c78386f6c340b1eecae090c792b",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

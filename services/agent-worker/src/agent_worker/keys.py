@@ -40,6 +40,8 @@ log = structlog.get_logger(__name__)
 
 DOUBT_SECONDS: Final = 2.0
 """How long one refused call waits for the outcome of other calls with the key."""
+_OF_THE_FORM: Final = (400, 422)
+"""HTTP statuses about the form of a call, which all calls of a model share."""
 _DOUBT_LASTS: Final = timedelta(minutes=1)
 _TRY_MARGIN: Final = timedelta(seconds=30)
 _STOPPED: Final = timedelta(seconds=10)
@@ -128,7 +130,7 @@ class Keys:
         if lease.provider == MOCK_PROVIDER:
             return "goes on"
         status = attempt.reply.status
-        if status in KEY_FAULTS:
+        if status in KEY_FAULTS or self._is_turned_down_at_once(way, attempt.reply):
             return await self._refused(lease, way, attempt)
         if way.is_a_try and status == "timeout" and any(self._known(name).paused_at for name in way.names):
             # It is unknown whether the key is accepted again.
@@ -138,6 +140,11 @@ class Keys:
             return "waits"
         await self._accepted(way.names, attempt.started_at)
         return "goes on"
+
+    def _is_turned_down_at_once(self, way: Pass, reply: ModelReply) -> bool:
+        """Whether a first call is refused in a way that all calls would be: the run stops before it makes them."""
+        is_first = not all(self._known(name).is_tried for name in way.names)
+        return is_first and reply.status == "bad_request" and reply.http_status in _OF_THE_FORM
 
     async def look(self) -> None:
         """Read what other processes have found out, and report which keys were accepted here meanwhile."""

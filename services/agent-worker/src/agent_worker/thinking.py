@@ -11,6 +11,7 @@ from uuid import UUID
 import structlog
 
 from agent_worker import moving
+from agent_worker.abilities import Abilities
 from agent_worker.answering import TIMER_MARGIN_SECONDS, Answering, Later, is_text_to_read
 from agent_worker.asking_again import Unusable, unusable_reply, with_reason
 from agent_worker.attempts import Attempt, Invalid, keep_prompt
@@ -67,6 +68,7 @@ class Thinker:
         self._speaking = Speaking(database, clock, later)
         self._leases = Leases(database, clock, settings)
         self._returning = Returning(database, clock, later, work_on=self.work_on, publish_due=self.publish_due)
+        self._abilities = Abilities(database, clock)
         self._keys = Keys(database, clock, settings)
         self._calling = Calling(
             models=models,
@@ -132,7 +134,8 @@ class Thinker:
             await retry_until_done(partial(self._returning.after_failure, lease, error))
 
     async def try_keys(self) -> None:
-        """Read the state of the keys, and let one waiting draft try each key that is due."""
+        """Read what other processes know of keys and servers, and let one waiting draft try each key that is due."""
+        await self._abilities.look()
         await self._keys.look()
         await self._keys.have_tried()
 
@@ -182,10 +185,16 @@ class Thinker:
         number, last = lease.calls_made, lease.calls_made + lease.attempts_left
         while number < last:
             number += 1
+            lease = await retry_until_done(partial(self._abilities.with_lacks, lease))
             attempt = await self._call(lease, prompt, with_reason(prompt.messages, unusable, budget), number)
             if attempt is None:
                 return
             await failpoint("reply.received")
+            if await retry_until_done(partial(self._abilities.learn, lease, attempt)):
+                await retry_until_done(partial(self._returning.record, lease, attempt, is_free=True))
+                last += 1
+                continue
+            await self._abilities.notice(lease, attempt)
             match await retry_until_done(partial(self._keys.note, lease, way, attempt)):
                 case "waits":
                     return

@@ -42,6 +42,20 @@ LONGEST_REPLY_BYTES: Final = 8_000_000
 DEFAULT_TIMEOUT_SECONDS: Final = 120.0
 """The time-out of a call, unless settings say otherwise."""
 
+Lack = Literal[
+    "json_schema",
+    "json_object",
+    "system_role",
+    "repeated_roles",
+    "temperature",
+    "top_p",
+    "stop",
+    "reasoning_effort",
+    "max_tokens",
+    "max_completion_tokens",
+]
+"""What a server of models may be unable to take, by OpenAI's names; `repeated_roles`: one role twice in a row."""
+
 Hint = str | int | float | bool | None
 
 # The hints for the mock; each is optional.
@@ -110,6 +124,11 @@ class ModelSettings(_Contract):
         default="schema",
         description="What the provider is told of a reply's form: its `schema`, that it is `json`, or nothing "
         "(`text`); the prompt always says it in words.",
+    )
+    lacks: tuple[Lack, ...] = Field(
+        default=(),
+        description="What the server of the model cannot take and is not sent, such as `system_role` (then the first "
+        "message of the user begins with it) or `temperature`. The lab adds what a server refuses.",
     )
     base_url: str | None = Field(
         default=None,
@@ -193,6 +212,7 @@ class ModelReply(_Contract):
     tokens_out: int | None = Field(default=None, ge=0, description="Tokens of the reply; null when not told.")
     finish_reason: str | None = Field(default=None, description="Why the model stopped, in the provider's words.")
     error: str | None = Field(default=None, description="What went wrong, without secrets; null when nothing did.")
+    http_status: int | None = Field(default=None, description="Of an error: the status of the answer, or that in it.")
     retry_after_seconds: float | None = Field(
         default=None, ge=0, description="How long the provider wants us to wait; null when it did not say."
     )

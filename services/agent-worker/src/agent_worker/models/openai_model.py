@@ -23,7 +23,7 @@ from agent_worker.models.endpoint_errors import (
     status_of_error,
 )
 from agent_worker.models.guard import AddressRefused, GuardedTransport, Resolve, resolve
-from agent_worker.models.openai_schema import to_strict
+from agent_worker.models.request_body import request_body
 from shared.contracts.addresses import host_of
 from shared.contracts.endpoints import OPEN, Endpoints
 from shared.contracts.model_keys import ModelKeys
@@ -34,7 +34,6 @@ from shared.contracts.models import (
     LONGEST_REPLY_BYTES,
     ModelReply,
     ModelRequest,
-    ModelSettings,
     ModelStatus,
     is_usable_address,
 )
@@ -46,7 +45,6 @@ _COMPLETIONS: Final = "/chat/completions"
 _HTTP: Final[Any] = import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 _NO_COMPLETION: Final = "the endpoint answered with something else than a completion"
 _MOVED: Final = "HTTP {}: the endpoint sends calls on to another address; name that one in base_url"
-_OFFICIAL_HOST: Final = "api.openai.com"
 # The library's connection pool scans all of its connections for every call: 500 calls in flight cost 2.5 ms of
 # CPU each in one pool, 1.3 ms in pools of 64.
 _CALLS_PER_CLIENT: Final = 8
@@ -253,6 +251,7 @@ class OpenAIModel:
         """The reply for an error of the endpoint; `what` is said before its words."""
         status = status_of_error(told, answer.status_code if answer.is_error else None)
         reply = self._failed(status, f"{what}: {told.words}" if told.words else what)
+        reply = reply.model_copy(update={"http_status": answer.status_code if answer.is_error else told.http_status})
         if status == "auth_error" and self._keys.key(self._vendor, base_url) is None:
             how = self._keys.how_to_give_one(self._vendor, base_url)
             return reply.model_copy(update={"error": f"{reply.error} (The call brought no key: {how})"})
@@ -296,36 +295,6 @@ class _Client:
     calls_in_flight: int = 0
 
 
-def request_body(base_url: str, request: ModelRequest) -> dict[str, Any]:
-    """The body of the request, without unset settings; `extra_body` overrides everything else."""
-    settings = request.settings
-    optional = {
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        _limit_name(base_url, settings): settings.max_tokens or request.most_reply_tokens,
-        "stop": list(settings.stop) or None,
-        "reasoning_effort": settings.reasoning_effort,
-    }
-    return {
-        "model": settings.model,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        **_response_format(request),
-        **{name: value for name, value in optional.items() if value is not None},
-        **settings.extra_body,
-    }
-
-
-def _response_format(request: ModelRequest) -> dict[str, Any]:
-    match "text" if request.is_text else request.settings.structured_output:
-        case "schema":
-            schema = {"name": request.reply_name, "strict": True, "schema": to_strict(request.reply_schema)}
-            return {"response_format": {"type": "json_schema", "json_schema": schema}}
-        case "json":
-            return {"response_format": {"type": "json_object"}}
-        case "text":
-            return {}
-
-
 @cache
 def _tls() -> Any:
     """One context for all clients of the process, because reading the certificates takes 30 ms."""
@@ -344,16 +313,7 @@ def _refused_address(problem: str) -> ModelReply:
     return ModelReply(status="bad_request", error=f"the address of the model is refused: {problem}")
 
 
-def _limit_name(base_url: str, settings: ModelSettings) -> str:
-    # OpenAI's reasoning models refuse max_tokens; most compatible servers know only max_tokens.
-    return "max_completion_tokens" if _is_official(base_url) or settings.reasoning_effort else "max_tokens"
-
-
 def _host(base_url: str) -> str:
     """Host and port alone: the rest of an address may hold secrets."""
     parts = urlsplit(base_url)
     return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-
-
-def _is_official(base_url: str) -> bool:
-    return urlsplit(base_url).hostname == _OFFICIAL_HOST

@@ -48,6 +48,14 @@ gates = Table(
     at("next_try_at"),
 )
 
+lacks = Table(
+    "lacks",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("lack", Text, primary_key=True),
+    at("learned_at", nullable=False),
+)
+
 call_limits = Table(
     "call_limits",
     metadata,
