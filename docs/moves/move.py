@@ -5,6 +5,7 @@
 
 `rooms.csv` has the new name of each module; a row holds for all below its module, unless they have rows of their own.
 `-` removes a package that has only a docstring. `?` finds the room by what a module imports, for those that came later.
+`folders.csv` has files and folders outside of the sources, such as tests, that go elsewhere.
 `replacements.toml` has what no rule covers: texts that say a name in another way.
 """
 
@@ -21,7 +22,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -40,9 +41,6 @@ SOURCES: Final = {
     "prompt_builder": "services/prompt-builder/src",
     "parley": "parley/src",
 }
-FOLDERS: Final = {"parley": "cli", "shared/tests/db": "shared/tests/store", "shared/tests/stages": "shared/tests/kinds"}
-"""Folders that move as they are, apart from sources."""
-
 NOUNS: Final = (
     *("base", "contracts", "bus", "kinds", "views", "kind_checks", "design", "store", "members", "talk", "drafts"),
     *("answers", "people", "settle", "experiments", "data", "services", "testing"),
@@ -86,8 +84,7 @@ class Rooms:
     rows: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        with (HERE / "rooms.csv").open(newline="") as file:
-            self.rows = {row["old"]: row["new"] for row in csv.DictReader(file)}
+        self.rows = _rows("rooms.csv")
 
     @cached_property
     def modules(self) -> dict[str, str]:
@@ -171,8 +168,14 @@ def _source(module: str) -> str:
     return _moved(SOURCES[module.partition(".")[0]])
 
 
+@cache
+def _rows(name: str) -> dict[str, str]:
+    with (HERE / name).open(newline="") as file:
+        return {row["old"]: row["new"] for row in csv.DictReader(file)}
+
+
 def _moved(path: str) -> str:
-    for old, new in FOLDERS.items():
+    for old, new in _rows("folders.csv").items():
         if path == old or path.startswith(f"{old}/"):
             return new + path.removeprefix(old)
     return path
@@ -417,6 +420,15 @@ def _prose_lines(source: str) -> set[int]:
     return found
 
 
+_UP: Final = re.compile(r"(Path\(__file__\)(?:\.resolve\(\))?\.parents\[)(\d)(?=\])")
+
+
+def deeper(source: str, path: str, new: str) -> str:
+    """The module with the folders above it counted from where it goes."""
+    levels = new.count("/") - path.count("/")
+    return _UP.sub(lambda found: f"{found[1]}{int(found[2]) + levels}", source) if path.endswith(".py") else source
+
+
 def replacements() -> list[dict[str, str]]:
     return list(tomllib.loads((HERE / "replacements.toml").read_text())["replacement"])
 
@@ -433,7 +445,7 @@ def move() -> None:
         new = rooms.path_of(path)
         if new is None or path.startswith(AS_THEY_ARE) or not (path.endswith(".py") or path in texts):
             continue
-        content = (ROOT / path).read_text(encoding="utf-8")
+        content = deeper((ROOT / path).read_text(encoding="utf-8"), path, new)
         mapped = mapper.python(content, path) if path.endswith(".py") else mapper.text(content)
         contents[new] = reflow(mapped) if path.endswith(".py") and mapped != content else mapped
     for path in rooms.paths:
@@ -516,7 +528,7 @@ def compare(commit: str) -> int:
             print(f"{new} is not there")
             differ += 1
             continue
-        before = _normal(ast.parse(git("show", f"{commit}:{path}")), mapper)
+        before = _normal(ast.parse(deeper(git("show", f"{commit}:{path}"), path, new)), mapper)
         after = _normal(ast.parse((ROOT / new).read_text(encoding="utf-8")), None)
         if before != after:
             differ += 1
