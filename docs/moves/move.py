@@ -52,7 +52,14 @@ TEXTS: Final = (
     *("*Dockerfile", ".ci/*", ".dockerignore", ".env.example", "deploy/env.example"),
 )
 AS_THEY_ARE: Final = (
-    *("docs/moves/", "docs/schema/", "tests/flows/golden/", "web/package-lock.json", "web/src/web/pages/vendor/"),
+    *(
+        "docs/moves/",
+        "docs/schema/",
+        "docs/decisions/0034",
+        "tests/flows/golden/",
+        "web/package-lock.json",
+        "web/src/web/pages/vendor/",
+    ),
 )
 """Files that move, when their folder does, and say what they say."""
 
