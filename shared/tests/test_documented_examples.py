@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from shared.contracts.experiment import PersonasFrom
 from shared.experiment import load, read_personas, validate
-from shared.experiment.table import with_table
+from shared.experiment.table import csv_table, with_table
+from shared.experiment.tables import Table
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("", "experiments", "guides")
@@ -29,6 +31,11 @@ AROUND: Mapping[str, Any] = {
 }
 """What an example that shows a part of a file leaves out."""
 TABLE = b"id,name,age\nann,Ann,41\nbea,Bea,\n"
+OF_A_SURVEY = b"ResponseId,(067) How old were you?,condition,What do you think of trams?\nR_1aB,41,,Fine\n"
+
+
+def _table(source: PersonasFrom) -> Table:
+    return csv_table(source, OF_A_SURVEY if source.columns else TABLE)
 
 
 def _examples(language: str, pages: Sequence[Path]) -> list[Any]:
@@ -70,7 +77,7 @@ def test_an_example_of_the_documentation_is_valid(example: str) -> None:
     if value is None:
         assert example.startswith("# yaml-language-server: $schema=../docs/schema/experiment-1.json")
     elif "parley" not in value:
-        whole, problems = with_table(_completed(value), lambda _: TABLE)
+        whole, problems = with_table(_completed(value), _table)
         assert not problems
         validate(whole)
     elif "stages" in value:

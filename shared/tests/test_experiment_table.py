@@ -1,12 +1,17 @@
 """Personas from a table: one for each row, in the experiment before it is checked."""
 
+import csv
+import io
 import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.errors import InvalidInput, TooLarge
 from shared.experiment import Experiment, load, resolve
+from shared.experiment.table import csv_table
 
 TABLE = """id,name,age,text
 ana,Ana,41,"You drive a taxi,
@@ -28,7 +33,7 @@ def file(**changes: Any) -> dict[str, Any]:
 
 def read(table: str | bytes = TABLE, **changes: Any) -> Experiment:
     content = table.encode() if isinstance(table, str) else table
-    return load(json.dumps(file(**changes)), "x.json", read_table=lambda name: content)
+    return load(json.dumps(file(**changes)), "x.json", read_table=lambda source: csv_table(source, content))
 
 
 def complaints(table: str | bytes, **changes: Any) -> list[str]:
@@ -78,7 +83,7 @@ def test_personas_of_the_file_stay() -> None:
         ("id\nAna B\n", "people.csv line 2, id"),
         ("id\nana\nana\n", "people.csv line 3, id"),
         ('id\n"ana\n', "people.csv line 2"),
-        (b"id\n\xff\n", "people.csv line 2"),
+        (b"id\n\x81\n", "people.csv line 2"),
     ],
 )
 def test_what_is_wrong_in_a_table_is_told_with_its_line(table: str | bytes, where: str) -> None:
@@ -127,13 +132,13 @@ def test_semicolons_tabs_and_a_byte_order_mark_are_read(table: str) -> None:
 @pytest.mark.parametrize(
     ("encoding", "found", "cure"),
     [
-        ("cp1252", "(in Windows-1252 it is 'ü')", "iconv -f WINDOWS-1252 -t UTF-8 people.csv > utf8.csv"),
-        ("utf-16", "a text in UTF-16", "iconv -f UTF-16 -t UTF-8 people.csv > utf8.csv"),
+        ("cp1251", "(in Windows-1252 it is ", "`encoding: windows-1251`"),
+        ("shift_jis", "something that is not UTF-8", "`encoding: windows-1251`"),
     ],
 )
-def test_another_encoding_is_refused_with_the_cure(encoding: str, found: str, cure: str) -> None:
+def test_an_encoding_that_cannot_be_told_is_refused_with_the_cure(encoding: str, found: str, cure: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        read("id;name\nana;Müller\n".encode(encoding))
+        read("id;name\nana;Мюллер Анна и все остальные\n".encode(encoding))
 
     (problem,) = refused.value.problems
     assert found in problem.found
@@ -174,3 +179,165 @@ def test_where_no_one_reads_tables_a_file_that_names_one_is_refused() -> None:
         "personas_from",
         "cohorts[0].seats[0].each_row",
     }
+
+
+# what surveys and spreadsheets write
+
+
+SURVEY = """ResponseId,(067) How old were you?,Größe,arm,quote
+R_3AbC,41,"1,70",Told,I like {{town}}
+R_3abC,17,,control,{{nothing}} and {{
+"""
+COLUMNS = {"id": "ResponseId", "age": "(067) how old  were you?"}
+
+
+def from_survey(table: str = SURVEY, **changes: Any) -> Experiment:
+    source = {"file": "people.csv", "columns": COLUMNS, **changes.pop("source", {})}
+    return read(table, personas_from=source, **changes)
+
+
+def test_columns_are_called_by_short_names_and_ids_keep_their_capitals() -> None:
+    each = {"text": "You are {{age}}, {{Größe}} tall."}
+    one, other = from_survey(source={"each": each}).personas
+
+    assert (one.id, other.id) == ("R_3AbC", "R_3abC")
+    assert one.text == "You are 41, 1,70 tall."
+    assert one.attributes["age"] == "41"
+
+
+def test_a_column_is_called_by_its_header_whatever_it_is() -> None:
+    table = "id,(12) Age at last birthday\nana,30\n"
+    each = {"text": "You are {{(12) Age at last birthday}}."}
+
+    (ana,) = read(table, personas_from={"file": "people.csv", "each": each}).personas
+
+    assert ana.text == "You are 30."
+
+
+def test_what_people_wrote_is_never_a_template_unless_its_column_is_one() -> None:
+    each = {"text": "Once you wrote: {{quote}}"}
+    variables = {"town": "Altmere"}
+
+    as_it_is = resolve(from_survey(source={"each": each}, variables=variables), None).personas
+    assert as_it_is["R_3AbC"].text == "Once you wrote: I like {{town}}"
+    assert as_it_is["R_3abC"].text == "Once you wrote: {{nothing}} and {{"
+    assert as_it_is["R_3abC"].attributes["quote"] == "{{nothing}} and {{"
+
+    table = "id,text\nana,I live in {{town}}.\n"
+    source = {"file": "people.csv", "templates": ["text"]}
+    filled = resolve(read(table, personas_from=source, variables=variables), None).personas
+    assert filled["ana"].text == "I live in Altmere."
+
+
+@given(st.text(alphabet="{}' abx", max_size=12))
+def test_any_cell_is_put_in_as_it_is(cell: str) -> None:
+    table = f'id,quote\nana,"{cell}"\n'
+    each = {"text": "<{{quote}}>"}
+
+    personas = resolve(read(table, personas_from={"file": "people.csv", "each": each}), None).personas
+
+    assert personas["ana"].text == f"<{cell}>"
+
+
+def test_braces_are_written_in_a_text() -> None:
+    source = {"file": "people.csv", "each": {"text": "Write {{ '{{' }}name}}."}}
+
+    assert resolve(read(personas_from=source), None).personas["ana"].text == "Write {{name}}."
+
+
+def test_columns_of_numbers_are_numbers() -> None:
+    one, other = from_survey(source={"numbers": ["age"]}).personas
+
+    assert (one.attributes["age"], other.attributes["age"]) == (41, 17)
+
+
+def test_a_cell_that_is_no_number_is_told_with_its_line() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        from_survey(source={"numbers": ["Größe"]})
+
+    (problem,) = refused.value.problems
+    assert (problem.where, problem.expected) == ("people.csv line 2, Größe", "1.70, with a point")
+
+
+def test_a_column_gives_a_row_its_arm() -> None:
+    experiment = from_survey(
+        source={"arm": "arm"},
+        stages=[{"id": "page", "kind": "survey", "questions": [{"id": "why", "kind": "text", "title": "Why?"}]}],
+        treatments=[{"id": "told", "name": "Told"}, {"id": "control"}],
+        allocation={"by": "participant"},
+    )
+
+    assert [seat.treatment for seat in experiment.cohorts[0].seats] == ["told", "control"]
+    assert "arm" not in experiment.personas[0].attributes
+
+
+@pytest.mark.parametrize(
+    ("source", "where", "expected"),
+    [
+        ({"columns": {"age": "(067) How old ware you?"}}, "personas_from.columns.age", "(did you mean that?)"),
+        ({"columns": {}}, "people.csv line 1", "columns: {id: "),
+        ({"numbers": ["agee"]}, "personas_from.numbers[0]", "age (did you mean that?)"),
+        ({"arm": "Arm"}, "personas_from.arm", "arm (did you mean that?)"),
+        ({"templates": ["x"]}, "personas_from.templates[0]", "one of id, age"),
+    ],
+)
+def test_a_column_that_is_not_there_is_told_with_those_that_are(
+    source: dict[str, Any], where: str, expected: str
+) -> None:
+    columns = {**COLUMNS, **source.pop("columns")} if source.get("columns") else source.pop("columns", COLUMNS)
+
+    with pytest.raises(InvalidInput) as refused:
+        read(SURVEY, personas_from={"file": "people.csv", "columns": columns, **source})
+
+    assert any(one.where == where and expected in one.expected for one in refused.value.problems)
+
+
+def test_an_arm_that_is_not_there_is_told_with_its_line() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        from_survey(source={"arm": "arm"}, treatments=[{"id": "told"}], allocation={"by": "participant"})
+
+    assert "people.csv line 3, arm" in [one.where for one in refused.value.problems]
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,8}", fullmatch=True), st.text('aü,;|\t"\n x', max_size=8)),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda row: row[0],
+    ),
+    separator=st.sampled_from(",;|\t"),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    says=st.booleans(),
+)
+def test_a_table_is_read_with_any_separator_and_encoding(
+    rows: list[tuple[str, str]], separator: str, encoding: str, says: bool
+) -> None:
+    target = io.StringIO(newline="")
+    csv.writer(target, delimiter=separator).writerows([("id", "said"), *rows])
+    text = (f"sep={separator}\r\n" if says else "") + target.getvalue()
+
+    personas = read(text.encode(encoding)).personas
+
+    assert [(one.id, one.attributes["said"] or "") for one in personas] == rows
+
+
+def test_western_text_of_older_excel_is_read() -> None:
+    (ana,) = read("id;name;said\nana;Müller;Für \u201eviele\u201c \u2013 5 \u20ac\n".encode("cp1252")).personas
+
+    assert (ana.profile.name, ana.attributes["said"]) == ("Müller", "Für \u201eviele\u201c \u2013 5 \u20ac")
+
+
+def test_the_encoding_may_be_said() -> None:
+    content = "id;name\nana;Анна\n".encode("cp1251")
+
+    (ana,) = read(content, personas_from={"file": "people.csv", "encoding": "windows-1251"}).personas
+
+    assert ana.profile.name == "Анна"
+
+
+def test_an_encoding_that_is_not_known_is_told() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(personas_from={"file": "people.csv", "encoding": "martian"})
+
+    assert "'martian'" in refused.value.problems[0].found

@@ -6,6 +6,7 @@ import pytest
 
 from shared.errors import InvalidInput, Problem
 from shared.experiment import load, misspelt_personas
+from shared.experiment.table import csv_table
 
 FILE = """
 parley: 1
@@ -94,7 +95,7 @@ def test_the_table_and_the_rest_are_told_together() -> None:
 
     def told(table: str) -> list[str]:
         with pytest.raises(InvalidInput) as refused:
-            load(text, "x.yaml", read_table=lambda _: table.encode())
+            load(text, "x.yaml", read_table=lambda source: csv_table(source, table.encode()))
         return sorted(problem.where for problem in refused.value.problems)
 
     assert told("id,age\nana,3\n") == ["personas_from.each.text", "stages[0].kind"]

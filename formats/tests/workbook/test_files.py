@@ -240,12 +240,15 @@ def test_a_folder_of_csv_files_works_like_a_workbook(delimiter: str) -> None:
 
 
 def test_tables_that_cannot_be_read_are_all_named() -> None:
-    bad = {**tables(), "treatments": b"\xff\xfe", "constants": b'name,value\n"open'}
+    bad = {**tables(), "treatments": b"\x81\x8d", "constants": b'name,value\n"open'}
 
     with pytest.raises(InvalidInput) as raised:
         read_csv_tables(bad, "folder")
 
-    assert [problem.where for problem in raised.value.problems] == ["treatments.csv", "constants.csv"]
+    assert [problem.where for problem in raised.value.problems] == [
+        "treatments.csv line 1",
+        "constants.csv line 2",
+    ]
 
 
 @given(content=st.binary(max_size=300))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from agent_worker.models import served_providers
+from formats.spreadsheets import read_table
 from shared.contracts.endpoints import read_endpoints
-from shared.contracts.experiment import ModelMode, Persona
+from shared.contracts.experiment import ModelMode, Persona, PersonasFrom
 from shared.contracts.media import ending_of
 from shared.contracts.providers import effective_model_mode
 from shared.contracts.real_models import model_mode_problems
@@ -23,6 +24,7 @@ from shared.experiment import (
     read,
 )
 from shared.experiment.complaints import one_of
+from shared.experiment.tables import Table
 from shared.settings import FileSettings, read_settings
 
 _BESIDE: Final = "a file in the folder of the experiment file or below"
@@ -90,12 +92,12 @@ def read_file(path: Path) -> ExperimentFile:
     return ExperimentFile(path, reading, tuple(map(str, reading.warnings())))
 
 
-def _table(folder: Path, name: str) -> bytes:
-    path = folder / name
+def _table(folder: Path, source: PersonasFrom) -> Table:
+    path = folder / source.file
     if not path.resolve().is_relative_to(folder.resolve()):
-        place = Problem("personas_from.file", repr(name), _BESIDE)
+        place = Problem("personas_from.file", repr(source.file), _BESIDE)
         raise InvalidInput("The table of personas is not where it should be.", [place])
-    return content_of(path)
+    return read_table(source, content_of(path))
 
 
 def _medium(folder: Path, most_bytes: int, name: str) -> bytes:

@@ -1,14 +1,19 @@
 """Workbooks on the command line: an .xlsx file, or a folder with a CSV file for each sheet."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from formats.workbook import Draws, Workbook, read, read_csv_tables, read_xlsx, template
+from formats.workbook import Draws, Workbook, read, read_csv_tables, read_ods, read_xlsx, template
 from formats.workbook.data import write_data
 from formats.workbook.xlsx import MAX_BYTES
-from shared.errors import InvalidInput, TooLarge
+from shared.errors import InvalidInput, Problem, TooLarge
 
-_SUFFIXES: Final = (".xlsx", ".xlsm", ".xls")
+_SUFFIXES: Final = (".xlsx", ".xlsm", ".xls", ".ods")
+_TABLES: Final = (".csv", ".tsv")
+_OF_OFFICE: Final = ("~$", ".", "#")
+"""How the names of lock files and of hidden files begin, and those of notes."""
 
 
 def is_workbook(path: Path) -> bool:
@@ -23,10 +28,21 @@ def read_workbook(path: Path, draws: Draws = "reference") -> Workbook:
         InvalidInput: it cannot be read, or with all its problems.
         TooLarge: the file is too large.
     """
+    if path.suffix.lower() == ".ods":
+        return read(read_ods(_content(path), path.name), str(path), draws=draws)
     if not path.is_dir():
         return read(read_xlsx(_content(path), path.name), str(path), draws=draws)
-    tables = {table.stem: _content(table) for table in sorted(path.glob("*.csv"))}
-    return read(read_csv_tables(tables, path.name), str(path), draws=draws)
+    files = [one for one in sorted(path.iterdir()) if one.is_file() and not one.name.startswith(_OF_OFFICE)]
+    tables = {one.stem: _content(one) for one in files if one.suffix.lower() in _TABLES}
+    workbook = read(read_csv_tables(tables, path.name), str(path), draws=draws)
+    ignored = [one.name for one in path.iterdir() if one.is_file() and one.stem not in tables and one.name[0] != "."]
+    return replace(workbook, warnings=(*workbook.warnings, *_left_out(path, ignored)))
+
+
+def _left_out(path: Path, names: list[str]) -> Iterator[Problem]:
+    if names:
+        listed = ", ".join(sorted(names))
+        yield Problem(str(path), listed, "a CSV file for each sheet", "files that are no tables are left out")
 
 
 def write_template(path: Path) -> None:

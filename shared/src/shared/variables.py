@@ -1,6 +1,7 @@
 """Variables in texts: `{{name}}` or `{{name.key}}` is replaced by its value; nothing else is evaluated.
 
-A value is inserted unchanged: braces in it are not replaced again, and texts get no quotes.
+A value is inserted unchanged: braces in it are not replaced again, and texts get no quotes. Braces that are meant as
+such are written `{{ '{{' }}`.
 """
 
 import json
@@ -12,7 +13,9 @@ from shared.errors import Problem
 
 Json = Any
 
-_PLACE: Final = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_PLACE: Final = re.compile(r"\{\{\s*(?:(?P<braces>'\{\{')|(?P<name>[^{}]*?))\s*\}\}")
+_BRACES: Final = "{{"
+_WRITTEN_BRACES: Final = "{{ '{{' }}"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 _NEARLY: Final = re.compile(r"\{{1,2}\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}{1,2}")
 _UNDEFINED: Final = object()
@@ -27,12 +30,21 @@ def merged(*layers: Mapping[str, Json]) -> dict[str, Json]:
 
 def fill(value: Json, variables: Mapping[str, Json]) -> Json:
     """`value` with variables filled into every text in it, except keys; undefined names stay as they are."""
+    return _fill(value, variables, _BRACES)
+
+
+def fill_in_part(value: Json, variables: Mapping[str, Json]) -> Json:
+    """Like `fill`, of texts that are filled once more: braces that are meant as such stay as they are written."""
+    return _fill(value, variables, _WRITTEN_BRACES)
+
+
+def _fill(value: Json, variables: Mapping[str, Json], braces: str) -> Json:
     if isinstance(value, str):
-        return _PLACE.sub(lambda place: _filled(place, variables), value) if "{{" in value else value
+        return _PLACE.sub(lambda place: _filled(place, variables, braces), value) if _BRACES in value else value
     if isinstance(value, Mapping):
-        return {key: fill(part, variables) for key, part in value.items()}
+        return {key: _fill(part, variables, braces) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [fill(part, variables) for part in value]
+        return [_fill(part, variables, braces) for part in value]
     return value
 
 
@@ -41,13 +53,20 @@ def problems(value: Json, variables: Mapping[str, Json], where: str = "") -> lis
     return [
         Problem(path, f"`{{{{{name}}}}}`", _expected(name, variables))
         for path, name in places(value, where)
-        if not is_of_reader(name) and (not _NAME.fullmatch(name) or _look_up(name, variables) is _UNDEFINED)
+        if not is_of_reader(name) and _look_up(name, variables) is _UNDEFINED
     ]
 
 
 def places(value: Json, where: str = "") -> Iterator[tuple[str, str]]:
     """Every placeholder in the texts of `value`: its path and its name."""
-    return ((path, name) for path, text in _texts(value, where) for name in _PLACE.findall(text))
+    for path, text in _texts(value, where):
+        if _BRACES in text:
+            yield from ((path, found["name"]) for found in _PLACE.finditer(text) if not found["braces"])
+
+
+def escaped(text: str) -> str:
+    """The text such that filling leaves it as it is."""
+    return text.replace(_BRACES, _WRITTEN_BRACES)
 
 
 def nearly_places(value: Json, names: Container[str], where: str = "") -> list[Problem]:
@@ -72,14 +91,18 @@ def as_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _filled(place: re.Match[str], variables: Mapping[str, Json]) -> str:
-    value = _look_up(place[1], variables) if _NAME.fullmatch(place[1]) else _UNDEFINED
+def _filled(place: re.Match[str], variables: Mapping[str, Json], braces: str) -> str:
+    if place["braces"]:
+        return braces
+    value = _look_up(place["name"], variables)
     return place[0] if value is _UNDEFINED else as_text(value)
 
 
 def _look_up(name: str, variables: Mapping[str, Json]) -> Json:
     if name in variables:
         return variables[name]
+    if not _NAME.fullmatch(name):
+        return _UNDEFINED
     value: Json = variables
     for key in name.split("."):
         if isinstance(value, Mapping) and key in value:

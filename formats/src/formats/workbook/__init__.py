@@ -12,6 +12,7 @@ from formats.workbook.design import Workbook as Workbook
 from formats.workbook.draws import Draws as Draws
 from formats.workbook.estimating import SessionEstimate as SessionEstimate
 from formats.workbook.estimating import estimates as estimates
+from formats.workbook.ods import read_ods as read_ods
 from formats.workbook.reading import read as read
 from formats.workbook.template import template as template
 from formats.workbook.xlsx import read_xlsx as read_xlsx

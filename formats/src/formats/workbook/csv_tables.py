@@ -1,13 +1,12 @@
 """Reads a folder of CSV files, one for each sheet, into the sheets of cells that a workbook has."""
 
-import csv
 from collections.abc import Iterator, Mapping
-from io import StringIO
 from typing import Final
 
 from formats.workbook.cells import Cell, flaw_of
 from formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, Sheets, sheet_of
 from shared.errors import InvalidInput, Problem, TooLarge
+from shared.experiment.tables import csv_records
 
 MAX_BYTES: Final = 10 * 1024 * 1024
 """The limit for all tables together."""
@@ -28,23 +27,15 @@ def read_csv_tables(tables: Mapping[str, bytes], name: str) -> Sheets:
     for title, content in tables.items():
         try:
             sheets[title] = sheet_of(title, _rows(title, content))
-        except (csv.Error, UnicodeDecodeError) as error:
-            problems.append(_unreadable(title, error))
+        except InvalidInput as error:
+            problems += error.problems
     if problems:
         raise InvalidInput(f"{name} cannot be read.", problems)
     return sheets
 
 
-def _unreadable(title: str, error: csv.Error | UnicodeDecodeError) -> Problem:
-    found = str(error) if isinstance(error, csv.Error) else f"byte {error.start}, which is not UTF-8"
-    hint = "in a spreadsheet program, save the sheet as CSV UTF-8"
-    return Problem(f"{title}.csv", found, "comma-separated values in UTF-8", "the table cannot be read", hint)
-
-
 def _rows(title: str, content: bytes) -> Iterator[tuple[int, list[Cell]]]:
-    text = content.decode("utf-8-sig")
-    reader = csv.reader(StringIO(text, newline=""), strict=True, delimiter=_delimiter(text))
-    for number, values in enumerate(reader, start=1):
+    for number, (_, values) in enumerate(csv_records(content, f"{title}.csv"), start=1):
         if not any(value.strip() for value in values):
             continue
         if number > MAX_ROWS or len(values) > MAX_COLUMNS:
@@ -54,9 +45,3 @@ def _rows(title: str, content: bytes) -> Iterator[tuple[int, list[Cell]]]:
 
 def _cell(title: str, column: int, row: int, value: str) -> Cell:
     return Cell(title, column, row, value, flaw=flaw_of(value))
-
-
-def _delimiter(text: str) -> str:
-    """Comma or semicolon, by the header: spreadsheets write semicolons where the comma is a decimal point."""
-    header = text.partition("\n")[0]
-    return ";" if header.count(";") > header.count(",") else ","

@@ -33,7 +33,7 @@ _OPENPYXL_FORMULA: Final = "f"
 _OPENPYXL_ERROR: Final = "e"
 
 
-def read_xlsx(content: bytes, name: str) -> Sheets:
+def read_xlsx(content: bytes, name: str, *, most_rows: int = MAX_ROWS) -> Sheets:
     """The sheets of the file. A formula has the value that it showed when the file was saved.
 
     Raises:
@@ -45,7 +45,7 @@ def read_xlsx(content: bytes, name: str) -> Sheets:
         with warnings.catch_warnings():
             # openpyxl warns about what it ignores, such as styles.
             warnings.simplefilter("ignore")
-            return _sheets(content, name)
+            return _sheets(content, name, most_rows)
     except (InvalidInput, TooLarge):
         raise
     except Exception as error:
@@ -77,7 +77,7 @@ def _unreadable(name: str, found: str, hint: str = "save it again as .xlsx") -> 
     return InvalidInput(f"{name} cannot be read.", [problem])
 
 
-def _sheets(content: bytes, name: str) -> Sheets:
+def _sheets(content: bytes, name: str, most_rows: int) -> Sheets:
     values = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=True, keep_links=False)
     formulas = openpyxl.load_workbook(BytesIO(content), read_only=True, data_only=False, keep_links=False)
     # From here on openpyxl reads the parts of the sheets through it.
@@ -85,17 +85,17 @@ def _sheets(content: bytes, name: str) -> Sheets:
     vars(values)["_archive"] = vars(formulas)["_archive"] = archive
     if len(values.sheetnames) > MAX_SHEETS:
         raise TooLarge(f"{name} has {len(values.sheetnames)} sheets; a workbook has 6.")
-    return {title: _sheet(title, values[title], formulas[title], archive) for title in values.sheetnames}
+    return {title: _sheet(title, values[title], formulas[title], archive, most_rows) for title in values.sheetnames}
 
 
-def _sheet(title: str, values: Any, formulas: Any, archive: FilledRows) -> Sheet:
+def _sheet(title: str, values: Any, formulas: Any, archive: FilledRows, most_rows: int) -> Sheet:
     def merged() -> list[Merged]:
         return [_merged(one) for one in archive.merged(values._worksheet_path)]
 
     if not isinstance(values, ReadOnlyWorksheet):
         # A chart sheet has no cells.
         return Sheet(title, ())
-    rows = _rows(title, values, _formulas(title, formulas))
+    rows = _rows(title, values, _formulas(title, formulas, most_rows), most_rows)
     return sheet_of(title, rows, merged=merged, is_hidden=values.sheet_state != "visible")
 
 
@@ -104,16 +104,18 @@ def _merged(ref: str) -> Merged:
     return Merged(left, top, right, bottom)
 
 
-def _formulas(title: str, sheet: Any) -> dict[int, list[int]]:
+def _formulas(title: str, sheet: Any, most_rows: int) -> dict[int, list[int]]:
     """The columns of formulas, by row: read as values, a formula that was never calculated looks like a blank cell."""
     return {
         number: [cell.column for cell in cells if cell.data_type == _OPENPYXL_FORMULA]
-        for number, cells in _bounded(title, sheet)
+        for number, cells in _bounded(title, sheet, most_rows)
     }
 
 
-def _rows(title: str, sheet: Any, formulas: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, list[Cell]]]:
-    values = {number: [_cell(title, cell) for cell in cells] for number, cells in _bounded(title, sheet)}
+def _rows(
+    title: str, sheet: Any, formulas: Mapping[int, Sequence[int]], most_rows: int
+) -> Iterator[tuple[int, list[Cell]]]:
+    values = {number: [_cell(title, cell) for cell in cells] for number, cells in _bounded(title, sheet, most_rows)}
     for number in sorted({*values, *formulas}):
         cells = {cell.column: cell for cell in values.get(number, ())}
         for column in formulas.get(number, ()):
@@ -127,7 +129,7 @@ def _cell(title: str, cell: Any) -> Cell:
     return Cell(title, cell.column, cell.row, cell.value, cell.number_format or "General", flaw)
 
 
-def _bounded(title: str, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
+def _bounded(title: str, sheet: Any, most_rows: int) -> Iterator[tuple[int, list[Any]]]:
     """The rows that are not blank; openpyxl's placeholders for missing cells have no column."""
     # The declared size of a sheet may be wrong.
     sheet.reset_dimensions()
@@ -140,8 +142,8 @@ def _bounded(title: str, sheet: Any) -> Iterator[tuple[int, list[Any]]]:
         filled = [cell for cell in cells if cell.value is not None]
         if not filled:
             continue
-        if number > MAX_ROWS:
-            raise TooLarge(f"The sheet {title!r} has more than {MAX_ROWS} rows.")
+        if number > most_rows:
+            raise TooLarge(f"The sheet {title!r} has more than {most_rows} rows.")
         if filled[-1].column > MAX_COLUMNS:
             raise TooLarge(f"The sheet {title!r} has more than {MAX_COLUMNS} columns, in row {number}.")
         yield number, filled

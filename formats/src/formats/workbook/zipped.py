@@ -10,8 +10,9 @@ from shared.errors import InvalidInput, Problem, TooLarge
 
 MAX_FILES: Final = 100
 _SPREADSHEET: Final = "xl/workbook.xml"
-_HIDDEN: Final = ("__MACOSX", ".")
-"""The prefixes of parts that operating systems add."""
+_TABLES: Final = (".csv", ".tsv")
+_HIDDEN: Final = ("__MACOSX", ".", "~$", "#")
+"""The prefixes of parts that operating systems and office programs add, and of notes."""
 
 
 def is_workbook(content: bytes) -> bool:
@@ -58,7 +59,7 @@ def _unpacked(archive: ZipFile) -> dict[str, bytes]:
 
 
 def _is_table(path: PurePosixPath) -> bool:
-    return path.suffix.lower() == ".csv" and not any(part.startswith(_HIDDEN) for part in path.parts)
+    return path.suffix.lower() in _TABLES and not any(part.startswith(_HIDDEN) for part in path.parts)
 
 
 def _unreadable(found: str) -> InvalidInput:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
-from shared.contracts.experiment import Document, Slug
+from shared.contracts.experiment import Document, PersonaId, Slug
 
 Method = Literal["complete", "blocked", "simple"]
 
@@ -37,7 +37,7 @@ class FactorLevel(Document):
     name: str = ""
     variables: dict[str, Any] = Field(default_factory=dict)
     stages: dict[Slug, dict[str, Any]] = Field(default_factory=dict)
-    personas: dict[Slug, dict[str, Any]] = Field(default_factory=dict)
+    personas: dict[PersonaId, dict[str, Any]] = Field(default_factory=dict)
     model: dict[str, Any] = Field(default_factory=dict)
     leave_out: tuple[Slug, ...] = ()
     order: dict[Slug, tuple[Slug, ...]] = Field(default_factory=dict)

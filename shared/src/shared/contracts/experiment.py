@@ -15,6 +15,9 @@ from shared.contracts.texts import Text
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}$")]
 """An id that is safe in paths, columns and file names."""
 
+PersonaId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
+"""The id of a persona. Surveys make ids with capitals, which count: `R_3AbC` and `R_3abc` are two."""
+
 Pace = Literal["live", "fast"]
 ModelMode = Literal["mock", "real"]
 Joining = Literal["drawn", "by_arrival"]
@@ -102,7 +105,7 @@ class Progress(Document):
     """What happens when that time is up. `release`: who waits is out, with the outcome `released`. `go_on`: the stage
     opens for those who have come, and empty seats are closed; are they too few, they are released. `fill`: agents take
     the empty seats, and the stage opens once they have come."""
-    fill_with: Slug | None = None
+    fill_with: PersonaId | None = None
     """The id of the persona that takes the empty seats, with `then: fill`."""
 
 
@@ -175,7 +178,7 @@ class StageConfig(Document):
     (`dropped_out`), and the others go on without them. `replace`: an agent plays on in their place."""
     gone_after_seconds: float = Field(default=60, ge=0)
     """How long they must be gone before that."""
-    stand_in: Slug | None = None
+    stand_in: PersonaId | None = None
     """The id of the persona that plays on for a person who is gone, with `when_gone: replace`."""
     stay: Stay = Stay()
     """How long members stay here."""
@@ -201,7 +204,7 @@ class StageConfig(Document):
 class Persona(Document):
     """Who an agent is: text and model settings. The run keeps a snapshot, stored with the member."""
 
-    id: Slug
+    id: PersonaId
     profile: Profile = Profile()
     """How others see the agent."""
     text: str = ""
@@ -246,7 +249,20 @@ class PersonasFrom(Document):
     """A table of personas in a file of its own; the command line reads it."""
 
     file: str = Field(min_length=1)
-    """A CSV file with a header, in the folder of the experiment file or below. Each row is a persona."""
+    """A table with a header, in the folder of the experiment file or below: CSV, .xlsx or .ods. Each row is a
+    persona."""
+    sheet: str | None = None
+    """The sheet of a spreadsheet; left out: the first one."""
+    encoding: str | None = None
+    """The encoding of a CSV file, such as `windows-1251`; left out: UTF-8, UTF-16 or Windows-1252."""
+    columns: dict[str, str] = {}
+    """Short names for columns, by which texts may call them: `age: "(067) How old were you?"`."""
+    numbers: tuple[str, ...] = ()
+    """Columns of a CSV file whose cells are numbers, and attributes of that type."""
+    templates: tuple[str, ...] = ()
+    """Columns whose cells are texts with `{{variables}}`; all others are taken as they are."""
+    arm: str | None = None
+    """The column that names the treatment of the seat which a row gets by `each_row`."""
     each: dict[str, Any] = {}
     """Fields of all personas in the table; `{{column}}` is replaced by the row's cell."""
 
@@ -254,7 +270,7 @@ class PersonasFrom(Document):
 class Seat(Document):
     """A place in a cohort and who plays it: a persona, or a person who joins."""
 
-    persona: Slug | None = None
+    persona: PersonaId | None = None
     """The id of the persona that takes this seat; leave it out for a person."""
     open: bool = False
     """True: a person takes this seat by joining."""
@@ -272,7 +288,7 @@ class CohortPlan(Document):
     id: Slug | None = None
     """Names the cohort in the data; left out: c1, c2, ... by position."""
     seats: tuple[Seat, ...] = Field(min_length=1)
-    mediators: tuple[Slug, ...] = ()
+    mediators: tuple[PersonaId, ...] = ()
     """Personas that talk in every thread of the cohort without being participants."""
     treatment: Slug | None = None
     """The treatment of this cohort, or of all its participants; left out: drawn, with arms of nearly equal size."""
@@ -313,7 +329,7 @@ class Treatment(Document):
     """Values for `{{name}}` in texts; they override the experiment's."""
     stages: dict[Slug, dict[str, Any]] = {}
     """Fields to replace, by stage id. Nested objects are merged, everything else is replaced."""
-    personas: dict[Slug, dict[str, Any]] = {}
+    personas: dict[PersonaId, dict[str, Any]] = {}
     """Fields to replace, by persona id."""
     model: dict[str, Any] = {}
     """Model settings to replace for every persona."""

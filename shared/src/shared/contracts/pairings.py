@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from shared.contracts.experiment import Document, Slug
+from shared.contracts.experiment import Document, PersonaId, Slug
 
 
 class OpenSeat(Document):
@@ -15,7 +15,7 @@ class OpenSeat(Document):
     open: Literal[True]
 
 
-Player = Slug | OpenSeat
+Player = PersonaId | OpenSeat
 
 
 class Meeting(Document):

@@ -64,6 +64,7 @@ _WRITTEN: Final[Mapping[str, str]] = {
 """How a value of a type is written, by the type in a schema."""
 _PATTERNS: Final[Mapping[str, str]] = {
     "https?://": "an address that begins with http:// or https://, without spaces",
+    "[A-Za-z0-9_-]{0,63}": "an id of letters, digits, `-` and `_`, at most 64, starting with a letter or digit",
     "[A-Z]{3}|points": "the code of a currency in capitals, such as EUR, CHF or JPY, or points",
     "{2,8}(-[": LANGUAGE_EXPECTED,
     "[A-Za-z0-9_.-]{0,63}": "a name of letters, digits, `_`, `.` and `-`, at most 64, starting with a letter or digit",

@@ -1,6 +1,15 @@
-"""Reads texts of files in UTF-8, and says what else they are in."""
+"""Reads texts of files in UTF-8, and says what else they are in. Tables are read in what spreadsheets write, too."""
 
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+import codecs
+import unicodedata
+from typing import Final
+
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+_WINDOWS: Final = "cp1252"
+_USUAL_SIGNS: Final = frozenset(
+    "\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u20ac\u00a3\u00b0\u00a7\u00ab\u00bb\u00a0\u00bf\u00a1\u00b4\u00b2\u00b3\u00bd"
+)
+"""What people write in Western languages beside letters; other text in another encoding has other signs, too."""
 
 
 class NotUtf8(Exception):
@@ -23,6 +32,51 @@ def decoded_utf_8(content: bytes) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        in_windows = content[error.start : error.start + 1].decode("cp1252", errors="replace")
+        in_windows = content[error.start : error.start + 1].decode(_WINDOWS, errors="replace")
         found = f"something that is not UTF-8 (in Windows-1252 it is {in_windows!r})"
         raise NotUtf8(line, found, "WINDOWS-1252") from error
+
+
+def decoded_table(content: bytes) -> str:
+    """The text of a table in UTF-8 or UTF-16, or in Windows-1252 where all of it are letters and signs of such texts.
+
+    Raises:
+        NotUtf8: it may be in several other encodings.
+    """
+    if content[:2] in _UTF_16 and len(content) % 2 == 0:
+        return decoded_in(content, "utf-16")
+    try:
+        return decoded_utf_8(content)
+    except NotUtf8:
+        try:
+            text = content.decode(_WINDOWS)
+        except UnicodeDecodeError:
+            text = ""
+        if text and _is_western(text):
+            return text
+        raise
+
+
+def decoded_in(content: bytes, encoding: str) -> str:
+    """The text in this encoding.
+
+    Raises:
+        NotUtf8: it is in another one, or there is no such encoding.
+    """
+    try:
+        name = codecs.lookup(encoding).name
+        text = content.decode("utf-8-sig" if name == "utf-8" else name)
+    except LookupError as error:
+        raise NotUtf8(1, f"the encoding {encoding!r}, which is not known", encoding) from error
+    except UnicodeError as error:
+        line = content.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        raise NotUtf8(line, f"something that is not {encoding}", encoding) from error
+    return text.removeprefix("\ufeff")
+
+
+def _is_western(text: str) -> bool:
+    """Whether the special letters are few, and within words: text in other scripts has little else."""
+    special = [one for one in text if one > "\x7f"]
+    words = sum(one.isalpha() for one in text)
+    are_known = all(one in _USUAL_SIGNS or unicodedata.category(one) in ("Ll", "Lu") for one in special)
+    return are_known and len(special) * 3 <= max(words, 3)

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from shared.contracts.experiment import Persona, Slug
+from shared.contracts.experiment import Persona, PersonaId
 from shared.errors import Problem
 from shared.experiment.names import is_swapped
 from shared.experiment.pairings import players_of
 
 Json = Any
-_SLUG: TypeAdapter[str] = TypeAdapter(Slug)
+_PERSONA_ID: TypeAdapter[str] = TypeAdapter(PersonaId)
 _CLOSE: Final = 0.75
 """The similarity, from 0 to 1, at which a name counts as misspelt: `anna` and `ana` have 0.86, `ben` and `bob` 0.33."""
 _MOST_COMPARED: Final = 2_000
@@ -111,7 +111,7 @@ def _standing_in(stage: Json) -> Iterator[str]:
 
 def _is_id(value: str) -> bool:
     try:
-        return bool(_SLUG.validate_python(value))
+        return bool(_PERSONA_ID.validate_python(value))
     except ValidationError:
         return False
 

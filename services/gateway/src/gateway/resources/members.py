@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from gateway.resources.base import Number, Request, Resource, StorableText
-from shared.contracts.experiment import Slug
+from shared.contracts.experiment import PersonaId, Slug
 
 
 class PromptMessage(Resource):
@@ -141,7 +141,7 @@ class MemberList(Resource):
 class AdditionRequest(Request):
     """An agent that comes to a cohort that runs."""
 
-    persona: Slug = Field(examples=["guide"])
+    persona: PersonaId = Field(examples=["guide"])
     """The id of an agent among the experiment's personas."""
     kind: Literal["participant", "mediator"] = "participant"
     stage_id: Slug | None = Field(default=None, examples=["talk"])

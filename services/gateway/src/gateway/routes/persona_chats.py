@@ -11,7 +11,7 @@ from gateway.parameters import Route
 from gateway.resources.personas import PersonaChat, PersonaMessage, PersonaMessageRequest, ReplyFailure
 from gateway.routes.experiments import require_models
 from shared.acts import persona_chats
-from shared.contracts.experiment import Slug
+from shared.contracts.experiment import PersonaId
 from shared.db import keys, personas
 from shared.db.session import Session
 from shared.experiment.persona_chat import chat_with, why_no_reply
@@ -23,7 +23,7 @@ _LONGEST_WAIT_SECONDS: Final = 30
 
 
 @router.post("/{persona_id}/chat", status_code=201, summary="Say something to a persona")
-async def say(persona_id: Slug, body: PersonaMessageRequest, context: InContext, key: ApiKey) -> PersonaMessage:
+async def say(persona_id: PersonaId, body: PersonaMessageRequest, context: InContext, key: ApiKey) -> PersonaMessage:
     """The answer is your message. The reply comes when the model has it: follow the chat, or its experiment's stream.
     Until then a further message is refused (409, `awaiting_reply`). The same `client_message_id` again returns the
     stored message; another text under it is refused (409, `id_used`)."""
@@ -58,7 +58,7 @@ async def say(persona_id: Slug, body: PersonaMessageRequest, context: InContext,
 
 @router.get("/{persona_id}/chat", summary="What was said in the test chat with a persona")
 async def show(
-    persona_id: Slug,
+    persona_id: PersonaId,
     context: InContext,
     key: ApiKey,
     after_seq: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
@@ -108,7 +108,7 @@ async def _chat(session: Session, owner_id: UUID, persona_id: str, after_seq: in
 
 
 @router.delete("/{persona_id}/chat", status_code=204, summary="Clear the test chat with a persona")
-async def clear(persona_id: Slug, context: InContext, key: ApiKey) -> None:
+async def clear(persona_id: PersonaId, context: InContext, key: ApiKey) -> None:
     """The next message begins a new one. Idempotent."""
 
     async def work(session: Session) -> None:

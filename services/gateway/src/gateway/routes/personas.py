@@ -12,7 +12,7 @@ from gateway.context import ApiKey, Context, InContext
 from gateway.parameters import Route
 from gateway.resources.personas import PersonaImport, PersonaList, PersonaResource
 from shared.acts import persona_chats
-from shared.contracts.experiment import Persona, Slug
+from shared.contracts.experiment import Persona, PersonaId
 from shared.db import keys, personas
 from shared.db.session import Session
 from shared.experiment import write_personas
@@ -42,7 +42,7 @@ _MEDIA_TYPES: Final = {"yaml": "application/yaml", "json": "application/json"}
 async def list_personas(
     context: InContext,
     key: ApiKey,
-    after: Annotated[Slug | None, Query(description="The `next_after` of the page before.")] = None,
+    after: Annotated[PersonaId | None, Query(description="The `next_after` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> PersonaList:
     """A page of them, by id; `next_after` says from where to read on."""
@@ -57,14 +57,14 @@ async def list_personas(
 
 
 @router.get("/personas/{persona_id}", summary="One persona")
-async def show(persona_id: Slug, context: InContext, key: ApiKey) -> PersonaResource:
+async def show(persona_id: PersonaId, context: InContext, key: ApiKey) -> PersonaResource:
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
         return _resource(await personas.find(session, owner.id, persona_id))
 
 
 @router.put("/personas/{persona_id}", summary="Create or replace a persona", openapi_extra=_ONE)
-async def put(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
+async def put(persona_id: PersonaId, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
     """What is left out has its default, whatever was there before. Idempotent."""
     await _signed_in(context, key)
     content, name = await forms.file_in(request, "persona")
@@ -93,7 +93,7 @@ async def _stored(context: Context, key: str, persona: Persona) -> PersonaResour
     summary="One persona as an agent file",
     responses={200: {"content": {"application/yaml": {}}, "description": "An agent file."}},
 )
-async def export_agent(persona_id: Slug, context: InContext, key: ApiKey) -> Response:
+async def export_agent(persona_id: PersonaId, context: InContext, key: ApiKey) -> Response:
     """For personas that an agent file of PD Arena can describe; others are refused."""
     async with context.database.transaction() as session:
         owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
@@ -102,7 +102,7 @@ async def export_agent(persona_id: Slug, context: InContext, key: ApiKey) -> Res
 
 
 @router.put("/personas/{persona_id}/agent", summary="Create or replace by an agent file", openapi_extra=_AGENT)
-async def import_agent(persona_id: Slug, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
+async def import_agent(persona_id: PersonaId, request: Request, context: InContext, key: ApiKey) -> PersonaResource:
     """Role, goal and backstory are needed. Idempotent."""
     await _signed_in(context, key)
     content, name = await forms.file_in(request, "agent")
@@ -110,7 +110,7 @@ async def import_agent(persona_id: Slug, request: Request, context: InContext, k
 
 
 @router.delete("/personas/{persona_id}", status_code=204, summary="Take a persona out of the library")
-async def delete(persona_id: Slug, context: InContext, key: ApiKey) -> None:
+async def delete(persona_id: PersonaId, context: InContext, key: ApiKey) -> None:
     """Experiments that have used it keep their copies; the test chat with it is cleared."""
 
     async def work(session: Session) -> None:

@@ -8,7 +8,7 @@ from gateway.context import ApiKey, Context, InContext
 from gateway.parameters import Route
 from gateway.resources.members import PromptMessage, PromptResource
 from gateway.routes.experiments import owned
-from shared.contracts.experiment import Slug
+from shared.contracts.experiment import PersonaId, Slug
 from shared.contracts.prompts import DraftPreview, MemberPreview, PreviewQuestion, StagePreview
 from shared.db import keys, ownership
 from shared.errors import Unavailable
@@ -39,7 +39,7 @@ async def of_stage(
     experiment_id: UUID,
     context: InContext,
     key: ApiKey,
-    persona: Slug,
+    persona: PersonaId,
     stage: Slug,
     treatment: Slug | None = None,
 ) -> PromptResource:
