@@ -111,3 +111,30 @@ cohorts: [{{ seats: [{{ open: true }}] }}]
     assert str(warning).startswith("line 7")
     assert nearly in warning.found
     assert reading.experiment().name == "Nearly"
+
+
+def test_an_arm_needs_no_values_for_a_stage_that_it_leaves_out() -> None:
+    treatments: list[dict[str, Any]] = [
+        {"id": "told", "variables": {"story": "Once."}},
+        {"id": "control", "leave_out": ["story"]},
+    ]
+    stages = [{"id": "story", "kind": "info", "lines": ["{{story}}"]}, LATER]
+
+    assert validate({**FILE, "stages": stages, "treatments": treatments}).treatments[1].id == "control"
+
+    del treatments[1]["leave_out"]
+    found = complaints(stages=stages, treatments=treatments)
+    assert found["stages[0].lines[0]"][0] == "`{{story}}`"
+
+
+def test_a_column_is_not_an_answer_in_one_arm_and_an_order_in_another() -> None:
+    ordered = {"shuffle_questions": True, "questions": [{"id": "x", "kind": "check", "title": "X"}]}
+    stages = [{**LATER, "questions": [{"id": "order", "kind": "text", "title": "Which?"}]}]
+    treatments = [{"id": "plain"}, {"id": "shuffled", "stages": {"later": ordered}}]
+
+    found = complaints(stages=stages, treatments=treatments)
+    assert "later.order" in found["treatments[1].stages.later"][0]
+    assert "'plain'" in found["treatments[1].stages.later"][0]
+
+    stages[0]["questions"][0]["id"] = "which"
+    assert len(validate({**FILE, "stages": stages, "treatments": treatments}).treatments) == 2

@@ -16,7 +16,7 @@ from shared.experiment import references, sequences, stand_ins
 from shared.experiment import treatments as arm
 from shared.experiment.complaints import one_of, translate
 from shared.experiment.document import json_schema
-from shared.stages import read_stage
+from shared.stages import parts_of, read_stage
 
 Json = Any
 
@@ -43,6 +43,9 @@ class Arms:
         self._is_whole = len(stages) == len(known["stages"])
         self._usual_lacks = frozenset(self._lacks(self._valid, None)) if self._is_whole else frozenset()
         self._checked_values: set[str] = set()
+        self._unchanged: set[str] = set()
+        self._columns: dict[tuple[str, str], tuple[bool, str]] = {}
+        """By stage and column: whether the lab says it of answers, and the first arm that has it."""
 
     def problems(self, values: Mapping[str, Json], treatment: Treatment | None, index: int) -> list[Problem]:
         """The problems of the arm of `treatment`, the one at `index`, or of the experiment without treatments.
@@ -51,7 +54,8 @@ class Arms:
         """
         where = f"treatments[{index}]"
         bad = [] if treatment is None else [*_bad_names(self._valid, treatment, where, self._known)]
-        other = set() if treatment is None else _made_other(treatment)
+        # An arm needs no values for the texts of a stage that it leaves out.
+        other = set() if treatment is None else _made_other(treatment) | {*treatment.leave_out}
         of_stages = [
             problem
             for number, stage in self._stages.items()
@@ -77,11 +81,26 @@ class Arms:
         except ValidationError:
             # Reported at the place of the replacement.
             return
+        yield from self._two_things(present, treatment, where)
         for stage_id, problem in self._lacks(present, treatment):
             if _first(problem.where) in treatment.stages.get(stage_id, {}):
                 yield Problem(f"{where}.stages.{stage_id}.{problem.where}", problem.found, problem.expected)
             elif (stage_id, problem) not in self._usual_lacks:
                 yield Problem(where, f"{problem.found} in {problem.where} of the stage {stage_id}", problem.expected)
+
+    def _two_things(self, stages: Sequence[StageConfig], treatment: Treatment, where: str) -> Iterator[Problem]:
+        """Columns that are answers in one arm, and in another one what the lab says of them, such as an order."""
+        for stage in stages:
+            if stage.id not in treatment.stages:
+                if stage.id in self._unchanged:
+                    continue
+                self._unchanged.add(stage.id)
+            for column in parts_of(stage).data.columns():
+                place = (stage.id, column.name)
+                is_derived, arm_id = self._columns.setdefault(place, (column.derived, treatment.id))
+                if is_derived != column.derived:
+                    found = f"a column {stage.id}.{column.name} that is something else in the arm {arm_id!r}"
+                    yield Problem(f"{where}.stages.{stage.id}", found, "another id of the question with that name")
 
     def _lacks(self, stages: Sequence[StageConfig], treatment: Treatment | None) -> Iterator[tuple[str, Problem]]:
         yield from ((stages[index].id, problem) for index, problem in sequences.problems(stages))
