@@ -29,7 +29,7 @@ def call_providers(
         str | None, typer.Option("--base-url", metavar="URL", help="Where to call NAME, as a persona may say.")
     ] = None,
 ) -> None:
-    """Call each provider that has a key once, for a few tokens, and say what is wrong with it.
+    """Ask each provider that has a key what a run asks, and say what is wrong with it and what it can do.
 
     Exit codes: 0 all that are configured answer; 1 one does not; 2 none is configured.
     """

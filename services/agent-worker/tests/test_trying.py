@@ -44,7 +44,7 @@ async def test_each_vendor_is_called_with_its_key_where_its_variable_says(name: 
 
         if path in ("", "/v1"):
             assert verdict.is_well, verdict.line
-            assert len(endpoint.calls) == 1
+            assert len(endpoint.calls) == 2
         else:
             assert f"{root}{path}" in verdict.line
 
@@ -132,7 +132,9 @@ async def test_the_exit_code_says_whether_all_are_well(capsys: pytest.CaptureFix
     assert capsys.readouterr().out == "a\nb\na\nb\n"
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/v1?api-version=1", "http://ann:secret@127.0.0.1:9/v1"])
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9/v1?api-version=1", "http://ann:secret@127.0.0.1:9/v1", "http://a:87814/v1"]
+)
 async def test_an_address_of_a_variable_is_held_to_what_one_of_a_file_is(address: str) -> None:
     environ = {"OPENAI_BASE_URL": address, "OPENAI_API_KEY": KEY}
 
@@ -160,7 +162,7 @@ async def test_an_entry_may_say_the_header_of_the_key_and_a_query() -> None:
         verdict = await verdict_on("mine", named(endpoint.base_url, **fields))
 
         assert verdict.is_well, verdict.line
-        assert paths == ["/v1/chat/completions?api-version=2024-10-21"]
+        assert set(paths) == {"/v1/chat/completions?api-version=2024-10-21"}
         assert endpoint.headers[0]["api-key"] == KEY
         assert "authorization" not in endpoint.headers[0]
 
@@ -169,3 +171,58 @@ async def test_an_entry_may_say_the_header_of_the_key_and_a_query() -> None:
 async def test_a_header_or_query_that_is_none_is_refused(field: dict[str, Any]) -> None:
     with pytest.raises(SettingsInvalid, match="of entry 1 is"):
         await verdict_on("mine", named("http://127.0.0.1:9/v1", **field))
+
+
+ANSWER = {"number": 7, "reason": "It is an old custom."}
+
+
+def completed(message: dict[str, Any], tokens_in: int = 0) -> FakeReply:
+    return FakeReply(
+        body={"choices": [{"message": message, "finish_reason": "stop"}], "usage": {"prompt_tokens": tokens_in}}
+    )
+
+
+async def test_a_provider_is_asked_what_a_run_asks_and_what_it_can_do_is_said() -> None:
+    async with FakeEndpoint(replies=lambda _body: ANSWER) as endpoint:
+        verdict = await verdict_on("mine", named(endpoint.base_url))
+
+    short, long = endpoint.calls
+    assert [message["role"] for message in short["messages"]] == ["system", "user"]
+    assert short["response_format"]["type"] == "json_schema"
+    assert len(str(long["messages"])) > 20_000
+    assert verdict.line.splitlines()[1:3] == ["  takes schemas", "  takes system messages"]
+
+
+async def test_what_a_server_lacks_and_how_little_it_reads_is_said() -> None:
+    def reply(body: dict[str, Any]) -> FakeReply:
+        if body.get("response_format", {}).get("type") == "json_schema":
+            return FakeReply(400, {"error": "response_format json_schema is not supported here"})
+        if body["messages"][0]["role"] == "system":
+            return FakeReply(500, {"error": "System role not supported"})
+        return completed({"content": None, "reasoning_content": json.dumps(ANSWER)}, tokens_in=2_048)
+
+    async with FakeEndpoint(replies=reply) as endpoint:
+        verdict = await verdict_on("mine", named(endpoint.base_url))
+
+    assert verdict.is_well
+    said = verdict.line.splitlines()[1:]
+    assert [line.strip().partition(" ")[0] for line in said] == ["takes", "takes", "writes", "read"]
+    assert "lacks: [json_schema]" in said[0]
+    assert "lacks: [system_role]" in said[1]
+    assert "read 2,048 of about" in said[3]
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ({"content": "Seven, as everybody knows."}, "ignores schemas"),
+        ({"content": None, "reasoning_content": "Seven, I think."}, "`reasoning_content` has all of it"),
+    ],
+)
+async def test_a_reply_that_a_run_could_not_use_is_not_well(message: dict[str, Any], says: str) -> None:
+    async with FakeEndpoint(replies=lambda _body: completed(message)) as endpoint:
+        verdict = await verdict_on("mine", named(endpoint.base_url))
+
+    assert verdict.is_well is False
+    assert verdict.line.startswith("mine: a run could not use its reply")
+    assert says in verdict.line

@@ -8,7 +8,7 @@ from uuid import UUID
 import structlog
 
 from agent_worker.attempts import Attempt
-from agent_worker.models.lacking import IN_WORDS, REFUSALS, ignores_schema, lack_in
+from agent_worker.models.lacking import IN_WORDS, REFUSALS, ignores_schema, lack_in, reads_too_little
 from agent_worker.models.request_body import request_body
 from shared.acts.drafts import Lease
 from shared.clock import Clock
@@ -25,10 +25,6 @@ log = structlog.get_logger(__name__)
 
 SERVER_LACKS: Final = "server_lacks"
 PROMPT_CUT: Final = "prompt_cut"
-_LEAST_COMPARED: Final = 1_000
-"""Estimates of shorter prompts, in tokens, are too rough to compare."""
-_LEAST_READ: Final = 0.5
-"""No language has so few tokens for its characters that less than this share of the estimate is a whole prompt."""
 
 
 class Abilities:
@@ -84,7 +80,7 @@ class Abilities:
         if not _is_direct(lease):
             return
         reply, sent = attempt.reply, tokens_of(attempt.request.messages)
-        if reply.tokens_in and sent >= _LEAST_COMPARED and reply.tokens_in < _LEAST_READ * sent:
+        if reads_too_little(reply, sent):
             text = f"{_name(lease)} read {reply.tokens_in:,} of about {sent:,} tokens: raise the context of the server."
             await self._tell(lease, PROMPT_CUT, "read", text)
         if reply.status == "invalid" and ignores_schema(_body(attempt), reply):

@@ -1,23 +1,49 @@
-"""Calls each configured provider of models once, and says what is wrong with it."""
+"""Asks each configured provider of models what a run asks, and says what is wrong with it and what it can do."""
 
 import asyncio
 import sys
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
-from typing import Final
+from typing import Any, Final
 
 from agent_worker.models import Model, build_models
+from agent_worker.models.lacking import IN_WORDS, ignores_schema, lack_in, reads_too_little
+from agent_worker.models.reply_length import thinks_first
+from agent_worker.models.request_body import request_body
 from shared.contracts.addresses import Place
 from shared.contracts.endpoints import Endpoints, unusable_address
 from shared.contracts.model_keys import ModelKeys, read_model_keys
-from shared.contracts.models import ADDRESS_EXPECTED, ChatMessage, ModelRequest, ModelSettings, is_usable_address
+from shared.contracts.models import (
+    ADDRESS_EXPECTED,
+    ChatMessage,
+    ModelReply,
+    ModelRequest,
+    ModelSettings,
+    is_usable_address,
+)
 from shared.contracts.named_providers import read_providers
+from shared.contracts.prompts import tokens_of
 from shared.contracts.providers import CREWAI_PROVIDER, MOCK_PROVIDER, Provider, needed_provider
 from shared.errors import InvalidInput
 
 _SECONDS: Final = 30.0
 _WORDS: Final = "Reply with the word: ready"
+_SYSTEM: Final = "You take part in a survey. You reply with one JSON object and nothing else."
+_QUESTION: Final = (
+    "How many days does a week have, and why? Reply with a JSON object: "
+    '{"number": a whole number, "reason": a sentence}. No other fields.'
+)
+_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"number": {"type": "integer"}, "reason": {"type": "string"}},
+    "required": ["number", "reason"],
+    "additionalProperties": False,
+}
+_LONGEST_SHOWN: Final = 200
+_MOST_TOKENS: Final = 500
+_LONG: Final = "On one night it rained, on another it did not, and the trams went all the same. " * 300
+"""About 6,000 tokens: longer than the contexts that servers have unless they are told otherwise."""
 _WHAT_TO_DO: Final = {
     "auth_error": "Put a key that is accepted there into {key}.",
     "no_quota": "See that the account has money and quota left.",
@@ -44,7 +70,8 @@ async def try_providers(
     model: str | None = None,
     base_url: str | None = None,
 ) -> list[Verdict]:
-    """A verdict for each provider but the mock, or for the one that `only` names. A call is paid, and short.
+    """A verdict for each provider but the mock, or for the one that `only` names. The calls are paid:
+    a short question, the same after a long text, and again what a server refuses.
 
     base_url: where that one is called, as a persona may say.
 
@@ -115,12 +142,66 @@ class _Trial:
         if serving not in self.models:
             return Verdict(f"{name}: its address is not allowed (PARLEY_ALLOWED_BASE_URLS)", False)
         began = monotonic()
-        reply = await self.models[serving].reply(_request(serving, asked, self.base_url))
-        if reply.status in ("ok", "invalid"):
-            return Verdict(f"{name}: well ({where}, {asked}, {monotonic() - began:.1f} s)", True)
+        if serving == CREWAI_PROVIDER:
+            reply, notes = await self.models[serving].reply(_words(asked, self.base_url)), list[str]()
+        else:
+            reply, notes = await _as_in_a_run(self.models[serving], _question(serving, asked, self.base_url))
+        at, more = f"{where}, {asked}", "".join(f"\n  {note}" for note in notes)
+        if reply.status == "ok" or (reply.status == "invalid" and serving == CREWAI_PROVIDER):
+            return Verdict(f"{name}: well ({at}, {monotonic() - began:.1f} s){more}", True)
+        if reply.status in ("invalid", "refused"):
+            said = f" It said: {reply.words[:_LONGEST_SHOWN]!r}" if reply.words else ""
+            return Verdict(f"{name}: a run could not use its reply ({at}): {reply.error}.{said}{more}", False)
         key = self.keys.variable(account.name, self.base_url) or "the variable of its address"
         advice = _WHAT_TO_DO.get(reply.status, "").format(key=key)
-        return Verdict(f"{name}: {reply.status} ({where}, {asked}): {reply.error}. {advice}".rstrip(), False)
+        return Verdict(f"{name}: {reply.status} ({at}): {reply.error}. {advice}".rstrip() + more, False)
+
+
+async def _as_in_a_run(model: Model, request: ModelRequest) -> tuple[ModelReply, list[str]]:
+    """The reply to what a run asks, and what the server can do: a schema, a system message, a long prompt."""
+    reply, request, notes = await _without_lacks(model, request)
+    if reply.status == "invalid" and ignores_schema(_body(request, reply), reply):
+        notes.append("ignores schemas: `structured_output: json` or `text` asks in another way")
+    if reply.status != "ok":
+        return reply, notes
+    if "json_schema" not in request.settings.lacks:
+        has_all = all(field in (reply.parsed or {}) for field in _SCHEMA["required"])
+        notes.append("takes schemas" if has_all else "takes schemas, and does not keep to them")
+    if "system_role" not in request.settings.lacks:
+        notes.append("takes system messages")
+    if reply.text is not None or not reply.words.lstrip().startswith("{"):
+        notes.append("writes more than the object, such as thoughts; that is read")
+    return reply, [*notes, await _on_a_long_prompt(model, request)]
+
+
+async def _without_lacks(model: Model, request: ModelRequest) -> tuple[ModelReply, ModelRequest, list[str]]:
+    """Ask again without what the server refuses, as a run does."""
+    notes: list[str] = []
+    while True:
+        reply = await model.reply(request)
+        lack = lack_in(_body(request, reply), reply)
+        if lack is None or lack in request.settings.lacks:
+            return reply, request, notes
+        notes.append(f"{IN_WORDS[lack]} (`lacks: [{lack}]`)")
+        settings = request.settings.model_copy(update={"lacks": (*request.settings.lacks, lack)})
+        request = request.model_copy(update={"settings": settings})
+
+
+async def _on_a_long_prompt(model: Model, request: ModelRequest) -> str:
+    *before, last = request.messages
+    longer = (*before, last.model_copy(update={"content": f"{_LONG}\n\n{last.content}"}))
+    sent = tokens_of(longer)
+    reply = await model.reply(request.model_copy(update={"messages": longer}))
+    if reads_too_little(reply, sent):
+        return f"read {reply.tokens_in:,} of about {sent:,} tokens: raise the context of the server"
+    if reply.status in ("ok", "invalid"):
+        return f"reads prompts of {sent:,} tokens"
+    told = f"a prompt of about {sent:,} tokens: {reply.status}, {reply.error}"
+    return f"{told} (`prompt_token_budget` keeps prompts shorter)"
+
+
+def _body(request: ModelRequest, reply: ModelReply) -> Mapping[str, Any]:
+    return request_body(reply.endpoint, request)
 
 
 def _what_is_missing(
@@ -141,11 +222,24 @@ def _what_is_missing(
     return None
 
 
-def _request(provider: str, model: str, base_url: str | None) -> ModelRequest:
+def _question(provider: str, model: str, base_url: str | None) -> ModelRequest:
+    """What a run asks: a system message, a question, and the schema of the reply."""
+    settings = ModelSettings(provider=provider, model=model, base_url=base_url, timeout_seconds=_SECONDS)
     return ModelRequest(
         path="providers/test",
         seed=0,
-        settings=ModelSettings(provider=provider, model=model, base_url=base_url, timeout_seconds=_SECONDS),
+        settings=settings,
+        messages=(ChatMessage(role="system", content=_SYSTEM), ChatMessage(role="user", content=_QUESTION)),
+        reply_schema=_SCHEMA,
+        most_reply_tokens=None if thinks_first(settings) else _MOST_TOKENS,
+    )
+
+
+def _words(model: str, base_url: str | None) -> ModelRequest:
+    return ModelRequest(
+        path="providers/test",
+        seed=0,
+        settings=ModelSettings(provider=CREWAI_PROVIDER, model=model, base_url=base_url, timeout_seconds=_SECONDS),
         messages=(ChatMessage(role="user", content=_WORDS),),
         reply_schema={"type": "object", "properties": {}},
         reply_name="ready",

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any, Final, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -79,6 +80,11 @@ HINT_QUESTION: Final = "question:"
 
 def is_usable_address(url: str) -> bool:
     """Whether models can be called there, wherever the address is from."""
+    try:
+        # A port that is no number, or too large, raises.
+        urlsplit(url).port  # noqa: B018
+    except ValueError:
+        return False
     return re.fullmatch(ADDRESS_PATTERN, url) is not None
 
 

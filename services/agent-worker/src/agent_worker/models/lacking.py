@@ -35,6 +35,11 @@ _SYSTEM: Final = re.compile(
 )
 _ALTERNATE: Final = re.compile(r"\balternat|consecutive .{0,30}(message|role)|same role", re.IGNORECASE)
 
+_LEAST_COMPARED: Final = 1_000
+"""Estimates of shorter prompts, in tokens, are too rough to compare."""
+_LEAST_READ: Final = 0.5
+"""No language has so few tokens for its characters that less than this share of the estimate is a whole prompt."""
+
 IN_WORDS: Final[Mapping[Lack, str]] = {
     "json_schema": "takes no schema of a reply; replies are asked for as JSON",
     "json_object": "has no JSON mode; the prompt alone says the form of replies",
@@ -90,3 +95,9 @@ def ignores_schema(body: Mapping[str, Any], reply: ModelReply) -> bool:
     is_asked = isinstance(form, dict) and form.get("type") == "json_schema"
     is_whole = reply.status == "invalid" and reply.finish_reason not in ("length", None)
     return is_asked and is_whole and reply.parsed is None and bool(reply.words.strip()) and "{" not in reply.words
+
+
+def reads_too_little(reply: ModelReply, sent_tokens: int) -> bool:
+    """Whether the server counts far fewer tokens than it was sent, by the estimate of `tokens_of`."""
+    is_told = bool(reply.tokens_in) and sent_tokens >= _LEAST_COMPARED
+    return is_told and (reply.tokens_in or 0) < _LEAST_READ * sent_tokens
