@@ -20,9 +20,9 @@ from shared.contracts.experiment import Profile
 from shared.contracts.hints import ORCHESTRATOR, Hint
 from shared.db import tables
 from shared.db.alerts import raise_alert
+from shared.db.completions import place_taken
 from shared.db.facts import Event
 from shared.db.session import Session
-from shared.db.shells import place_taken
 from shared.db.standings import hash_token
 from shared.db.statements import Row, as_json
 from shared.errors import Conflict, InvalidInput, NotFound, Paused, Problem

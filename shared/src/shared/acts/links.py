@@ -14,8 +14,8 @@ from shared.acts.forgetting import keyed
 from shared.acts.joining import join, one_after_another, record_return, require_named
 from shared.acts.link_values import filled_in, is_placeholder
 from shared.contracts.experiment import Profile
+from shared.db.completions import place_taken
 from shared.db.session import ReadSession, Session
-from shared.db.shells import place_taken
 from shared.db.standings import hash_token
 from shared.db.statements import as_json
 from shared.errors import NotFound

@@ -9,11 +9,11 @@ from sqlalchemy import text
 
 from shared.contracts.appearance import Appearance
 from shared.contracts.experiment import Completion
+from shared.db.completions import completion_of
 from shared.db.session import ReadSession
 from shared.db.standing import Standing
 from shared.db.waits import Wait, wait_of
-from shared.errors import Conflict
-from shared.lives import OUTCOMES, STILL_IN, Outcome
+from shared.lives import OUTCOMES, STILL_IN
 from shared.stage import shows_members
 from shared.stages import parts_of
 
@@ -67,14 +67,6 @@ _CHECK: Final = text(
 )
 
 
-_COMPLETION: Final = text(
-    """
-    SELECT document -> 'completion' -> :outcome AS completion FROM experiments
-    WHERE id = :id AND document -> 'completion' -> :outcome IS NOT NULL
-    """
-)
-
-
 _OFFER: Final = text(
     """
     SELECT due_at FROM timers WHERE member_id = :member_id AND purpose = 'transfer_deadline'
@@ -124,21 +116,6 @@ async def _open_for(session: ReadSession, standing: Standing) -> Shell:
     if standing.is_in_progress and standing.is_locked and standing.stage is not None:
         return Shell(notices, wait=await wait_of(session, standing, standing.stage))
     return Shell(notices)
-
-
-async def completion_of(session: ReadSession, experiment_id: UUID, outcome: Outcome) -> Completion | None:
-    """What the file says for this end; None where it says nothing."""
-    row = await session.first(_COMPLETION, {"id": experiment_id, "outcome": outcome})
-    return None if row is None else Completion.model_validate(row.completion)
-
-
-async def place_taken(session: ReadSession, experiment_id: UUID) -> Conflict:
-    """The refusal to a person whose place an agent has taken; it has the completion of people who dropped out."""
-    completion = await completion_of(session, experiment_id, "dropped_out")
-    params = {} if completion is None else {"completion": completion.model_dump()}
-    return Conflict(
-        "Your place was taken while you were away. Thank you for your time.", reason="place_taken", params=params
-    )
 
 
 _APPEARANCE: Final = text("SELECT document -> 'appearance' AS appearance FROM experiments WHERE id = :id")

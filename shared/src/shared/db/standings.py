@@ -14,11 +14,11 @@ from shared.attendees import Attendee, attendee
 from shared.contracts.experiment import PageSettings, StageConfig
 from shared.db.attendance import DRAWN_ELSEWHERE
 from shared.db.batches import read_for_many
+from shared.db.completions import place_taken
 from shared.db.designs import design
 from shared.db.parts import with_parts
 from shared.db.reader_texts import reader_roles, reader_values
 from shared.db.session import ReadSession, Session
-from shared.db.shells import place_taken
 from shared.db.standing import OpenAsk, OpenTimer, Standing
 from shared.db.statements import Row
 from shared.db.stays import LEAST, MOST, path_of
