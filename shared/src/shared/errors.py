@@ -11,6 +11,7 @@ ParleyError
 ├── TooSoon           429  valid, but only after so many seconds
 │   └── TooManyRequests    of one token, key or address
 ├── Unavailable       503  a part of the lab is away; try again
+│   └── GivenUp            the database gave this one statement up, and does others
 ├── HalfDone          500  a part of what was asked was done; the message says which
 └── SettingsInvalid   500  the process cannot start with these settings
 """
@@ -136,6 +137,10 @@ class Unavailable(ParleyError):
     code = "unavailable"
     status = 503
     can_retry = True
+
+
+class GivenUp(Unavailable):
+    """Another try may succeed; one that never does must not hold up other work."""
 
 
 class HalfDone(ParleyError):

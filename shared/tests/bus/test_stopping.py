@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from shared.contracts.hints import Hint
-from shared.errors import Unavailable
+from shared.errors import GivenUp, Unavailable
 from shared.testing.buses import Broker, Inbox, ManualPause, a_hint
 
 pytestmark = pytest.mark.timeout(30)
@@ -65,6 +65,22 @@ async def test_a_failing_hint_ends_the_pause_too(broker: Broker) -> None:
 
     assert await inbox.next() == hint
     assert await bus.take_dead("work") == poison.encode()
+
+
+async def test_what_the_database_gives_up_each_time_holds_up_no_other_hint(broker: Broker) -> None:
+    pause, inbox, heavy, light = ManualPause(), Inbox(), a_hint(kind="heavy"), a_hint()
+    bus = broker.bus(pause=pause)
+
+    async def handle(hint: Hint) -> None:
+        if hint == heavy:
+            raise GivenUp("it was cancelled after ten seconds")
+        await inbox.handle(hint)
+
+    await bus.consume("work", handle, prefetch=1)
+    await bus.publish([heavy, light])
+
+    assert await inbox.next() == light
+    assert await bus.take_dead("work") == heavy.encode()
 
 
 async def test_cancel_gives_back_what_a_pause_held(broker: Broker) -> None:

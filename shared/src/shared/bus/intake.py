@@ -10,7 +10,7 @@ import structlog
 
 from shared.bus.contract import Handler, Pause
 from shared.contracts.hints import Hint
-from shared.errors import Unavailable
+from shared.errors import GivenUp, Unavailable
 from shared.metrics import UNACKNOWLEDGED
 from shared.urgency import Urgency, urgency
 
@@ -133,6 +133,10 @@ class Intake:
     async def _outcome(self, hint: Hint) -> _Outcome:
         try:
             await self._handler(hint)
+        except GivenUp as error:
+            # It may never succeed: others are not held up by it.
+            log.warning("bus.handler.given_up", queue=hint.queue, type=hint.type, id=hint.id, reason=error.message)
+            return _Outcome.FAILED
         except Unavailable:
             return _Outcome.UNTRIED
         except asyncio.CancelledError:

@@ -7,7 +7,7 @@ from math import inf
 from typing import Final, Generic, TypeVar
 
 from shared.db.failures import is_deadlock
-from shared.errors import Unavailable
+from shared.errors import GivenUp, Unavailable
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ItemT = TypeVar("ItemT")
@@ -76,7 +76,8 @@ class Batcher(Generic[KeyT, ItemT, ResultT]):
             for one, result in zip(batch, await self._work([one.item for one in batch]), strict=True):
                 _tell(one.future, result)
         except Exception as error:  # noqa: BLE001 - handed to the caller that waits for it
-            if len(batch) > 1 and not isinstance(error, Unavailable) and not is_deadlock(error):
+            is_of_one = isinstance(error, GivenUp) or not isinstance(error, Unavailable)
+            if len(batch) > 1 and is_of_one and not is_deadlock(error):
                 for one in batch:
                     await self._settle([one])
                 return

@@ -8,7 +8,7 @@ from typing import Any, Self
 from psycopg import AsyncConnection
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from shared.db.failures import is_undone, told_apart
+from shared.db.failures import can_only_read, is_undone, told_apart
 from shared.db.turnstile import Turnstile
 
 
@@ -79,20 +79,21 @@ class Connections:
         pool = self._engine.pool
         borrowed = await self._engine.raw_connection()
         driver: AsyncConnection[Any] = borrowed.driver_connection  # type: ignore[assignment]  # it has one
-        is_clean = False
+        is_clean = is_useless = False
         try:
             yield driver
             is_clean = True
-        except Exception:
+        except Exception as error:
             is_clean = await is_undone(driver, self._statement_seconds)
+            is_useless = can_only_read(error)
             raise
         finally:
-            is_broken = driver.broken
+            is_useless = is_useless or driver.broken
             # After a cancellation the state of the connection is unknown; connections of a replaced pool are not kept.
-            if not is_clean or self._engine.pool is not pool:
+            if not is_clean or is_useless or self._engine.pool is not pool:
                 await driver.close()
                 borrowed.invalidate(soft=True)
             borrowed.close()
-            # All connections to a lost server are useless.
-            if is_broken and self._engine.pool is pool:
+            # All connections to a server that is lost, or that only reads, are useless.
+            if is_useless and self._engine.pool is pool:
                 await self._engine.dispose()

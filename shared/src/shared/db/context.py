@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from psycopg.errors import ReadOnlySqlTransaction
 from sqlalchemy import text
 
 from shared.attendees import Attendee, as_uuid, attendee
@@ -380,14 +381,15 @@ def _answering(message: Message, answered: Message | None) -> Message:
     return message if answered is None else replace(message, answered=replace(answered, answered=None))
 
 
-_PING = text("SELECT 1")
+_PING = text("SELECT current_setting('transaction_read_only') = 'on' AS only_reads")
 
 
 async def check_reachable(database: Database) -> None:
-    """Return when Postgres answers.
+    """Return when Postgres answers and can write.
 
     Raises:
-        Unavailable: it does not.
+        Unavailable: it does not, or can only be read; then all connections are replaced.
     """
     async with database.read() as session:
-        await session.one(_PING)
+        if (await session.one(_PING)).only_reads:
+            raise ReadOnlySqlTransaction("this connection can only read")

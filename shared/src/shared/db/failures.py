@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from shared.db.turnstile import NoPlace
-from shared.errors import Unavailable
+from shared.errors import GivenUp, Unavailable
 from shared.metrics import STATEMENT_SECONDS
 
 log = structlog.get_logger(__name__)
@@ -105,6 +105,12 @@ def told_apart() -> Iterator[None]:
     except (DBAPIError, DriverError) as error:
         if is_connection_problem(error):
             raise Unavailable("The database cannot be reached. Nothing was lost; try again.") from error
+        if can_only_read(error):
+            raise Unavailable("The database can only be read for now. Nothing was stored; try again.") from error
+        if _state_of(error) in _HAS_NO_ROOM_STATES:
+            raise Unavailable("The database cannot store anything for now. Try again.") from error
+        if _state_of(error) in _GIVEN_UP_STATES:
+            raise GivenUp("The database gave up what was asked of it. Try again.") from error
         if is_lock_timeout(error):
             raise Unavailable("Another request holds a lock on this, and waiting took too long. Try again.") from error
         raise
@@ -135,12 +141,25 @@ def is_connection_problem(error: BaseException) -> bool:
 
 
 _SHUTDOWN_STATES = ("57P01", "57P02", "57P03", "57P05", "53300", "08000", "08001", "08003", "08006")
+_ONLY_READS_STATE = "25006"
+_HAS_NO_ROOM_STATES = ("53000", "53100", "58000", "58030")
+"""A full disk, or one that fails: all that writes has to wait."""
+_GIVEN_UP_STATES = ("53200", "53400", "57014")
+"""Out of memory, over a limit, cancelled: the next statement may go through."""
 _LOCK_TIMEOUT = "55P03"
 _TRY_AGAIN_STATES = ("40P01", "40001")
 
 
 def _state_of(error: BaseException) -> str | None:
     return getattr(getattr(error, "orig", error), "sqlstate", None)
+
+
+def can_only_read(error: BaseException) -> bool:
+    """Whether the connection leads to a server that only reads, such as a standby; a new one may lead to its primary.
+
+    The server decides it when a transaction begins, so a connection that could only read once may go on so for good.
+    """
+    return _state_of(error) == _ONLY_READS_STATE
 
 
 def is_lock_timeout(error: BaseException) -> bool:
@@ -167,14 +186,25 @@ async def retry_deadlocks(work: Callable[[], Awaitable[ResultT]], *, tries: int 
 
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 2.0
+MOST_GIVEN_UP: Final = 10
+"""How often one piece of work is tried that Postgres gives up, about a quarter of a minute."""
 
 
 async def retry_until_done(work: Callable[[], Awaitable[ResultT]]) -> ResultT:
-    """The result of `work`, repeated while Postgres is away or in a deadlock: paid replies must be stored."""
-    pause = _FIRST_PAUSE_SECONDS
+    """The result of `work`, repeated while Postgres is away or in a deadlock: paid replies must be stored.
+
+    Raises:
+        GivenUp: Postgres has given it up as often as it may.
+    """
+    pause, given_up = _FIRST_PAUSE_SECONDS, 0
     while True:
         try:
             return await work()
+        except GivenUp as error:
+            given_up += 1
+            if given_up == MOST_GIVEN_UP:
+                raise
+            log.warning("statement.given_up", cause=cause_of(error))
         except Unavailable as error:
             log.warning("database.waited_for", reason=error.message, cause=cause_of(error))
         except Exception as error:

@@ -6,7 +6,8 @@ from typing import Final
 from uuid import UUID
 
 import structlog
-from psycopg import AsyncConnection, OperationalError
+from psycopg import AsyncConnection
+from psycopg import Error as DriverError
 from sqlalchemy import text
 
 from shared.db.facts import FACTS_CHANNEL
@@ -97,6 +98,6 @@ async def hear_facts(
                     # No notification came, or the server is gone silently.
                     with hang_up_after(connection, STATEMENT_SECONDS):
                         await connection.execute("SELECT 1")
-        except OperationalError as error:
+        except DriverError as error:
             log.warning("facts.not_heard", reason=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
