@@ -4,7 +4,6 @@ import os
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
-from functools import partial
 from uuid import UUID, uuid4
 
 import structlog
@@ -13,6 +12,7 @@ from agent_worker.models import Limiter, Model
 from agent_worker.settings import WorkerSettings
 from agent_worker.stepping import Stepping
 from agent_worker.thinking import Thinker
+from shared.acts.guarding import Guard
 from shared.acts.page_times import due_members
 from shared.background import Background, do_quietly
 from shared.bus import Bus, Subscription
@@ -53,6 +53,7 @@ class Worker:
         self._settings = settings or read_settings(WorkerSettings)
         self._subscriptions: list[Subscription] = []
         self._background = Background()
+        self._guard = Guard(database)
         self._id = uuid4()
         self._name = f"process {os.getpid()} on {socket.gethostname()}"
         self._limiter = Limiter(database, clock, limits or {})
@@ -104,14 +105,17 @@ class Worker:
 
     async def publish_what_is_due(self) -> None:
         """Publish every ready reply, and give every kept answer, that is due, whichever process saved it."""
+        now = self._clock.now()
         async with self._database.transaction() as session:
-            threads = await due_threads(session, self._clock.now())
-            members = await due_members(session, self._clock.now())
-        for thread_id, cause in threads.items():
-            go_on_with(cause)
-            await do_quietly(partial(self._thinker.publish_due, thread_id))
-        for member_id in members:
-            await do_quietly(partial(self._thinker.give_due, member_id))
+            threads = await due_threads(session, now, but=self._guard.held("thread", now))
+            members = await due_members(session, now, but=self._guard.held("member", now))
+
+        async def publish(thread_id: UUID) -> None:
+            go_on_with(threads[thread_id])
+            await self._thinker.publish_due(thread_id)
+
+        await self._guard.each("thread", threads, publish, now)
+        await self._guard.each("member", members, self._thinker.give_due, now)
 
     async def announce(self) -> None:
         """Register this worker's providers. The registration expires after `presence_seconds`."""

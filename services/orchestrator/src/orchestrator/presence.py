@@ -4,21 +4,25 @@ from datetime import datetime
 from functools import partial
 
 from shared.acts import presence
+from shared.acts.guarding import Guard
 from shared.db.session import Database
 
 
-async def look_for_gone(database: Database, now: datetime) -> int:
+async def look_for_gone(database: Database, now: datetime, guard: Guard | None = None) -> int:
     """Note who is gone, and apply the rules of those whose time is over, each in a transaction of its own.
 
     Returns for how many something was done about their place.
     """
+    guard = guard or Guard(database)
     async with database.read() as session:
         missing = await presence.missing(session, now)
-    for member_id in missing:
-        await database.transact(partial(presence.mark_gone, member_id=member_id, now=now))
+    await guard.each(
+        "member", missing, lambda one: database.transact(partial(presence.mark_gone, member_id=one, now=now)), now
+    )
     async with database.read() as session:
         gone = await presence.gone(session)
-    done = 0
-    for member_id in gone:
-        done += await database.transact(partial(presence.apply_rule, member_id=member_id, now=now))
-    return done
+    return sum(
+        await guard.each(
+            "member", gone, lambda one: database.transact(partial(presence.apply_rule, member_id=one, now=now)), now
+        )
+    )

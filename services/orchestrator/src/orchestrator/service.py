@@ -13,7 +13,8 @@ from orchestrator.playing_out import play_out
 from orchestrator.presence import look_for_gone
 from orchestrator.settings import OrchestratorSettings
 from orchestrator.settling import fire_due_timers, settle
-from shared.acts import retention, timers
+from shared.acts import held_cohorts, retention, timers
+from shared.acts.guarding import Guard
 from shared.acts.settling import CohortBusy, end_when_done
 from shared.background import Background
 from shared.bus import Bus, Subscription
@@ -44,6 +45,7 @@ class Orchestrator:
         self._repeater = Repeater(self._settings.watch_seconds)
         self._subscription: Subscription | None = None
         self._background = Background()
+        self._guard = Guard(database)
         self._settling: set[UUID] = set()
         self._again: set[UUID] = set()
 
@@ -79,13 +81,23 @@ class Orchestrator:
         self._settling.add(cohort_id)
         rest_seconds = 0.0
         try:
-            rest_seconds = await self._settle_until_quiet(cohort_id)
+            rest_seconds = await self._settle_or_hold(cohort_id)
         finally:
             if rest_seconds == 0:
                 self._settling.discard(cohort_id)
                 self._again.discard(cohort_id)
         if rest_seconds:
             self._background.later(rest_seconds, partial(self._end_rest, cohort_id))
+
+    async def _settle_or_hold(self, cohort_id: UUID) -> float:
+        """`_settle_until_quiet`; a cohort whose rules fail is held, and tried again ever more rarely."""
+        is_tried = not self._guard.seconds_left("cohort", cohort_id, self._clock.now())
+        rest_seconds = await self._guard.do(
+            "cohort", cohort_id, partial(self._settle_until_quiet, cohort_id), self._clock.now()
+        )
+        if is_tried and (pause := self._guard.seconds_left("cohort", cohort_id, self._clock.now())):
+            self._background.later(pause, partial(self.settle, cohort_id))
+        return rest_seconds or 0.0
 
     async def _settle_until_quiet(self, cohort_id: UUID) -> float:
         """Returns for how many seconds the cohort is to be left alone now."""
@@ -131,20 +143,24 @@ class Orchestrator:
             self._background.later(max(0.0, (due_at - self._clock.now()).total_seconds()), self._fire_timers)
 
     async def _fire_timers(self) -> None:
-        await fire_due_timers(self._database, self._clock.now())
+        await fire_due_timers(self._database, self._clock.now(), self._guard)
 
     async def _look_for_gone(self) -> None:
-        await look_for_gone(self._database, self._clock.now())
+        await look_for_gone(self._database, self._clock.now(), self._guard)
 
     async def forget_people(self) -> None:
         """Delete the data of people in experiments whose time is over, each in a transaction of its own."""
         now = self._clock.now()
         async with self._database.read() as session:
-            found = await retention.due(session, now, self._settings.keep_personal_days)
-        for experiment_id in found:
+            held = self._guard.held("experiment", now)
+            found = await retention.due(session, now, self._settings.keep_personal_days, but=held)
+
+        async def forget(experiment_id: UUID) -> None:
             async with self._database.transaction(statement_seconds=WHOLE_EXPERIMENT_SECONDS) as session:
                 if await retention.forget_people(session, experiment_id, now):
                     log.info("people.forgotten", experiment=str(experiment_id))
+
+        await self._guard.each("experiment", found, forget, now)
 
     async def watch(self) -> None:
         """Announce overdue work: drafts that no worker took, expired leases, unsettled cohorts and agents."""
@@ -158,16 +174,25 @@ class Orchestrator:
                 *await unsettled.unstepped(session),
             ]
             finished = await unsettled.finished_experiments(session)
-        for experiment_id in finished:
+            settled_again = await held_cohorts.settled_again(session)
+
+        async def end(experiment_id: UUID) -> None:
             async with self._database.transaction() as session:
                 await end_when_done(session, experiment_id, now)
+
+        async def release(cohort_id: UUID) -> None:
+            async with self._database.transaction() as session:
+                await held_cohorts.release(session, cohort_id, now)
+
+        await self._guard.each("experiment", finished, end, now)
+        await self._guard.each("cohort", settled_again, release, now)
         for provider, drafts in waiting.items():
             queue = provider_queue(provider)
             # Every hint brings a draft, so of those that wait as many are safe as there are hints.
             safe = on_their_way.get(queue, 0) + await self._bus.waiting(queue)
             if drafts > safe:
-                async with self._database.read() as session:
-                    hints += await overdue_hints(session, provider, now, before, safe=safe)
+                async with self._database.read() as reading:
+                    hints += await overdue_hints(reading, provider, now, before, safe=safe)
         chosen = self._repeater.due(hints, now.timestamp())
         if chosen:
             log.info("watch.announced", hints=len(chosen))

@@ -35,6 +35,7 @@ from shared.acts.conversation import (
     time_out_thread,
     wake_thread,
 )
+from shared.acts.guarding import Guard
 from shared.acts.playing import MemberIsBack
 from shared.acts.settling import end_when_done
 from shared.acts.timers import DueTimer
@@ -317,19 +318,18 @@ def _time_is_simulated(cohort: CohortState) -> bool:
     return cohort.pace == "fast" and all(member.player != "person" for member in cohort.members)
 
 
-async def fire_due_timers(database: Database, now: datetime) -> int:
+async def fire_due_timers(database: Database, now: datetime, guard: Guard | None = None) -> int:
     """Let every timer whose time has come take effect, each in a transaction of its own; returns how many did."""
+    guard = guard or Guard(database)
     async with database.transaction() as session:
-        due = await timers.due_timers(session, now)
-    fired = 0
-    for timer in due:
+        found = await timers.due_timers(session, now, but=guard.held("timer", now))
+    due = {timer.id: timer for timer in found}
+
+    async def fire(timer_id: UUID) -> bool:
         new_correlation()
-        try:
-            fired += await database.transact(partial(_fire, timer=timer, now=now))
-        except Exception:
-            # One that cannot take effect must not keep the others from theirs.
-            log.exception("timer.failed", timer=str(timer.id))
-    return fired
+        return await database.transact(partial(_fire, timer=due[timer_id], now=now))
+
+    return sum(await guard.each("timer", due, fire, now))
 
 
 async def _fire(session: Session, timer: DueTimer, now: datetime) -> bool:

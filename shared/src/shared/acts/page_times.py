@@ -3,7 +3,7 @@
 What waits is a row with a due time, which a pause moves: an answer is a ready draft, a page to read a timer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -95,14 +95,18 @@ _DUE_MEMBERS = text(
         JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE d.state = 'ready' AND d.due_at <= :now AND d.ask_id IS NOT NULL AND e.status <> 'paused'
         AND d.member_id NOT IN (SELECT id FROM members WHERE status = 'paused')
+        AND d.member_id <> ALL(CAST(:but AS uuid[]))
     GROUP BY d.member_id ORDER BY min(d.due_at) LIMIT :most
     """
 )
 
 
-async def due_members(session: ReadSession, now: datetime, *, most: int = 200) -> Sequence[UUID]:
-    """Members who would have given an answer by now."""
-    return [row.member_id for row in await session.all(_DUE_MEMBERS, {"now": now, "most": most})]
+async def due_members(
+    session: ReadSession, now: datetime, *, but: Collection[UUID] = (), most: int = 200
+) -> Sequence[UUID]:
+    """Members who would have given an answer by now, without those `but`."""
+    params = {"now": now, "but": list(but), "most": most}
+    return [row.member_id for row in await session.all(_DUE_MEMBERS, params)]
 
 
 _ARM = text(

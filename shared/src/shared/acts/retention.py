@@ -1,6 +1,6 @@
 """Deleting what people said and did in an experiment that ended long ago; what came of it in numbers stays."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -13,7 +13,8 @@ from shared.db.session import ReadSession, Session
 _DUE: Final = text(
     """
     SELECT id FROM experiments
-    WHERE status = 'ended' AND forgotten_at IS NULL AND ended_at < :now - make_interval(
+    WHERE status = 'ended' AND forgotten_at IS NULL AND id <> ALL(CAST(:but AS uuid[]))
+        AND ended_at < :now - make_interval(
         days => least(CAST(:days AS integer), CAST(document ->> 'keep_personal_days' AS integer)))
     ORDER BY ended_at LIMIT 20
     """
@@ -73,12 +74,12 @@ _QUOTED: Final = (
 )
 
 
-async def due(session: ReadSession, now: datetime, days: int | None) -> Sequence[UUID]:
-    """Experiments whose time is over and of which everything is stored still; a few at a time.
+async def due(session: ReadSession, now: datetime, days: int | None, *, but: Collection[UUID] = ()) -> Sequence[UUID]:
+    """Experiments whose time is over and of which everything is stored still, without those `but`; a few at a time.
 
     `days`: how long this lab keeps data; None: as long as the file says. The shorter of both holds.
     """
-    return [row.id for row in await session.all(_DUE, {"now": now, "days": days})]
+    return [row.id for row in await session.all(_DUE, {"now": now, "days": days, "but": list(but)})]
 
 
 async def forget_people(session: Session, experiment_id: UUID, now: datetime) -> bool:

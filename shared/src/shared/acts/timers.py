@@ -1,12 +1,13 @@
 """Timers that are due: finding them, and firing each once."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import text
 
+from shared.acts.held_cohorts import IS_HELD
 from shared.db.session import ReadSession, Session
 
 
@@ -22,10 +23,11 @@ class DueTimer:
 
 
 _DUE = text(
-    """
-    SELECT id, thread_id, member_id, purpose, generation FROM timers
-    WHERE state = 'armed' AND due_at <= :now ORDER BY due_at LIMIT :most
-    """
+    f"""
+    SELECT id, thread_id, member_id, purpose, generation FROM timers t
+    WHERE state = 'armed' AND due_at <= :now AND id <> ALL(CAST(:but AS uuid[])) AND NOT {IS_HELD}
+    ORDER BY due_at LIMIT :most
+    """  # noqa: S608 - put together from constants
 )
 _FIRE = text(
     "UPDATE timers SET state = 'fired', fired_at = :now WHERE id = :timer_id AND state = 'armed' AND due_at <= :now"
@@ -34,9 +36,11 @@ _LOCK_THREAD = text("SELECT FROM threads WHERE id = :thread_id FOR NO KEY UPDATE
 _LOCK_MEMBER = text("SELECT FROM members WHERE id = :member_id FOR NO KEY UPDATE")
 
 
-async def due_timers(session: ReadSession, now: datetime, *, most: int = 200) -> Sequence[DueTimer]:
-    """Timers of threads and members whose time has come."""
-    rows = await session.all(_DUE, {"now": now, "most": most})
+async def due_timers(
+    session: ReadSession, now: datetime, *, but: Collection[UUID] = (), most: int = 200
+) -> Sequence[DueTimer]:
+    """Timers of threads and members whose time has come, without those `but`, and those of held cohorts."""
+    rows = await session.all(_DUE, {"now": now, "but": list(but), "most": most})
     return [DueTimer(row.id, row.thread_id, row.member_id, row.purpose, row.generation) for row in rows]
 
 

@@ -1,6 +1,6 @@
 """Which drafts wait for a worker, in which order, and which are due; locks nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -36,14 +36,17 @@ _DUE_THREADS = text(
         JOIN cohorts c ON c.id = d.cohort_id JOIN experiments e ON e.id = c.experiment_id
     WHERE d.state = 'ready' AND d.due_at <= :now AND d.thread_id IS NOT NULL AND e.pace = 'live'
         AND e.status <> 'paused' AND d.member_id NOT IN (SELECT id FROM members WHERE status = 'paused')
+        AND d.thread_id <> ALL(CAST(:but AS uuid[]))
     GROUP BY d.thread_id ORDER BY min(d.due_at) LIMIT :most
     """
 )
 
 
-async def due_threads(session: ReadSession, now: datetime, *, most: int = 200) -> Mapping[UUID, str]:
-    """Threads in which a reply is due to be published, each with the correlation of its oldest due draft."""
-    rows = await session.all(_DUE_THREADS, {"now": now, "most": most})
+async def due_threads(
+    session: ReadSession, now: datetime, *, but: Collection[UUID] = (), most: int = 200
+) -> Mapping[UUID, str]:
+    """Threads without those `but` in which a reply is due, each with the correlation of its oldest due draft."""
+    rows = await session.all(_DUE_THREADS, {"now": now, "but": list(but), "most": most})
     return {row.thread_id: row.correlation for row in rows}
 
 

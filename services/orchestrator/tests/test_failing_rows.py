@@ -1,0 +1,254 @@
+"""A row that fails holds up no other: it is tried again ever more rarely, and the experimenter gets one alert."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import text
+from structlog.testing import capture_logs
+
+from orchestrator.presence import look_for_gone
+from orchestrator.service import Orchestrator
+from orchestrator.settings import OrchestratorSettings
+from orchestrator.settling import fire_due_timers, settle
+from shared.acts import joining, presence, starting
+from shared.acts.guarding import Guard
+from shared.bus.in_process import InProcessBus
+from shared.db import tables
+from shared.db.session import Database
+from shared.errors import GivenUp, Unavailable
+from shared.experiment import load
+from shared.testing.fake_clock import FakeClock
+
+pytestmark = pytest.mark.postgres
+
+STUDY = """
+parley: 1
+name: Two who do not know each other
+seed: 0
+pace: live
+stages:
+  - {id: page, kind: info, lines: [Hello.], when_gone: go_on, gone_after_seconds: 0, stay: {at_most_seconds: 600}}
+  - {id: last, kind: info, lines: [Bye.]}
+cohorts: [{count: 2, seats: [{open: true}]}]
+"""
+
+
+@asynccontextmanager
+async def failing(database: Database, table: str, column: str, row_id: UUID) -> AsyncIterator[None]:
+    """Every change of the rows with this value fails until the block ends."""
+    make = f"""
+        CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'out of order'; END $$;
+        CREATE TRIGGER fails BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW
+            WHEN (NEW.{column} = '{row_id}') EXECUTE FUNCTION fail()
+    """
+    async with database.transaction() as session:
+        for statement in _statements(make):
+            await session.run(text(statement))
+    try:
+        yield
+    finally:
+        async with database.transaction() as session:
+            await session.run(text(f"DROP TRIGGER fails ON {table}"))
+            await session.run(text("DROP FUNCTION fail"))
+
+
+def _statements(make: str) -> list[str]:
+    function, _, trigger = make.partition("$$;\n")
+    return [f"{function}$$", trigger]
+
+
+async def a_study(database: Database, clock: FakeClock) -> tuple[UUID, list[UUID]]:
+    """A running experiment, and its two people in cohorts of their own."""
+    owner_id, now = uuid4(), clock.now()
+    async with database.transaction() as session:
+        await session.insert(tables.experimenters, [{"id": owner_id, "name": str(owner_id), "created_at": now}])
+        experiment_id = await starting.create(session, owner_id, load(STUDY, "study.yaml"), now)
+    async with database.transaction() as session:
+        await starting.start(session, experiment_id, now)
+    people = []
+    for _ in range(2):
+        async with database.transaction() as session:
+            member_id, _ = await joining.join(session, experiment_id, now, cohort_id=None, profile=None)
+            people.append(member_id)
+    for cohort_id in await cohorts_of(database, people):
+        await settle(database, cohort_id, now)
+    return experiment_id, people
+
+
+async def rows(database: Database, query: str, **params: Any) -> list[Any]:
+    async with database.transaction() as session:
+        return list(await session.all(text(query), params))
+
+
+async def cohorts_of(database: Database, people: list[UUID]) -> list[UUID]:
+    found = await rows(database, "SELECT id, cohort_id FROM members")
+    by_member = {row.id: row.cohort_id for row in found}
+    return [by_member[one] for one in people]
+
+
+async def statuses(database: Database, people: list[UUID]) -> list[str]:
+    found = {row.id: row.status for row in await rows(database, "SELECT id, status FROM members")}
+    return [found[one] for one in people]
+
+
+async def alerts(database: Database) -> list[tuple[str, bool]]:
+    found = await rows(database, "SELECT type, resolved_at IS NULL AS is_open FROM alerts ORDER BY created_at")
+    return [(row.type, row.is_open) for row in found]
+
+
+def an_orchestrator(database: Database, clock: FakeClock, **settings: Any) -> Orchestrator:
+    return Orchestrator(database=database, bus=InProcessBus(), clock=clock, settings=OrchestratorSettings(**settings))
+
+
+async def test_of_two_rows_the_one_that_fails_is_tried_ever_more_rarely(
+    database: Database, fake_clock: FakeClock
+) -> None:
+    _, (one, other) = await a_study(database, fake_clock)
+    guard, tried = Guard(database), dict[UUID, list[float]]()
+    began, is_out_of_order = fake_clock.now(), True
+
+    async def work(member_id: UUID) -> str:
+        tried.setdefault(member_id, []).append((fake_clock.now() - began).total_seconds())
+        if member_id == one and is_out_of_order:
+            raise ZeroDivisionError
+        return "done"
+
+    for _ in range(20):
+        assert await guard.each("member", (one, other), work, fake_clock.now()) == ["done"]
+        fake_clock.advance(1)
+    is_out_of_order = False
+    fake_clock.advance(300)
+
+    assert tried == {one: [0, 1, 3, 7, 15], other: list(range(20))}
+    assert guard.held("member", began + timedelta(seconds=16)) == [one]
+    assert await guard.each("member", (one, other), work, fake_clock.now()) == ["done", "done"]
+    assert guard.seconds_left("member", one, fake_clock.now()) == 0
+    assert await alerts(database) == [("work_failed", True)]
+
+
+async def test_a_server_that_is_away_is_no_fault_of_a_row_and_one_that_gives_it_up_is(
+    database: Database, fake_clock: FakeClock
+) -> None:
+    guard, row_id = Guard(database), uuid4()
+
+    async def away() -> None:
+        raise Unavailable("away")
+
+    async def given_up() -> None:
+        raise GivenUp("too long")
+
+    with pytest.raises(Unavailable):
+        await guard.do("member", row_id, away, fake_clock.now())
+    assert guard.held("member", fake_clock.now()) == []
+    await guard.do("member", row_id, given_up, fake_clock.now())
+    assert guard.held("member", fake_clock.now()) == [row_id]
+
+
+async def test_of_two_who_are_gone_the_other_is_out(database: Database, fake_clock: FakeClock) -> None:
+    _, people = await a_study(database, fake_clock)
+    guard, gateway = Guard(database), uuid4()
+    started = fake_clock.now() - timedelta(days=1)
+    for one in people:
+        async with database.transaction() as session:
+            await presence.come(session, one, fake_clock.now())
+    fake_clock.advance(60)
+    async with database.transaction() as session:
+        await presence.beat(session, gateway, started, [], fake_clock.now())
+
+    async with failing(database, "presence", "member_id", people[0]):
+        for _ in range(3):
+            await look_for_gone(database, fake_clock.now(), guard)
+        assert await statuses(database, people) == ["in_progress", "dropped_out"]
+    fake_clock.advance(2)
+    async with database.transaction() as session:
+        await presence.beat(session, gateway, started, [], fake_clock.now())
+    await look_for_gone(database, fake_clock.now(), guard)
+
+    assert await statuses(database, people) == ["dropped_out", "dropped_out"]
+    assert await alerts(database) == [("work_failed", True)]
+
+
+async def test_of_two_timers_the_other_takes_effect(database: Database, fake_clock: FakeClock) -> None:
+    _, people = await a_study(database, fake_clock)
+    guard = Guard(database)
+    fake_clock.advance(601)
+
+    async with failing(database, "timers", "member_id", people[0]):
+        fired = [await fire_due_timers(database, fake_clock.now(), guard) for _ in range(3)]
+    assert sum(fired) == 1
+    fake_clock.advance(2)
+
+    assert await fire_due_timers(database, fake_clock.now(), guard) == 1
+    assert await alerts(database) == [("work_failed", True)]
+
+
+async def test_of_two_experiments_whose_time_is_over_the_other_is_forgotten(
+    database: Database, fake_clock: FakeClock
+) -> None:
+    studies = [(await a_study(database, fake_clock))[0] for _ in range(2)]
+    orchestrator = an_orchestrator(database, fake_clock, keep_personal_days=1)
+    await rows(database, "UPDATE experiments SET status = 'ended', ended_at = :now RETURNING id", now=fake_clock.now())
+    fake_clock.advance(2 * 24 * 3600)
+    forgotten = "SELECT id FROM experiments WHERE forgotten_at IS NOT NULL"
+
+    async with failing(database, "experiments", "id", studies[0]):
+        for _ in range(3):
+            await orchestrator.forget_people()
+        assert [row.id for row in await rows(database, forgotten)] == studies[1:]
+    fake_clock.advance(2)
+    await orchestrator.forget_people()
+
+    assert len(await rows(database, forgotten)) == 2
+    # The alerts of an experiment are blanked with what people said.
+    assert [kind for kind, _ in await alerts(database)] == ["work_failed"]
+
+
+async def test_of_two_runs_that_are_over_the_watchdog_ends_the_other(database: Database, fake_clock: FakeClock) -> None:
+    studies = [(await a_study(database, fake_clock))[0] for _ in range(2)]
+    orchestrator = an_orchestrator(database, fake_clock)
+    await rows(database, "UPDATE cohorts SET status = 'ended' RETURNING id")
+    ended = "SELECT id FROM experiments WHERE status = 'ended'"
+
+    async with failing(database, "experiments", "id", studies[0]):
+        for _ in range(3):
+            await orchestrator.watch()
+        assert [row.id for row in await rows(database, ended)] == studies[1:]
+    fake_clock.advance(2)
+    await orchestrator.watch()
+
+    assert len(await rows(database, ended)) == 2
+    assert await alerts(database) == [("work_failed", True)]
+
+
+async def test_a_cohort_whose_rules_fail_is_held_with_its_clocks_until_they_do_not(
+    database: Database, fake_clock: FakeClock
+) -> None:
+    _, people = await a_study(database, fake_clock)
+    held, _ = await cohorts_of(database, people)
+    orchestrator = an_orchestrator(database, fake_clock)
+    news = text("UPDATE streams SET last = last + 1, unsettled = last + 1")
+    async with database.transaction() as session:
+        await session.run(news)
+
+    with capture_logs() as logged:
+        async with failing(database, "streams", "cohort_id", held):
+            for _ in range(60):
+                await orchestrator.settle(held)
+                await orchestrator.watch()
+                fake_clock.advance(20)
+            fired = await fire_due_timers(database, fake_clock.now())
+            assert (fired, await alerts(database)) == (1, [("cohort_held", True)])
+    fake_clock.advance(300)
+    await orchestrator.settle(held)
+    await orchestrator.watch()
+    await orchestrator.stop()
+
+    # Twenty minutes with a hint every twenty seconds; each failure doubles the pause.
+    assert 5 < len([entry for entry in logged if entry["event"] == "row.failed"]) < 15
+    assert await alerts(database) == [("cohort_held", False)]
+    (left,) = await rows(database, "SELECT due_at FROM timers WHERE member_id = :id AND state = 'armed'", id=people[0])
+    assert left.due_at == fake_clock.now() + timedelta(seconds=600)
