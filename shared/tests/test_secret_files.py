@@ -45,3 +45,21 @@ def test_what_is_wrong_is_named_without_a_value(tmp_path: Path) -> None:
     assert "PARLEY_AMQP_URL_FILE: cannot be read (FileNotFoundError)" in refused.value.message
     assert "OPENAI_API_KEY: is set" in refused.value.message
     assert "sk-" not in refused.value.message
+
+
+@pytest.mark.parametrize("name", ["PARLEY_DATABASE_URL", "PARLEY_AMQP_URL", "PARLEY_BOOTSTRAP_API_KEY"])
+@pytest.mark.parametrize("content", ["", " \n"])
+def test_a_secret_of_the_lab_is_not_empty(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / "secret").write_text(content)
+
+    with pytest.raises(SettingsInvalid, match=f"{name}_FILE: is empty"):
+        read_secret_files({f"{name}_FILE": str(tmp_path / "secret")})
+
+
+def test_a_key_that_is_not_used_may_be_an_empty_file(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("")
+    environ = {"OPENAI_API_KEY_FILE": str(tmp_path / "secret")}
+
+    read_secret_files(environ)
+
+    assert environ == {"OPENAI_API_KEY": ""}

@@ -63,3 +63,15 @@ def test_an_address_without_a_port_or_on_a_socket_is_taken(monkeypatch: pytest.M
         monkeypatch.setenv("PARLEY_DATABASE_URL", address)
 
         assert read_settings(ServerSettings).database_url == address
+
+
+@pytest.mark.parametrize("name", ["PARLEY_DATABASE_URL", "PARLEY_AMQP_URL"])
+def test_an_address_has_no_empty_password(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    scheme = "postgresql" if "DATABASE" in name else "amqp"
+    monkeypatch.setenv(name, f"{scheme}://parley:@127.0.0.1:5432/parley")
+
+    with pytest.raises(SettingsInvalid, match=f"{name}: .*has an empty password"):
+        read_settings(ServerSettings)
+
+    monkeypatch.setenv(name, f"{scheme}://parley@127.0.0.1:5432/parley")
+    read_settings(ServerSettings)

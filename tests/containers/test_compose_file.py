@@ -1,6 +1,7 @@
 """The settings in docker-compose.yml: documented variables arrive, and each service gets only those that it uses."""
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
 from ipaddress import ip_network
@@ -113,6 +114,24 @@ def test_every_secret_is_made_once(tmp_path: Path) -> None:
     assert len(set(values.values())) == len(values)
     assert values == {name: (tmp_path / "secrets" / name).read_text() for name in values}
     assert (tmp_path / "secrets").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("missing", ["od", "tr", "head"])
+def test_no_secret_is_made_where_a_program_is_missing(tmp_path: Path, missing: str) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in {"env", "bash", "head", "od", "tr", "mkdir", "chmod", "cat"} - {missing}:
+        found = shutil.which(name)
+        assert found is not None
+        (programs / name).symlink_to(found)
+    command = [str(ROOT / "deploy" / "new-secrets"), str(tmp_path / "secrets")]
+
+    made = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": str(programs)})
+
+    assert made.returncode == 1
+    assert f"needs the program {missing}" in made.stderr
+    assert "ready" not in made.stdout
+    assert not (tmp_path / "secrets").exists()
 
 
 def test_keys_of_providers_go_to_the_gateways_the_workers_and_the_tools_alone() -> None:

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,14 @@ def test_promtool_takes_the_configurations_of_the_manual(number: int, tmp_path: 
     checked = promtool("check", "config", str(tmp_path / "prometheus.yml"))
 
     assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_a_service_that_has_not_looked_at_the_lab_tells_no_number_of_it() -> None:
+    told = "from shared.metrics import in_words_of_prometheus as told; print(told().decode())"
+    lines = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout.splitlines()
+
+    for name in ("parley_asks_open", "parley_outbox_oldest_seconds", "parley_cohorts_stuck"):
+        assert f"{name} NaN" in lines
 
 
 def test_each_alert_fires_at_what_it_names() -> None:

@@ -1,8 +1,10 @@
 """A lease is kept for as long as its model thinks, and given up by who is dead."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 import pytest
@@ -185,6 +187,42 @@ async def test_a_lease_that_is_over_before_it_is_taken_is_renewed_before_the_mod
     await work
 
     assert until > SystemClock().now() + timedelta(minutes=59)
+
+
+class Unreachable:
+    """The database of a process that is cut off once it is told so: others still reach it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.is_cut_off = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._database, name)
+
+    @asynccontextmanager
+    async def autocommit(self) -> AsyncIterator[Session]:
+        if self.is_cut_off:
+            raise Unavailable("cut off")
+        async with self._database.autocommit() as session:
+            yield session
+
+
+async def test_a_worker_that_does_not_reach_postgres_stops_at_the_end_of_its_lease(database: Database) -> None:
+    lab, draft_id = await a_wanted_draft(database)
+    model, line = Slow(), Unreachable(database)
+    lab.database = cast(Database, line)
+
+    work = asyncio.create_task(a_thinker(lab, model, lease_seconds=0.3).work_on(draft_id))
+    await model.asked.wait()
+    line.is_cut_off = True
+    await asyncio.wait_for(work, 10)
+
+    assert model.was_broken_off
+    lab.database = database
+    other = Slow()
+    other.answer.set()
+    await a_thinker(lab, other, lease_seconds=30).work_on(draft_id)
+    assert [row.value for row in await lab.rows("SELECT value FROM answers")] == [{"why": "Because."}]
 
 
 MANY = """

@@ -122,6 +122,24 @@ async def test_wrong_keys_are_limited_by_address_and_right_ones_are_not(api: Api
     assert (right.status_code, away.status_code) == (200, 401)
 
 
+async def test_tokens_and_keys_that_no_one_was_given_cost_no_row(api: Api, bus: InProcessBus) -> None:
+    token = await api.join(await api.running())
+
+    async with gateways(api, bus, 1, address_requests_per_minute=0) as (client,):
+        for turn in range(30):
+            for path in ("/v1/me", "/v1/experiments"):
+                answer = await client.get(path, headers=bearer(f"invented-{turn % 20}"))
+                assert answer.status_code == 401
+            answer = await client.post("/v1/stream-tickets", headers=bearer(f"pk_invented-{turn}"))
+            assert answer.status_code == 401
+        await client.get("/v1/me", headers=bearer(token))
+        await client.get("/v1/experiments", headers=bearer(api.key))
+    async with api.database.transaction() as session:
+        kept = [row.name.partition(":")[0] for row in await session.all(text("SELECT name FROM request_limits"))]
+
+    assert sorted(kept) == ["key", "token"]
+
+
 async def test_joining_is_limited_by_address_but_not_on_the_machine_itself(api: Api, bus: InProcessBus) -> None:
     async def tries(client: httpx2.AsyncClient) -> list[int]:
         body = {"join_key": "a-key-of-mine"}

@@ -4,6 +4,7 @@ Counters and times are of one process, and sums of all processes are the lab's. 
 its database when an orchestrator is asked (`orchestrator.lab_numbers`), so every orchestrator tells the same.
 """
 
+import math
 from typing import Final
 
 from prometheus_client import REGISTRY, Counter, Gauge, Histogram, generate_latest
@@ -42,6 +43,10 @@ WANTED = Gauge("parley_drafts_wanted", "Drafts that no worker has taken.", ["pro
 OVERDUE = Gauge("parley_drafts_overdue", "Drafts that should have been taken, or whose worker is gone.", ["provider"])
 OPEN_ASKS = Gauge("parley_asks_open", "Questions to agents and people that are not answered.")
 STUCK = Gauge("parley_cohorts_stuck", "Cohorts in which something happened long ago that nobody has looked at.")
+
+for _of_the_lab in (OUTBOX_AGE, OPEN_ASKS, STUCK):
+    # Only an orchestrator that has looked knows them: a 0 of another service would hide that none has.
+    _of_the_lab.set(math.nan)
 
 
 def in_words_of_prometheus() -> bytes:

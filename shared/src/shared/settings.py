@@ -34,6 +34,8 @@ def _readable(value: str) -> str:
         raise ValueError(
             "cannot be read. In a password write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25"
         )
+    if parts.password == "":
+        raise ValueError("has an empty password; without one leave out the colon before the @, too")
     return value
 
 

@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+import structlog
+
 from agent_worker.attempts import Attempt
 from agent_worker.settings import WorkerSettings
 from shared.acts import drafts
@@ -22,6 +24,8 @@ from shared.db.session import Database
 from shared.errors import Unavailable
 from shared.failpoints import failpoint
 from shared.urgency import is_urgent
+
+log = structlog.get_logger(__name__)
 
 ALONE: Final = 32
 """With fewer drafts in hand, slots need no sharing: a hint brings its own draft."""
@@ -38,7 +42,8 @@ class Leases:
         self._database = database
         self._clock = clock
         self._settings = settings
-        self._renews_after = timedelta(seconds=settings.lease_seconds / 3)
+        self._lasts = timedelta(seconds=settings.lease_seconds)
+        self._renews_after = self._lasts / 3
         self._taking = Batcher[bool, UUID, drafts.Lease | None](self._take_all, most=_MOST_LEASED_AT_ONCE)
         self._sharing = Sharing(database, clock)
 
@@ -67,33 +72,45 @@ class Leases:
         return self._sharing.holding(lease.experiment_id)
 
     async def keep(self, lease: drafts.Lease, call: Coroutine[Any, Any, Attempt]) -> Attempt | None:
-        """The outcome of a call. Renews the lease meanwhile, and cancels the call when the lease is lost.
+        """The outcome of a call. Renews the lease meanwhile, and cancels the call when the lease is lost or over.
 
-        A process that was held, or has made a call before, may have the lease no more: then no call is begun.
+        A process that was held, or has made a call before, may have the lease no more: then no call is begun. One that
+        does not reach Postgres stops at the end of the lease that it knows of, since others may reach it.
         """
-        if self._clock.now() - lease.leased_at > self._renews_after and not await self._renew(lease):
+        until: datetime | None = lease.leased_at + self._lasts
+        if self._clock.now() - lease.leased_at > self._renews_after:
+            until = await self._renewed(lease, until)
+        if until is None:
             call.close()
             return None
         task = asyncio.create_task(call)
         try:
-            while True:
-                done, _ = await asyncio.wait((task,), timeout=self._renews_after.total_seconds())
+            while until is not None:
+                left = min(self._renews_after, until - self._clock.now())
+                done, _ = await asyncio.wait((task,), timeout=max(0.0, left.total_seconds()))
                 if done:
                     return task.result()
-                if not await self._renew(lease):
+                if self._clock.now() >= until:
+                    log.warning("lease.over", draft=lease.path)
                     return None
+                until = await self._renewed(lease, until)
                 await failpoint("lease.renewed")
+            return None
         finally:
             task.cancel()
 
-    async def _renew(self, lease: drafts.Lease) -> bool:
-        until = self._clock.now() + timedelta(seconds=self._settings.lease_seconds)
+    async def _renewed(self, lease: drafts.Lease, until: datetime) -> datetime | None:
+        """Until when this process has the lease, which it had until `until`; None: another has it, or it is over.
+
+        Postgres is asked even when it is over: no other process may have taken it.
+        """
+        now = self._clock.now()
+        left = (until - now).total_seconds()
         try:
-            async with self._database.autocommit() as session:
-                return await drafts.renew(session, lease, until)
-        except Unavailable:
-            # While Postgres is away, no other worker can take the lease.
-            return True
+            async with asyncio.timeout(left if left > 0 else None), self._database.autocommit() as session:
+                return now + self._lasts if await drafts.renew(session, lease, now + self._lasts) else None
+        except (Unavailable, TimeoutError):
+            return until if self._clock.now() < until else None
 
     async def is_gone(self, lease: drafts.Lease) -> bool:
         """Whether the draft was deleted with its experiment while this process worked on it."""
@@ -119,7 +136,7 @@ class Leases:
     ) -> drafts.Lease | Exception | None:
         """The lease, renewed if its statement took so long that it may be over by now; None when it was lost."""
         while isinstance(lease, drafts.Lease) and (now := self._clock.now()) - began > self._renews_after:
-            lease, began = lease if await self._renew(lease) else None, now
+            lease, began = lease if await self._renewed(lease, began + self._lasts) else None, now
         return lease
 
     async def _take_alone(self, draft_id: UUID, now: datetime, until: datetime) -> drafts.Lease | Exception | None:

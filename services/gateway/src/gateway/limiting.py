@@ -38,7 +38,7 @@ class Limits:
         self._database = database
         self._clock = clock
         self._held: dict[tuple[str, str], _Held] = {}
-        self._taking: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._taking: dict[tuple[str, str], asyncio.Task[bool]] = {}
         self._token = _limit("token", settings.token_requests_per_second, 20 if is_open else 0, 1)
         self._key = _limit("key", settings.key_requests, 100 if is_open else 0, settings.key_window_seconds)
         self._address = _limit("address", settings.address_requests_per_minute, 60, 60)
@@ -65,7 +65,9 @@ class Limits:
             return
         now, name = self._clock.now(), (limit.name, who)
         while (held := self._held.get(name)) is None or held.until <= now:
-            await self._taken(limit, who, now)
+            if not await self._taken(limit, who, now):
+                # An invented one: signing in refuses it, and counts for its address.
+                return
         if held.left == 0:
             raise _too_many(limit, held.until - now)
         held.left -= 1
@@ -73,23 +75,26 @@ class Limits:
             # Used up, not refused: the next one asks for another block.
             del self._held[name]
 
-    async def _taken(self, limit: RequestLimit, who: str, now: datetime) -> None:
-        """Take a block, one at a time: requests that come meanwhile wait for the same one."""
+    async def _taken(self, limit: RequestLimit, who: str, now: datetime) -> bool:
+        """Take a block, one at a time: requests that come meanwhile wait for the same one. False: there is none."""
         name = limit.name, who
         taking = self._taking.get(name)
         if taking is None:
             taking = self._taking[name] = asyncio.create_task(self._take(limit, who, now))
             taking.add_done_callback(lambda _: self._taking.pop(name, None))
-        await asyncio.shield(taking)
+        return await asyncio.shield(taking)
 
-    async def _take(self, limit: RequestLimit, who: str, now: datetime) -> None:
+    async def _take(self, limit: RequestLimit, who: str, now: datetime) -> bool:
         async with self._database.read() as session:
             block = await request_limits.take(session, limit, who, now)
+        if block is None:
+            return False
         if len(self._held) >= _MOST_REMEMBERED:
             self._held = {name: one for name, one in self._held.items() if one.until > now}
         # A refusal counts for the window; what is granted, for longer than a short one.
         kept_until = now + timedelta(seconds=limit.kept_seconds) if block.granted > 0 else now
         self._held[limit.name, who] = _Held(max(0, block.granted), max(block.window_ends_at, kept_until))
+        return True
 
 
 def address_of(request: Request) -> str | None:
@@ -110,7 +115,8 @@ def _limit(name: str, wanted: int | None, otherwise: int, seconds: int) -> Reque
     if most == 0:
         return None
     kept_seconds = _KEPT_SECONDS if seconds < _KEPT_SECONDS else 0
-    return RequestLimit(name, most, seconds, max(1, most // _BLOCKS_OF_A_LIMIT), kept_seconds)
+    is_of_bearer = name != "address"
+    return RequestLimit(name, most, seconds, max(1, most // _BLOCKS_OF_A_LIMIT), kept_seconds, is_of_bearer)
 
 
 def _too_many(limit: RequestLimit, wait: timedelta) -> TooManyRequests:

@@ -9,16 +9,20 @@ from shared.contracts.named_providers import named_providers
 from shared.contracts.providers import KEY_VARIABLES
 from shared.errors import SettingsInvalid
 
+_BOOTSTRAP_KEY: Final = "PARLEY_BOOTSTRAP_API_KEY"
 ADDRESSES_OF_SERVERS: Final = ("PARLEY_DATABASE_URL", "PARLEY_AMQP_URL")
+
+_NEVER_EMPTY: Final = (*ADDRESSES_OF_SERVERS, _BOOTSTRAP_KEY)
 
 
 def read_secret_files(environ: MutableMapping[str, str], *, only: Container[str] | None = None) -> None:
-    """Set every secret whose file is named, and forget the file; an empty file counts as absent.
+    """Set every secret whose file is named, and forget the file; an empty file of a provider's key counts as absent.
 
     only: the names of the secrets that are wanted; None: all.
 
     Raises:
-        SettingsInvalid: with each variable whose file cannot be read, or that is also set itself.
+        SettingsInvalid: with each variable whose file cannot be read or has no address or API key of the lab, or that
+            is also set itself.
     """
     found: dict[str, str] = {}
     wrong: list[str] = []
@@ -28,6 +32,8 @@ def read_secret_files(environ: MutableMapping[str, str], *, only: Container[str]
             continue
         try:
             found[name] = Path(environ[f"{name}_FILE"]).read_text().strip()
+            if not found[name] and name in _NEVER_EMPTY:
+                wrong.append(f"  {name}_FILE: is empty")
         except (OSError, UnicodeDecodeError) as error:
             wrong.append(f"  {name}_FILE: cannot be read ({type(error).__name__})")
     if wrong:
@@ -41,7 +47,7 @@ def _named(environ: Mapping[str, str]) -> Iterator[str]:
     own = (one.key_variable for one in named_providers(environ))
     secrets = (
         *ADDRESSES_OF_SERVERS,
-        "PARLEY_BOOTSTRAP_API_KEY",
+        _BOOTSTRAP_KEY,
         *KEY_VARIABLES.values(),
         *own,
         *read_endpoint_keys(environ).values(),

@@ -26,6 +26,8 @@ class RequestLimit:
     seconds: int
     block: int
     kept_seconds: int = 0
+    is_of_bearer: bool = False
+    """Whether it is of tokens and keys: there is a row for each that the lab has given, and none for invented ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,11 @@ _TAKE: Final = text(
             LIMIT 100 FOR UPDATE SKIP LOCKED)
     )
     INSERT INTO request_limits AS r (name, began_at, taken, granted)
-    VALUES (:name, :now, least(CAST(:block AS int), :most), least(CAST(:block AS int), :most))
+    SELECT :name, :now, least(CAST(:block AS int), :most), least(CAST(:block AS int), :most)
+    WHERE CAST(:bearer AS text) IS NULL OR EXISTS (SELECT FROM members WHERE token_hash = :bearer)
+        OR EXISTS (SELECT FROM api_keys WHERE hash = :bearer)
+        OR EXISTS (SELECT FROM view_tokens WHERE token_hash = :bearer)
+        OR EXISTS (SELECT FROM sittings WHERE token_hash = :bearer)
     ON CONFLICT (name) DO UPDATE SET
         began_at = CASE WHEN {_IS_OVER} THEN excluded.began_at ELSE r.began_at END,
         taken = CASE WHEN {_IS_OVER} THEN excluded.taken ELSE least(:most, r.taken + CAST(:block AS int)) END,
@@ -56,19 +62,20 @@ _TAKE: Final = text(
 )
 
 
-async def take(session: ReadSession, limit: RequestLimit, who: str, now: datetime) -> Block:
+async def take(session: ReadSession, limit: RequestLimit, who: str, now: datetime) -> Block | None:
     """Take a block of this limit, as far as the window has one. One statement, which commits by itself.
 
-    who: a hash or an address; it says whose limit it is.
+    who: a hash or an address; it says whose limit it is. None: the token or key was never given to anyone.
     """
     window = timedelta(seconds=limit.seconds)
     params = {
         "name": f"{limit.name}:{who}",
         "most": limit.most,
         "block": limit.block,
+        "bearer": who if limit.is_of_bearer else None,
         "now": now,
         "window_before": now - window,
         "forgotten_before": now - max(window, _FORGOTTEN_AFTER),
     }
-    row = await session.one(_TAKE, params)
-    return Block(row.granted, row.began_at + window)
+    row = await session.first(_TAKE, params)
+    return None if row is None else Block(row.granted, row.began_at + window)
