@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.errors import NotFound
+from shared.errors import InvalidInput, NotFound
 from shared.experiment import Experiment, Resolved, allocate, resolve, validate
 
 
@@ -141,3 +141,14 @@ def test_seeds_draw_differently() -> None:
         return [cohort.treatment_id for cohort in allocate(built, seed)]
 
     assert len({tuple(draw(seed)) for seed in range(20)}) > 5
+
+
+def test_an_arm_needs_no_variable_of_a_stage_that_it_leaves_out() -> None:
+    told = {"id": "told", "variables": {"story": "Once upon a time."}}
+    story = [info("story", lines=["{{story}}"]), info("b")]
+
+    found = experiment(stages=story, treatments=[told, {"id": "control", "leave_out": ["story"]}])
+    with pytest.raises(InvalidInput, match=r"`\{\{story\}\}`"):
+        experiment(stages=story, treatments=[told, {"id": "control", "leave_out": ["b"]}])
+
+    assert ids(resolve(found, "control")) == ["b"]

@@ -59,7 +59,7 @@ class Arms:
         of_stages = [
             problem
             for number, stage in self._stages.items()
-            if stage.id not in other
+            if stage.id not in other and (treatment is None or stage.id not in treatment.leave_out)
             for problem in _stage(number, stage, treatment, values, where)
         ]
         of_personas = [
