@@ -181,3 +181,25 @@ async def test_a_file_is_never_deleted_under_an_experiment_that_takes_it(api: Ap
         assert (created.status_code, is_there) in ((201, True), (422, False))
         if created.status_code == 201:
             await ending.delete(api.database, UUID(created.json()["id"]), api.clock.now())
+
+
+async def test_a_file_that_a_browser_has_is_not_sent_again(api: Api) -> None:
+    file = await uploaded(api)
+
+    first = await served(api, file)
+    again = await served(api, file, **{"If-None-Match": f'W/"other", {first.headers["etag"]}'})
+    other = await served(api, file, **{"If-None-Match": '"other"'})
+
+    assert (first.content, other.content) == (PNG, PNG)
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+
+
+async def test_a_large_file_is_read_part_by_part(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.routes.media._PART_BYTES", 30)
+    file = await uploaded(api)
+
+    whole = await served(api, file)
+    part = await served(api, file, Range="bytes=29-95")
+
+    assert (whole.status_code, whole.content, whole.headers["content-length"]) == (200, PNG, str(len(PNG)))
+    assert (part.status_code, part.content, part.headers["content-length"]) == (206, PNG[29:96], "67")

@@ -101,6 +101,25 @@ async def test_of_many_messages_at_once_each_is_stored_and_told_once(
         assert (answer.json()["seq"], words) in messages
 
 
+async def test_no_message_is_stored_after_its_author_was_paused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, (ada, bo) = await group(api, 2)
+    await api.thread(ada)
+    member_id = (await api.participant(ada, "GET", "/v1/me")).json()["member_id"]
+
+    async def paused_before(*change: Any, **how: Any) -> int | None:
+        answer = await api.experimenter("POST", f"/v1/members/{member_id}/pause")
+        assert answer.status_code == 200, answer.text
+        return await write_unlocked(*change, **how)
+
+    monkeypatch.setattr(posting, "write_unlocked", paused_before)
+    refused = await post(api, ada, "Too late.")
+    monkeypatch.undo()
+    other = await post(api, bo, "And I?")
+
+    assert (refused.status_code, other.status_code) == (409, 201)
+    assert [words for _, words in await stored(api.database)] == ["And I?"]
+
+
 async def test_a_message_that_another_one_overtakes_is_made_of_the_thread_as_it_is_then(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,16 +25,18 @@ def _amqp_url(value: str) -> str:
 
 def _readable(value: str) -> str:
     """The address; every library would find other parts in one whose password ends too early, and tell some of it."""
+    has_empty_password = False
     try:
         parts = urlsplit(value)
         is_readable = "@" not in parts.netloc.rpartition("@")[0] and parts.port != 0
+        has_empty_password = parts.password == ""
     except ValueError:
         is_readable = False
     if not is_readable:
         raise ValueError(
             "cannot be read. In a password write @ as %40, : as %3A, / as %2F, ? as %3F, # as %23, % as %25"
         )
-    if parts.password == "":
+    if has_empty_password:
         raise ValueError("has an empty password; without one leave out the colon before the @, too")
     return value
 

@@ -77,9 +77,9 @@ class Leases:
         A process that was held, or has made a call before, may have the lease no more: then no call is begun. One that
         does not reach Postgres stops at the end of the lease that it knows of, since others may reach it.
         """
-        until: datetime | None = lease.leased_at + self._lasts
-        if self._clock.now() - lease.leased_at > self._renews_after:
-            until = await self._renewed(lease, until)
+        first_until = lease.leased_at + self._lasts
+        is_fresh = self._clock.now() - lease.leased_at <= self._renews_after
+        until = first_until if is_fresh else await self._renewed(lease, first_until)
         if until is None:
             call.close()
             return None

@@ -164,6 +164,8 @@ class PageReader:
 
     key: UUID | str
     until: datetime | None = None
+    view: str = ""
+    """The hash of the token of lab staff."""
 
 
 async def reader_of(context: Context, token: str) -> PageReader:
@@ -177,7 +179,7 @@ async def reader_of(context: Context, token: str) -> PageReader:
         return PageReader(hash_token(token))
     async with context.database.autocommit() as session:
         view = await use_view(session, token, context.clock.now())
-    return PageReader(view.member_id, view.expires_at)
+    return PageReader(view.member_id, view.expires_at, hash_token(token))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ slowly is cut off and resumes from the last cursor it has seen.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from itertools import chain
 from typing import Final
 from uuid import UUID
@@ -182,11 +182,17 @@ class Live:
         self._readers.clear()
 
     async def follow(
-        self, sent: dict[UUID, int], show: Show, *, mark: Callable[[], bytes] | None = None
+        self,
+        sent: dict[UUID, int],
+        show: Show,
+        *,
+        mark: Callable[[], bytes] | None = None,
+        look: Callable[[], Awaitable[bool]] | None = None,
     ) -> AsyncGenerator[bytes, None]:
         """What `show` gives for every event after the positions in `sent`, without a gap, until it is ended.
 
-        `sent` is kept up to date. `mark`, if there is one, gives the line before the last event of a chunk.
+        `sent` is kept up to date. `mark`, if there is one, gives the line before the last event of a chunk. `look` is
+        asked every few seconds whether it goes on.
         """
         # One read may bring news of each cohort before the stream gets to send any.
         listener = Listener(self._backlog + len(sent))
@@ -199,11 +205,18 @@ class Live:
             # An idle stream keeps nothing of what it has sent: with it, it takes a fifth more memory.
             frames, chunk = (), b""
             clock = asyncio.get_running_loop().time
-            told_at = clock()
+            told_at = looked_at = clock()
             while not (listener.is_over or self._closed):
-                frames = await listener.next(max(0.0, told_at + self._ping_seconds - clock()))
+                until = told_at + self._ping_seconds
+                if look is not None:
+                    until = min(until, looked_at + self._look_seconds)
+                frames = await listener.next(max(0.0, until - clock()))
                 if listener.is_over:
                     return
+                if look is not None and clock() >= looked_at + self._look_seconds:
+                    if not await look():
+                        return
+                    looked_at = clock()
                 chunk = _shown(frames, sent, show, mark)
                 # What happens to others is no sign of life for who is not shown it.
                 if not chunk and clock() >= told_at + self._ping_seconds:

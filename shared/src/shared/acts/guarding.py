@@ -26,7 +26,7 @@ ResultT = TypeVar("ResultT")
 WORK_FAILED: Final = "work_failed"
 """The type of the alert about a row that fails."""
 COHORT_HELD: Final = "cohort_held"
-"""The same about a cohort whose rules fail: its clocks stand still meanwhile (`shared.acts.held_cohorts`)."""
+"""The same about a cohort whose rules fail: its clocks wait meanwhile (`shared.acts.held_cohorts`)."""
 _FIRST_PAUSE: Final = timedelta(seconds=1)
 _LONGEST_PAUSE: Final = timedelta(minutes=5)
 _OF_COHORT: Final = "JOIN cohorts c ON c.id = t.cohort_id WHERE t.id = :id"

@@ -13,7 +13,7 @@ from shared.db.session import ReadSession, Session
 IS_HELD: Final = f"""
     EXISTS (SELECT FROM alerts h WHERE h.cohort_id = t.cohort_id AND h.type = '{COHORT_HELD}' AND h.resolved_at IS NULL)
 """
-"""Whether the clocks of the cohort of a timer `t` stand still."""
+"""Whether the clocks of the cohort of a timer `t` wait."""
 _SETTLED: Final = text(
     f"""
     SELECT a.cohort_id FROM alerts a JOIN streams s ON s.cohort_id = a.cohort_id

@@ -24,6 +24,16 @@ _OWN_THREADS: Final = "t.cohort_id = :cohort_id AND t.scope = 'private:' || :pat
 _OWN_TIMERS: Final = f"""(t.member_id = :member_id
     OR t.thread_id IN (SELECT t.id FROM threads t WHERE {_OWN_THREADS}))"""  # noqa: S608 - put together from constants
 _HOLD_THREADS: Final = text(f"UPDATE threads t SET held = true WHERE {_OWN_THREADS}")  # noqa: S608
+# A message whose author was read before the pause is stored by a statement that leaves a changed thread alone.
+_CHANGE_SHARED_THREADS: Final = text(
+    """
+    WITH shared AS (
+        SELECT id FROM threads WHERE cohort_id = :cohort_id AND scope = 'group' AND ended_at IS NULL
+        ORDER BY id FOR NO KEY UPDATE
+    )
+    UPDATE threads t SET held = t.held FROM shared s WHERE t.id = s.id
+    """
+)
 _HOLD_TIMERS: Final = text(
     f"""
     UPDATE timers t SET state = 'held', due_at = NULL,
@@ -48,6 +58,7 @@ async def pause_member(
         raise Paused
     own = {**_own(standing), "now": now}
     await session.run(_PAUSE, {"member_id": standing.member.id, "now": now})
+    await session.run(_CHANGE_SHARED_THREADS, own)
     await session.run(_HOLD_THREADS, own)
     await session.run(_HOLD_TIMERS, own)
     _record(session, standing, "member.paused", now, cause=cause, actor=actor)

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from shared.acts.advancing import record_member
 from shared.db import tables
-from shared.db.session import Session
+from shared.db.session import ReadSession, Session
 from shared.db.standing import Standing
 from shared.db.standings import hash_token
 from shared.errors import Conflict, NotSignedIn
@@ -62,6 +62,14 @@ _USE: Final = text(
     RETURNING member_id, expires_at
     """
 )
+
+
+_IS_VALID: Final = text("SELECT FROM view_tokens WHERE token_hash = :token_hash AND expires_at > :now")
+
+
+async def is_valid(session: ReadSession, token_hash: str, now: datetime) -> bool:
+    """Whether the token still shows anything; that is no use of it."""
+    return await session.first(_IS_VALID, {"token_hash": token_hash, "now": now}) is not None
 
 
 async def use_view(session: Session, token: str, now: datetime) -> OpenedView:

@@ -53,6 +53,13 @@ _REVOKE = text(
     WHERE id = :key_id AND (CAST(:owner_id AS uuid) IS NULL OR experimenter_id = :owner_id)
     """
 )
+# Which of the keys of an experimenter has made a token is not kept: all of theirs end, and are asked for anew.
+_END_VIEWS = text(
+    """
+    UPDATE view_tokens v SET expires_at = :now FROM api_keys k JOIN experimenters x ON x.id = k.experimenter_id
+    WHERE k.id = :key_id AND v.opened_by = x.name AND v.expires_at > :now
+    """
+)
 # Services of versions before read an id in every row.
 _NO_KEY: Final = UUID(int=0)
 _COMMAND = text(
@@ -78,13 +85,14 @@ async def keys_of(session: ReadSession, owner_id: UUID | None) -> list[StoredKey
 
 
 async def revoke(session: Session, key_id: UUID, owner_id: UUID | None, now: datetime) -> None:
-    """End a key of this experimenter, or of anybody (None). Idempotent.
+    """End a key of this experimenter, or of anybody (None), and the tokens with which its owner looks on. Idempotent.
 
     Raises:
         NotFound: there is no such key, or it is another's.
     """
     if not await session.run(_REVOKE, {"key_id": key_id, "owner_id": owner_id, "now": now}):
         raise NotFound("There is no such API key.")
+    await session.run(_END_VIEWS, {"key_id": key_id, "now": now})
 
 
 async def deeds(session: ReadSession, owner_id: UUID | None, *, before: datetime | None, most: int) -> list[Deed]:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import text
 
-from shared.db.session import Session
+from shared.db.session import ReadSession, Session
 from shared.errors import NotAllowed, NotSignedIn, SettingsInvalid
 from shared.logs import correlation
 
@@ -197,6 +197,18 @@ async def sign_in_by_hash(session: Session, key_hash: str, now: datetime, *, sco
     if scope not in row.scopes:
         raise NotAllowed(f"This API key does not have the scope {scope!r}.")
     return Experimenter(row.id, row.name, frozenset(row.scopes), row.key_id, row.expires_at)
+
+
+_IS_VALID = text(
+    """
+    SELECT FROM api_keys WHERE hash = :hash AND (expires_at IS NULL OR expires_at > :now) AND revoked_at IS NULL
+    """
+)
+
+
+async def is_valid(session: ReadSession, key_hash: str, now: datetime) -> bool:
+    """Whether the key opens anything still; its use is not noted."""
+    return await session.first(_IS_VALID, {"hash": key_hash, "now": now}) is not None
 
 
 def hash_key(key: str) -> str:

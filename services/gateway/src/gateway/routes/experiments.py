@@ -1,7 +1,7 @@
 """What experimenters do: create, start and follow experiments, look after members, take the data home."""
 
 from collections.abc import AsyncGenerator, Collection, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -38,7 +38,7 @@ from shared.db import experiments, files, keys, personas, workers
 from shared.db import streams as stream_reads
 from shared.db.places import Place
 from shared.db.session import WHOLE_EXPERIMENT_SECONDS, Session
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, NotFound, Unavailable
 from shared.experiment import (
     Draft,
     Experiment,
@@ -224,10 +224,15 @@ async def stream(
     cursor = last_event_id or after
     positions = cursors.experiment_cursor(cursor, len(ids)) if cursor else [newest[one] for one in ids]
     sent = dict(zip(ids, positions, strict=True))
-    return EventStream(_events_of(context, experiment_id, sent))
+    return EventStream(_events_of(context, experiment_id, key_hash, sent))
 
 
-async def _events_of(context: Context, experiment_id: UUID, sent: dict[UUID, int]) -> AsyncGenerator[bytes, None]:
+async def _events_of(
+    context: Context, experiment_id: UUID, key_hash: str, sent: dict[UUID, int]
+) -> AsyncGenerator[bytes, None]:
+    """Until the key ends; groups that are made later are told of, too."""
+    later: dict[UUID, int] = {}
+
     def show(frame: Frame | TypingFrame) -> bytes | None:
         return frame.for_experimenters
 
@@ -241,9 +246,25 @@ async def _events_of(context: Context, experiment_id: UUID, sent: dict[UUID, int
         sent.update(dict.fromkeys(await context.live.cohorts_of(experiment_id), 0))
         if not sent:
             yield b": ping\n\n"
-    async with aclosing(context.live.follow(sent, show, mark=mark)) as chunks:
-        async for chunk in chunks:
-            yield chunk
+
+    async def look() -> bool:
+        """Whether nothing has changed."""
+        with suppress(Unavailable):
+            async with context.database.read() as session:
+                found = await stream_reads.cohorts_of(session, experiment_id)
+                is_valid = await keys.is_valid(session, key_hash, context.clock.now())
+            later.update({one: 0 for one in found if one not in sent})
+            return is_valid and not later
+        return True
+
+    while True:
+        async with aclosing(context.live.follow(sent, show, mark=mark, look=look)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+        if not later:
+            return
+        sent.update(later)
+        later.clear()
 
 
 @router.get(

@@ -1,13 +1,14 @@
 """Images, sound and films that stages show: uploaded by experimenters, served to everyone who knows the digest."""
 
 import re
+from collections.abc import AsyncGenerator
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Header, Path, Request
-from fastapi.responses import Response
+from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from gateway.context import ApiKey, InContext
+from gateway.context import ApiKey, Context, InContext
 from gateway.parameters import Route
 from shared.contracts.media import ADDRESS, MEDIA_TYPES, as_stored
 from shared.db import files, keys
@@ -24,6 +25,7 @@ _SAFE: Final = {
     "Accept-Ranges": "bytes",
 }
 _CONTENT: Final = {media_type: {"schema": {"type": "string", "format": "binary"}} for media_type in MEDIA_TYPES}
+_PART_BYTES: Final = 256 * 1024
 _RANGE: Final = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
@@ -77,25 +79,45 @@ async def upload(request: Request, context: InContext, key: ApiKey) -> UploadedF
     "/files/{name}",
     response_class=Response,
     summary="A file that a stage shows",
-    responses={200: {"content": _CONTENT}, 206: {"description": "The bytes of the range.", "content": _CONTENT}},
+    responses={
+        200: {"content": _CONTENT},
+        206: {"description": "The bytes of the range.", "content": _CONTENT},
+        304: {"description": "The file is the one that `If-None-Match` names."},
+    },
 )
 async def serve(
     name: Annotated[str, Path(max_length=200)],
     context: InContext,
     range_header: Annotated[str | None, Header(alias="Range", max_length=100)] = None,
+    known: Annotated[str | None, Header(alias="If-None-Match", max_length=1000)] = None,
 ) -> Response:
     """Needs no token: its name is the digest of its content, which no one can guess."""
+    digest = name.partition(".")[0]
     async with context.database.read() as session:
-        row = await files.find(session, name.partition(".")[0])
-        if row is None:
-            raise NotFound("There is no such file.")
-        asked = _asked(range_header, row.size)
-        first, length = asked or (0, row.size)
-        content = await files.part(session, name.partition(".")[0], first, length)
-    headers = dict(_SAFE)
+        row = await files.find(session, digest)
+    if row is None:
+        raise NotFound("There is no such file.")
+    headers = {**_SAFE, "ETag": f'"{digest}"'}
+    if known is not None and headers["ETag"] in known:
+        return Response(status_code=304, headers=headers)
+    asked = _asked(range_header, row.size)
+    first, length = asked or (0, row.size)
+    headers["Content-Length"] = str(length)
     if asked is not None:
         headers["Content-Range"] = f"bytes {first}-{first + length - 1}/{row.size}"
-    return Response(content, 200 if asked is None else 206, headers=headers, media_type=row.media_type)
+    content = _parts(context, digest, first, length)
+    return StreamingResponse(content, 200 if asked is None else 206, headers=headers, media_type=row.media_type)
+
+
+async def _parts(context: Context, digest: str, first: int, length: int) -> AsyncGenerator[bytes, None]:
+    """These bytes, a part in memory at a time; no connection to Postgres waits for a slow reader."""
+    for begin in range(first, first + length, _PART_BYTES):
+        async with context.database.read() as session:
+            part = await files.part(session, digest, begin, min(_PART_BYTES, first + length - begin))
+        if not part:
+            # Deleted meanwhile: the reader sees that bytes are missing.
+            return
+        yield part
 
 
 def _asked(header: str | None, size: int) -> tuple[int, int] | None:

@@ -1,7 +1,7 @@
 """The live stream of a participant, and what all live streams have in common."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -14,8 +14,9 @@ from gateway.live import RETRY_MS
 from gateway.parameters import Route
 from gateway.streaming import EventStream
 from gateway.visibility import MemberVisibility
+from shared.acts import viewing
 from shared.db import pages as reads
-from shared.errors import Conflict
+from shared.errors import Conflict, Unavailable
 
 router = APIRouter(prefix="/v1", tags=["participants"], route_class=Route)
 
@@ -79,10 +80,17 @@ async def stream(
     position = min(cursors.cohort_cursor(cursor, reader.cohort_id), newest) if cursor else newest
     # What happened before the member came to this cohort is not theirs.
     position = max(position, reader.entered_seq)
-    events = _events_of(context, reader, position)
     if who.until is None:
-        return EventStream(_in_presence(context, reader, events))
-    return EventStream(_until(context, who.until, events))
+        return EventStream(_in_presence(context, reader, _events_of(context, reader, position)))
+
+    async def look() -> bool:
+        """Whether lab staff may look on still."""
+        with suppress(Unavailable):
+            async with context.database.read() as session:
+                return await viewing.is_valid(session, who.view, context.clock.now())
+        return True
+
+    return EventStream(_until(context, who.until, _events_of(context, reader, position, look)))
 
 
 async def _in_presence(
@@ -105,10 +113,12 @@ async def _until(context: Context, until: datetime, events: AsyncGenerator[bytes
             yield chunk
 
 
-async def _events_of(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
+async def _events_of(
+    context: Context, reader: reads.Bearer, position: int, look: Callable[[], Awaitable[bool]] | None = None
+) -> AsyncGenerator[bytes, None]:
     visibility = MemberVisibility(reader, lambda: context.live.typing_in(reader.cohort_id))
     yield f"retry: {RETRY_MS}\nid: {cursors.cohort_cursor_text(reader.cohort_id, position)}\n\n".encode()
-    async with aclosing(context.live.follow({reader.cohort_id: position}, visibility.see)) as chunks:
+    async with aclosing(context.live.follow({reader.cohort_id: position}, visibility.see, look=look)) as chunks:
         async for chunk in chunks:
             yield chunk
             if visibility.is_over:
