@@ -25,6 +25,7 @@ OF_THE_LAB = {
     "gateways",
     "kept_answers",
     "lab",
+    "lacks",
     "limits",
     "outbox",
     "personas",
