@@ -242,7 +242,7 @@ def validate(
 
     Exit codes: 0 valid; 2 not; 3 valid if the persona library has what the file names and does not define.
     """
-    from parley.workbook_file import is_workbook
+    from parley.experiment_file import is_workbook
 
     if is_workbook(file):
         _validate_workbook(file, draws)
@@ -269,7 +269,6 @@ def _validate_workbook(file: Path, draws: DrawsOption) -> None:
 
 def _validate_experiment(file: Path, data_dir: Path | None) -> None:
     from parley.experiment_file import read_file
-    from parley.library import look_up
 
     experiment_file = read_file(file)
     for warning in experiment_file.warnings:
@@ -277,6 +276,8 @@ def _validate_experiment(file: Path, data_dir: Path | None) -> None:
     if data_dir is None or not experiment_file.named:
         experiment = experiment_file.careful_sketch()
     else:
+        from parley.library import look_up
+
         experiment = experiment_file.experiment(look_up(data_dir, experiment_file.named))
     named = experiment_file.named if data_dir is None else []
     if named:

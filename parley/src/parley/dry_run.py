@@ -9,7 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from formats.workbook import Compiled, Draws, SessionEstimate, compile_designs, estimates
-from parley.workbook_file import is_workbook, read_workbook
+from parley.experiment_file import is_workbook
+from parley.workbook_file import read_workbook
 from shared.errors import InvalidInput
 
 _COLUMNS: Final = (

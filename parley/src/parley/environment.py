@@ -2,11 +2,12 @@
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dotenv import dotenv_values
 
-from shared.contracts.secret_files import ADDRESSES_OF_SERVERS, read_secret_files
-from shared.settings import ServerSettings, read_settings
+if TYPE_CHECKING:
+    from shared.settings import ServerSettings
 
 DOTENV = ".env"
 
@@ -21,11 +22,15 @@ def read_dotenv(folder: Path) -> None:
             os.environ.setdefault(name, value)
 
 
-def read_servers() -> ServerSettings:
+def read_servers() -> "ServerSettings":
     """The servers that the environment names, by their addresses or by the files that hold these.
 
     Raises:
         SettingsInvalid: a file cannot be read, or an address.
     """
+    # Every command reads `.env`, and few need these.
+    from shared.contracts.secret_files import ADDRESSES_OF_SERVERS, read_secret_files
+    from shared.settings import ServerSettings, read_settings
+
     read_secret_files(os.environ, only=ADDRESSES_OF_SERVERS)
     return read_settings(ServerSettings)

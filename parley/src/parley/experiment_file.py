@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from agent_worker.models import served_providers
-from formats.spreadsheets import read_table
 from shared.contracts.endpoints import read_endpoints
 from shared.contracts.experiment import ModelMode, Persona, PersonasFrom
 from shared.contracts.media import ending_of
@@ -27,10 +25,16 @@ from shared.experiment.complaints import one_of
 from shared.experiment.tables import Table
 from shared.settings import FileSettings, read_settings
 
+_WORKBOOKS: Final = (".xlsx", ".xlsm", ".xls", ".ods")
 _BESIDE: Final = "a file in the folder of the experiment file or below"
 
 Models = Literal["mock", "real"]
 """The values of `--models`."""
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether the path is a workbook, not an experiment file."""
+    return path.suffix.lower() in _WORKBOOKS or path.is_dir()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,9 @@ def _table(folder: Path, source: PersonasFrom) -> Table:
     if not path.resolve().is_relative_to(folder.resolve()):
         place = Problem("personas_from.file", repr(source.file), _BESIDE)
         raise InvalidInput("The table of personas is not where it should be.", [place])
+    # Few files name a table, and its reader loads that of workbooks.
+    from formats.spreadsheets import read_table
+
     return read_table(source, content_of(path))
 
 
@@ -178,6 +185,9 @@ def problems_of(
     is_draft: bool = True,
 ) -> list[str]:
     """The reasons why an embedded lab with this environment may not run the experiment in this mode."""
+    # Of the commands that read a file only those that run it load what calls models.
+    from agent_worker.models import served_providers
+
     return model_mode_problems(
         mode,
         models_used(experiment),

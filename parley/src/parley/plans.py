@@ -12,6 +12,7 @@ from parley.experiment_file import (
     ExperimentFile,
     Models,
     chosen_mode,
+    is_workbook,
     kept_mode,
     mode_asked_for,
     open_seats_in,
@@ -20,7 +21,7 @@ from parley.experiment_file import (
 from parley.following import PATIENCE
 from parley.lab_database import LabDatabase
 from parley.run_folder import Run
-from parley.workbook_file import is_workbook, read_workbook
+from parley.workbook_file import read_workbook
 from shared.contracts.experiment import ModelMode
 from shared.db import experiments, personas
 from shared.db.session import Session

@@ -10,15 +10,9 @@ from formats.workbook.data import write_data
 from formats.workbook.xlsx import MAX_BYTES
 from shared.errors import InvalidInput, Problem, TooLarge
 
-_SUFFIXES: Final = (".xlsx", ".xlsm", ".xls", ".ods")
 _TABLES: Final = (".csv", ".tsv")
 _OF_OFFICE: Final = ("~$", ".", "#")
 """How the names of lock files and of hidden files begin, and those of notes."""
-
-
-def is_workbook(path: Path) -> bool:
-    """Whether the path is a workbook, not an experiment file."""
-    return path.suffix.lower() in _SUFFIXES or path.is_dir()
 
 
 def read_workbook(path: Path, draws: Draws = "reference") -> Workbook:
