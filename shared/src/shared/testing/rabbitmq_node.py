@@ -110,6 +110,6 @@ class RabbitNode:
 
     def control(self, *arguments: str) -> None:
         """Run `rabbitmqctl` for this node."""
-        command = [self._programs / "rabbitmqctl", "--node", self._name, *arguments]
+        command = [str(self._programs / "rabbitmqctl"), "--node", self._name, *arguments]
         done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
