@@ -1,6 +1,7 @@
 """Fixtures and rules that hold for every test of every member."""
 
 import importlib.util
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,13 +11,17 @@ import formats  # noqa: F401
 import parley  # noqa: F401
 import web  # noqa: F401
 
-pytest_plugins = ["pytester", "shared.testing.no_skips"]
+pytest_plugins = ["pytester", "shared.testing.no_skips", "shared.testing.costs", "shared.testing.slow_first"]
 if importlib.util.find_spec("shared.testing.plugin"):
     pytest_plugins.append("shared.testing.plugin")
 
 # How long an example takes says how busy the machine is, not whether a rule holds.
-settings.register_profile("parley", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("parley")
+# More examples find more; `make faults` has the time.
+for profile, examples in (("quick", 30), ("long", 200)):
+    settings.register_profile(
+        profile, deadline=None, max_examples=examples, suppress_health_check=[HealthCheck.too_slow]
+    )
+settings.load_profile(os.environ.get("PARLEY_TEST_PROFILE", "quick"))
 
 SERVICE_MARKERS = ("postgres", "rabbitmq")
 
