@@ -44,7 +44,7 @@ test: setup .venv/.pages-installed ## Run every test; EXTRAS=crewai runs those o
 ifneq (,$(shell command -v npm))
 	-@$(MAKE) --no-print-directory web/node_modules/.installed
 endif
-	$(PYTEST) -n auto --dist worksteal -m "not crewai and not docker and not grid$(WITHOUT_MODEL)$(WITHOUT_KUBECTL)$(WITHOUT_HISTORY)" $(ARGS)
+	$(PYTEST) -n auto --dist worksteal -m "not crewai and not docker and not grid and not long$(WITHOUT_MODEL)$(WITHOUT_KUBECTL)$(WITHOUT_HISTORY)" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
@@ -54,6 +54,7 @@ endif
 ifeq (,$(findstring docker,$(ARGS)))
 	@echo "LEFT OUT: the tests of the containers, which need a Docker engine. 'make test ARGS=\"-m docker\"' runs them."
 endif
+	@echo "LEFT OUT: the tests marked long and grid. 'make faults' and 'make pages' run them."
 ifneq (,$(WITHOUT_KUBECTL))
 	@echo "LEFT OUT: the tests of the Kubernetes manifests, because there is no kubectl."
 endif
@@ -90,7 +91,10 @@ unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
 machine: setup ## Search longer for rows of commands that leave members stuck: PARLEY_MACHINE_EXAMPLES=200 by default
 	PARLEY_MACHINE_EXAMPLES=$${PARLEY_MACHINE_EXAMPLES:-200} $(BIN)/python -m pytest -n 0 tests/flows/test_lives_machine.py $(ARGS)
 
-faults: setup ## Strike a lab of several processes with faults under load: ARGS="--seed 1 --messages 10000 --faults 200" by default
+faults: setup ## Run the long tests, then strike a lab with faults; with ARGS="--seed 1 --messages 10000 --faults 200" only that
+ifeq (,$(ARGS))
+	PARLEY_TEST_PROFILE=long $(PYTEST) -n auto --dist worksteal -m "(long or hypothesis) and not crewai and not grid"
+endif
 	$(BIN)/python -m tests.storms $(ARGS)
 
 fuzz: setup .venv/.fuzz-installed ## Send made-up requests to every address of the API: ARGS="--requests 20000 --seed 1" by default

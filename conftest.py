@@ -11,7 +11,7 @@ import formats  # noqa: F401
 import parley  # noqa: F401
 import web  # noqa: F401
 
-pytest_plugins = ["pytester", "shared.testing.no_skips", "shared.testing.costs", "shared.testing.slow_first"]
+pytest_plugins = ["pytester", *map("shared.testing.{}".format, ("no_skips", "left_out", "costs", "slow_first"))]
 if importlib.util.find_spec("shared.testing.plugin"):
     pytest_plugins.append("shared.testing.plugin")
 

@@ -20,6 +20,23 @@ from shared.testing.fresh_databases import FreshDatabases
 pytest.register_assert_rewrite("tests.flows.looking_back")
 
 
+# First, so that `-m "not long"` sees the marker.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but the first flow of each module over RabbitMQ to `make faults`: the buses keep one contract."""
+    modules = set()
+    for item in items:
+        if isinstance(item, pytest.Function) and _bus_of(item) == "rabbitmq":
+            if item.path in modules:
+                item.add_marker("long")
+            modules.add(item.path)
+
+
+def _bus_of(item: pytest.Function) -> object:
+    """The parameter of the fixture `servers`."""
+    return item.callspec.params.get("servers") if hasattr(item, "callspec") else None
+
+
 @pytest.fixture
 def second_database_url(fresh_databases: FreshDatabases) -> Iterator[str]:
     """Another migrated, empty database."""

@@ -1,5 +1,6 @@
 """What every kind of stage promises, checked for each kind there is. A new kind gets this suite by being there."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -18,17 +19,27 @@ that only the form of the question knows it; and rules of files compare answers 
 of_every_kind = pytest.mark.parametrize("kind", kinds().values(), ids=kinds())
 
 
-def found_with(check: Check, kind: StageKind[Any]) -> list[str]:
-    seeds = FIRST_SEEDS if check in WITH_SEEDS else FIRST_SEEDS[:1]
+def found_with(check: Check, kind: StageKind[Any], seeds: Iterable[int] = FIRST_SEEDS[:1]) -> list[str]:
     return [str(found) for seed in seeds for found in checked(check, kind, seed)]
 
 
 @of_every_kind
-@pytest.mark.parametrize("check", [*ONCE, *WITH_SEEDS], ids=lambda check: check.__name__)
+@pytest.mark.parametrize("check", ONCE, ids=lambda check: check.__name__)
 def test_every_kind_keeps_its_promises(kind: StageKind[Any], check: Check) -> None:
     is_known = check.__name__ == "fields_of_pages_have_types" and kind.example().kind in UNTYPED
 
     assert is_known or found_with(check, kind) == []
+
+
+@of_every_kind
+@pytest.mark.parametrize("check", WITH_SEEDS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize(
+    "seeds",
+    [FIRST_SEEDS[:4], pytest.param(FIRST_SEEDS, marks=pytest.mark.long)],
+    ids=lambda seeds: f"{len(seeds)} seeds",
+)
+def test_every_kind_keeps_its_promises_with_each_seed(kind: StageKind[Any], check: Check, seeds: Sequence[int]) -> None:
+    assert found_with(check, kind, seeds) == []
 
 
 @of_every_kind

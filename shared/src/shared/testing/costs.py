@@ -79,8 +79,8 @@ def _complaint(item: pytest.Item, cost: Cost, load: float) -> str | None:
     if waited <= budget:
         return None
     return (
-        f"The test has waited {waited:.1f} s and may wait {budget:.0f} s (it took {cost.wall:.1f} s, {cost.cpu:.1f} s of "
-        f"CPU, at a load of {load:.1f} per processor). Let it wait for less, or mark it: "
+        f"The test has waited {waited:.1f} s and may wait {budget:.0f} s (it took {cost.wall:.1f} s, "
+        f"{cost.cpu:.1f} s of CPU, at a load of {load:.1f} per processor). Let it wait for less, or mark it: "
         "@pytest.mark.waits(seconds, reason=...)."
     )
 

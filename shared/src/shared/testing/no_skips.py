@@ -45,10 +45,11 @@ class SkipWatch:
 
     def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         if report.skipped:
-            self.left_out[report.nodeid] = _reason(report)
+            self.left_out[report.nodeid] = reason_of(report)
 
 
-def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+def reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """Why it was skipped or was expected to fail."""
     expected_failure = getattr(report, "wasxfail", None)
     if expected_failure is not None:
         return f"xfailed: {expected_failure}"

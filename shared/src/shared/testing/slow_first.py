@@ -1,12 +1,24 @@
-"""A pytest plugin: the tests that take long begin first, so that no process is left with one of them at the end."""
+"""A pytest plugin: how many processes run tests, and in which order: those that take long begin first.
 
+So no process is left with one of them at the end.
+"""
+
+import os
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 import pytest
 
 _TAKE_LONG: Final = ("slow", "fault", "race")
+_MOST_WORKERS: Final = 16
+"""All of them share one PostgreSQL and its connections."""
 OneT = TypeVar("OneT")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Five for two processors: tests wait for more than half of their time."""
+    return min(_MOST_WORKERS, (os.cpu_count() or 1) * 5 // 2)
 
 
 # Last, so that what is left out is not counted.
