@@ -26,7 +26,7 @@ from tests.flows.watched_studies import AGENTS, PEOPLE
 from tests.flows.watching import PROVIDER_KEY, Evidence
 
 # The study is run and read by all before the first test; on a busy machine that takes a while.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.waits(200, reason="a study is played in real time, once")]
 
 PROMPTS = {f"{name}:prompt" for name in AGENTS}
 

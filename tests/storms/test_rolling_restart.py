@@ -27,7 +27,12 @@ from tests.storms.servers import rows_of
 from tests.storms.study import lone_talks
 from tests.storms.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.fault, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.fault,
+    pytest.mark.timeout(600),
+    pytest.mark.waits(400, reason="nine processes start, one after the other"),
+]
 
 QUEUES = [ORCHESTRATOR, AGENT_STEPS, *map(provider_queue, ("mock", "openai", "hf-inference"))]
 

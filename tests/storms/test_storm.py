@@ -24,6 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.waits(400, reason="servers and nine processes start, and faults take their time")
 async def test_nothing_is_lost_or_doubled_and_no_member_is_stuck_after_a_few_faults(folder: Path) -> None:
     async with lab(folder, A_FEW_FAULTS.seed) as running:
         outcome = await Storm(running, A_FEW_FAULTS).run()

@@ -17,6 +17,9 @@ import pytest
 
 BUDGET_SECONDS: Final = 20.0
 """What a test may wait that has no `waits` of its own."""
+_SLOW: Final = ("slow", "fault")
+_BUDGET_OF_SLOW_SECONDS: Final = 120.0
+"""The same for those whose marks say that they take long: they start servers, or wait until one is back."""
 _MOST_SHOWN: Final = 20
 _PROPERTY: Final = "costs"
 _begun = pytest.StashKey["Cost"]()
@@ -73,8 +76,7 @@ def pytest_runtest_makereport(
 
 
 def _complaint(item: pytest.Item, cost: Cost, load: float) -> str | None:
-    marked = item.get_closest_marker("waits")
-    budget = BUDGET_SECONDS if marked is None else float(marked.args[0])
+    budget = _budget(item)
     waited = cost.waited(load)
     if waited <= budget:
         return None
@@ -83,6 +85,12 @@ def _complaint(item: pytest.Item, cost: Cost, load: float) -> str | None:
         f"{cost.cpu:.1f} s of CPU, at a load of {load:.1f} per processor). Let it wait for less, or mark it: "
         "@pytest.mark.waits(seconds, reason=...)."
     )
+
+
+def _budget(item: pytest.Item) -> float:
+    if marked := item.get_closest_marker("waits"):
+        return float(marked.args[0])
+    return _BUDGET_OF_SLOW_SECONDS if any(map(item.get_closest_marker, _SLOW)) else BUDGET_SECONDS
 
 
 def _spent() -> Cost:

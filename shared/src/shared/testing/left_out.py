@@ -36,7 +36,7 @@ def pytest_testnodedown(node: object) -> None:
     """Every process of xdist has left out the same tests."""
     told = getattr(node, "workeroutput", {}).get("parley_deselected", {})
     config: pytest.Config = node.config  # type: ignore[attr-defined]  # xdist need not be installed
-    config.stash[_deselected] |= Counter(told)
+    config.stash[_deselected].update(Counter(told) - config.stash[_deselected])
 
 
 class _Watch:
