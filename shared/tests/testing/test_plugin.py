@@ -173,10 +173,10 @@ def test_processes_of_a_run_share_its_servers_and_the_end_of_the_run_stops_them(
 
     monkeypatch.setattr(run_servers, "_WAYS", {"RabbitMQ": one, "PostgreSQL": none})
     keeper = run_servers.Keeper()
-    others = [run_servers.Asking(keeper.address()) for _ in range(2)]
+    processes: list[run_servers.RunServers] = [keeper, *(run_servers.Asking(keeper.address()) for _ in range(2))]
 
-    found = {process.get("RabbitMQ").url for process in (keeper, *others)}
-    for process in (keeper, *others):
+    found = {process.get("RabbitMQ").url for process in processes}
+    for process in processes:
         with pytest.raises(services.NoServer, match="not here"):
             process.get("PostgreSQL")
     before = list(events)

@@ -15,7 +15,8 @@ _skipped = pytest.StashKey[Counter[str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_deselected], config.stash[_skipped] = Counter(), Counter()
+    for key in (_deselected, _skipped):
+        config.stash[key] = Counter[str]()
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(_Watch(config), "parley-left-out")
 
@@ -28,7 +29,8 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["parley_deselected"] = dict(session.config.stash[_deselected])
+        found = session.config.stash[_deselected]
+        session.config.workeroutput["parley_deselected"] = dict(found)
 
 
 @pytest.hookimpl(optionalhook=True)
