@@ -252,7 +252,7 @@ async def test_a_changed_persona_goes_on_with_what_was_said(make: Make) -> None:
     assert [author for author, _ in await talk.said()] == ["you", "persona"] * 2
     assert "You are retired." in model.prompts[1]
     assert "You fear for your income." not in model.prompts[1]
-    assert "Eva (you): I drive." in model.prompts[1]
+    assert ", from you] I drive." in model.prompts[1]
 
 
 @pytest.mark.parametrize("status", ["auth_error", "refused", "invalid"])

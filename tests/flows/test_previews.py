@@ -188,7 +188,7 @@ async def test_a_group_chat_keeps_its_people_when_a_private_one_looks_back_at_it
     assert len(sent) > 2
     for prompt in prompts:
         group, _, private = prompt[1]["content"].partition("[Stage: alone]")
-        assert "[system]" not in group
+        assert "from the system" not in group
         listed = [line.removesuffix(" (you)") for line in group.splitlines() if line.startswith("- ")]
         assert listed == ["- Ann", "- Bob", "- Mo"]
         assert private.strip().startswith("This is a private conversation with the ")

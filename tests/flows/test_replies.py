@@ -24,13 +24,13 @@ cohorts: [{seats: [{persona: ada}]}]
 """
 
 
-async def said(database: Database, written: Replies | str) -> tuple[list[str], list[Any]]:
+async def said(database: Database, written: Replies | str, room: str = ROOM) -> tuple[list[str], list[Any]]:
     """The texts of all messages, and the calls, when the model always writes this."""
     replies = written if callable(written) else lambda _body: written
     async with FakeEndpoint(replies=replies) as endpoint:
         model = OpenAIModel(NO_KEYS, base_url=endpoint.base_url)
         lab = DrainLab(database, models={"openai": model})
-        await lab.start(ROOM)
+        await lab.start(room)
         await lab.drain()
         await model.aclose()
     messages = await lab.rows("SELECT text FROM messages WHERE author_kind <> 'system' ORDER BY seq")
@@ -107,6 +107,43 @@ async def test_a_reply_as_it_was_asked_for_is_not_in_the_data_again(database: Da
 
     assert calls[0].parsed == json.loads(reply())
     assert calls[0].read_as is None
+
+
+PAIR = ROOM.replace(
+    "personas: [{id: ada, ",
+    "personas: [{id: ben, profile: {name: Ben}, chat: {max_responses: 0}}, {id: ada, profile: {name: Ada}, ",
+).replace("seats: [", "seats: [{persona: ben}, ")
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("Ada: I am for it.", "I am for it."),
+        ("**[00:05] Ada:** I am for it.", "I am for it."),
+        ("I am for it.\nBen: And I am not.\nAda: Oh.", "I am for it."),
+        ("Note: the last one leaves at one.", "Note: the last one leaves at one."),
+        ("Ben, what do you say?", "Ben, what do you say?"),
+    ],
+)
+async def test_only_a_members_own_words_are_posted(database: Database, written: str, expected: str) -> None:
+    messages, calls = await said(database, reply(response=written), PAIR)
+
+    assert messages == [expected]
+    assert [call.status for call in calls] == ["ok"]
+
+
+async def test_words_of_another_member_alone_are_asked_about_once_more(database: Database) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def of_another_first(body: dict[str, Any]) -> str:
+        asked.append(body)
+        return reply(response="Ben: I am against it.") if len(asked) == 1 else reply()
+
+    messages, calls = await said(database, of_another_first, PAIR)
+
+    assert messages == ["Hello."]
+    assert [call.status for call in calls] == ["invalid", "ok"]
+    assert "it speaks for Ben" in asked[1]["messages"][-1]["content"]
 
 
 async def test_to_speak_without_words_is_asked_again_with_the_reason_and_never_declined(database: Database) -> None:

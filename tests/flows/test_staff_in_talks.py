@@ -73,7 +73,7 @@ async def test_agents_are_not_asked_about_what_staff_say_and_read_it_with_the_ne
     await room.at_rest()
 
     assert before == []
-    assert all("[system] Please speak about trams." in prompt for prompt in prompts(room))
+    assert all("from the system] Please speak about trams." in prompt for prompt in prompts(room))
     assert [text for _, text in await room.transcript()] == ["Please speak about trams.", "Hello", "I see."]
 
 

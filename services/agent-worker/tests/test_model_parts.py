@@ -66,6 +66,7 @@ def test_the_object_in_a_text_is_found(text: str, expected: dict[str, Any] | Non
         '<|channel|>analysis<|message|>{"response": "A draft", "ready": true}<|end|><|start|>assistant<|channel|>final'
         '<|message|>{"response": "Hi", "ready": false}<|return|>',
         '{"response": "Hi", "ready": false}\nA note: {"mood": "calm"}',
+        '{"response": "Hi", "ready": false}}',
         'With {name} in mind: {"response": "Hi", "ready": false}',
     ],
 )
@@ -102,6 +103,7 @@ def test_what_was_not_said_whole_is_no_reply(text: str) -> None:
         '{"response": "Hi", "response": "No"}',
         "{'response': 'Hi', 'response': 'No'}",
         'First {"response": "Hi"}, then {"response": "No',
+        'First {"response": "Hi"}, then <think>{"response": "No</think>", "ready": true}',
     ],
 )
 def test_an_object_that_says_two_things_is_not_read(text: str) -> None:

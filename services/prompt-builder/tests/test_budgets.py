@@ -1,5 +1,6 @@
 """Prompts with a budget of tokens: what is left out, what always stays, and how the prompt says so."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,7 +28,7 @@ def talk(*texts: str) -> list[Message]:
 
 
 def turns(prompt: Prompt) -> list[str]:
-    return [line for line in prompt.messages[1].content.splitlines() if line.startswith(("(", "..."))]
+    return [line for line in prompt.messages[1].content.splitlines() if re.match(r"\[\d\d:|\.\.\.", line)]
 
 
 def test_a_prompt_within_its_budget_is_left_as_it_is() -> None:
@@ -54,7 +55,7 @@ def test_the_newest_message_and_the_rest_of_the_prompt_always_stay() -> None:
     said = talk("First.", "Second.")
     prompt = render(with_budget(said, 1))
 
-    assert turns(prompt) == ["... 1 earlier message left out", "(00:02) Bob: Second."]
+    assert turns(prompt) == ["... 1 earlier message left out", "[00:02, from Bob] Second."]
     assert '"shouldRespond"' in prompt.messages[1].content
     assert render(with_budget([], 1)) == render(with_budget([], None))
     assert render(with_budget(said[:1], 1)).left_out == 0
@@ -99,7 +100,7 @@ def test_earlier_conversations_are_shortened_first() -> None:
     assert turns(render(both)) == [
         "... 1 earlier message left out",
         "... 1 earlier message left out",
-        "(00:02) Bob: Newer.",
+        "[00:02, from Bob] Newer.",
     ]
 
 
@@ -108,7 +109,7 @@ def test_a_budget_leaves_out_no_more_than_it_must(texts: list[str], budget: int)
     said = talk(*texts)
     whole, prompt = render(with_budget(said, None)), render(with_budget(said, budget))
 
-    assert len([line for line in turns(prompt) if line.startswith("(")]) == len(said) - prompt.left_out
+    assert len([line for line in turns(prompt) if line.startswith("[")]) == len(said) - prompt.left_out
     if tokens_of(whole.messages) <= budget:
         assert prompt == whole
     elif prompt.left_out < len(said) - 1:

@@ -23,6 +23,9 @@ MODEL_SECONDS = Histogram(
 )
 MODEL_TOKENS = Counter("parley_model_tokens", "Tokens of models, as their providers count.", ["provider", "direction"])
 MODEL_COST = Counter("parley_model_cost_usd", "What calls of real models cost, where the price is known.", ["provider"])
+NAMED_WORDS = Counter(
+    "parley_named_words", "Replies with the name of their author before its words, or with words of others.", ["what"]
+)
 CLAIMS = Counter("parley_claims", "Replies that wanted to answer a trigger, won or lost.", ["outcome"])
 STATEMENT_SECONDS = Histogram(
     "parley_statement_seconds", "How long answers of PostgreSQL took.", buckets=_STATEMENT_BUCKETS

@@ -110,4 +110,4 @@ def in_a_sentence(name: str) -> str:
 
 
 def shown_name(author: str, reader: Reader) -> str:
-    return f"{PROFILES[author]['name']}{' (you)' * (author == reader.name)}"
+    return "you" if author == reader.name else PROFILES[author]["name"]

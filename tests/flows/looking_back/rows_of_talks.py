@@ -42,7 +42,7 @@ class TalkRow(Row):
 
     def said(self, reader: Reader, stage_id: str) -> list[str]:
         return [
-            f"{shown_name(author, reader)}: {said}"
+            f"from {shown_name(author, reader)}] {said}"
             for said in self.known(reader, stage_id)
             for author in [said[1:].split("-to-")[0].split("@")[0]]
         ]

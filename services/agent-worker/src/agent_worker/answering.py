@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from agent_worker.attempts import Attempt, Invalid, call_row, validated, with_reading
+from agent_worker.attempts import Attempt, Invalid, call_row, read_reply
 from agent_worker.steps import CAUSE, Others, walk_on
 from shared import seeds
 from shared.acts import answering, asking, drafts, page_times
@@ -250,8 +250,8 @@ def _read(lease: drafts.Lease, attempt: Attempt, view: OwnView) -> tuple[Attempt
     """
     question = _question(lease, view)
     attempt = replace(attempt, reply=_with_fields(question, lease, attempt))
-    reply = validated(question.reply_model(), attempt.reply, lease.stage)
-    return with_reading(attempt, reply), _answer_of(question, reply)
+    attempt, reply = read_reply(question.reply_model(), attempt, lease.stage)
+    return attempt, _answer_of(question, reply)
 
 
 def _question(lease: drafts.Lease, view: OwnView) -> Question:

@@ -16,11 +16,19 @@ from shared import seeds
 from shared.acts import drafts
 from shared.acts.calls import keep_pieces
 from shared.contracts.experiment import StageConfig
-from shared.contracts.models import CUT_OFF, LONGEST_REPLY_BYTES, ModelReply, ModelRequest
+from shared.contracts.models import (
+    CUT_OFF,
+    HINT_OTHER_NAMES,
+    HINT_OWN_NAMES,
+    LONGEST_REPLY_BYTES,
+    ModelReply,
+    ModelRequest,
+)
 from shared.db.prompts import LONGEST_WHOLE, in_pieces
 from shared.db.session import Database
 from shared.db.statements import as_json
-from shared.replies import read
+from shared.metrics import NAMED_WORDS
+from shared.replies import OwnWords, Reply, own_words, read
 from shared.stage import OwnView, Utterance
 from shared.stages import parts_of
 from shared.storable import storable_json
@@ -69,16 +77,37 @@ class Invalid(Exception):
     """The reply does not answer the question; the message tells the model why."""
 
 
-def validated(reply_model: type[ReplyT], reply: ModelReply, stage: StageConfig) -> ReplyT:
-    """The reply as the rules of its stage read it.
+def read_reply(reply_model: type[ReplyT], attempt: Attempt, stage: StageConfig) -> tuple[Attempt, ReplyT]:
+    """The reply as the rules of its stage read it, and the attempt with it where the model wrote it otherwise.
 
     Raises:
-        Invalid: it does not match the schema.
+        Invalid: it does not match the schema, or another member would speak in it.
     """
     try:
-        return read(reply_model, reply.parsed, (stage.id, stage.kind, stage.title))
+        reply = read(reply_model, attempt.reply.parsed, (stage.id, stage.kind, stage.title))
     except ValidationError as error:
         raise _misshapen(error) from error
+    reply = _in_own_words(reply, attempt.request)
+    read_as = reply.model_dump(mode="json", by_alias=True)
+    return attempt if read_as == attempt.reply.parsed else replace(attempt, read_as=read_as), reply
+
+
+def _in_own_words(reply: ReplyT, request: ModelRequest) -> ReplyT:
+    """The reply without its author's name before what is said, and without what others would say."""
+    own, others = (str(request.hints.get(hint) or "").splitlines() for hint in (HINT_OWN_NAMES, HINT_OTHER_NAMES))
+    changed: dict[str, str] = {}
+    for field in reply.spoken if isinstance(reply, Reply) else ():
+        words = getattr(reply, field)
+        found = own_words(words, own, others) if isinstance(words, str) else OwnWords("")
+        if found.had_name:
+            NAMED_WORDS.labels("own_name").inc()
+        if found.of_another is not None:
+            NAMED_WORDS.labels("cut" if found.text else "refused").inc()
+            if not found.text:
+                raise Invalid(f"it speaks for {found.of_another}: say nothing but your own words, without a name")
+        if found.had_name or found.of_another is not None:
+            changed[field] = found.text
+    return reply.model_copy(update=changed) if changed else reply
 
 
 def said(lease: drafts.Lease, attempt: Attempt) -> tuple[Attempt, Utterance]:
@@ -90,18 +119,11 @@ def said(lease: drafts.Lease, attempt: Attempt) -> tuple[Attempt, Utterance]:
     talk = parts_of(lease.stage).talk
     if talk is None:
         raise Invalid("there is no conversation here")
-    reply = validated(talk.reply_model(lease.ask.purpose), attempt.reply, lease.stage)
-    attempt = with_reading(attempt, reply)
+    attempt, reply = read_reply(talk.reply_model(lease.ask.purpose), attempt, lease.stage)
     try:
         return attempt, talk.utterance(lease.ask.purpose, reply.model_dump(mode="json", by_alias=True))
     except ValidationError as error:
         raise _misshapen(error) from error
-
-
-def with_reading(attempt: Attempt, reply: BaseModel) -> Attempt:
-    """The attempt with its reply as it was read, where that is not what the model wrote."""
-    read_as = reply.model_dump(mode="json", by_alias=True)
-    return attempt if read_as == attempt.reply.parsed else replace(attempt, read_as=read_as)
 
 
 def _misshapen(error: ValidationError) -> Invalid:

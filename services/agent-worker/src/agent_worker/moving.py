@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from agent_worker.attempts import Attempt, call_row, validated, with_reading
+from agent_worker.attempts import Attempt, call_row, read_reply
 from agent_worker.steps import CAUSE
 from shared.acts import asking, drafts, transferring
 from shared.contracts.transfers import TransferReply
@@ -16,8 +16,7 @@ async def decide(database: Database, lease: drafts.Lease, attempt: Attempt, now:
     Raises:
         Invalid: the reply is no decision; nothing is stored.
     """
-    reply = validated(TransferReply, attempt.reply, lease.stage)
-    attempt = with_reading(attempt, reply)
+    attempt, reply = read_reply(TransferReply, attempt, lease.stage)
 
     async def work(session: Session) -> None:
         await drafts.save_call(session, call_row(lease, attempt))

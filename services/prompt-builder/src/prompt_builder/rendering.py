@@ -20,7 +20,9 @@ from shared.contracts.models import (
     HINT_MANNER,
     HINT_MEMBER,
     HINT_MESSAGE_COUNT,
+    HINT_OTHER_NAMES,
     HINT_OWN_MESSAGE_COUNT,
+    HINT_OWN_NAMES,
     HINT_PERSONA,
     HINT_PERSONA_TEXT,
     HINT_SPEAKER_NAME,
@@ -155,6 +157,8 @@ def _hints(context: PromptContext, view: OwnView, items: PromptItems) -> dict[st
     return {
         "stage_kind": context.stage.kind,
         HINT_SPEAKER_NAME: context.author.name,
+        HINT_OWN_NAMES: context.author.name,
+        HINT_OTHER_NAMES: "\n".join(_other_names(view)),
         HINT_MEMBER: context.author.path,
         HINT_PERSONA: context.agent.persona_id,
         HINT_IS_MEDIATOR: is_mediator,
@@ -164,6 +168,13 @@ def _hints(context: PromptContext, view: OwnView, items: PromptItems) -> dict[st
         HINT_PERSONA_TEXT: context.agent.text,
         HINT_MANNER: "\n".join(manner_of(context.author.script)),
     }
+
+
+def _other_names(view: OwnView) -> list[str]:
+    """The names of the others who are there, and of those who have left a word."""
+    members = [member.name for member in view.members if member.id != view.me.id]
+    authors = [one.author_name for one in view.messages if one.author_id not in (None, view.me.id)]
+    return [name for name in dict.fromkeys([*members, *authors]) if name]
 
 
 def _count(values: Iterable[bool]) -> int:

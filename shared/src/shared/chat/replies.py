@@ -33,6 +33,7 @@ class SpeakReply(_Words):
     """What an agent says whose turn it is."""
 
     left_out: ClassVar[Mapping[str, Any]] = MappingProxyType({_EXPLANATION: "", _LEAVES: False})
+    spoken: ClassVar[tuple[str, ...]] = (_RESPONSE,)
 
     explanation: Reason = Field(description="Why you say this now, in one or two sentences; nobody sees it.")
     response: Annotated[Text, AfterValidator(_not_blank)] = Field(
@@ -45,6 +46,7 @@ class TalkReply(_Words):
     """What an agent does with its chance to speak. The reasons come first, so that a model thinks before it decides."""
 
     left_out: ClassVar[Mapping[str, Any]] = MappingProxyType({_EXPLANATION: "", _RESPONSE: "", _LEAVES: False})
+    spoken: ClassVar[tuple[str, ...]] = (_RESPONSE,)
 
     explanation: Reason = Field(
         description="Why you speak or stay silent now, in one or two sentences; nobody sees it."

@@ -59,8 +59,12 @@ Lack = Literal[
 
 Hint = str | int | float | bool | None
 
-# The hints for the mock; each is optional.
+# The hints for the mock, and for reading the reply; each is optional.
 HINT_SPEAKER_NAME: Final = "speaker_name"
+HINT_OWN_NAMES: Final = "own_names"
+"""The names by which others know the speaker, one on each line. With the next one, they come off what is said."""
+HINT_OTHER_NAMES: Final = "other_names"
+"""The names of the other members, one on each line."""
 HINT_LAST_TEXT: Final = "last_text"
 HINT_MEMBER: Final = "member"
 HINT_PERSONA: Final = "persona"

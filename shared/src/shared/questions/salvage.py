@@ -43,7 +43,7 @@ def _read(question: BaseQuestion, reply: UnusableReply) -> Json:
     ValidationError, InvalidInput: the reply does not answer the question as it should.
     """
     model = reply_model(question)
-    given = {question.id: (reply.parsed or {}).get(question.id)}
+    given = {**dict.fromkeys([question.id] if question.may_be_empty else ()), **(reply.parsed or {})}
     return check(question, read(model, given).model_dump(by_alias=True)[question.id])
 
 

@@ -5,6 +5,7 @@ from shared.replies.fields import (
     Reply,
     Text,
     Truth,
+    in_letters,
     is_reading,
     number,
     option,
@@ -13,20 +14,24 @@ from shared.replies.fields import (
     text,
     whole_number,
 )
+from shared.replies.names import OwnWords, own_words
 from shared.replies.thoughts import OpenThought, after_thoughts, before_open_thought
 
 __all__ = [
     "OpenThought",
+    "OwnWords",
     "Reason",
     "Reply",
     "Text",
     "Truth",
     "after_thoughts",
     "before_open_thought",
+    "in_letters",
     "is_reading",
     "number",
     "option",
     "options",
+    "own_words",
     "read",
     "text",
     "whole_number",

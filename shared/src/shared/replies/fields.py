@@ -44,6 +44,8 @@ class Reply(BaseModel):
 
     left_out: ClassVar[Mapping[str, Json]] = MappingProxyType({})
     """The values of fields, by the names that are asked for, that a reply may lack when it is read."""
+    spoken: ClassVar[tuple[str, ...]] = ()
+    """The fields whose words are said to others, by their names in Python."""
 
     @model_validator(mode="before")
     @classmethod
@@ -73,7 +75,7 @@ def read(model: type[ModelT], written: Json, within: Iterable[str] = ()) -> Mode
         ValidationError: it does not fit the shape, or means two things.
     """
     names = (*_WRAPPERS, model.__name__, *within)
-    return model.model_validate(written, context=Reading(frozenset(map(_in_letters, names))))
+    return model.model_validate(written, context=Reading(frozenset(map(in_letters, names))))
 
 
 def is_reading(info: ValidationInfo) -> bool:
@@ -86,8 +88,8 @@ def _names_of(model: type[Reply]) -> Mapping[str, str]:
     """The names of the fields as they are asked for, by every way in which they may be written."""
     by_name = bool(model.model_config.get("validate_by_name"))
     asked = {name: field.alias or name for name, field in model.model_fields.items()}
-    spelled = [(_in_letters(alias), alias) for alias in asked.values()]
-    spelled += [(_in_letters(name), alias) for name, alias in asked.items() if by_name]
+    spelled = [(in_letters(alias), alias) for alias in asked.values()]
+    spelled += [(in_letters(name), alias) for name, alias in asked.items() if by_name]
     # Two fields may differ in a sign alone; then only their exact names are known.
     plain = {letters: alias for letters, alias in spelled if len({a for one, a in spelled if one == letters}) == 1}
     return {**plain, **{alias: alias for alias in asked.values()}}
@@ -102,7 +104,7 @@ def _collect(
         ValueError: a field has two values.
     """
     for written, part in value.items():
-        letters = _in_letters(written)
+        letters = in_letters(written)
         name = names.get(written) or names.get(letters)
         if name is None:
             if isinstance(part, dict) and depth and letters in wrappers:
@@ -113,7 +115,8 @@ def _collect(
             fields[name] = part
 
 
-def _in_letters(name: str) -> str:
+def in_letters(name: str) -> str:
+    """The name as far as its spelling counts."""
     return "".join(one for one in name.casefold() if one.isalnum())
 
 

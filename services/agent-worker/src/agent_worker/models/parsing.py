@@ -15,7 +15,7 @@ from typing import Any, Final
 import json_repair
 import orjson
 
-from shared.replies import after_thoughts
+from shared.replies import after_thoughts, in_letters
 
 _FENCED: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 _MARK: Final = re.compile(r'\\.|["{}]', re.DOTALL)
@@ -26,6 +26,8 @@ _CONSTANTS: Final = {True: re.compile(r"\btrue\b", re.I), False: re.compile(r"\b
 _NOTHING: Final = re.compile(r"\b(?:null|none)\b", re.I)
 _QUOTES: Final = "[\"'\u201c\u201d]"
 _BEGINNING: Final = re.compile(rf"\{{\s*{_QUOTES}[^\"'\n]{{1,80}}{_QUOTES}\s*:")
+_CLOSING: Final = " \t\r\n}]`"
+"""What may be between an object and a brace too many."""
 _DEFINITIONS: Final = ("type", "$ref", "enum", "anyOf", "const", "description")
 
 
@@ -47,12 +49,15 @@ def parse_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | No
     if whole is not None:
         return None if _is_schema(whole, fields) else whole
     found = [one for one in _objects(after_thoughts(text)) if not _is_schema(one, fields)]
-    replies = [one for one in found if _has_any(one, set(fields))]
+    replies = [one for one in found if _has_any(one, set(map(in_letters, fields)))]
     return next(reversed(replies or found), None)
 
 
 def _has_any(found: dict[str, Any], fields: Collection[str]) -> bool:
-    return any(name in fields or (isinstance(part, dict) and _has_any(part, fields)) for name, part in found.items())
+    return any(
+        in_letters(name) in fields or (isinstance(part, dict) and _has_any(part, fields))
+        for name, part in found.items()
+    )
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
@@ -76,9 +81,9 @@ def _written_objects(text: str) -> Iterator[str]:
     """Yield every outermost `{...}`. One that is never closed ends the search: an object inside it is no reply.
 
     Raises:
-        Unreadable: the one that is never closed comes after others, which may be drafts of it.
+        Unreadable: the one that is never closed, or the end of one, comes after others, which may be drafts of it.
     """
-    depth = start = count = 0
+    depth = start = count = end = 0
     is_quoted = False
     for mark in _MARK.finditer(text):
         match mark.group():
@@ -90,8 +95,10 @@ def _written_objects(text: str) -> Iterator[str]:
             case "}" if depth and not is_quoted:
                 depth -= 1
                 if not depth:
-                    count += 1
-                    yield text[start : mark.end()]
+                    count, end = count + 1, mark.end()
+                    yield text[start:end]
+            case "}" if count and not depth and text[end : mark.start()].strip(_CLOSING):
+                raise Unreadable("a part of an object is left over")
     if depth and count and _BEGINNING.match(text, start):
         raise Unreadable("its last object was cut off")
 

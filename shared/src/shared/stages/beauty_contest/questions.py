@@ -57,6 +57,8 @@ class ContestQuestions(Questions):
 
 
 class MessageReply(Reply):
+    spoken: ClassVar[tuple[str, ...]] = ("message",)
+
     message: text(Bounds(max_length=LONGEST_MESSAGE, description="What you say; empty to say nothing."))  # type: ignore[valid-type]
 
 

@@ -162,6 +162,7 @@ class InterviewReply(Reply):
     """Base of the shapes of a reply, one for each form of a response."""
 
     left_out: ClassVar[Mapping[str, Json]] = MappingProxyType({"reasoning": ""})
+    spoken: ClassVar[tuple[str, ...]] = ("response",)
 
     @classmethod
     def completed(cls, given: dict[str, Json]) -> dict[str, Json]:

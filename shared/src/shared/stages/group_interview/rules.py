@@ -7,7 +7,7 @@ from random import Random
 from pydantic import BaseModel
 
 from shared.contracts.experiment import StageConfig
-from shared.contracts.models import HINT_IS_MEDIATOR, HINT_QUESTION, Hint
+from shared.contracts.models import HINT_IS_MEDIATOR, HINT_OTHER_NAMES, HINT_OWN_NAMES, HINT_QUESTION, Hint
 from shared.errors import Problem
 from shared.stage import (
     Answered,
@@ -233,6 +233,11 @@ class _Asked(Question):
 
     def hints(self) -> Mapping[str, Hint]:
         """Participants answer by their traits and talk freely in a discussion; special roles sum up."""
+        labels = (self._stage.facilitator, *(one.label for one in (*self._stage.roles, *self._stage.special_roles)))
+        others = [label for label in labels if label != self._role]
+        return {HINT_OWN_NAMES: self._role, HINT_OTHER_NAMES: "\n".join(others), **self._for_the_mock()}
+
+    def _for_the_mock(self) -> Mapping[str, Hint]:
         task = self._task
         if self._role in flow.special(self._stage):
             return {HINT_IS_MEDIATOR: True}

@@ -33,6 +33,8 @@ class MoveReply(Reply):
 class MessageReply(Reply):
     """What a player says to the other before both move."""
 
+    spoken: ClassVar[tuple[str, ...]] = ("message",)
+
     message: Text = Field(description="What you say to your opponent; empty to say nothing.")
 
 

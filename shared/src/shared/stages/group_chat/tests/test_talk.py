@@ -110,9 +110,9 @@ def test_a_prompt_shows_people_and_transcript_and_marks_the_reader() -> None:
     assert "- Ana, she/her (you)" in blocks[0].text
     assert blocks[0].text.endswith("- Guide")
     assert [block.text for block in blocks[-3:]] == [
-        "(00:00) [system] Ben has left.",
-        "(01:05) Ana (you): Hello",
-        "(60:05) Ben: One\n    (00:01) Ana: two",
+        "[00:00, from the system] Ben has left.",
+        "[01:05, from you] Hello",
+        "[60:05, from Ben] One\n    (00:01) Ana: two",
     ]
     assert [block.speaker for block in blocks[-3:]] == [None, ANA.id, BEN.id]
 
@@ -152,10 +152,8 @@ def line_answering(said: str, by: Member) -> str:
 
 
 def test_a_prompt_says_whom_a_message_answers_and_what_they_said() -> None:
-    assert line_answering("Free buses!", BEN) == '(00:52) Guide [answering Ben at 00:40: "Free buses!"]: Well put.'
-    assert (
-        line_answering("Free buses!", ANA) == '(00:52) Guide [answering Ana (you) at 00:40: "Free buses!"]: Well put.'
-    )
+    assert line_answering("Free buses!", BEN) == '[00:52, from Guide, answering Ben at 00:40: "Free buses!"] Well put.'
+    assert line_answering("Free buses!", ANA) == '[00:52, from Guide, answering you at 00:40: "Free buses!"] Well put.'
 
 
 def test_a_prompt_quotes_the_beginning_of_a_long_message() -> None:
