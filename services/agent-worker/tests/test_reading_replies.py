@@ -48,6 +48,7 @@ SURE: list[Callable[[bool], object]] = [lambda is_so: is_so, int, str, lambda is
 WHY: list[Callable[[str], object]] = [
     *(lambda said: said, lambda said: f"<think>SECRET</think>{said}", lambda said: f"SECRET</think>{said}"),
 ]
+FORMS: dict[str, list[Callable[[Any], object]]] = {"trams": TRAMS, "vote": VOTES, "sure": SURE, "why": WHY}
 OBJECTS: list[Callable[[Values], Values]] = [
     *(lambda given: given, lambda given: {**given, "mood": "calm"}, lambda given: {"answer": given}),
     *(
@@ -86,8 +87,7 @@ CUT: list[Form] = [lambda said, _: said[: len(said) // 2], lambda said, draft: f
 @settings(max_examples=600)
 @given(ANSWERS, ANSWERS, st.data())
 def test_a_reply_is_read_as_what_it_means_or_refused(meant: Values, draft: Values, data: st.DataObject) -> None:
-    forms = {"trams": TRAMS, "vote": VOTES, "sure": SURE, "why": WHY}
-    written = {name: data.draw(st.sampled_from(forms[name]), name)(value) for name, value in meant.items()}  # type: ignore[arg-type]
+    written = {name: data.draw(st.sampled_from(FORMS[name]), name)(value) for name, value in meant.items()}
     whole = data.draw(st.sampled_from(OBJECTS), "object")(written)
     text = json.dumps(whole, ensure_ascii=data.draw(st.booleans()))
     for number in range(data.draw(st.integers(0, 2), "layers")):
@@ -106,9 +106,8 @@ def test_a_reply_is_read_as_what_it_means_or_refused(meant: Values, draft: Value
 
 @given(ANSWERS, st.data())
 def test_every_single_form_of_a_field_is_read(meant: Values, data: st.DataObject) -> None:
-    forms = {"trams": TRAMS, "vote": VOTES, "sure": SURE, "why": WHY}
     name = data.draw(st.sampled_from(FIELDS))
-    written = {**meant, name: data.draw(st.sampled_from(forms[name]))(meant[name])}  # type: ignore[arg-type]
+    written = {**meant, name: data.draw(st.sampled_from(FORMS[name]))(meant[name])}
 
     _, parsed, _ = judge(json.dumps(written), "", "stop", FIELDS)
 
