@@ -98,7 +98,7 @@ WEB = "http:// or https://, without spaces"
             f"{AT}.file",
             f"a drawing as an image, since svg may hold programs: a file that ends in {ENDINGS}",
         ),
-        ({"file": "bus.png"}, f"{AT}.alt", "this field"),
+        ({"file": "bus.png"}, f"{AT}.alt", "this field: `alt: text`"),
         ({"file": "bus.png", "alt": ""}, f"{AT}.alt", "text of at least 1 characters"),
         ({"alt": "x"}, AT, "one of the two: a `file`, or a `link` to a page elsewhere"),
         (
