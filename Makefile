@@ -4,7 +4,7 @@ EXPERIMENT ?= demos/deliberation.yaml
 EXTRAS ?=
 ARGS ?=
 
-MEMBERS := shared formats web services/gateway services/orchestrator services/agent-worker services/prompt-builder parley
+MEMBERS := shared formats web services/gateway services/orchestrator services/agent-worker services/prompt-builder cli
 PROJECTS := pyproject.toml $(MEMBERS:%=%/pyproject.toml)
 DISTRIBUTIONS := parley-shared parley-formats parley-web parley-gateway parley-orchestrator parley-agent-worker parley-prompt-builder parley-lab
 BIN := .venv/bin
@@ -110,7 +110,7 @@ bench: setup ## Compare the speed of chat replies with a hand-written pipeline, 
 	$(BIN)/python benchmarks/workbook_memory.py
 
 migrate: setup ## Bring the database at PARLEY_DATABASE_URL to the newest schema
-	$(BIN)/python -m shared.db.migrate
+	$(BIN)/python -m parley_lab.store.migrate
 
 crewai: .venv-crewai/.installed ## Install CrewAI beside everything else in .venv-crewai (1 GB): .venv-crewai/bin/parley has it
 

@@ -6,14 +6,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-# pytest would take the folders `parley/`, `formats/` and `web/` for these packages, were they not imported already.
-import formats  # noqa: F401
-import parley  # noqa: F401
-import web  # noqa: F401
-
-pytest_plugins = ["pytester", *map("shared.testing.{}".format, ("no_skips", "left_out", "costs", "slow_first"))]
-if importlib.util.find_spec("shared.testing.plugin"):
-    pytest_plugins.append("shared.testing.plugin")
+pytest_plugins = ["pytester", *map("parley_lab.testing.{}".format, ("no_skips", "left_out", "costs", "slow_first"))]
+if importlib.util.find_spec("parley_lab.testing.plugin"):
+    pytest_plugins.append("parley_lab.testing.plugin")
 
 # How long an example takes says how busy the machine is, not whether a rule holds.
 # More examples find more; `make faults` has the time.

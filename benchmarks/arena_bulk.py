@@ -27,13 +27,13 @@ import uvloop
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.servers import own_database
-from parley.embedded import EmbeddedLab
-from shared import seeds
-from shared.acts import starting
-from shared.db import experiments, migrate, tables
-from shared.db.databases import connect
-from shared.experiment import load
-from shared.settings import ServerSettings
+from parley_lab.base import seeds
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design import load
+from parley_lab.experiments import experiments, starting
+from parley_lab.store import migrate, tables
+from parley_lab.store.databases import connect
 
 SEED: Final = 1
 ROUNDS: Final = 100

@@ -25,11 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.floor import game as floor
 from benchmarks.processes import StartFailed, fake_model
 from benchmarks.servers import own_broker_corner, own_database
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.db import experiments
-from shared.experiment import load
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design import load
+from parley_lab.experiments import experiments, starting
 
 BARS: Final = {"in-process": 1.1, "rabbitmq": 1.2}
 SIDE_BY_SIDE_BAR: Final = 1.3

@@ -31,10 +31,10 @@ from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import percentile, write_samples
 from benchmarks.servers import own_database
 from benchmarks.survey_calls import document as survey
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.experiment import load
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design import load
+from parley_lab.experiments import starting
 
 LATENCY_SECONDS: Final = 0.2
 BAR_SECONDS: Final = 0.5

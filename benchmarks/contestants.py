@@ -14,7 +14,7 @@ import psycopg
 from benchmarks.floor.tables import SCHEMA
 from benchmarks.load import Room
 from benchmarks.processes import Service, Tool
-from shared.testing.network import free_port
+from parley_lab.testing.network import free_port
 
 API_KEY = "benchmark-0123456789"
 _QUEUE = "floor.messages"
@@ -104,7 +104,9 @@ def distributed(place: Place, workers: int = 1) -> Iterator[Running]:
     with ExitStack() as stack:
         services = {
             name: stack.enter_context(
-                Service(name, ["-m", name.partition(":")[0]], {**common, "PARLEY_HEALTH_PORT": str(port)})
+                Service(
+                    name, ["-m", f"parley_lab.{name.partition(':')[0]}"], {**common, "PARLEY_HEALTH_PORT": str(port)}
+                )
             )
             for name, port in ready_ports.items()
         }
@@ -133,7 +135,7 @@ def embedded(place: Place) -> Iterator[Running]:
 
 def migrate(place: Place) -> None:
     """Bring the contestant's database to the newest schema."""
-    with Service("migrate", ["-m", "shared.db.migrate"], {"PARLEY_DATABASE_URL": place.database_url}) as migrate:
+    with Service("migrate", ["-m", "parley_lab.store.migrate"], {"PARLEY_DATABASE_URL": place.database_url}) as migrate:
         if migrate.process.wait(timeout=60):
             raise RuntimeError(f"the database could not be migrated:\n{migrate.last_words()}")
 

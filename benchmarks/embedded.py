@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 import uvloop
 
-from parley.embedded import EmbeddedLab
-from shared.logs import set_up_logs
-from shared.settings import ServerSettings
+from parley_lab.base.logs import set_up_logs
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
 
 
 async def main(port: int, folder: Path) -> None:

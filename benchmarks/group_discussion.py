@@ -27,11 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import own_database
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.db import experiments
-from shared.experiment import load
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design import load
+from parley_lab.experiments import experiments, starting
 
 LATENCY_SECONDS: Final = 0.2
 AGENTS: Final = 4

@@ -18,15 +18,14 @@ from sqlalchemy import text
 
 from benchmarks.processes import cpu_seconds
 from benchmarks.servers import backends
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.bus.in_process import InProcessBus
-from shared.contracts.hints import Hint
-from shared.db import experiments
-from shared.errors import Unavailable
-from shared.experiment import load
-from shared.logs import set_up_logs
-from shared.settings import ServerSettings
+from parley_lab.base.errors import Unavailable
+from parley_lab.base.logs import set_up_logs
+from parley_lab.base.settings import ServerSettings
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.contracts.hints import Hint
+from parley_lab.design import load
+from parley_lab.experiments import experiments, starting
 
 _LOOK_SECONDS: Final = 0.05
 _COUNTS = text(

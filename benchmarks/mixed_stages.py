@@ -31,12 +31,12 @@ from benchmarks.lab_runs import ended, postgres_seconds
 from benchmarks.processes import StartFailed
 from benchmarks.report import write_samples
 from benchmarks.servers import own_database
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.db import migrate
-from shared.experiment import load
-from shared.logs import set_up_logs
-from shared.settings import ServerSettings
+from parley_lab.base.logs import set_up_logs
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design import load
+from parley_lab.experiments import starting
+from parley_lab.store import migrate
 
 BAR: Final = 0.4
 """The lab makes at least this share of the floor's transitions per second."""

@@ -5,7 +5,7 @@ from psycopg import sql
 from sqlalchemy import Uuid
 from sqlalchemy.types import ARRAY
 
-from shared.db.tables import metadata
+from parley_lab.store.tables import metadata
 
 _OF_AN_EXPERIMENT = {"experiment_id", "cohort_id", "thread_id", "member_id", "draft_id"}
 """A table with one of these columns has rows of experiments."""

@@ -27,7 +27,7 @@ from benchmarks.people_pages import Contestant, Meter, lab
 from benchmarks.processes import Service, StartFailed, Tool
 from benchmarks.report import percentile, write_samples
 from benchmarks.servers import own_broker_corner, own_database
-from shared.testing.network import free_port
+from parley_lab.testing.network import free_port
 
 BARS_MS: Final = {100: 100, 150: 250}
 """By groups of four: 95 % of the messages have reached the last listener after so many milliseconds."""

@@ -30,7 +30,7 @@ from benchmarks.page_load import Job
 from benchmarks.processes import Service, StartFailed, Tool, cpu_seconds
 from benchmarks.report import percentile, write_samples
 from benchmarks.servers import backends, own_broker_corner, own_database
-from shared.testing.network import free_port
+from parley_lab.testing.network import free_port
 
 FLOOR_BAR: Final = 0.5
 """The lab makes at least this share of the floor's pages per second."""
@@ -118,7 +118,7 @@ def lab(
         for name, port in [*(("gateway", port) for port in ports), ("orchestrator", 0)]:
             health = free_port()
             environment = {**common, "GATEWAY_PORT": str(port), "PARLEY_HEALTH_PORT": str(health)}
-            service = stack.enter_context(Service(name, ["-m", name], environment))
+            service = stack.enter_context(Service(name, ["-m", f"parley_lab.{name}"], environment))
             services[name].append(service)
             service.wait_for_http(f"http://127.0.0.1:{health}/readyz")
 

@@ -29,12 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import own_database
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.acts.joining import join
-from shared.acts.posting import post_message
-from shared.experiment import load
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design import load
+from parley_lab.experiments import starting
+from parley_lab.people.joining import join
+from parley_lab.talk.posting import post_message
 
 LATENCY_SECONDS: Final = 3.0
 NAMES: Final = ("Ada", "Bob", "Cid", "Dee")

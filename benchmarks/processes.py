@@ -110,7 +110,7 @@ def cpu_seconds(pid: int) -> float:
 @contextmanager
 def fake_model(latency_seconds: float, *, always_speaks: bool = False) -> Iterator[tuple[str, int]]:
     """The base URL and the process of a fake endpoint; with `always_speaks` its agents never decline or leave."""
-    arguments = ["-m", "shared.testing.fake_endpoint", "--port", "0", "--latency", str(latency_seconds)]
+    arguments = ["-m", "parley_lab.testing.fake_endpoint", "--port", "0", "--latency", str(latency_seconds)]
     talkative = ["--ready-rate", "0", "--silence-rate", "0"] if always_speaks else []
     with Tool("fake endpoint", [*arguments, *talkative]) as endpoint:
         yield endpoint.line().rpartition("=")[2], endpoint.process.pid

@@ -24,10 +24,10 @@ from benchmarks.processes import StartFailed, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import own_database
 from benchmarks.workbook_run import created, ended, many
-from formats.workbook import Compiled, compile_designs
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.experiments import starting
+from parley_lab.formats.workbook import Compiled, compile_designs
 
 LATENCY_SECONDS: Final = 0.05
 SESSIONS: Final = 20

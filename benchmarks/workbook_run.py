@@ -27,10 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks.processes import StartFailed, cpu_seconds, fake_model
 from benchmarks.report import write_samples
 from benchmarks.servers import backends, own_database
-from formats.workbook import Compiled, Design, Workbook, compile_designs, estimates, read, read_xlsx
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.experiments import starting
+from parley_lab.formats.workbook import Compiled, Design, Workbook, compile_designs, estimates, read, read_xlsx
 
 DEMO: Final = Path(__file__).resolve().parent.parent / "demos" / "public_goods.xlsx"
 LATENCY_SECONDS: Final = 1.0

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from formats.workbook.prompts import HEADER
-from formats.workbook.writing import write_xlsx
+from parley_lab.formats.workbook.prompts import HEADER
+from parley_lab.formats.workbook.writing import write_xlsx
 
 Rows = list[list[Any]]
 

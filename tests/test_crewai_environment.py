@@ -15,4 +15,4 @@ def test_crewai_and_the_agent_worker_stand_in_one_environment() -> None:
         crewai = importlib.import_module("crewai")
 
     assert crewai.LLM
-    importlib.import_module("agent_worker")
+    importlib.import_module("parley_lab.agent_worker")

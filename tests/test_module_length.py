@@ -13,5 +13,5 @@ def test_no_module_is_longer_than_500_lines() -> None:
     lengths = {name: len((ROOT / name).read_text().splitlines()) for name in found if (ROOT / name).is_file()}
 
     assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {
-        "shared/src/shared/db/migrations/versions/r0001_first_tables.py": 949
+        "shared/src/parley_lab/store/migrations/versions/r0001_first_tables.py": 949
     }

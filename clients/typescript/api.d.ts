@@ -1,4 +1,4 @@
-// Made by `python -m gateway.typescript` from the OpenAPI schema of the lab; a test compares.
+// Made by `python -m parley_lab.gateway.typescript` from the OpenAPI schema of the lab; a test compares.
 export type AccentResource = { light: string; on_light: string; dark: string; on_dark: string };
 export type AdditionRequest = { persona: string; kind?: ("participant" | "mediator"); stage_id?: (string | null) };
 export type AdvanceRequest = { from_stage_id?: (string | null); answer?: unknown };

@@ -1,3 +1,3 @@
 """Brings the fixture `lab`."""
 
-pytest_plugins = ["parley.testing"]
+pytest_plugins = ["parley_lab.cli.testing"]

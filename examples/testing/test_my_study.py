@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from parley.lab_for_tests import ParleyLab
+from parley_lab.cli.lab_for_tests import ParleyLab
 
 STUDY = Path(__file__).parent / "study.yaml"
 

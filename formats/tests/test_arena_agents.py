@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.arena import first_agents, read_agent, write_agent
-from formats.arena.agents import AgentFile, persona_of
-from shared.contracts.endpoints import OPEN
-from shared.contracts.experiment import Persona
-from shared.contracts.providers import account_of
-from shared.contracts.real_models import model_mode_problems
-from shared.errors import Conflict, InvalidInput
-from shared.experiment import models_used, read_personas, validate, write_personas
+from parley_lab.base.errors import Conflict, InvalidInput
+from parley_lab.contracts.endpoints import OPEN
+from parley_lab.contracts.experiment import Persona
+from parley_lab.contracts.providers import account_of
+from parley_lab.contracts.real_models import model_mode_problems
+from parley_lab.design import models_used, read_personas, validate, write_personas
+from parley_lab.formats.arena import first_agents, read_agent, write_agent
+from parley_lab.formats.arena.agents import AgentFile, persona_of
 
 THREE = "role: a trader\ngoal: to be fair\nbackstory: You sell apples.\n"
 TFT = next(agent for agent in first_agents() if agent.id == "tft")

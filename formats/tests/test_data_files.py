@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from formats.data_files import as_json, cell
+from parley_lab.formats.data_files import as_json, cell
 
 
 @pytest.mark.parametrize("microsecond", [0, 20, 123_456])

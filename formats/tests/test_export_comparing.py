@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from formats.exports import natural, without_ids_and_clocks
+from parley_lab.formats.exports import natural, without_ids_and_clocks
 
 ONE, TWO = "0f0f0f0f-0000-4000-8000-000000000001", "0f0f0f0f-0000-4000-8000-000000000002"
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MEMBERS = ("shared", "formats", "parley", *(f"services/{name.name}" for name in (ROOT / "services").iterdir()))
+MEMBERS = ("shared", "formats", "cli", *(f"services/{name.name}" for name in (ROOT / "services").iterdir()))
 WITHOUT_FORMATS = ["agent_worker", "orchestrator", "prompt_builder"]
 
 _IMPORTED_WITHOUT = """
 import sys
-sys.modules.update(dict.fromkeys(("formats", "openpyxl")))
+sys.modules.update(dict.fromkeys(("parley_lab.formats", "openpyxl")))
 import importlib
-importlib.import_module(sys.argv[1] + ".__main__")
+importlib.import_module(f"parley_lab.{sys.argv[1]}.__main__")
 """
 
 

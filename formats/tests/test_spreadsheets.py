@@ -9,13 +9,13 @@ from zipfile import ZipFile
 import pytest
 from openpyxl import Workbook
 
-from formats.spreadsheets import read_table
-from formats.testing.workbooks import base_values, sheets_of
-from formats.workbook import read, read_ods
-from formats.workbook.ods import is_ods
-from shared.contracts.experiment import PersonasFrom
-from shared.errors import InvalidInput
-from shared.experiment import load
+from parley_lab.base.errors import InvalidInput
+from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.design import load
+from parley_lab.formats.spreadsheets import read_table
+from parley_lab.formats.testing.workbooks import base_values, sheets_of
+from parley_lab.formats.workbook import read, read_ods
+from parley_lab.formats.workbook.ods import is_ods
 
 DAY = datetime(2026, 2, 1, tzinfo=UTC).replace(tzinfo=None)
 ROWS: list[list[Any]] = [["id", "age", "income", "is_member"], ["R_1a", 30, 1234.5, True], ["bo", None, "n/a", False]]

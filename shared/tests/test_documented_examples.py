@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from shared.contracts.experiment import PersonasFrom
-from shared.experiment import load, read_personas, validate
-from shared.experiment.table import csv_table, with_table
-from shared.experiment.tables import Table
+from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.design import load, read_personas, validate
+from parley_lab.design.table import csv_table, with_table
+from parley_lab.design.tables import Table
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("", "experiments", "guides")
@@ -51,7 +51,7 @@ def _examples(language: str, pages: Sequence[Path]) -> list[Any]:
 
 EXPERIMENTS = _examples("yaml", PAGES)
 EXCERPTS = _examples("python", [ROOT / "docs" / "architecture.md"])
-STAGES = ROOT / "shared" / "src" / "shared" / "stages"
+STAGES = ROOT / "shared" / "src" / "parley_lab" / "kinds" / "stages"
 
 
 def test_the_examples_are_found() -> None:

@@ -15,10 +15,10 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from agent_worker.settings import WorkerSettings
-from shared.bus.contract import dead_queue, urgent_lane
-from shared.contracts.hints import AGENT_STEPS, provider_queue
-from shared.contracts.providers import CREWAI_PROVIDER, PROVIDERS
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.bus.contract import dead_queue, urgent_lane
+from parley_lab.contracts.hints import AGENT_STEPS, provider_queue
+from parley_lab.contracts.providers import CREWAI_PROVIDER, PROVIDERS
 
 Manifest = dict[str, Any]
 

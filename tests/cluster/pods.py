@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx2
 
-from shared.testing.network import WITHOUT_TLS, free_port
+from parley_lab.testing.network import WITHOUT_TLS, free_port
 from tests.cluster.manifests import Manifest, named
 
 _PORTS = {"gateway": "GATEWAY_PORT", "prompt-builder": "PROMPT_BUILDER_PORT"}

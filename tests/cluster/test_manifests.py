@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.routes.health import LONGEST_CHECK_SECONDS
-from shared.settings import DatabaseSettings
+from parley_lab.base.settings import DatabaseSettings
+from parley_lab.gateway.routes.health import LONGEST_CHECK_SECONDS
 from tests.cluster.manifests import (
     FOLDER,
     NEWEST,

@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 import pytest_asyncio
 
-from shared.db import databases
-from shared.testing.services import Server
-from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
+from parley_lab.store import databases
+from parley_lab.testing.services import Server
+from parley_lab.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.cluster.manifests import SERVICES, manifests
 from tests.cluster.pods import Box, Pod, as_process, in_container_of, running
 from tests.containers.compose import built_lab, compose_command, engine_answers

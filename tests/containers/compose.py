@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx2
 
-from shared.testing.network import free_port
+from parley_lab.testing.network import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 

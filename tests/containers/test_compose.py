@@ -10,7 +10,7 @@ import httpx2
 import pytest
 import yaml
 
-from formats.exports import without_ids_and_clocks
+from parley_lab.formats.exports import without_ids_and_clocks
 from tests.containers.compose import ROOT, WORKER, ComposeLab, built_lab, compose_command, engine_answers, until
 from tests.operators.test_alerts import scraping
 

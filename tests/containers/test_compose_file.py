@@ -13,11 +13,11 @@ import pytest
 import yaml
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from agent_worker.settings import WorkerSettings
-from gateway.routes.health import LONGEST_CHECK_SECONDS
-from gateway.settings import GatewaySettings
-from orchestrator.settings import OrchestratorSettings
-from shared.settings import HealthSettings
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.base.settings import HealthSettings
+from parley_lab.gateway.routes.health import LONGEST_CHECK_SECONDS
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.orchestrator.settings import OrchestratorSettings
 from tests.containers.compose import ROOT
 from tests.containers.variables import ADDRESSES, KEYS, READ, names
 from tests.operators.test_alerts import scraping

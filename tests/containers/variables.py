@@ -2,16 +2,16 @@
 
 from pydantic_settings import BaseSettings
 
-from agent_worker.__main__ import WorkerProcessSettings
-from agent_worker.settings import WorkerSettings
-from gateway.settings import GatewayProcessSettings, GatewaySettings
-from orchestrator.settings import OrchestratorSettings
-from prompt_builder.settings import PromptBuilderSettings
-from shared.contracts.endpoints import ALLOWED_VARIABLE, ENDPOINT_KEYS_VARIABLE
-from shared.contracts.named_providers import PROVIDERS_VARIABLE
-from shared.contracts.providers import CREWAI_BASE_URL_VARIABLES, KEY_VARIABLES, USE_MOCK_VARIABLE
-from shared.limits import LIMITS_VARIABLE
-from shared.settings import BrokerSettings, DatabaseSettings, FileSettings, KindSettings, ProcessSettings
+from parley_lab.agent_worker.__main__ import WorkerProcessSettings
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.base.settings import BrokerSettings, DatabaseSettings, FileSettings, KindSettings, ProcessSettings
+from parley_lab.contracts.endpoints import ALLOWED_VARIABLE, ENDPOINT_KEYS_VARIABLE
+from parley_lab.contracts.limits import LIMITS_VARIABLE
+from parley_lab.contracts.named_providers import PROVIDERS_VARIABLE
+from parley_lab.contracts.providers import CREWAI_BASE_URL_VARIABLES, KEY_VARIABLES, USE_MOCK_VARIABLE
+from parley_lab.gateway.settings import GatewayProcessSettings, GatewaySettings
+from parley_lab.orchestrator.settings import OrchestratorSettings
+from parley_lab.prompt_builder.settings import PromptBuilderSettings
 
 
 def names(*settings: type[BaseSettings]) -> set[str]:

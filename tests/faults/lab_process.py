@@ -14,14 +14,13 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from parley.embedded import EmbeddedLab
-from shared.acts import pausing
-from shared.db import experiments
-from shared.db.databases import connect
-from shared.db.session import Session
-from shared.failpoints import on_failpoint
-from shared.logs import set_up_logs
-from shared.settings import ServerSettings
+from parley_lab.base.failpoints import on_failpoint
+from parley_lab.base.logs import set_up_logs
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.experiments import experiments, pausing
+from parley_lab.store.databases import connect
+from parley_lab.store.session import Session
 from tests.faults.lab_tools import start
 
 

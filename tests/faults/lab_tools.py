@@ -2,9 +2,9 @@
 
 from uuid import UUID
 
-from parley.embedded import EmbeddedLab
-from shared.acts import starting
-from shared.experiment import load
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.design import load
+from parley_lab.experiments import starting
 
 
 async def start(lab: EmbeddedLab, document: str) -> UUID:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from parley import forked
-from shared.db.session import Database
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from parley_lab.cli import forked
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint
 from tests.faults import lab_process
 from tests.flows.drain import DrainLab
 from tests.flows.test_deliberation import DELIBERATION, the_data

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from shared.db.session import Database
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint
 from tests.faults.test_kill import KILLED, in_thread, started
 from tests.flows.drain import DrainLab
 

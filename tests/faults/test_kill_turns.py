@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.faults.test_kill import KILLED, data_of, run_lab, started
 from tests.flows.drain import DrainLab
 from tests.flows.test_deliberation import the_data

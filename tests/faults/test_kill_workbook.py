@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from formats.testing.workbooks import base_values, task_row, with_setting, workbook_of
-from formats.workbook import compile_designs, estimates
-from shared.db.session import Database
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from parley_lab.formats.testing.workbooks import base_values, task_row, with_setting, workbook_of
+from parley_lab.formats.workbook import compile_designs, estimates
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint
 from tests.faults.test_kill import KILLED, in_thread, started
 from tests.flows.drain import DrainLab
 

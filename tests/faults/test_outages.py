@@ -14,13 +14,13 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from parley.embedded import EmbeddedLab
-from shared import embedded_postgres
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.settings import ServerSettings
-from shared.testing.buses import RabbitBroker
-from shared.testing.network import WITHOUT_TLS
-from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from parley_lab.store import embedded_postgres
+from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.network import WITHOUT_TLS
+from parley_lab.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.faults.lab_tools import start
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow, pytest.mark.timeout(300)]

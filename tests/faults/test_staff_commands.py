@@ -8,7 +8,7 @@ import httpx2
 import pytest
 import yaml
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.half_done import WRONG
 from tests.flows.previewing import an_api

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 import httpx2
 import pytest
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from shared.bus.in_process import InProcessBus
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.db.session import Database
-from shared.settings import ServerSettings
-from shared.testing.buses import RabbitBroker
-from shared.testing.fake_clock import FakeClock
-from shared.testing.fresh_databases import FreshDatabases
+from parley_lab.base.settings import ServerSettings
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.store.session import Database
+from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.fake_clock import FakeClock
+from parley_lab.testing.fresh_databases import FreshDatabases
 
 # The rows check pages; a failure shows what was compared.
 pytest.register_assert_rewrite("tests.flows.looking_back")

@@ -10,26 +10,27 @@ from uuid import UUID, uuid4
 import httpx2
 from sqlalchemy import text
 
-from agent_worker.models import Model, build_models
-from agent_worker.settings import WorkerSettings
-from agent_worker.stepping import Stepping
-from agent_worker.thinking import Thinker
-from orchestrator.playing_out import play_out
-from orchestrator.settling import fire_due_timers, settle
-from prompt_builder.app import create_app
-from shared.acts import starting
-from shared.acts.joining import join
-from shared.acts.settling import CohortBusy, end_when_done
-from shared.contracts.experiment import Profile
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
-from shared.db import tables, unsettled
-from shared.db.due_drafts import overdue, overdue_hints
-from shared.db.prompts import PROMPT
-from shared.db.session import Database
-from shared.experiment import load
-from shared.logs import correlation
-from shared.prompting import PromptClient
-from shared.testing.fake_clock import FakeClock
+from parley_lab.agent_worker.models import Model, build_models
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.stepping import Stepping
+from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.base.logs import correlation
+from parley_lab.contracts.experiment import Profile
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, TIMER_ARMED, Hint
+from parley_lab.contracts.prompting import PromptClient
+from parley_lab.design import load
+from parley_lab.drafts.due_drafts import overdue, overdue_hints
+from parley_lab.drafts.prompts import PROMPT
+from parley_lab.experiments import starting
+from parley_lab.orchestrator.playing_out import play_out
+from parley_lab.orchestrator.settling import fire_due_timers, settle
+from parley_lab.people.joining import join
+from parley_lab.prompt_builder.app import create_app
+from parley_lab.settle import unsettled
+from parley_lab.settle.settling import CohortBusy, end_when_done
+from parley_lab.store import tables
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_clock import FakeClock
 
 ENOUGH = 20_000
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from shared import lives
-from shared.lives import OUTCOMES
+from parley_lab.contracts import lives
+from parley_lab.contracts.lives import OUTCOMES
 
 WRONG: Final = {
     "a check is open for somebody who is in none": """

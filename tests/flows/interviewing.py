@@ -8,12 +8,12 @@ from uuid import UUID
 import httpx2
 import orjson
 
-from formats.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
-from formats.workbook import compile_workbook, read
-from shared.contracts.experiment import Profile
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.experiment import Experiment
+from parley_lab.contracts.experiment import Profile
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.design import Experiment
+from parley_lab.formats.testing.workbooks import Values, base_values, sheets_of, task_row, with_setting
+from parley_lab.formats.workbook import compile_workbook, read
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 DEMO = Path(__file__).parents[2] / "demos" / "public_goods.xlsx"

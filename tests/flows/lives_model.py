@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from shared import lives
-from shared.errors import Conflict
-from shared.lives import TRANSITIONS, Command
+from parley_lab.base.errors import Conflict
+from parley_lab.contracts import lives
+from parley_lab.contracts.lives import TRANSITIONS, Command
 
 # What members do without a command of staff or of their own page: agents in their steps, the clock.
 BY_ITSELF: Final[dict[str, Collection[Command]]] = {

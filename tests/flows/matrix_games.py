@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from formats.exports import export
-from shared.acts import answering
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.standing import Standing
-from shared.db.standings import sign_in
-from shared.stage import Ask
-from shared.stages import kind_of, parts_of
+from parley_lab.answers import answering
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.formats.exports import export
+from parley_lab.kinds import Ask
+from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import sign_in
 from tests.flows.drain import DrainLab
 
 POLICIES = """

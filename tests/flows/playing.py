@@ -10,8 +10,8 @@ from uuid import UUID
 import httpx2
 import yaml
 
-from formats.exports import export
-from shared.db.session import Database
+from parley_lab.formats.exports import export
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.previewing import an_api
 

@@ -5,15 +5,15 @@ from contextlib import asynccontextmanager
 
 import httpx2
 
-from agent_worker.models.mock import MockModel
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from prompt_builder.app import create_app as create_prompt_builder
-from shared.bus.in_process import InProcessBus
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import keys
-from shared.db.session import Database
-from shared.prompting import PromptClient
+from parley_lab.agent_worker.models.mock import MockModel
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.contracts.prompting import PromptClient
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.prompt_builder.app import create_app as create_prompt_builder
+from parley_lab.store import keys
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 Messages = list[dict[str, str]]

@@ -10,17 +10,17 @@ from uuid import UUID
 import httpx2
 from sqlalchemy import text
 
-from parley.embedded import EmbeddedLab
-from shared.acts.advancing import end_member, move_on
-from shared.acts.joining import join
-from shared.acts.posting import post_message
-from shared.clock import Clock
-from shared.db.standings import lock_standing
-from shared.db.statements import Row
-from shared.lives import Outcome
-from shared.settings import ServerSettings
-from shared.testing.fake_endpoint import FakeEndpoint, Replies
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.answers.advancing import end_member, move_on
+from parley_lab.base.clock import Clock
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.contracts.lives import Outcome
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.joining import join
+from parley_lab.store.statements import Row
+from parley_lab.talk.posting import post_message
+from parley_lab.testing.fake_endpoint import FakeEndpoint, Replies
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.faults.lab_tools import start
 
 PATIENCE_SECONDS: Final = 30.0

@@ -5,7 +5,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from shared.testing.fake_endpoint import FakeReply
+from parley_lab.testing.fake_endpoint import FakeReply
 from tests.flows.rooms import eventually
 
 Data = dict[str, Any]

@@ -8,15 +8,15 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from orchestrator.service import Orchestrator
-from shared.acts.advancing import end_member, move_on
-from shared.bus.in_process import InProcessBus
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.db.watch import find_stuck
-from shared.lives import Outcome
-from shared.testing.buses import Inbox
+from parley_lab.answers.advancing import end_member, move_on
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.lives import Outcome
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator.service import Orchestrator
+from parley_lab.settle.watch import find_stuck
+from parley_lab.store.session import Database
+from parley_lab.testing.buses import Inbox
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 

@@ -8,15 +8,15 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker.models import build_models
-from agent_worker.settings import WorkerSettings
-from shared.acts.advancing import end_member
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database, Session
-from shared.db.standings import lock_standing
-from shared.failpoints import on_failpoint
-from shared.testing.rounds import rounds_for_info
-from shared.testing.statements import counted
+from parley_lab.agent_worker.models import build_models
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.answers.advancing import end_member
+from parley_lab.base.failpoints import on_failpoint
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.members.standings import lock_standing
+from parley_lab.store.session import Database, Session
+from parley_lab.testing.rounds import rounds_for_info
+from parley_lab.testing.statements import counted
 from tests.flows.drain import DrainLab
 from tests.flows.test_deadlocks import someone_waits_for_a_lock
 from tests.flows.test_shared_asks import GAME, data, prompts

@@ -10,12 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from shared.bus.in_process import InProcessBus
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import keys
-from shared.db.session import Database
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.store import keys
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

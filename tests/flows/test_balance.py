@@ -4,8 +4,8 @@ import csv
 from pathlib import Path
 from typing import Any
 
-from formats.exports import export
-from shared.db.session import Database
+from parley_lab.formats.exports import export
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 DOCUMENT = """

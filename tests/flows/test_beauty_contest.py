@@ -12,9 +12,9 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from formats.exports import export
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.formats.exports import export
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.previewing import an_api
 

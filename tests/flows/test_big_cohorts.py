@@ -7,18 +7,18 @@ from unittest.mock import patch
 import pytest
 from sqlalchemy import text
 
-from agent_worker.steps import take_step
-from orchestrator import service
-from orchestrator.service import Orchestrator
-from orchestrator.settling import settle
-from shared.acts.advancing import mark_stepped
-from shared.bus.in_process import InProcessBus
-from shared.contracts.hints import ORCHESTRATOR, Hint
-from shared.db.context import prompt_context
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.db.statements import Row
-from shared.testing.statements import counted
+from parley_lab.agent_worker.steps import take_step
+from parley_lab.answers.advancing import mark_stepped
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.hints import ORCHESTRATOR, Hint
+from parley_lab.drafts.context import prompt_context
+from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator import service
+from parley_lab.orchestrator.service import Orchestrator
+from parley_lab.orchestrator.settling import settle
+from parley_lab.store.session import Database
+from parley_lab.store.statements import Row
+from parley_lab.testing.statements import counted
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -10,21 +10,21 @@ from uuid import UUID
 
 import pytest
 
-from agent_worker.models import Model, build_models
-from orchestrator.settling import settle
-from shared.acts.advancing import end_member, move_on
-from shared.acts.conversation import call_off_in_thread, go_on_in_thread
-from shared.acts.page_times import due_members
-from shared.acts.posting import post_message
-from shared.acts.settling import CohortBusy
-from shared.contracts.hints import Hint
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.due_drafts import due_threads
-from shared.db.session import Database, Session
-from shared.db.standings import lock_standing
-from shared.db.watch import find_stuck
-from shared.errors import Conflict, InvalidInput, NotFound, Unavailable
-from shared.lives import Outcome
+from parley_lab.agent_worker.models import Model, build_models
+from parley_lab.answers.advancing import end_member, move_on
+from parley_lab.answers.page_times import due_members
+from parley_lab.base.errors import Conflict, InvalidInput, NotFound, Unavailable
+from parley_lab.contracts.hints import Hint
+from parley_lab.contracts.lives import Outcome
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.drafts.due_drafts import due_threads
+from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator.settling import settle
+from parley_lab.settle.settling import CohortBusy
+from parley_lab.settle.watch import find_stuck
+from parley_lab.store.session import Database, Session
+from parley_lab.talk.conversation import call_off_in_thread, go_on_in_thread
+from parley_lab.talk.posting import post_message
 from tests.flows.drain import DrainLab
 
 CHAOS = """

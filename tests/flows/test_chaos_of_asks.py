@@ -11,21 +11,21 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker.settings import WorkerSettings
-from agent_worker.steps import take_step
-from orchestrator.settling import settle
-from shared.acts import answering
-from shared.acts.advancing import end_member, move_on
-from shared.acts.settling import CohortBusy
-from shared.contracts.hints import Hint
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.databases import connect
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.errors import Conflict, InvalidInput, NotFound, Unavailable
-from shared.stage import Ask, Done
-from shared.stages import kind_of, parts_of
-from shared.testing.rounds import rounds_for_info
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.steps import take_step
+from parley_lab.answers import answering
+from parley_lab.answers.advancing import end_member, move_on
+from parley_lab.base.errors import Conflict, InvalidInput, NotFound, Unavailable
+from parley_lab.contracts.hints import Hint
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.kinds import Ask, Done
+from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator.settling import settle
+from parley_lab.settle.settling import CohortBusy
+from parley_lab.store.databases import connect
+from parley_lab.store.session import Database
+from parley_lab.testing.rounds import rounds_for_info
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import Telling, small
 from tests.flows.test_chaos import Chaos

@@ -11,17 +11,18 @@ import pytest
 import yaml
 from sqlalchemy import text
 
-from agent_worker.models import build_models
-from shared.acts import attention, holding, joining, notices, pausing, transferring
-from shared.acts.adding import Addition, add_agent
-from shared.acts.advancing import end_member
-from shared.acts.conversation import say_as_staff
-from shared.acts.standing_in import stand_in
-from shared.acts.viewing import open_view
-from shared.db.session import Database, Session
-from shared.db.standing import Standing
-from shared.db.standings import lock_standing
-from shared.lives import OUTCOMES
+from parley_lab.agent_worker.models import build_models
+from parley_lab.answers.advancing import end_member
+from parley_lab.contracts.lives import OUTCOMES
+from parley_lab.experiments import pausing
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import lock_standing
+from parley_lab.people import attention, holding, joining, notices, transferring
+from parley_lab.people.adding import Addition, add_agent
+from parley_lab.people.standing_in import stand_in
+from parley_lab.people.viewing import open_view
+from parley_lab.store.session import Database, Session
+from parley_lab.talk.conversation import say_as_staff
 from tests.flows.drain import DrainLab
 from tests.flows.half_done import WRONG as HALF_DONE
 from tests.flows.test_chaos import GOODBYE, Chaos, Unreliable, _refused

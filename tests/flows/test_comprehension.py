@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.playing import Person, a_cast, playing
 
 pytestmark = pytest.mark.postgres

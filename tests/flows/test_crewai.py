@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.crewai_model import agent_arguments
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
+from parley_lab.agent_worker.models.crewai_model import agent_arguments
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -6,12 +6,12 @@ from uuid import UUID, uuid4
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from orchestrator.settling import fire_due_timers
-from shared.acts import drafts
-from shared.acts.changes import write
-from shared.conversation import end
-from shared.db.scenes import lock_scene
-from shared.db.session import Database
+from parley_lab.drafts import drafts
+from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.store.session import Database
+from parley_lab.talk import end
+from parley_lab.talk.scenes import lock_scene
+from parley_lab.talk.stored_changes import write
 from tests.flows.drain import DrainLab
 from tests.flows.test_adversity import PEOPLE, ROOM, Model, recorded_calls, something_to_say, states
 from tests.flows.test_statements import only_steps

@@ -9,16 +9,16 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker.models.openai_model import OpenAIModel
-from agent_worker.steps import take_step
-from shared.acts.advancing import end_member, move_on
-from shared.acts.posting import post_message
-from shared.contracts.model_keys import NO_KEYS
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.errors import Conflict
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.agent_worker.steps import take_step
+from parley_lab.answers.advancing import end_member, move_on
+from parley_lab.base.errors import Conflict
+from parley_lab.contracts.model_keys import NO_KEYS
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.members.standings import lock_standing
+from parley_lab.store.session import Database
+from parley_lab.talk.posting import post_message
+from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint
 from tests.flows.drain import DrainLab
 
 DELIBERATION = """

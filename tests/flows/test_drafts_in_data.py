@@ -10,15 +10,15 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from formats.exports import export
-from shared.acts.advancing import end_member
-from shared.acts.conversation import end_thread
-from shared.acts.posting import post_message
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.failpoints import on_failpoint
-from shared.stages.group_chat.config import GroupChatStage
+from parley_lab.answers.advancing import end_member
+from parley_lab.base.failpoints import on_failpoint
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.formats.exports import export
+from parley_lab.kinds.stages.group_chat.config import GroupChatStage
+from parley_lab.members.standings import lock_standing
+from parley_lab.store.session import Database
+from parley_lab.talk.conversation import end_thread
+from parley_lab.talk.posting import post_message
 from tests.flows.drain import DrainLab
 
 Data = dict[str, Any]

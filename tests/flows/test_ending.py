@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 from structlog.testing import capture_logs
 
-from agent_worker.models import Model, build_models
-from shared.acts import ending, pausing
-from shared.acts.attention import send_check
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.failures import is_deadlock
-from shared.db.session import Database
-from shared.db.standings import lock_standing
+from parley_lab.agent_worker.models import Model, build_models
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.experiments import ending, pausing
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.attention import send_check
+from parley_lab.store.failures import is_deadlock
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.half_done import WRONG as HALF_DONE
 from tests.flows.test_chaos import WRONG

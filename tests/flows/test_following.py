@@ -8,11 +8,11 @@ from uuid import UUID
 import pytest
 from rich.console import Console
 
-from parley.following import Ending, Follower
-from parley.screen import Screen
-from shared.db.experiments import Progress
-from shared.db.following import CohortProgress
-from shared.db.session import Database
+from parley_lab.cli.following import Ending, Follower
+from parley_lab.cli.screen import Screen
+from parley_lab.experiments.experiments import Progress
+from parley_lab.experiments.following import CohortProgress
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -17,13 +17,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from shared import lives
-from shared.acts import ending
-from shared.acts.standing_in import stand_in
-from shared.db.databases import connect
-from shared.db.standings import lock_standing
-from shared.db.watch import find_stuck
-from shared.lives import OUTCOMES, TRANSITIONS, Command
+from parley_lab.contracts import lives
+from parley_lab.contracts.lives import OUTCOMES, TRANSITIONS, Command
+from parley_lab.experiments import ending
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.standing_in import stand_in
+from parley_lab.settle.watch import find_stuck
+from parley_lab.store.databases import connect
 from tests.flows.drain import DrainLab
 from tests.flows.half_done import WRONG
 from tests.flows.lives_model import BY_ITSELF, Known, led, reachable

@@ -15,9 +15,9 @@ from uuid import uuid4
 
 import pytest
 
-from shared.db.databases import connect, copy_database, drop_database
-from shared.stages import kinds
-from shared.testing.services import Server
+from parley_lab.kinds.stages import kinds
+from parley_lab.store.databases import connect, copy_database, drop_database
+from parley_lab.testing.services import Server
 from tests.flows.looking_back.cast import Cast, Reader, secret, words_in
 from tests.flows.looking_back.evidence import Evidence
 from tests.flows.looking_back.story import told

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from formats.arena import read_agent
-from formats.exports import export
-from shared.acts.advancing import end_member
-from shared.db.session import Database
-from shared.db.standings import lock_standing, sign_in
+from parley_lab.answers.advancing import end_member
+from parley_lab.formats.arena import read_agent
+from parley_lab.formats.exports import export
+from parley_lab.members.standings import lock_standing, sign_in
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.matrix_games import Saying, answer, experiment, moves, page_of, pages
 

@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 import yaml
 
-from shared.lives import OUTCOMES
-from shared.stages import kinds, parts_of
+from parley_lab.contracts.lives import OUTCOMES
+from parley_lab.kinds.stages import kinds, parts_of
 from tests.flows.test_ways_out import ANSWERS, LONG_SECONDS, QUIET, STAGE, Place, document, end_all, place
 
 __all__ = ["place"]

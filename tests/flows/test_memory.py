@@ -9,11 +9,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from formats.testing.workbooks import base_values, workbook_of
-from formats.workbook import compile_workbook
-from parley.embedded import EmbeddedLab
-from shared.settings import ServerSettings
-from shared.testing.fake_endpoint import FakeEndpoint
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.formats.testing.workbooks import base_values, workbook_of
+from parley_lab.formats.workbook import compile_workbook
+from parley_lab.testing.fake_endpoint import FakeEndpoint
 from tests.faults.lab_tools import start
 from tests.flows.rooms import eventually
 

@@ -8,11 +8,11 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from prompt_builder.previews import preview
-from shared.acts.advancing import end_member
-from shared.contracts.prompts import MemberPreview
-from shared.db.session import Database
-from shared.db.standings import lock_standing
+from parley_lab.answers.advancing import end_member
+from parley_lab.contracts.prompts import MemberPreview
+from parley_lab.members.standings import lock_standing
+from parley_lab.prompt_builder.previews import preview
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import PLAYERS, Person, Telling, small
 

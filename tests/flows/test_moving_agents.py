@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from shared.acts import transferring
-from shared.db.standings import lock_standing
-from shared.errors import Conflict
-from shared.settings import ServerSettings
-from shared.testing.fake_endpoint import Replies
+from parley_lab.base.errors import Conflict
+from parley_lab.base.settings import ServerSettings
+from parley_lab.members.standings import lock_standing
+from parley_lab.people import transferring
+from parley_lab.testing.fake_endpoint import Replies
 from tests.flows.rooms import Room, eventually, talking_room_in
 from tests.flows.talking import answer
 

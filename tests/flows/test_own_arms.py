@@ -5,9 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from formats.exports import export
-from shared.db.session import Database
-from shared.stages.profile.sets import SETS
+from parley_lab.formats.exports import export
+from parley_lab.kinds.stages.profile.sets import SETS
+from parley_lab.store.session import Database
 from tests.flows.playing import Person, pages, playing, playing_alone
 
 SURVEY = {"id": "asked", "kind": "survey", "questions": [{"id": "why", "kind": "text", "title": "Why?"}]}

@@ -7,9 +7,10 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.acts import advancing, ending, page_times, pausing
-from shared.db import standings
-from shared.db.session import Database
+from parley_lab.answers import advancing, page_times
+from parley_lab.experiments import ending, pausing
+from parley_lab.members import standings
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from shared.acts.attention import send_check
-from shared.acts.holding import pause_member, resume_member
-from shared.db.standing import Standing
-from shared.db.standings import lock_standing
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.attention import send_check
+from parley_lab.people.holding import pause_member, resume_member
 from tests.flows.rooms import Room, eventually, talking_room_in
 from tests.flows.talking import a_talk, answer, talkative, who
 

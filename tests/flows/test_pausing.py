@@ -9,14 +9,14 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker.models import build_models
-from shared.acts import pausing
-from shared.acts.advancing import move_on
-from shared.acts.joining import join
-from shared.db.due_drafts import due_threads
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.errors import Conflict, Paused
+from parley_lab.agent_worker.models import build_models
+from parley_lab.answers.advancing import move_on
+from parley_lab.base.errors import Conflict, Paused
+from parley_lab.drafts.due_drafts import due_threads
+from parley_lab.experiments import pausing
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.joining import join
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.test_chaos import CHAOS, FIRST_TALKS, SECOND_TALKS, WRONG, Chaos, Unreliable, _refused
 from tests.flows.test_deliberation import DELIBERATION, the_data

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from formats.exports import export
-from shared.db.session import Database
-from shared.errors import InvalidInput
-from shared.experiment import validate
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import validate
+from parley_lab.formats.exports import export
+from parley_lab.store.session import Database
 from tests.flows.playing import Person, a_cast, playing, playing_alone
 
 pytestmark = pytest.mark.postgres

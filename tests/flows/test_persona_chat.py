@@ -9,22 +9,22 @@ from typing import Any, cast
 import httpx2
 import pytest
 
-from agent_worker.models import Model, build_models
-from formats.arena import first_agents, read_agent
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from parley.embedded import EmbeddedLab
-from shared.acts.persona_chats import find
-from shared.bus.in_process import InProcessBus
-from shared.contracts.experiment import Persona
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
-from shared.db import keys
-from shared.db.session import Database, ReadSession
-from shared.settings import ServerSettings
-from shared.stages import manner_of
-from shared.testing.buses import RabbitBroker
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.agent_worker.models import Model, build_models
+from parley_lab.base.settings import ServerSettings
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.contracts.experiment import Persona
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from parley_lab.contracts.models import ModelReply, ModelRequest, ModelStatus
+from parley_lab.experiments.persona_chats import find
+from parley_lab.formats.arena import first_agents, read_agent
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.kinds.stages import manner_of
+from parley_lab.store import keys
+from parley_lab.store.session import Database, ReadSession
+from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from formats.exports import export, without_ids_and_clocks
-from orchestrator.playing_out import play_out
-from orchestrator.settling import settle
-from shared.acts import courses
-from shared.acts.settling import CohortBusy
-from shared.contracts.hints import AGENT_STEPS
-from shared.db.bulk import CopyLine
-from shared.db.session import Database
+from parley_lab.contracts.hints import AGENT_STEPS
+from parley_lab.formats.exports import export, without_ids_and_clocks
+from parley_lab.orchestrator.playing_out import play_out
+from parley_lab.orchestrator.settling import settle
+from parley_lab.settle import courses
+from parley_lab.settle.settling import CohortBusy
+from parley_lab.store.bulk import CopyLine
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

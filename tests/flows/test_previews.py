@@ -8,11 +8,11 @@ import httpx2
 import pytest
 import yaml
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from shared.bus.in_process import InProcessBus
-from shared.db import keys
-from shared.db.session import Database
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.store import keys
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.previewing import LookingModel, Messages, an_api
 

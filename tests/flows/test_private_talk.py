@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from formats.exports import export
-from shared.settings import ServerSettings
-from shared.testing.fake_clock import FakeClock
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.base.settings import ServerSettings
+from parley_lab.formats.exports import export
+from parley_lab.testing.fake_clock import FakeClock
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.flows.rooms import Room, eventually, talking_room_in
 from tests.flows.talking import answer, refused_key, talkative, wait_for, who
 from tests.flows.visiting import Data, Held, Visitor, a_study, silent_at_first, visited

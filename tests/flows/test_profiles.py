@@ -9,8 +9,8 @@ import pytest
 import yaml
 from sqlalchemy import text
 
-from gateway.testing import assert_described
-from shared.db.session import Database
+from parley_lab.gateway.testing import assert_described
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.playing import pages, playing, statuses
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent_worker.attempts import Attempt, call_row, keep_prompt
-from shared.acts import drafts, ending, retention
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest
-from shared.db import exports
-from shared.db.context import sent_messages
-from shared.db.prompts import LONGEST_WHOLE
-from shared.db.session import Database
+from parley_lab.agent_worker.attempts import Attempt, call_row, keep_prompt
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest
+from parley_lab.data import exports
+from parley_lab.drafts import drafts
+from parley_lab.drafts.context import sent_messages
+from parley_lab.drafts.prompts import LONGEST_WHOLE
+from parley_lab.experiments import ending, retention
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

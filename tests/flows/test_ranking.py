@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.playing import a_cast, playing
 
 pytestmark = pytest.mark.postgres

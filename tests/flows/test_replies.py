@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.openai_model import OpenAIModel
-from shared.contracts.model_keys import NO_KEYS
-from shared.db.session import Database
-from shared.testing.fake_endpoint import FakeEndpoint, Replies
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.contracts.model_keys import NO_KEYS
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_endpoint import FakeEndpoint, Replies
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

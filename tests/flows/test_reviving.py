@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from shared.acts.reviving import Revived, retry_failed
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.errors import Conflict
+from parley_lab.base.errors import Conflict
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.experiments.reviving import Revived, retry_failed
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import Telling, small
 

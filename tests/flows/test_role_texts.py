@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.playing import a_cast, pages, playing
 from tests.flows.previewing import an_api
 

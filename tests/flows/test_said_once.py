@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from formats.exports import export
-from shared.db.session import Database
+from parley_lab.formats.exports import export
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 import yaml
 
-from formats.exports import export, without_ids_and_clocks
-from parley.embedded import EmbeddedLab
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.db import experiments
-from shared.settings import ServerSettings
-from shared.testing.buses import RabbitBroker
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from parley_lab.experiments import experiments
+from parley_lab.formats.exports import export, without_ids_and_clocks
+from parley_lab.testing.buses import RabbitBroker
 from tests.faults.lab_tools import start
 
 DEMO = Path(__file__).parents[2] / "demos" / "deliberation.yaml"

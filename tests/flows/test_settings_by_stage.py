@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from shared.contracts.experiment import ChatSettings, Persona, StageSettings
-from shared.db.session import Database
-from shared.errors import InvalidInput
-from shared.experiment import load, snapshot
+from parley_lab.base.errors import InvalidInput
+from parley_lab.contracts.experiment import ChatSettings, Persona, StageSettings
+from parley_lab.design import load, snapshot
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 DOCUMENT = """

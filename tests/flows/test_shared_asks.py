@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shared.acts import answering
-from shared.acts.advancing import end_member
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.db.standings import lock_standing, sign_in
-from shared.stage import Ask, OwnView, Parts, Question
-from shared.stages.info.config import InfoStage
-from shared.testing.rounds import FALLBACK, RoundQuestions, Rounds, rounds_for_info
+from parley_lab.answers import answering
+from parley_lab.answers.advancing import end_member
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.kinds import Ask, OwnView, Parts, Question
+from parley_lab.kinds.stages.info.config import InfoStage
+from parley_lab.members.standings import lock_standing, sign_in
+from parley_lab.store.session import Database
+from parley_lab.testing.rounds import FALLBACK, RoundQuestions, Rounds, rounds_for_info
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -7,13 +7,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker import leasing
-from orchestrator.service import Orchestrator
-from orchestrator.settings import OrchestratorSettings
-from shared.bus.in_process import InProcessBus
-from shared.contracts.hints import Hint, provider_queue
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
+from parley_lab.agent_worker import leasing
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.hints import Hint, provider_queue
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.orchestrator.service import Orchestrator
+from parley_lab.orchestrator.settings import OrchestratorSettings
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

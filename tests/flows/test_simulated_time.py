@@ -2,7 +2,7 @@
 
 from sqlalchemy import text
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 LONG_SECONDS = 3600

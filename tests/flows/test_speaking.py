@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from shared.contracts.hints import Hint, provider_queue
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.contracts.hints import Hint, provider_queue
 from tests.flows.rooms import Room, eventually, reply, room_in
 
 Data = dict[str, Any]

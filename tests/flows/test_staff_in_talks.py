@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from shared.acts.adding import Addition, add_agent
-from shared.acts.attention import send_check
-from shared.acts.conversation import say_as_staff
-from shared.db.standings import lock_standing
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.adding import Addition, add_agent
+from parley_lab.people.attention import send_check
+from parley_lab.talk.conversation import say_as_staff
 from tests.flows.rooms import Room, eventually, reply, room_in
 
 pytestmark = pytest.mark.postgres

@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from formats.exports import export
-from shared.acts.standing_in import stand_in
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
+from parley_lab.formats.exports import export
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.standing_in import stand_in
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.rooms import eventually, talking_room_in
 from tests.flows.talking import answer

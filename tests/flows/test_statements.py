@@ -6,11 +6,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker.keys import Pass
-from agent_worker.steps import take_step
-from shared.acts.posting import post_message
-from shared.db.session import Database
-from shared.testing.statements import counted
+from parley_lab.agent_worker.keys import Pass
+from parley_lab.agent_worker.steps import take_step
+from parley_lab.store.session import Database
+from parley_lab.talk.posting import post_message
+from parley_lab.testing.statements import counted
 from tests.flows.drain import DrainLab
 
 CHAT_REPLY = 9

@@ -9,19 +9,19 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from agent_worker import answering, steps
-from agent_worker.stepping import Stepping
-from agent_worker.steps import take_step, take_steps
-from orchestrator.settling import settle
-from shared.acts.advancing import wake_agents
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR
-from shared.db import unsettled
-from shared.db.facts import Event
-from shared.db.session import Database, Session
-from shared.db.standing import Standing
-from shared.db.standings import lock_standings
-from shared.logs import correlation
-from shared.testing.statements import counted
+from parley_lab.agent_worker import answering, steps
+from parley_lab.agent_worker.stepping import Stepping
+from parley_lab.agent_worker.steps import take_step, take_steps
+from parley_lab.answers.advancing import wake_agents
+from parley_lab.base.logs import correlation
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import lock_standings
+from parley_lab.orchestrator.settling import settle
+from parley_lab.settle import unsettled
+from parley_lab.store.facts import Event
+from parley_lab.store.session import Database, Session
+from parley_lab.testing.statements import counted
 from tests.flows.drain import DrainLab, all_but_one
 from tests.flows.test_deadlocks import someone_waits_for_a_lock
 from tests.flows.test_statements import only_steps

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.db.session import Database
-from shared.errors import InvalidInput
-from shared.experiment import validate
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import validate
+from parley_lab.store.session import Database
 from tests.flows.playing import a_cast, playing
 
 pytestmark = pytest.mark.postgres

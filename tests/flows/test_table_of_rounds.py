@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from formats.exports import export
-from shared.acts.ending import end
-from shared.db.session import Database
-from shared.stages.matrix_game.arena.games import Pairing, games_from, measures_of, with_pairs
-from shared.stages.matrix_game.arena.summaries import cautions
+from parley_lab.experiments.ending import end
+from parley_lab.formats.exports import export
+from parley_lab.kinds.stages.matrix_game.arena.games import Pairing, games_from, measures_of, with_pairs
+from parley_lab.kinds.stages.matrix_game.arena.summaries import cautions
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.matrix_games import Saying, answer, experiment, rounds_of
 

@@ -6,11 +6,11 @@ from uuid import UUID
 import pytest
 import yaml
 
-from shared.acts.notices import ask_for_help, send_notice
-from shared.db.session import Database
-from shared.db.standings import lock_standing
-from shared.errors import InvalidInput
-from shared.experiment import load
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import load
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.notices import ask_for_help, send_notice
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.playing import pages, playing, statuses
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from shared.acts.conversation import go_on_in_thread
-from shared.settings import ServerSettings
-from shared.testing.fake_clock import FakeClock
+from parley_lab.base.settings import ServerSettings
+from parley_lab.talk.conversation import go_on_in_thread
+from parley_lab.testing.fake_clock import FakeClock
 from tests.flows.rooms import Room, eventually, talking_room_in
 from tests.flows.talking import (
     FAILURES,

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.acts.posting import post_message
-from shared.db.session import Database
-from shared.errors import Conflict
+from parley_lab.base.errors import Conflict
+from parley_lab.store.session import Database
+from parley_lab.talk.posting import post_message
 from tests.flows.drain import DrainLab
 from tests.flows.test_deliberation import the_data
 from tests.flows.test_same_data import TALK, TALKS

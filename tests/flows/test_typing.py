@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
-from shared.db.session import Database
-from shared.db.streams import hear_facts
-from shared.db.typing_hints import LASTS_MS, TypingHint, send, typing_hint
+from parley_lab.store.session import Database
+from parley_lab.talk.streams import hear_facts
+from parley_lab.talk.typing_hints import LASTS_MS, TypingHint, send, typing_hint
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

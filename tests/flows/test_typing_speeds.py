@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -13,12 +13,12 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.testing import assert_described
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.db.databases import copy_database, drop_database
-from shared.settings import ServerSettings
-from shared.testing.buses import RabbitBroker
-from shared.testing.services import Server
+from parley_lab.base.settings import ServerSettings
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from parley_lab.gateway.testing import assert_described
+from parley_lab.store.databases import copy_database, drop_database
+from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.services import Server
 from tests.flows.fields_given import TELLING, field_names, reactions_told
 from tests.flows.made_once import made_once
 from tests.flows.watched_story import STRANGERS, watch

@@ -7,12 +7,12 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.acts import attention, holding, transferring
-from shared.acts.advancing import end_member, move_on
-from shared.db.session import Database, Session
-from shared.db.standing import Standing
-from shared.db.standings import lock_standing
-from shared.lives import Outcome
+from parley_lab.answers.advancing import end_member, move_on
+from parley_lab.contracts.lives import Outcome
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import lock_standing
+from parley_lab.people import attention, holding, transferring
+from parley_lab.store.session import Database, Session
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

@@ -3,9 +3,9 @@
 import httpx2
 import pytest
 
-from shared.db import keys
-from shared.db.session import Database
-from shared.db.watch import find_stuck
+from parley_lab.settle.watch import find_stuck
+from parley_lab.store import keys
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.people import begin, join, statuses
 

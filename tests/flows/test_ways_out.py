@@ -9,14 +9,14 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from shared.acts import presence
-from shared.db import databases
-from shared.db.databases import connect
-from shared.db.watch import find_stuck
-from shared.lives import OUTCOMES
-from shared.stage import plays_together
-from shared.stages import kinds, parts_of
-from shared.testing.services import Server
+from parley_lab.contracts.lives import OUTCOMES
+from parley_lab.kinds import plays_together
+from parley_lab.kinds.stages import kinds, parts_of
+from parley_lab.people import presence
+from parley_lab.settle.watch import find_stuck
+from parley_lab.store import databases
+from parley_lab.store.databases import connect
+from parley_lab.testing.services import Server
 from tests.flows.drain import DrainLab
 from tests.flows.previewing import an_api
 

@@ -6,10 +6,10 @@ from random import Random
 import pytest
 from sqlalchemy import text
 
-from formats.testing.workbooks import base_values, sheets_of, task_row, with_setting
-from formats.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.formats.testing.workbooks import base_values, sheets_of, task_row, with_setting
+from parley_lab.formats.workbook import compile_designs, compile_workbook, estimates, read, read_xlsx
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import DEMO, PLAYERS, Telling, all_of, document, heard, kept, roles, run, small, statuses
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models import build_models
-from formats.testing.workbooks import base_values, sheets_of, task_row, with_setting
-from formats.workbook import compile_workbook, read
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.testing.fake_endpoint import FakeEndpoint
+from parley_lab.agent_worker.models import build_models
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.formats.testing.workbooks import base_values, sheets_of, task_row, with_setting
+from parley_lab.formats.workbook import compile_workbook, read
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_endpoint import FakeEndpoint
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import Telling, document, kept, run, statuses
 

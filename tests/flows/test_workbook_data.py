@@ -11,14 +11,14 @@ from zipfile import ZipFile
 import orjson
 import pytest
 
-from formats.exports import export
-from formats.testing.workbooks import Values, base_values, task_row, with_setting, workbook_of
-from formats.workbook import compile_workbook
-from gateway import archives
-from shared.contracts.experiment import Source
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
-from shared.experiment import Experiment
+from parley_lab.contracts.experiment import Source
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.design import Experiment
+from parley_lab.formats.exports import export
+from parley_lab.formats.testing.workbooks import Values, base_values, task_row, with_setting, workbook_of
+from parley_lab.formats.workbook import compile_workbook
+from parley_lab.gateway import archives
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

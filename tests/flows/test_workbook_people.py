@@ -8,9 +8,9 @@ import orjson
 import pytest
 from sqlalchemy import text
 
-from formats.workbook import compile_designs, read, read_xlsx
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.formats.workbook import compile_designs, read, read_xlsx
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.interviewing import (
     DEMO,

@@ -7,18 +7,19 @@ from uuid import UUID, uuid4
 import httpx2
 import pytest
 
-from agent_worker.models.mock import MockModel
-from agent_worker.settings import WorkerSettings
-from agent_worker.worker import Worker
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import FILE, Api
-from orchestrator.settling import settle
-from shared.bus.in_process import InProcessBus
-from shared.contracts.endpoints import read_endpoints
-from shared.db import keys, workers
-from shared.db.session import Database
-from shared.testing.fake_clock import FakeClock
+from parley_lab.agent_worker.models.mock import MockModel
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.worker import Worker
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.endpoints import read_endpoints
+from parley_lab.drafts import workers
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.orchestrator.settling import settle
+from parley_lab.store import keys
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_clock import FakeClock
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

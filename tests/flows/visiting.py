@@ -10,8 +10,8 @@ from uuid import UUID
 
 import httpx2
 
-from shared.settings import ServerSettings
-from shared.testing.fake_clock import FakeClock
+from parley_lab.base.settings import ServerSettings
+from parley_lab.testing.fake_clock import FakeClock
 from tests.flows.rooms import Room, eventually, talking_room_in
 from tests.flows.talking import answer, silent
 

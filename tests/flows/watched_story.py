@@ -5,7 +5,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from shared.settings import ServerSettings
+from parley_lab.base.settings import ServerSettings
 from tests.flows.watched_studies import OTHER_STUDY, PEOPLE, SHOWN_STUDY, STEPS_STUDY, STUDY
 from tests.flows.watching import LIBRARY_PERSONA, Evidence, Watcher, watched_lab
 

@@ -19,17 +19,17 @@ from uuid import UUID, uuid4
 import httpx2
 from sqlalchemy import text
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from parley.embedded import EmbeddedLab
-from prompt_builder.builder import PromptBuilder
-from shared.acts.posting import post_message
-from shared.bus.in_process import InProcessBus
-from shared.db import keys
-from shared.db.statements import Row
-from shared.settings import ServerSettings
-from shared.testing.fake_endpoint import FakeEndpoint
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.base.settings import ServerSettings
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.prompt_builder.builder import PromptBuilder
+from parley_lab.store import keys
+from parley_lab.store.statements import Row
+from parley_lab.talk.posting import post_message
+from parley_lab.testing.fake_endpoint import FakeEndpoint
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.flows.watched_studies import AGENTS, SHOWN_STUDY, STEPS_STUDY, STUDY, Data
 
 PROVIDER_KEY: Final = "providerkeycanary"

@@ -21,13 +21,13 @@ import typer.main
 from pydantic_settings import BaseSettings
 from typer.testing import CliRunner
 
-from formats.exports import without_ids_and_clocks
-from gateway.typescript import schema_of_the_api
-from parley.cli import app
-from shared import embedded_postgres
-from shared.db.databases import create_database, drop_database
-from shared.db.migrate import upgrade
-from shared.experiment import json_schema
+from parley_lab.cli.main import app
+from parley_lab.design import json_schema
+from parley_lab.formats.exports import without_ids_and_clocks
+from parley_lab.gateway.typescript import schema_of_the_api
+from parley_lab.store import embedded_postgres
+from parley_lab.store.databases import create_database, drop_database
+from parley_lab.store.migrate import upgrade
 
 ROOT: Final = Path(__file__).parents[2]
 SERVICES: Final = ("gateway", "orchestrator", "agent_worker", "prompt_builder")
@@ -191,7 +191,7 @@ def wheels() -> Files:
 
 
 def _import_service(name: str) -> None:
-    import_module(f"{name}.__main__")
+    import_module(f"parley_lab.{name}.__main__")
 
 
 def _as_json(value: Mapping[str, Any]) -> bytes:

@@ -15,9 +15,9 @@ from typing import Final
 
 from prometheus_client import REGISTRY
 
-from parley.lab_for_tests import ParleyLab, running_lab
-from shared.logs import set_up_logs
-from shared.testing.services import DATABASE_VARIABLE
+from parley_lab.base.logs import set_up_logs
+from parley_lab.cli.lab_for_tests import ParleyLab, running_lab
+from parley_lab.testing.services import DATABASE_VARIABLE
 from tests.fuzzing.configuration import WORLD_VARIABLE, configuration
 from tests.fuzzing.world import make_world
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import httpx2
 
-from parley.lab_for_tests import ParleyLab
+from parley_lab.cli.lab_for_tests import ParleyLab
 
 _SURVEY: Final = {
     "id": "before",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.testing.fresh_databases import FreshDatabases
+from parley_lab.testing.fresh_databases import FreshDatabases
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx2
 from prometheus_client.parser import text_string_to_metric_families
 
-from shared.testing.network import WITHOUT_TLS, free_port
+from parley_lab.testing.network import WITHOUT_TLS, free_port
 
 KEY: Final = "a-key-of-the-operator"
 _SECONDS: Final = 60.0
@@ -78,7 +78,9 @@ def services(folder: Path, database_url: str, amqp_url: str, prefix: str) -> Ite
 @contextmanager
 def _process(name: str, environment: Mapping[str, str], log: Path) -> Iterator[None]:
     with log.open("wb") as out:
-        process = subprocess.Popen([sys.executable, "-m", name], env=dict(environment), stdout=out, stderr=out)
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"parley_lab.{name}"], env=dict(environment), stdout=out, stderr=out
+        )
         try:
             yield
         finally:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
-from shared import metrics
+from parley_lab.base import metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "alerts.yaml"
@@ -58,7 +58,7 @@ def test_promtool_takes_the_configurations_of_the_manual(number: int, tmp_path: 
 
 
 def test_a_service_that_has_not_looked_at_the_lab_tells_no_number_of_it() -> None:
-    told = "from shared.metrics import in_words_of_prometheus as told; print(told().decode())"
+    told = "from parley_lab.base.metrics import in_words_of_prometheus as told; print(told().decode())"
     lines = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True).stdout.splitlines()
 
     for name in ("parley_asks_open", "parley_outbox_oldest_seconds", "parley_cohorts_stuck"):

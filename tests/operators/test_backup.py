@@ -14,11 +14,11 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from parley.embedded import EmbeddedLab
-from shared import embedded_postgres
-from shared.db.databases import create_database, drop_database
-from shared.settings import ServerSettings
-from shared.testing.services import Server
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.embedded import EmbeddedLab
+from parley_lab.store import embedded_postgres
+from parley_lab.store.databases import create_database, drop_database
+from parley_lab.testing.services import Server
 from tests.faults.lab_tools import start
 
 pytestmark = pytest.mark.slow

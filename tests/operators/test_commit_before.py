@@ -7,7 +7,7 @@ import pytest
 
 from tests.operators.commit_before import NoCommitBefore, Repository, interpreter
 
-VERSIONS = "shared/src/shared/db/migrations/versions"
+VERSIONS = "shared/src/parley_lab/store/migrations/versions"
 
 
 class Copy:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from parley import forked
-from parley.testing import COMMAND, environment
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
-from shared.testing.buses import RabbitBroker
+from parley_lab.cli import forked
+from parley_lab.cli.testing import COMMAND, environment
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
+from parley_lab.testing.buses import RabbitBroker
 
 Parley = Callable[..., "subprocess.CompletedProcess[str]"]
 NONSENSE = (b"nonsense", b"more nonsense")

@@ -12,17 +12,17 @@ import pytest
 from aio_pika.exceptions import ChannelNotFoundEntity
 from sqlalchemy import text
 
-from parley.doctor import Bounds, faults
-from shared.bus.contract import Subscription
-from shared.bus.rabbit import RabbitBus
-from shared.clock import SystemClock
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, provider_queue
-from shared.db import workers
-from shared.db.databases import create_database, drop_database
-from shared.db.session import Database
-from shared.testing.buses import RabbitBroker
-from shared.testing.fake_clock import FakeClock
-from shared.testing.services import Server
+from parley_lab.base.clock import SystemClock
+from parley_lab.bus.contract import Subscription
+from parley_lab.bus.rabbit import RabbitBus
+from parley_lab.cli.doctor import Bounds, faults
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, provider_queue
+from parley_lab.drafts import workers
+from parley_lab.store.databases import create_database, drop_database
+from parley_lab.store.session import Database
+from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.fake_clock import FakeClock
+from parley_lab.testing.services import Server
 from tests.flows.drain import DrainLab
 from tests.operators.test_lab_numbers import PAGE
 
@@ -225,4 +225,4 @@ async def test_a_database_without_tables_is_to_be_migrated(lab: Lab, postgres_se
 
     drop_database(postgres_server.url, name)
     assert len(found) == 1
-    assert found[0].endswith("Run: python -m shared.db.migrate")
+    assert found[0].endswith("Run: python -m parley_lab.store.migrate")

@@ -8,15 +8,15 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy import text
 
-from agent_worker.models import MockModel
-from orchestrator import lab_numbers
-from orchestrator.settings import OrchestratorSettings
-from parley.testing import TINY
-from shared.bus.in_process import InProcessBus
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db import databases
-from shared.db.session import Database
+from parley_lab.agent_worker.models import MockModel
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.cli.testing import TINY
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.orchestrator import lab_numbers
+from parley_lab.orchestrator.settings import OrchestratorSettings
+from parley_lab.store import databases
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 PAGE = """

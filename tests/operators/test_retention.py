@@ -9,17 +9,17 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import Api
-from orchestrator.service import Orchestrator
-from orchestrator.settings import OrchestratorSettings
-from orchestrator.settling import settle
-from shared.bus.in_process import InProcessBus
-from shared.db import keys
-from shared.db.session import Database
-from shared.db.tables import metadata
-from shared.testing.fake_clock import FakeClock
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import Api
+from parley_lab.orchestrator.service import Orchestrator
+from parley_lab.orchestrator.settings import OrchestratorSettings
+from parley_lab.orchestrator.settling import settle
+from parley_lab.store import keys
+from parley_lab.store.session import Database
+from parley_lab.store.tables import metadata
+from parley_lab.testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.postgres
 

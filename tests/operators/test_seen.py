@@ -8,9 +8,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.testing.buses import RabbitBroker
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.operators.processes import Services, services
 
 pytestmark = [pytest.mark.slow]

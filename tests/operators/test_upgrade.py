@@ -15,12 +15,12 @@ from uuid import uuid4
 
 import pytest
 
-from shared.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
-from shared.db.databases import create_database, drop_database
-from shared.db.migrate import Migrated, current_revision, differences, upgrade
-from shared.testing.buses import RabbitBroker
-from shared.testing.next_migration import NEXT, with_next
-from shared.testing.services import Server
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
+from parley_lab.store.databases import create_database, drop_database
+from parley_lab.store.migrate import Migrated, current_revision, differences, upgrade
+from parley_lab.testing.buses import RabbitBroker
+from parley_lab.testing.next_migration import NEXT, with_next
+from parley_lab.testing.services import Server
 from tests.operators.commit_before import Repository, interpreter, require_running
 from tests.operators.processes import KEY
 from tests.storms.client import Client
@@ -154,7 +154,7 @@ async def test_services_of_the_commit_before_run_on_the_tables_of_the_newest_mig
     url = create_database(postgres_server.url, f"parley_before_{uuid4().hex[:16]}")
     try:
         environment = {"PATH": os.environ["PATH"], "PARLEY_DATABASE_URL": url}
-        command = [python, "-m", "shared.db.migrate"]
+        command = [python, "-m", "parley_lab.store.migrate"]
         await asyncio.to_thread(subprocess.run, command, env=environment, check=True)
         before = current_revision(url)
         async with running(tmp_path, url, amqp_url, python) as services, asyncio.timeout(90):

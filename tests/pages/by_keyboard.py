@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from playwright.async_api import Page, expect
 
-from shared.stages import kinds
+from parley_lab.kinds.stages import kinds
 from tests.pages.going_through import ENGLISH
 from tests.pages.taking_part import STUDY
 

@@ -17,12 +17,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
-from parley import forked
-from parley.testing import environment
-from shared.db.databases import copy_database, drop_database
-from shared.testing.network import WITHOUT_TLS
-from shared.testing.services import Server
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.cli import forked
+from parley_lab.cli.testing import environment
+from parley_lab.store.databases import copy_database, drop_database
+from parley_lab.testing.network import WITHOUT_TLS
+from parley_lab.testing.services import Server
+from parley_lab.testing.tcp_proxy import TcpProxy
 
 CHROMIUM_VARIABLE: Final = "PARLEY_TEST_CHROMIUM"
 _PATIENCE_MS: Final = 20_000

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.async_api import Error, Locator, Page, expect
 
-from web.assets import assets
+from parley_lab.web.assets import assets
 
 PATIENCE_SECONDS = 30
 _AT_ONCE_MS = 2000

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from shared.stages import kinds
+from parley_lab.kinds.stages import kinds
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 from tests.pages.going_through import act, title_of

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from shared.testing.services import Server
+from parley_lab.testing.services import Server
 from tests.pages.conftest import RunningLab, running_lab
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]

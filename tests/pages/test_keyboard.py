@@ -3,7 +3,7 @@
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from shared.stages import kinds
+from parley_lab.kinds.stages import kinds
 from tests.pages.by_keyboard import (
     EVERY_PAGE,
     STAGES,

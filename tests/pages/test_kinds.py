@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import pytest
 from playwright.async_api import Error, Locator, Page, Response, expect
 
-from shared.stages import kinds, parts_of
+from parley_lab.kinds.stages import kinds, parts_of
 from tests.pages.accessible import Looks, faults
 from tests.pages.conftest import RunningLab
 from tests.pages.going_through import LONG, go_through

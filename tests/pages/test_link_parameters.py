@@ -11,8 +11,8 @@ import httpx2
 import pytest
 from playwright.async_api import Browser, Page, Request, expect
 
-from shared.testing.link_values import IDS, PLACEHOLDERS
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.testing.link_values import IDS, PLACEHOLDERS
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
 

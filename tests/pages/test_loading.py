@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from shared.stages import kinds
+from parley_lab.kinds.stages import kinds
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
 
@@ -23,8 +23,8 @@ REPOSITORY: Final = Path(__file__).parents[2]
 SERVER: Final = """
 import socket, uvicorn
 from starlette.applications import Starlette
-from web.app import routes
-from web.assets import assets
+from parley_lab.web.app import routes
+from parley_lab.web.assets import assets
 
 listening = socket.create_server(("127.0.0.1", 0))
 print(listening.getsockname()[1], assets().root, flush=True)

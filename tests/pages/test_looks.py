@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from shared.stages import kinds
+from parley_lab.kinds.stages import kinds
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join

@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Page, Route, expect
 
+from parley_lab.web.assets import assets
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY, join
-from web.assets import assets
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 

@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import join
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Page, expect
 
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import join
 

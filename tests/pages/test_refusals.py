@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, Route, expect
 
+from parley_lab.web.assets import assets
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY
-from web.assets import assets
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab
 from tests.pages.taking_part import STUDY
 

@@ -15,10 +15,10 @@ import pytest_asyncio
 import yaml
 from playwright.async_api import Browser, Page, expect
 
-from parley.testing import COMMAND, environment
-from shared.db.databases import copy_database, drop_database
-from shared.testing.services import Server
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.cli.testing import COMMAND, environment
+from parley_lab.store.databases import copy_database, drop_database
+from parley_lab.testing.services import Server
+from parley_lab.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab, address_in
 from tests.pages.going_through import go_through
 from tests.pages.taking_part import STUDY, join

@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from shared.experiment.seat_names import seat_name
-from shared.stages import kinds
+from parley_lab.design.seat_names import seat_name
+from parley_lab.kinds.stages import kinds
 from tests.pages.conftest import RunningLab
 from tests.pages.going_through import go_through, words_in
 from tests.pages.test_kinds import BYE, PERSONAS, example_of

@@ -6,14 +6,14 @@ from uuid import UUID
 
 import httpx2
 
-from agent_worker.settings import WorkerSettings
-from agent_worker.thinking import Thinker
-from prompt_builder.app import create_app
-from shared.clock import SystemClock
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.databases import connect
-from shared.failpoints import on_failpoint
-from shared.prompting import PromptClient
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.base.clock import SystemClock
+from parley_lab.base.failpoints import on_failpoint
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.contracts.prompting import PromptClient
+from parley_lab.prompt_builder.app import create_app
+from parley_lab.store.databases import connect
 
 AT_BARRIER = "reply.current"
 """The reply is saved and was seen to be wanted still; the claim comes next."""

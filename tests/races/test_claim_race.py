@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.acts.posting import post_message
-from shared.db.session import Database
+from parley_lab.store.session import Database
+from parley_lab.talk.posting import post_message
 from tests.flows.drain import DrainLab
 from tests.races.claiming import main
 

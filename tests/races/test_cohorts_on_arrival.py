@@ -6,12 +6,12 @@ from uuid import UUID
 
 import pytest
 
-from shared.acts.ending import delete
-from shared.acts.links import find
-from shared.db import experiments
-from shared.db.session import Database
-from shared.db.watch import find_stuck
-from shared.errors import Conflict
+from parley_lab.base.errors import Conflict
+from parley_lab.experiments import experiments
+from parley_lab.experiments.ending import delete
+from parley_lab.people.links import find
+from parley_lab.settle.watch import find_stuck
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.races.test_joining_race import crowd
 

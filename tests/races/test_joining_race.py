@@ -10,11 +10,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.acts import pausing
-from shared.acts.joining import join
-from shared.db.databases import connect
-from shared.db.session import Database
-from shared.errors import Conflict, Paused
+from parley_lab.base.errors import Conflict, Paused
+from parley_lab.experiments import pausing
+from parley_lab.people.joining import join
+from parley_lab.store.databases import connect
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 DOCUMENT = """

@@ -6,11 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from orchestrator import settling
-from orchestrator.settling import settle
-from shared.acts.advancing import wake_agents
-from shared.contracts.hints import AGENT_STEPS
-from shared.db.session import Database, Session
+from parley_lab.answers.advancing import wake_agents
+from parley_lab.contracts.hints import AGENT_STEPS
+from parley_lab.orchestrator import settling
+from parley_lab.orchestrator.settling import settle
+from parley_lab.store.session import Database, Session
 from tests.flows.drain import DrainLab
 
 pytestmark = pytest.mark.postgres

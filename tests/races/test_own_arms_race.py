@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.races.test_joining_race import crowd
 

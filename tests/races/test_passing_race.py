@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import text
 
-from orchestrator.settling import settle
-from shared.acts.advancing import end_member
-from shared.db.session import Database
-from shared.db.standings import sign_in
-from shared.testing.rounds import rounds_for_info
+from parley_lab.answers.advancing import end_member
+from parley_lab.members.standings import sign_in
+from parley_lab.orchestrator.settling import settle
+from parley_lab.store.session import Database
+from parley_lab.testing.rounds import rounds_for_info
 from tests.flows.drain import DrainLab
 from tests.flows.test_deadlocks import someone_waits_for_a_lock
 from tests.flows.test_shared_asks import WITH_A_PERSON

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final
 
-from shared.lives import STILL_IN, in_sql
+from parley_lab.contracts.lives import STILL_IN, in_sql
 from tests.storms.ledger import Heard, Ledger
 from tests.storms.models import Call
 from tests.storms.servers import Rows

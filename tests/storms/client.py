@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import httpx2
 
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.testing.network import WITHOUT_TLS
 
 Json = Any
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import httpx2
 
-from shared.testing.network import WITHOUT_TLS, free_port
+from parley_lab.testing.network import WITHOUT_TLS, free_port
 from tests.operators.processes import KEY
 from tests.storms.kinds import SEVERAL
 from tests.storms.waiting import until

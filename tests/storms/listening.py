@@ -9,7 +9,7 @@ from typing import Final
 
 import httpx2
 
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.testing.network import WITHOUT_TLS
 from tests.storms.ledger import Heard, Ledger
 
 # A gateway that is held says nothing; one that lives says something every few seconds.

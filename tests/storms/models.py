@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply, Scripted
+from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply, Scripted
 
 Mood = Literal["well", "429", "500", "garbage", "hangs"]
 

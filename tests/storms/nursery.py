@@ -15,7 +15,7 @@ from tests.storms.kinds import SEVERAL
 
 
 def main() -> None:
-    mains = {kind: import_module(f"{kind}.__main__").main for kind in SEVERAL}
+    mains = {kind: import_module(f"parley_lab.{kind}.__main__").main for kind in SEVERAL}
     # Those who have ended leave nothing behind.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
@@ -24,7 +24,7 @@ def main() -> None:
         if pid == 0:
             _become(task)
             if task["is_new"]:
-                os.execve(sys.executable, [sys.executable, "-m", task["kind"]], task["environment"])
+                os.execve(sys.executable, [sys.executable, "-m", f"parley_lab.{task['kind']}"], task["environment"])
             os._exit(mains[task["kind"]]())
         print(pid, flush=True)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from shared.schema_filler import fill
+from parley_lab.base.schema_filler import fill
 from tests.operators.processes import KEY
 from tests.storms.client import Client, Refused
 from tests.storms.ledger import Given, Ledger, Post

@@ -11,10 +11,10 @@ from typing import Any, Final, Protocol
 import psycopg
 from psycopg.rows import dict_row
 
-from shared import embedded_postgres
-from shared.db.migrate import upgrade
-from shared.testing.rabbitmq_node import RabbitNode
-from shared.testing.tcp_proxy import TcpProxy, before_postgres, through
+from parley_lab.store import embedded_postgres
+from parley_lab.store.migrate import upgrade
+from parley_lab.testing.rabbitmq_node import RabbitNode
+from parley_lab.testing.tcp_proxy import TcpProxy, before_postgres, through
 from tests.storms.waiting import until
 
 # More than any disk has.

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from shared.db.session import Database
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.storms.checker import DOUBLED, LOST, STUCK, Findings, check, keeps, made_again, stays, was_there
 from tests.storms.ledger import Given, Heard, Ledger, Post

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.testing.rabbitmq_node import programs
+from parley_lab.testing.rabbitmq_node import programs
 from tests.storms.lab import lab
 from tests.storms.report import verdict
 from tests.storms.storm import Plan, Storm

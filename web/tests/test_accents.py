@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from web.accents import DARK_GROUND, LIGHT_GROUND, Colour, accents, contrast
+from parley_lab.web.accents import DARK_GROUND, LIGHT_GROUND, Colour, accents, contrast
 
 AA = 4.5
 

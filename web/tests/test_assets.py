@@ -8,10 +8,10 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-import web
-from shared.contracts.appearance import OwnWords
-from web.app import routes
-from web.assets import JOIN, TAKE, assets, document
+import parley_lab.web
+from parley_lab.contracts.appearance import OwnWords
+from parley_lab.web.app import routes
+from parley_lab.web.assets import JOIN, TAKE, assets, document
 
 FIRST_PAGE_BYTES = 45 * 1024
 JOIN_PAGE_BYTES = 30 * 1024
@@ -92,7 +92,7 @@ def test_the_first_pages_and_a_whole_chat_weigh_little() -> None:
 
 
 def test_scripts_are_served_without_their_comments_and_each_line_has_its_number() -> None:
-    pages = Path(web.__file__).parent / "pages"
+    pages = Path(parley_lab.web.__file__).parent / "pages"
     scripts = [file for file in pages.rglob("*.js") if file.parent.name != "vendor"]
 
     for file in scripts:

@@ -7,23 +7,24 @@ from pathlib import Path
 
 import pytest
 
-import shared.stages
-import web
-from shared import errors, lives
+import parley_lab.kinds.stages
+import parley_lab.web
+from parley_lab.base import errors
+from parley_lab.contracts import lives
 
-WORDS = Path(web.__file__).parent / "words"
-SHARED = Path(shared.stages.__file__).parents[1]
+WORDS = Path(parley_lab.web.__file__).parent / "words"
+SHARED = Path(parley_lab.kinds.stages.__file__).parents[2]
 ALL_ERRORS = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.ParleyError)]
 
 
 def words(language: str) -> dict[str, object]:
     """Those of the pages, and those that kinds have beside theirs."""
-    files = [WORDS / f"{language}.json", *(SHARED / "stages").glob(f"*/words/{language}.json")]
+    files = [WORDS / f"{language}.json", *(SHARED / "kinds" / "stages").glob(f"*/words/{language}.json")]
     return {key: said for file in files for key, said in json.loads(file.read_text()).items()}
 
 
 def test_both_languages_have_the_same_words() -> None:
-    folders = [WORDS, *(SHARED / "stages").glob("*/words")]
+    folders = [WORDS, *(SHARED / "kinds" / "stages").glob("*/words")]
     found = {
         folder: {file.stem: set(json.loads(file.read_text())) for file in folder.glob("*.json")} for folder in folders
     }
@@ -37,7 +38,7 @@ def test_words_that_kinds_have_are_their_own() -> None:
     """Where two kinds have words under one key, they are the same: the one that is loaded later would win."""
     for language in ("de", "en"):
         said: dict[str, set[str]] = {}
-        for file in (WORDS / f"{language}.json", *(SHARED / "stages").glob(f"*/words/{language}.json")):
+        for file in (WORDS / f"{language}.json", *(SHARED / "kinds" / "stages").glob(f"*/words/{language}.json")):
             for key, one in json.loads(file.read_text()).items():
                 said.setdefault(key, set()).add(json.dumps(one))
 
@@ -45,7 +46,9 @@ def test_words_that_kinds_have_are_their_own() -> None:
 
 
 def test_there_are_words_for_every_reason_of_our_kinds() -> None:
-    source = "\n".join(file.read_text() for folder in ("stages", "chat") for file in (SHARED / folder).rglob("*.py"))
+    source = "\n".join(
+        file.read_text() for folder in ("kinds/stages", "kinds/chat") for file in (SHARED / folder).rglob("*.py")
+    )
 
     codes = {f"why_{code}" for code in re.findall(r'Reason\(\s*(?:"[^"]*"|\w+),\s*"(\w+)"', source)}
 
@@ -108,7 +111,7 @@ def reasons_of_conflicts() -> set[str]:
 
 def codes_of_problems() -> set[str]:
     """The codes of what is wrong with an answer."""
-    source = "\n".join(file.read_text() for file in (SHARED / "questions").rglob("*.py"))
+    source = "\n".join(file.read_text() for file in (SHARED / "kinds" / "questions").rglob("*.py"))
     return set(re.findall(r'Unfit\([^\n]*?, "(\w+)"', source))
 
 

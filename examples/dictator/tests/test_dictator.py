@@ -2,10 +2,10 @@
 
 import pytest
 
-from shared.errors import InvalidInput
-from shared.stage import Done
-from shared.stage_checks import Trial, check_kind
-from shared.stages import kinds
+from parley_lab.base.errors import InvalidInput
+from parley_lab.kind_checks import Trial, check_kind
+from parley_lab.kinds import Done
+from parley_lab.kinds.stages import kinds
 
 KIND = kinds()["dictator"]
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from formats.testing.workbooks import base_values, design_of, only_problem
+from parley_lab.formats.testing.workbooks import base_values, design_of, only_problem
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.testing.workbooks import (
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import resolve
+from parley_lab.formats.testing.workbooks import (
     Values,
     base_values,
     design_of,
@@ -23,12 +25,10 @@ from formats.testing.workbooks import (
     with_tasks,
     xlsx_of,
 )
-from formats.workbook import Workbook, compile_workbook, read, read_xlsx
-from formats.workbook.cells import shown, visible
-from formats.workbook.literals import read_options_literal
-from shared.errors import InvalidInput
-from shared.experiment import resolve
-from shared.stages.group_interview.options import ListOptions, RangeOptions
+from parley_lab.formats.workbook import Workbook, compile_workbook, read, read_xlsx
+from parley_lab.formats.workbook.cells import shown, visible
+from parley_lab.formats.workbook.literals import read_options_literal
+from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions
 
 DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2212\uff0d"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.testing.workbooks import base_values, design_of, task_row, with_setting, with_tasks
-from formats.workbook import Assignment, assign
-from formats.workbook.draws import ParleyDrawing, ReferenceDrawing, drawing, numpy_permutation
+from parley_lab.formats.testing.workbooks import base_values, design_of, task_row, with_setting, with_tasks
+from parley_lab.formats.workbook import Assignment, assign
+from parley_lab.formats.workbook.draws import ParleyDrawing, ReferenceDrawing, drawing, numpy_permutation
 
 SESSIONS = ["0", "1", "2", "3"]
 ARMS = ["ctl", "trt"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from formats.testing.workbooks import Values, base_values, design_of, only_problem, problems_of, with_setting
+from parley_lab.formats.testing.workbooks import Values, base_values, design_of, only_problem, problems_of, with_setting
 
 
 def by_hand(people: list[tuple[str, str, str]]) -> Values:

@@ -2,16 +2,24 @@
 
 import pytest
 
-from formats.testing.workbooks import Values, base_values, problems_of, task_row, with_setting, with_tasks, workbook_of
-from formats.workbook import compile_workbook
-from formats.workbook.compiling import compile_designs
-from formats.workbook.facts import WorkbookFacts
-from shared.contracts.endpoints import OPEN
-from shared.contracts.real_models import keyless_addresses, model_mode_problems
-from shared.errors import InvalidInput
-from shared.experiment import models_used
-from shared.stages.group_interview.config import GroupInterviewStage
-from shared.stages.group_interview.options import ListOptions, RangeOptions
+from parley_lab.base.errors import InvalidInput
+from parley_lab.contracts.endpoints import OPEN
+from parley_lab.contracts.real_models import keyless_addresses, model_mode_problems
+from parley_lab.design import models_used
+from parley_lab.formats.testing.workbooks import (
+    Values,
+    base_values,
+    problems_of,
+    task_row,
+    with_setting,
+    with_tasks,
+    workbook_of,
+)
+from parley_lab.formats.workbook import compile_workbook
+from parley_lab.formats.workbook.compiling import compile_designs
+from parley_lab.formats.workbook.facts import WorkbookFacts
+from parley_lab.kinds.stages.group_interview.config import GroupInterviewStage
+from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions
 
 
 def interview(values: Values) -> GroupInterviewStage:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from formats.testing.workbooks import Values, base_values, design_of, only_problem, problems_of, workbook_of
+from parley_lab.formats.testing.workbooks import Values, base_values, design_of, only_problem, problems_of, workbook_of
 
 
 def with_constants(*rows: list[Any], text: str = "{{a}} {{b}} {{c}}") -> Values:

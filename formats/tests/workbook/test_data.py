@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.testing.workbook_runs import Run, Taken
-from formats.testing.workbooks import base_values, task_row, with_setting, workbook_of
-from formats.workbook import compile_workbook
-from formats.workbook.data import write_data
-from formats.workbook.data.writing import file_name
-from formats.workbook.labelled import MESSAGE_FIELDS
-from shared.contracts.experiment import Source
-from shared.errors import InvalidInput
-from shared.experiment import Experiment
+from parley_lab.base.errors import InvalidInput
+from parley_lab.contracts.experiment import Source
+from parley_lab.design import Experiment
+from parley_lab.formats.testing.workbook_runs import Run, Taken
+from parley_lab.formats.testing.workbooks import base_values, task_row, with_setting, workbook_of
+from parley_lab.formats.workbook import compile_workbook
+from parley_lab.formats.workbook.data import write_data
+from parley_lab.formats.workbook.data.writing import file_name
+from parley_lab.formats.workbook.labelled import MESSAGE_FIELDS
 
 BOTH = ("json", "csv")
 

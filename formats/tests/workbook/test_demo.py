@@ -7,8 +7,8 @@ from typing import Any
 
 import openpyxl
 
-from formats.workbook import Workbook, assign, read, read_xlsx
-from shared.stages.group_interview.options import ListOptions, RangeOptions, TextOptions
+from parley_lab.formats.workbook import Workbook, assign, read, read_xlsx
+from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions, TextOptions
 
 DEMOS = Path(__file__).parents[3] / "demos"
 PLAYERS = [f"Participant {number}" for number in range(1, 5)]

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from formats.testing.workbooks import base_values, problems_of, sheets_of, xlsx_of
-from formats.workbook import Workbook, read, read_csv_tables, read_xlsx
-from formats.workbook.sheets import SHEETS
-from shared.errors import InvalidInput, ParleyError, TooLarge
+from parley_lab.base.errors import InvalidInput, ParleyError, TooLarge
+from parley_lab.formats.testing.workbooks import base_values, problems_of, sheets_of, xlsx_of
+from parley_lab.formats.workbook import Workbook, read, read_csv_tables, read_xlsx
+from parley_lab.formats.workbook.sheets import SHEETS
 
 BASE = xlsx_of(base_values())
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

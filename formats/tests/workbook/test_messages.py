@@ -2,9 +2,9 @@
 
 from random import Random
 
-from formats.testing.workbooks import Values, base_values, design_of, task_row, with_setting, with_tasks
-from formats.workbook import assign
-from formats.workbook.messages import question_text, system_message
+from parley_lab.formats.testing.workbooks import Values, base_values, design_of, task_row, with_setting, with_tasks
+from parley_lab.formats.workbook import assign
+from parley_lab.formats.workbook.messages import question_text, system_message
 
 
 def message(values: Values, role: str | None = None) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from formats.testing.workbooks import (
+from parley_lab.formats.testing.workbooks import (
     base_values,
     design_of,
     only_problem,

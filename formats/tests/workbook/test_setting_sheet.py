@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from formats.testing.workbooks import base_values, design_of, only_problem, with_setting, workbook_of
+from parley_lab.formats.testing.workbooks import base_values, design_of, only_problem, with_setting, workbook_of
 
 # 10: temperature and seed
 

@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
-from formats.testing.workbooks import design_of, only_problem, problems_of, task_row, with_tasks, workbook_of
-from shared.errors import InvalidInput
-from shared.stages.group_interview.options import ListOptions, RangeOptions, TextOptions
+from parley_lab.base.errors import InvalidInput
+from parley_lab.formats.testing.workbooks import design_of, only_problem, problems_of, task_row, with_tasks, workbook_of
+from parley_lab.kinds.stages.group_interview.options import ListOptions, RangeOptions, TextOptions
 
 # 17: whom a task asks
 

@@ -4,10 +4,10 @@ from io import BytesIO
 
 import openpyxl
 
-from formats.workbook import assign, read, read_xlsx, template
-from formats.workbook.prompts import HEADER
-from formats.workbook.settings import KEYS
-from formats.workbook.sheets import SHEETS
+from parley_lab.formats.workbook import assign, read, read_xlsx, template
+from parley_lab.formats.workbook.prompts import HEADER
+from parley_lab.formats.workbook.settings import KEYS
+from parley_lab.formats.workbook.sheets import SHEETS
 
 
 def test_the_template_is_right_and_has_a_worked_row_on_every_sheet() -> None:

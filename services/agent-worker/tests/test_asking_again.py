@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_worker.asking_again import Unusable, with_reason
-from shared.contracts.models import ChatMessage
-from shared.contracts.prompts import tokens_of
+from parley_lab.agent_worker.asking_again import Unusable, with_reason
+from parley_lab.contracts.models import ChatMessage
+from parley_lab.contracts.prompts import tokens_of
 
 PROMPT = (ChatMessage(role="system", content="You are Ann."), ChatMessage(role="user", content="How old are you?"))
 BUDGET = 10_000

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 import yaml
 
-from agent_worker.models import most_reply_tokens
-from agent_worker.settings import WorkerSettings
-from shared.contracts.models import DEFAULT_TIMEOUT_SECONDS, ModelSettings
-from shared.errors import SettingsInvalid
-from shared.settings import read_settings
+from parley_lab.agent_worker.models import most_reply_tokens
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.base.settings import read_settings
+from parley_lab.contracts.models import DEFAULT_TIMEOUT_SECONDS, ModelSettings
 
 ROOT = Path(__file__).parents[3]
 

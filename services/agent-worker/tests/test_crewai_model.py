@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models import build_models
-from agent_worker.models.crewai_model import CrewAIModel, agent_arguments, is_installed, llm_arguments, task_text
-from shared.contracts.model_keys import NO_KEYS, read_model_keys
-from shared.contracts.models import ChatMessage, ModelRequest, ModelSettings
-from shared.contracts.providers import CREWAI_KEY_VARIABLES
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models import build_models
+from parley_lab.agent_worker.models.crewai_model import (
+    CrewAIModel,
+    agent_arguments,
+    is_installed,
+    llm_arguments,
+    task_text,
+)
+from parley_lab.contracts.model_keys import NO_KEYS, read_model_keys
+from parley_lab.contracts.models import ChatMessage, ModelRequest, ModelSettings
+from parley_lab.contracts.providers import CREWAI_KEY_VARIABLES
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 KEY = "sk-very-secret-0123456789"
 REPLY = '{"explanation": "Final Answer: is nothing special here", "response": "Hi {name}", "shouldRespond": true}'

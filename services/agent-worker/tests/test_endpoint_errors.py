@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.endpoint_errors import error_of_failure, redact, status_of_http
-from agent_worker.models.openai_model import OpenAIModel
-from shared.contracts.model_keys import NO_KEYS, read_model_keys
-from shared.contracts.models import ChatMessage, ModelRequest, ModelSettings
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models.endpoint_errors import error_of_failure, redact, status_of_http
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.contracts.model_keys import NO_KEYS, read_model_keys
+from parley_lab.contracts.models import ChatMessage, ModelRequest, ModelSettings
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 CHOICE = {"message": {"content": '{"response": "Hi"}'}, "finish_reason": "stop"}
 REQUEST = ModelRequest(

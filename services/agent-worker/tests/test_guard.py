@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from agent_worker.models.openai_model import OpenAIModel
-from shared.contracts.endpoints import read_endpoints
-from shared.contracts.model_keys import NO_KEYS
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.contracts.endpoints import read_endpoints
+from parley_lab.contracts.model_keys import NO_KEYS
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.openai_model import OpenAIModel
-from agent_worker.settings import WorkerSettings
-from agent_worker.thinking import Thinker
-from shared.acts.called_keys import forget, waiting_for_keys
-from shared.acts.reviving import retry_failed
-from shared.contracts.model_keys import NO_KEYS
-from shared.db.session import Database
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.contracts.model_keys import NO_KEYS
+from parley_lab.drafts.called_keys import forget, waiting_for_keys
+from parley_lab.experiments.reviving import retry_failed
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 from tests.flows.drain import DrainLab, all_but_one
 from tests.flows.test_statements import only_steps
 

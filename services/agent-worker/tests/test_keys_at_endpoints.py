@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models import build_models
-from shared.contracts.endpoints import read_endpoints
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.contracts.providers import PROVIDERS
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models import build_models
+from parley_lab.contracts.endpoints import read_endpoints
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.contracts.providers import PROVIDERS
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 OPENAI_KEY = "sk-of-openai-0123456789"
 HF_KEY = "hf_of_hugging_face_0123"

@@ -10,16 +10,16 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from agent_worker.settings import WorkerSettings
-from agent_worker.thinking import Thinker
-from shared.acts import drafts
-from shared.clock import SystemClock
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.databases import connect
-from shared.db.session import Database, Session
-from shared.errors import Unavailable
-from shared.failpoints import on_failpoint
-from shared.urgency import Urgency, urgency
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.base.clock import SystemClock
+from parley_lab.base.errors import Unavailable
+from parley_lab.base.failpoints import on_failpoint
+from parley_lab.base.urgency import Urgency, urgency
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.drafts import drafts
+from parley_lab.store.databases import connect
+from parley_lab.store.session import Database, Session
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 

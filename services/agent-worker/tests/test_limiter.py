@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models import Closed, Limiter
-from agent_worker.settings import WorkerSettings
-from agent_worker.thinking import Thinker
-from shared.clock import Clock, SystemClock
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.db import limits as rows
-from shared.db.session import Database, Session
-from shared.limits import LEASE_SECONDS, Demand, Grant, Limit
-from shared.testing.fake_clock import FakeClock
-from shared.urgency import Urgency, urgency
+from parley_lab.agent_worker.models import Closed, Limiter
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.base.clock import Clock, SystemClock
+from parley_lab.base.urgency import Urgency, urgency
+from parley_lab.contracts.limits import LEASE_SECONDS, Demand, Grant, Limit
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.drafts import limits as rows
+from parley_lab.store.session import Database, Session
+from parley_lab.testing.fake_clock import FakeClock
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent_worker.models import phrases
-from agent_worker.models.mock import MockModel, mock_reply, ready_probability, silence_probability
-from shared.contracts.models import ChatMessage, Hint, ModelRequest, ModelSettings
+from parley_lab.agent_worker.models import phrases
+from parley_lab.agent_worker.models.mock import MockModel, mock_reply, ready_probability, silence_probability
+from parley_lab.contracts.models import ChatMessage, Hint, ModelRequest, ModelSettings
 
 
 class ChatReply(BaseModel):

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_worker.models.mock import MockModel, mock_reply
-from agent_worker.models.rehearsal import failure, latency_seconds
-from shared.chat.replies import SpeakReply, TalkReply
-from shared.contracts.mock_script import MockScript
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.db.session import Database
+from parley_lab.agent_worker.models.mock import MockModel, mock_reply
+from parley_lab.agent_worker.models.rehearsal import failure, latency_seconds
+from parley_lab.contracts.mock_script import MockScript
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.kinds.chat.replies import SpeakReply, TalkReply
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 
 TALK_SCHEMA: Final = TalkReply.model_json_schema()

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from agent_worker.models.mock import mock_reply
-from agent_worker.models.traits import Identity, at_any_time, position
-from shared.contracts.experiment import Profile, StageConfig
-from shared.contracts.models import ChatMessage, Hint, ModelRequest, ModelSettings
-from shared.stage import PAGE, Ask, Member
-from shared.stages import parts_of
-from shared.stages.survey.config import SurveyStage
-from shared.testing.views import own
+from parley_lab.agent_worker.models.mock import mock_reply
+from parley_lab.agent_worker.models.traits import Identity, at_any_time, position
+from parley_lab.contracts.experiment import Profile, StageConfig
+from parley_lab.contracts.models import ChatMessage, Hint, ModelRequest, ModelSettings
+from parley_lab.kinds import PAGE, Ask, Member
+from parley_lab.kinds.stages import parts_of
+from parley_lab.kinds.stages.survey.config import SurveyStage
+from parley_lab.testing.views import own
 
 ADA = Member(UUID(int=1), "c1/m1", "participant", "agent", Profile(name="Ada"))
 PERSONAS = range(200)

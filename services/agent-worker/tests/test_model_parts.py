@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agent_worker.models import backoff_seconds, build_models
-from agent_worker.models.openai_schema import to_strict
-from agent_worker.models.parsing import Unreadable, parse_object
-from shared.contracts.endpoints import read_endpoints
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.replies import OpenThought
-from shared.testing.fake_endpoint import FakeEndpoint
+from parley_lab.agent_worker.models import backoff_seconds, build_models
+from parley_lab.agent_worker.models.openai_schema import to_strict
+from parley_lab.agent_worker.models.parsing import Unreadable, parse_object
+from parley_lab.base.replies import OpenThought
+from parley_lab.contracts.endpoints import read_endpoints
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.testing.fake_endpoint import FakeEndpoint
 
 
 def a_request(model: str = "some-model") -> ModelRequest:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.endpoint_errors import redact, retry_after_seconds
-from agent_worker.models.openai_model import OpenAIModel
-from agent_worker.models.request_body import request_body
-from shared.contracts.model_keys import NO_KEYS, ModelKeys, read_model_keys
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models.endpoint_errors import redact, retry_after_seconds
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.agent_worker.models.request_body import request_body
+from parley_lab.contracts.model_keys import NO_KEYS, ModelKeys, read_model_keys
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
 
 KEY = "sk-very-secret-0123456789"
 SCHEMA = {

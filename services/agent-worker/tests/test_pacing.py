@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_worker.calling import Calling
-from agent_worker.models import Closed, Limiter, Pacer, Place
-from agent_worker.settings import WorkerSettings
-from shared.acts import drafts
-from shared.contracts.models import ModelReply, ModelRequest, ModelStatus
-from shared.db.session import Database
-from shared.stage import OwnView
-from shared.testing.fake_clock import FakeClock
-from shared.urgency import Urgency, urgency
+from parley_lab.agent_worker.calling import Calling
+from parley_lab.agent_worker.models import Closed, Limiter, Pacer, Place
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.base.urgency import Urgency, urgency
+from parley_lab.contracts.models import ModelReply, ModelRequest, ModelStatus
+from parley_lab.drafts import drafts
+from parley_lab.kinds import OwnView
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_clock import FakeClock
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models.prices import cost_usd
-from shared.contracts.models import ModelReply, ModelSettings
+from parley_lab.agent_worker.models.prices import cost_usd
+from parley_lab.contracts.models import ModelReply, ModelSettings
 
 
 def reply(tokens_in: int | None = 1_000, tokens_out: int | None = 500) -> ModelReply:

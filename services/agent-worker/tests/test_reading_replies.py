@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field, ValidationError
 
-from agent_worker.models.completions import judge
-from shared.chat.replies import TalkReply
-from shared.replies import Reply, Text, Truth, option, own_words, read, whole_number
+from parley_lab.agent_worker.models.completions import judge
+from parley_lab.base.replies import Reply, Text, Truth, option, own_words, read, whole_number
+from parley_lab.kinds.chat.replies import TalkReply
 
 WORDS = {"y": "I agree", "n": "I do not agree", "m": "Perhaps"}
 

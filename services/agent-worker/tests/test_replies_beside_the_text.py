@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_worker.attempts import storable
-from agent_worker.models.completions import read_completion
-from agent_worker.models.openai_model import OpenAIModel
-from shared.contracts.model_keys import read_model_keys
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.attempts import storable
+from parley_lab.agent_worker.models.completions import read_completion
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.contracts.model_keys import read_model_keys
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 ANSWER = {"response": "I am for it.", "shouldRespond": True}
 WRITTEN = json.dumps(ANSWER)

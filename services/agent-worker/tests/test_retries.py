@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent_worker.models import RetryBudget
-from agent_worker.models.openai_model import OpenAIModel
-from agent_worker.settings import WorkerSettings
-from agent_worker.thinking import Thinker
-from shared.contracts.model_keys import NO_KEYS
-from shared.db.session import Database
-from shared.testing.fake_clock import START
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models import RetryBudget
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.contracts.model_keys import NO_KEYS
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_clock import START
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from shared.contracts.models import ModelReply, ModelRequest
-from shared.db.session import Database
+from parley_lab.contracts.models import ModelReply, ModelRequest
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.test_statements import only_steps
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from agent_worker.trying import Verdict, told, try_providers
-from shared.contracts.endpoints import OPEN, read_endpoints
-from shared.errors import InvalidInput, SettingsInvalid
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.trying import Verdict, told, try_providers
+from parley_lab.base.errors import InvalidInput, SettingsInvalid
+from parley_lab.contracts.endpoints import OPEN, read_endpoints
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 
 KEY = "sk-very-secret-0123456789"
 

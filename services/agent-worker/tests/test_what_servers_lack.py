@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_worker.models.lacking import IN_WORDS, lack_in
-from agent_worker.models.openai_model import OpenAIModel
-from agent_worker.models.request_body import request_body
-from agent_worker.settings import WorkerSettings
-from agent_worker.thinking import Thinker
-from shared.contracts.model_keys import NO_KEYS
-from shared.contracts.models import ChatMessage, Lack, ModelReply, ModelRequest, ModelSettings
-from shared.db.session import Database
-from shared.testing.fake_endpoint import FakeEndpoint, FakeReply
+from parley_lab.agent_worker.models.lacking import IN_WORDS, lack_in
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
+from parley_lab.agent_worker.models.request_body import request_body
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.agent_worker.thinking import Thinker
+from parley_lab.contracts.model_keys import NO_KEYS
+from parley_lab.contracts.models import ChatMessage, Lack, ModelReply, ModelRequest, ModelSettings
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_endpoint import FakeEndpoint, FakeReply
 from tests.flows.drain import DrainLab
 
 URL = "http://127.0.0.1:8000/v1"

@@ -8,18 +8,18 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import Api, served
-from orchestrator.settling import settle
-from shared.bus.in_process import InProcessBus
-from shared.db import keys
-from shared.db.moved import after_going_on
-from shared.db.session import Database, Session
-from shared.db.standing import Standing
-from shared.db.standings import standing_of
-from shared.stage import Done
-from shared.testing.fake_clock import FakeClock
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import Api, served
+from parley_lab.kinds import Done
+from parley_lab.members.moved import after_going_on
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import standing_of
+from parley_lab.orchestrator.settling import settle
+from parley_lab.store import keys
+from parley_lab.store.session import Database, Session
+from parley_lab.testing.fake_clock import FakeClock
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def what_follows_is_what_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found == replace(await standing_of(session, found.member.id), cursor=found.cursor)
         return found
 
-    monkeypatch.setattr("gateway.routes.participants.after_going_on", compared)
+    monkeypatch.setattr("parley_lab.gateway.routes.participants.after_going_on", compared)
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api, following
-from shared.db import keys
+from parley_lab.gateway.testing import Api, following
+from parley_lab.store import keys
 
 pytestmark = pytest.mark.postgres
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import Api, assert_described, following
+from parley_lab.gateway.testing import Api, assert_described, following
 
 pytestmark = pytest.mark.postgres
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api
-from shared.stages import kinds
-from shared.testing.rounds import RoundQuestions, rounds_for_info
+from parley_lab.gateway.testing import Api
+from parley_lab.kinds.stages import kinds
+from parley_lab.testing.rounds import RoundQuestions, rounds_for_info
 
 GAME: dict[str, Any] = {
     "stages": [{"id": "game", "kind": "info", "lines": ["2"], "progress": {"wait_for_all": True}}],

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from gateway.testing import FILE, Api
+from parley_lab.gateway.testing import FILE, Api
 
 HUGE = 10**30
 _PERSONA = {"id": "ann"}

@@ -14,20 +14,21 @@ import pytest
 from psycopg import AsyncConnection
 from sqlalchemy import TextClause, text
 
-from gateway.app import create_app
-from gateway.context import Queues
-from gateway.routes import participants, threads
-from gateway.settings import GatewaySettings
-from gateway.testing import Api
-from gateway.testing.said import assert_whole
-from shared.acts import changes, ending, said
-from shared.bus.in_process import InProcessBus
-from shared.conversation import Change, Scene
-from shared.db.batches import Batches
-from shared.db.databases import connect
-from shared.db.moved import after_going_on
-from shared.db.session import Session
-from shared.testing.gathered import Gathered
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.experiments import ending
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.context import Queues
+from parley_lab.gateway.routes import participants, threads
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import Api
+from parley_lab.gateway.testing.said import assert_whole
+from parley_lab.members.moved import after_going_on
+from parley_lab.store.batches import Batches
+from parley_lab.store.databases import connect
+from parley_lab.store.session import Session
+from parley_lab.talk import Change, Scene, said
+from parley_lab.talk import stored_changes as changes
+from parley_lab.testing.gathered import Gathered
 
 pytestmark = pytest.mark.postgres
 

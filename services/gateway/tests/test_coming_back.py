@@ -13,10 +13,10 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import text
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import ANSWER, Api, following, served
-from shared.bus.in_process import InProcessBus
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import ANSWER, Api, following, served
 
 pytestmark = pytest.mark.postgres
 

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from gateway.testing import Api
-from shared.testing.statements import counted
+from parley_lab.gateway.testing import Api
+from parley_lab.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
 

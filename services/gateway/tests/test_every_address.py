@@ -12,16 +12,16 @@ import pytest
 from sqlalchemy import text
 from structlog.typing import EventDict
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import FILE, Api
-from gateway.typescript import schema_of_the_api
-from shared.acts import starting
-from shared.bus.in_process import InProcessBus
-from shared.db import keys
-from shared.db.databases import connect
-from shared.db.keys import Scope
-from shared.db.session import Session
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.experiments import starting
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.gateway.typescript import schema_of_the_api
+from parley_lab.store import keys
+from parley_lab.store.databases import connect
+from parley_lab.store.keys import Scope
+from parley_lab.store.session import Session
 
 
 async def _key(api: Api, name: str, *scopes: Scope, **more: Any) -> str:
@@ -98,7 +98,7 @@ async def test_our_own_mistakes_are_told_without_details(
     async def fail(*_: object) -> None:
         raise RuntimeError("a secret detail")
 
-    monkeypatch.setattr("shared.db.experiments.list_of", fail)
+    monkeypatch.setattr("parley_lab.experiments.experiments.list_of", fail)
 
     answer = await api.experimenter("GET", "/v1/experiments")
 
@@ -157,7 +157,7 @@ async def test_readiness_takes_no_longer_than_one_of_its_questions(
         await both_are_asked.wait()
         return True
 
-    monkeypatch.setattr("gateway.routes.health.check_reachable", answer_when_both_are_asked)
+    monkeypatch.setattr("parley_lab.gateway.routes.health.check_reachable", answer_when_both_are_asked)
     monkeypatch.setattr(bus, "ping", answer_when_both_are_asked)
 
     ready = await api.client.get("/readyz")

@@ -9,8 +9,8 @@ import pytest
 import yaml
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api
-from shared.db.session import Database
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.store.session import Database
 
 AGENT = {"id": "ann", "profile": {"name": "Ann"}, "text": "A careful person"}
 

@@ -7,9 +7,9 @@ import zipfile
 
 from sqlalchemy import text
 
-from formats.exports import without_ids_and_clocks
-from gateway.testing import FILE, Api
-from shared.db import keys
+from parley_lab.formats.exports import without_ids_and_clocks
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.store import keys
 
 
 async def _exported(api: Api, experiment_id: str, **params: str) -> dict[str, bytes]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import FILE, Api
+from parley_lab.gateway.testing import FILE, Api
 
 CROSSED: dict[str, Any] = {
     **FILE,

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from formats.importing import XLSX, ZIP, Choice
-from formats.testing.workbooks import Values, base_values, with_setting, xlsx_of
-from gateway.reading import Reader
-from gateway.testing import Api
-from shared.errors import TooLarge
+from parley_lab.base.errors import TooLarge
+from parley_lab.formats.importing import XLSX, ZIP, Choice
+from parley_lab.formats.testing.workbooks import Values, base_values, with_setting, xlsx_of
+from parley_lab.gateway.reading import Reader
+from parley_lab.gateway.testing import Api
 
 ADDRESS = "/v1/experiments/import"
 

@@ -6,9 +6,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.testing import FILE, Api
-from shared.db import keys
-from shared.errors import SettingsInvalid
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.store import keys
 
 FIRST, SECOND = "the-first-key-of-all", "the-second-key-of-all"
 

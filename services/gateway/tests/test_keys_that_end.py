@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from gateway.testing import Api
-from gateway.testing.streams import listening, until
+from parley_lab.gateway.testing import Api
+from parley_lab.gateway.testing.streams import listening, until
 
 pytestmark = pytest.mark.postgres
 

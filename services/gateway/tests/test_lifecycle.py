@@ -8,15 +8,16 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import ANSWER, FILE, Api
-from shared.acts import called_keys, pausing
-from shared.acts.asking import open_asks
-from shared.contracts.experiment import PauseReason
-from shared.db import keys
-from shared.db.alerts import raise_alert, resolve_alerts
-from shared.db.runs import seat_of
-from shared.db.standings import lock_standing
-from shared.stage import PAGE, Ask
+from parley_lab.answers.asking import open_asks
+from parley_lab.contracts.experiment import PauseReason
+from parley_lab.drafts import called_keys
+from parley_lab.experiments import pausing
+from parley_lab.experiments.runs import seat_of
+from parley_lab.gateway.testing import ANSWER, FILE, Api
+from parley_lab.kinds import PAGE, Ask
+from parley_lab.members.alerts import raise_alert, resolve_alerts
+from parley_lab.members.standings import lock_standing
+from parley_lab.store import keys
 
 pytestmark = pytest.mark.postgres
 

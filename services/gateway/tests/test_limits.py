@@ -11,10 +11,10 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import Api
-from shared.bus.in_process import InProcessBus
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import Api
 
 pytestmark = pytest.mark.postgres
 

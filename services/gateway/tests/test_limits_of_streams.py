@@ -8,11 +8,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import Api, served
-from shared.bus.in_process import InProcessBus
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import Api, served
+from parley_lab.testing.network import WITHOUT_TLS
 
 pytestmark = pytest.mark.postgres
 

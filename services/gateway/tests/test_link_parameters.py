@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api
+from parley_lab.gateway.testing import Api
 
 pytestmark = pytest.mark.postgres
 

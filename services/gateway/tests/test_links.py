@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api, following
-from shared.db import keys
+from parley_lab.gateway.testing import Api, following
+from parley_lab.store import keys
 
 pytestmark = pytest.mark.postgres
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from gateway.testing import FILE, Api
+from parley_lab.gateway.testing import FILE, Api
 
 pytestmark = pytest.mark.postgres
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import ANSWER, Api, assert_described, following
-from orchestrator.settling import fire_due_timers
-from shared.lives import STATES, TRANSITIONS, Command
+from parley_lab.contracts.lives import STATES, TRANSITIONS, Command
+from parley_lab.gateway.testing import ANSWER, Api, assert_described, following
+from parley_lab.orchestrator.settling import fire_due_timers
 
 pytestmark = pytest.mark.postgres
 

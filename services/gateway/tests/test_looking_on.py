@@ -7,11 +7,11 @@ import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import text
 
-from gateway.routes import partial_answers, participants, reactions, threads
-from gateway.testing import Api, following
-from shared.acts.forgetting import forget
-from shared.db import keys
-from shared.db.standings import lock_standing
+from parley_lab.gateway.routes import partial_answers, participants, reactions, threads
+from parley_lab.gateway.testing import Api, following
+from parley_lab.members.forgetting import forget
+from parley_lab.members.standings import lock_standing
+from parley_lab.store import keys
 
 pytestmark = pytest.mark.postgres
 

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from gateway.testing import FILE, Api
-from orchestrator.playing_out import play_out
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.orchestrator.playing_out import play_out
 
 pytestmark = pytest.mark.postgres
 

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api
-from shared.acts import ending
+from parley_lab.experiments import ending
+from parley_lab.gateway.testing import Api
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(200))
 OTHER = PNG + b"other"
@@ -195,7 +195,7 @@ async def test_a_file_that_a_browser_has_is_not_sent_again(api: Api) -> None:
 
 
 async def test_a_large_file_is_read_part_by_part(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.routes.media._PART_BYTES", 30)
+    monkeypatch.setattr("parley_lab.gateway.routes.media._PART_BYTES", 30)
     file = await uploaded(api)
 
     whole = await served(api, file)

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api
+from parley_lab.gateway.testing import FILE, Api
 
 pytestmark = pytest.mark.postgres
 

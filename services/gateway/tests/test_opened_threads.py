@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from gateway.testing import Api, following
+from parley_lab.gateway.testing import Api, following
 
 pytestmark = pytest.mark.postgres
 

@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import Api
-from shared.bus.in_process import InProcessBus
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import Api
 
 pytestmark = pytest.mark.postgres
 

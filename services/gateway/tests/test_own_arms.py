@@ -8,10 +8,10 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api
-from orchestrator.settling import fire_due_timers
-from shared.acts.standing_in import stand_in
-from shared.db.standings import lock_standing
+from parley_lab.gateway.testing import Api
+from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.people.standing_in import stand_in
 
 pytestmark = pytest.mark.postgres
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import ANSWER, Api
-from shared.testing.rounds import rounds_for_info
+from parley_lab.gateway.testing import ANSWER, Api
+from parley_lab.testing.rounds import rounds_for_info
 
 pytestmark = pytest.mark.postgres
 

@@ -8,9 +8,9 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import ANSWER, FILE, Api
-from shared.db.session import Database
-from shared.testing.statements import counted
+from parley_lab.gateway.testing import ANSWER, FILE, Api
+from parley_lab.store.session import Database
+from parley_lab.testing.statements import counted
 
 
 async def _events(database: Database, kind: str) -> int:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api
-from shared.db import keys
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.store import keys
 
 ADA = {"profile": {"name": "Ada"}, "text": "You drive a taxi at night.", "attributes": {"age": 40, "town": "no"}}
 TALK = {

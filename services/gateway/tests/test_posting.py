@@ -7,16 +7,16 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.routes import threads
-from gateway.testing import Api
-from gateway.testing.said import stored, told
-from shared.acts import posting
-from shared.acts.conversation import advance_thread
-from shared.acts.posting import post_message, post_unlocked
-from shared.acts.said import write_unlocked
-from shared.db.failures import Overtaken
-from shared.db.standings import hash_token
-from shared.testing.statements import counted
+from parley_lab.gateway.routes import threads
+from parley_lab.gateway.testing import Api
+from parley_lab.gateway.testing.said import stored, told
+from parley_lab.members.standings import hash_token
+from parley_lab.store.failures import Overtaken
+from parley_lab.talk import posting
+from parley_lab.talk.conversation import advance_thread
+from parley_lab.talk.posting import post_message, post_unlocked
+from parley_lab.talk.said import write_unlocked
+from parley_lab.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
 

@@ -10,11 +10,11 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from gateway.presence import Presence
-from gateway.testing import Api, following
-from orchestrator.presence import look_for_gone
-from shared.acts.presence import GRACE_SECONDS
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.gateway.presence import Presence
+from parley_lab.gateway.testing import Api, following
+from parley_lab.orchestrator.presence import look_for_gone
+from parley_lab.people.presence import GRACE_SECONDS
+from parley_lab.testing.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.postgres
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from gateway.settings import GatewayProcessSettings, GatewaySettings
-from shared.errors import SettingsInvalid
-from shared.settings import read_settings
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.base.settings import read_settings
+from parley_lab.gateway.settings import GatewayProcessSettings, GatewaySettings
+from parley_lab.testing.network import WITHOUT_TLS
 
 KEY = "a-key-that-is-long-enough"
 
 
 def _run(tmp_path: Path, **environment: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "gateway"],
+        [sys.executable, "-m", "parley_lab.gateway"],
         env={"PATH": os.environ["PATH"], **environment},
         cwd=tmp_path,
         stderr=subprocess.PIPE,

@@ -9,13 +9,14 @@ import pytest
 from psycopg import AsyncConnection
 from sqlalchemy import text
 
-from gateway.routes import participants
-from gateway.testing import Api
-from shared.acts import advancing, going_on, partial_answers, pausing
-from shared.db.session import Database, Session
-from shared.db.standing import Standing
-from shared.db.standings import hash_token
-from shared.db.statements import compiled
+from parley_lab.answers import advancing, going_on, partial_answers
+from parley_lab.experiments import pausing
+from parley_lab.gateway.routes import participants
+from parley_lab.gateway.testing import Api
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import hash_token
+from parley_lab.store.session import Database, Session
+from parley_lab.store.statements import compiled
 
 pytestmark = pytest.mark.postgres
 

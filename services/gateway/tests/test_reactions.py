@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api, following
-from shared.acts.conversation import end_thread
+from parley_lab.gateway.testing import Api, following
+from parley_lab.talk.conversation import end_thread
 
 Data = dict[str, Any]
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from gateway.testing import Api
+from parley_lab.gateway.testing import Api
 
 pytestmark = pytest.mark.postgres
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gateway.testing import Api
+from parley_lab.gateway.testing import Api
 
 STUDY: dict[str, Any] = {
     "stages": [

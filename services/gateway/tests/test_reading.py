@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway import reading
-from gateway.reading import Reader
-from gateway.settings import GatewaySettings
-from gateway.testing import FILE, Api
-from shared.errors import TooLarge
+from parley_lab.base.errors import TooLarge
+from parley_lab.gateway import reading
+from parley_lab.gateway.reading import Reader
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import FILE, Api
 
 LONGEST_HOLD = 4.0
 """No input of a stranger may keep the event loop for longer, as a multiple of `a_look_at_each_value`."""

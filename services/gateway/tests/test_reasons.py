@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import Api
+from parley_lab.gateway.testing import Api
 
 pytestmark = pytest.mark.postgres
 

@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api, following
-from shared.audience import LONGEST_QUOTE
+from parley_lab.contracts.audience import LONGEST_QUOTE
+from parley_lab.gateway.testing import Api, following
 
 Data = dict[str, Any]
 

@@ -7,12 +7,12 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api, following
-from shared.acts.advancing import end_member
-from shared.acts.conversation import end_thread
-from shared.db import keys
-from shared.db.standings import lock_standing
-from shared.lives import Outcome
+from parley_lab.answers.advancing import end_member
+from parley_lab.contracts.lives import Outcome
+from parley_lab.gateway.testing import FILE, Api, following
+from parley_lab.members.standings import lock_standing
+from parley_lab.store import keys
+from parley_lab.talk.conversation import end_thread
 
 OPEN_TALK = [
     {"id": "welcome", "kind": "info", "lines": ["# Hello"]},

@@ -6,8 +6,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api, assert_described, following
-from shared.db import keys
+from parley_lab.gateway.testing import Api, assert_described, following
+from parley_lab.store import keys
 
 pytestmark = pytest.mark.postgres
 

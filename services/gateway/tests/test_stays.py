@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api
-from orchestrator.settling import fire_due_timers
-from shared.acts.standing_in import stand_in
-from shared.db.standings import lock_standing
+from parley_lab.gateway.testing import FILE, Api
+from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.people.standing_in import stand_in
 
 ASK: dict[str, Any] = {
     "id": "ask",

@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from gateway import live as live_streams
-from gateway.events import Frame
-from gateway.live import Listener, Live
-from gateway.testing import Api, served
-from gateway.testing.streams import listening, say, take, talkers
-from shared.db import streams
-from shared.db.session import Database, ReadSession
+from parley_lab.gateway import live as live_streams
+from parley_lab.gateway.events import Frame
+from parley_lab.gateway.live import Listener, Live
+from parley_lab.gateway.testing import Api, served
+from parley_lab.gateway.testing.streams import listening, say, take, talkers
+from parley_lab.store.session import Database, ReadSession
+from parley_lab.talk import streams
 
 
 async def test_idle_streams_hold_no_connection(api: Api, address: str, database: Database) -> None:

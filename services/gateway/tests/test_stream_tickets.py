@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 from structlog.typing import EventDict
 
-from gateway.testing import Api
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.gateway.testing import Api
+from parley_lab.testing.network import WITHOUT_TLS
 
 pytestmark = pytest.mark.postgres
 

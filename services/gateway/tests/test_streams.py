@@ -9,18 +9,18 @@ import pytest
 from jsonschema import Draft202012Validator
 from sqlalchemy import text
 
-from gateway.app import create_app
-from gateway.context import Context
-from gateway.resources.participants import Page
-from gateway.routes import participants
-from gateway.settings import GatewaySettings
-from gateway.testing import Api, served
-from gateway.testing.streams import listening, member, say, take, talkers, until
-from shared.bus.in_process import InProcessBus
-from shared.db.facts import Event
-from shared.db.session import Database, Session
-from shared.db.standing import Standing
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.context import Context
+from parley_lab.gateway.resources.participants import Page
+from parley_lab.gateway.routes import participants
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import Api, served
+from parley_lab.gateway.testing.streams import listening, member, say, take, talkers, until
+from parley_lab.members.standing import Standing
+from parley_lab.store.facts import Event
+from parley_lab.store.session import Database, Session
+from parley_lab.testing.network import WITHOUT_TLS
 
 
 async def test_what_is_said_reaches_everybody_who_listens(api: Api, address: str) -> None:

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api, following
+from parley_lab.gateway.testing import Api, following
 
 ROUNDS: list[dict[str, Any]] = [{"id": "talk", "kind": "group_chat", "turn_taking": "round", "post_limit": None}]
 TOPICS: list[dict[str, Any]] = [

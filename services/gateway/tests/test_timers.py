@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gateway.testing import Api
-from orchestrator.settling import fire_due_timers
-from shared.testing.rounds import rounds_for_info
+from parley_lab.gateway.testing import Api
+from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.testing.rounds import rounds_for_info
 
 pytestmark = pytest.mark.postgres
 

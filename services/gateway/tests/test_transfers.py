@@ -10,11 +10,11 @@ from zipfile import ZipFile
 
 import pytest
 
-from gateway.testing import Api, assert_described, following
-from gateway.testing.moves import STAGES, a_study, in_the_talk
-from orchestrator.settling import fire_due_timers
-from shared.acts.standing_in import stand_in
-from shared.db.standings import lock_standing
+from parley_lab.gateway.testing import Api, assert_described, following
+from parley_lab.gateway.testing.moves import STAGES, a_study, in_the_talk
+from parley_lab.members.standings import lock_standing
+from parley_lab.orchestrator.settling import fire_due_timers
+from parley_lab.people.standing_in import stand_in
 
 pytestmark = pytest.mark.postgres
 

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from gateway import context
-from gateway.context import Queues
-from shared.errors import Unavailable
+from parley_lab.base.errors import Unavailable
+from parley_lab.gateway import context
+from parley_lab.gateway.context import Queues
 
 TALK, OTHER_TALK = UUID(int=1), UUID(int=2)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.typescript import declarations, schema_of_the_api
+from parley_lab.gateway.typescript import declarations, schema_of_the_api
 
 TYPES = Path(__file__).parents[3] / "clients" / "typescript" / "api.d.ts"
 
@@ -10,7 +10,9 @@ TYPES = Path(__file__).parents[3] / "clients" / "typescript" / "api.d.ts"
 def test_the_types_of_the_client_are_those_of_the_api() -> None:
     expected = declarations(schema_of_the_api())
 
-    assert TYPES.read_text() == expected, ".venv/bin/python -m gateway.typescript > clients/typescript/api.d.ts"
+    assert TYPES.read_text() == expected, (
+        ".venv/bin/python -m parley_lab.gateway.typescript > clients/typescript/api.d.ts"
+    )
 
 
 def test_every_shape_that_is_named_is_declared() -> None:

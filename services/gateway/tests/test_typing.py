@@ -9,11 +9,11 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from gateway.app import create_app
-from gateway.settings import GatewaySettings
-from gateway.testing import ANSWER, FILE, Api, assert_described, following, served
-from shared.bus.in_process import InProcessBus
-from shared.db import typing_hints
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.gateway.app import create_app
+from parley_lab.gateway.settings import GatewaySettings
+from parley_lab.gateway.testing import ANSWER, FILE, Api, assert_described, following, served
+from parley_lab.talk import typing_hints
 
 pytestmark = pytest.mark.postgres
 
@@ -86,7 +86,7 @@ async def test_a_message_says_itself_that_its_author_has_stopped(api: Api, addre
 async def test_who_says_nothing_any_more_has_stopped_by_itself(
     api: Api, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.routes.threads.LASTS_MS", 50)
+    monkeypatch.setattr("parley_lab.gateway.routes.threads.LASTS_MS", 50)
     _, ada, bo = await two_talkers(api)
     thread_id, who = await api.thread(ada), await member_id(api, ada)
 

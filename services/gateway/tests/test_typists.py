@@ -4,7 +4,7 @@ import asyncio
 import json
 from uuid import UUID, uuid4
 
-from gateway.typists import TypingFrame, Typists
+from parley_lab.gateway.typists import TypingFrame, Typists
 
 COHORT = uuid4()
 

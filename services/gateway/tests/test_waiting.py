@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import FILE, Api, following, served
-from orchestrator.settling import fire_due_timers, settle
-from shared.acts.waiting import end_wait
+from parley_lab.gateway.testing import FILE, Api, following, served
+from parley_lab.orchestrator.settling import fire_due_timers, settle
+from parley_lab.people.waiting import end_wait
 
 pytestmark = pytest.mark.postgres
 

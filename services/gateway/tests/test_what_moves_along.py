@@ -9,8 +9,8 @@ from zipfile import ZipFile
 import pytest
 from sqlalchemy import text
 
-from gateway.testing import Api
-from gateway.testing.moves import Study, a_study
+from parley_lab.gateway.testing import Api
+from parley_lab.gateway.testing.moves import Study, a_study
 
 pytestmark = pytest.mark.postgres
 

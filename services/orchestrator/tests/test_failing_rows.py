@@ -10,18 +10,19 @@ import pytest
 from sqlalchemy import text
 from structlog.testing import capture_logs
 
-from orchestrator.presence import look_for_gone
-from orchestrator.service import Orchestrator
-from orchestrator.settings import OrchestratorSettings
-from orchestrator.settling import fire_due_timers, settle
-from shared.acts import joining, presence, starting
-from shared.acts.guarding import Guard
-from shared.bus.in_process import InProcessBus
-from shared.db import tables
-from shared.db.session import Database
-from shared.errors import GivenUp, Unavailable
-from shared.experiment import load
-from shared.testing.fake_clock import FakeClock
+from parley_lab.base.errors import GivenUp, Unavailable
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.design import load
+from parley_lab.experiments import starting
+from parley_lab.members.guarding import Guard
+from parley_lab.orchestrator.presence import look_for_gone
+from parley_lab.orchestrator.service import Orchestrator
+from parley_lab.orchestrator.settings import OrchestratorSettings
+from parley_lab.orchestrator.settling import fire_due_timers, settle
+from parley_lab.people import joining, presence
+from parley_lab.store import tables
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_clock import FakeClock
 
 pytestmark = pytest.mark.postgres
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.service import LONGEST_PAUSE_SECONDS, Repeater
-from shared.contracts.hints import Hint
+from parley_lab.contracts.hints import Hint
+from parley_lab.orchestrator.service import LONGEST_PAUSE_SECONDS, Repeater
 
 HINTS = [Hint("work", "draft.wanted", f"00000000-0000-0000-0000-00000000000{digit}") for digit in range(3)]
 

@@ -4,14 +4,14 @@ from uuid import uuid4
 
 import pytest
 
-from orchestrator import rules
-from orchestrator.rules import is_over, may_open, more_are_to_come
-from shared.attendees import Attendee
-from shared.contracts.experiment import Progress, StageConfig
-from shared.db.cohort_state import CohortState
-from shared.experiment import Resolved
-from shared.stage import Parts, Read
-from shared.stages import kinds, read_stage
+from parley_lab.contracts.experiment import Progress, StageConfig
+from parley_lab.design import Resolved
+from parley_lab.kinds import Parts, Read
+from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.stages import kinds, read_stage
+from parley_lab.members.cohort_state import CohortState
+from parley_lab.orchestrator import rules
+from parley_lab.orchestrator.rules import is_over, may_open, more_are_to_come
 
 
 def a_stage(kind: str = "info", **progress: object) -> StageConfig:

@@ -11,15 +11,15 @@ import pytest
 from psycopg import AsyncCursor
 from sqlalchemy import text
 
-from orchestrator.service import Orchestrator
-from shared.acts import starting
-from shared.bus.in_process import InProcessBus
-from shared.contracts.hints import ORCHESTRATOR, Hint
-from shared.db import tables
-from shared.db.session import Database
-from shared.experiment import load
-from shared.testing.fake_clock import FakeClock
-from shared.testing.statements import counted
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.contracts.hints import ORCHESTRATOR, Hint
+from parley_lab.design import load
+from parley_lab.experiments import starting
+from parley_lab.orchestrator.service import Orchestrator
+from parley_lab.store import tables
+from parley_lab.store.session import Database
+from parley_lab.testing.fake_clock import FakeClock
+from parley_lab.testing.statements import counted
 
 pytestmark = pytest.mark.postgres
 

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompt_builder.rendering import render
-from prompt_builder.testing.items import ANN, BOB, MO, TALKING, context
-from shared.contracts.models import ModelSettings
-from shared.contracts.prompts import Prompt, default_budget, tokens_of
-from shared.db.context import PromptContext
-from shared.stage import Message
-from shared.stages import read_stage
-from shared.testing.views import facts_of_a_prompt
+from parley_lab.contracts.models import ModelSettings
+from parley_lab.contracts.prompts import Prompt, default_budget, tokens_of
+from parley_lab.drafts.context import PromptContext
+from parley_lab.kinds import Message
+from parley_lab.kinds.stages import read_stage
+from parley_lab.prompt_builder.rendering import render
+from parley_lab.prompt_builder.testing.items import ANN, BOB, MO, TALKING, context
+from parley_lab.testing.views import facts_of_a_prompt
 
 
 def with_budget(said: Sequence[Message], budget: int | None, *items: dict[str, Any]) -> PromptContext:

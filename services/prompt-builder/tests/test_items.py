@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from prompt_builder.rendering import render
-from prompt_builder.testing.items import (
+from parley_lab.prompt_builder.rendering import render
+from parley_lab.prompt_builder.testing.items import (
     AFTER,
     ANN,
     BEFORE,

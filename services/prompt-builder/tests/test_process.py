@@ -12,12 +12,12 @@ import httpx2
 import psycopg
 import pytest
 
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.testing.network import WITHOUT_TLS
 
 
 def _run(tmp_path: Path, **environment: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "prompt_builder"],
+        [sys.executable, "-m", "parley_lab.prompt_builder"],
         env={"PATH": os.environ["PATH"], **environment},
         cwd=tmp_path,
         stderr=subprocess.PIPE,

@@ -12,19 +12,19 @@ import httpx2
 import pytest
 from sqlalchemy import text
 
-from prompt_builder.app import create_app
-from prompt_builder.builder import PromptBuilder
-from prompt_builder.testing.room import EXPERIMENT, NOW, Room
-from shared import seeds
-from shared.acts import starting
-from shared.db import tables
-from shared.db.databases import connect
-from shared.db.session import Database
-from shared.errors import NotFound, Unavailable
-from shared.experiment import Experiment, resolve, validate
-from shared.prompting import PromptClient, client_of
-from shared.testing.network import free_port
-from shared.testing.statements import counted
+from parley_lab.base import seeds
+from parley_lab.base.errors import NotFound, Unavailable
+from parley_lab.contracts.prompting import PromptClient, client_of
+from parley_lab.design import Experiment, resolve, validate
+from parley_lab.experiments import starting
+from parley_lab.prompt_builder.app import create_app
+from parley_lab.prompt_builder.builder import PromptBuilder
+from parley_lab.prompt_builder.testing.room import EXPERIMENT, NOW, Room
+from parley_lab.store import tables
+from parley_lab.store.databases import connect
+from parley_lab.store.session import Database
+from parley_lab.testing.network import free_port
+from parley_lab.testing.statements import counted
 
 _ONE_PERSON_HAS_JOINED = text(
     """
@@ -314,7 +314,7 @@ async def test_over_http_it_is_the_same_prompt(room: Room) -> None:
     port = free_port()
     environment = {**os.environ, "PARLEY_DATABASE_URL": room.database.url, "PROMPT_BUILDER_PORT": str(port)}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "prompt_builder", env=environment, stderr=asyncio.subprocess.PIPE
+        sys.executable, "-m", "parley_lab.prompt_builder", env=environment, stderr=asyncio.subprocess.PIPE
     )
     client = client_of(f"http://127.0.0.1:{port}")
     try:
@@ -340,7 +340,7 @@ async def test_it_does_not_start_without_settings() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PARLEY_DATABASE_URL"}
     environment["PROMPT_BUILDER_PORT"] = "many"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "prompt_builder", env=environment, stderr=asyncio.subprocess.PIPE
+        sys.executable, "-m", "parley_lab.prompt_builder", env=environment, stderr=asyncio.subprocess.PIPE
     )
 
     _, told = await process.communicate()

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompt_builder.items import ask_of
-from prompt_builder.rendering import render
-from prompt_builder.replies import instruction
-from shared.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig, StagedChat
-from shared.contracts.models import ModelSettings
-from shared.contracts.prompt_items import PersonaContext, StageContext
-from shared.contracts.prompts import Prompt, fingerprint
-from shared.db.context import PromptContext
-from shared.errors import NotFound
-from shared.stage import MEDIATE, PAGE, TALK, Ask, Member, Message
-from shared.stages import kinds, read_stage
-from shared.testing.views import facts_of_a_prompt
+from parley_lab.base.errors import NotFound
+from parley_lab.contracts.experiment import AgentConfig, ChatSettings, Profile, StageConfig, StagedChat
+from parley_lab.contracts.models import ModelSettings
+from parley_lab.contracts.prompt_items import PersonaContext, StageContext
+from parley_lab.contracts.prompts import Prompt, fingerprint
+from parley_lab.drafts.context import PromptContext
+from parley_lab.kinds import MEDIATE, PAGE, TALK, Ask, Member, Message
+from parley_lab.kinds.stages import kinds, read_stage
+from parley_lab.prompt_builder.items import ask_of
+from parley_lab.prompt_builder.rendering import render
+from parley_lab.prompt_builder.replies import instruction
+from parley_lab.testing.views import facts_of_a_prompt
 
 SPACE = UUID("7a0b3c1e-2f64-4d0c-9c1d-1f2a3b4c5d6e")
 WELCOME = read_stage({"kind": "info", "id": "welcome", "name": "Welcome", "lines": ["# The night bus"]})

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prompt_builder.items import Page, shuffled
-from prompt_builder.rendering import render
-from prompt_builder.testing.items import BOB, context, member, shown, text
-from shared.contracts.prompt_items import Shuffle
+from parley_lab.contracts.prompt_items import Shuffle
+from parley_lab.prompt_builder.items import Page, shuffled
+from parley_lab.prompt_builder.rendering import render
+from parley_lab.prompt_builder.testing.items import BOB, context, member, shown, text
 
 LETTERS = "abcdefgh"
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.testing.buses import Broker, InProcessBroker, RabbitBroker
+from parley_lab.testing.buses import Broker, InProcessBroker, RabbitBroker
 
 QUEUES = ("work", "other")
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from shared.bus import Bus, BusUnavailable
-from shared.bus.contract import Fate
-from shared.contracts.hints import Hint
-from shared.testing.buses import Broker, Inbox, a_hint
-from shared.urgency import is_urgent
+from parley_lab.base.urgency import is_urgent
+from parley_lab.bus import Bus, BusUnavailable
+from parley_lab.bus.contract import Fate
+from parley_lab.contracts.hints import Hint
+from parley_lab.testing.buses import Broker, Inbox, a_hint
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from shared.contracts.hints import Hint, HintInvalid, provider_queue
-from shared.testing.buses import a_hint
+from parley_lab.contracts.hints import Hint, HintInvalid, provider_queue
+from parley_lab.testing.buses import a_hint
 
 
 def test_a_hint_survives_its_body() -> None:

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from shared.bus import Bus
-from shared.bus.in_process import InProcessBus
-from shared.bus.publisher import OutboxPublisher
-from shared.contracts.hints import Hint
-from shared.testing.buses import Broker, Inbox, RabbitBroker, a_hint
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.bus import Bus
+from parley_lab.bus.in_process import InProcessBus
+from parley_lab.bus.publisher import OutboxPublisher
+from parley_lab.contracts.hints import Hint
+from parley_lab.testing.buses import Broker, Inbox, RabbitBroker, a_hint
+from parley_lab.testing.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.timeout(30)
 

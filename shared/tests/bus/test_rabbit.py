@@ -6,11 +6,11 @@ from urllib.parse import urlsplit
 import pytest
 from structlog.testing import capture_logs
 
-from shared.bus import BusMisconfigured, BusUnavailable
-from shared.bus.rabbit_link import Patience
-from shared.contracts.hints import Hint
-from shared.testing.buses import Inbox, RabbitBroker, a_hint
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.bus import BusMisconfigured, BusUnavailable
+from parley_lab.bus.rabbit_link import Patience
+from parley_lab.contracts.hints import Hint
+from parley_lab.testing.buses import Inbox, RabbitBroker, a_hint
+from parley_lab.testing.tcp_proxy import TcpProxy
 
 pytestmark = [pytest.mark.rabbitmq, pytest.mark.services, pytest.mark.timeout(30)]
 

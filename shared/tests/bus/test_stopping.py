@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from shared.contracts.hints import Hint
-from shared.errors import GivenUp, Unavailable
-from shared.testing.buses import Broker, Inbox, ManualPause, a_hint
+from parley_lab.base.errors import GivenUp, Unavailable
+from parley_lab.contracts.hints import Hint
+from parley_lab.testing.buses import Broker, Inbox, ManualPause, a_hint
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 from pydantic import ValidationError
 
-from shared.contracts.appearance import LARGEST_LOGO_BYTES, Appearance
+from parley_lab.contracts.appearance import LARGEST_LOGO_BYTES, Appearance
 
 
 def logo(content: bytes, kind: str = "image/png") -> str:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.contracts.addresses import is_internal, literal_address
-from shared.contracts.endpoints import OPEN, Endpoints, read_endpoints
-from shared.errors import SettingsInvalid
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.contracts.addresses import is_internal, literal_address
+from parley_lab.contracts.endpoints import OPEN, Endpoints, read_endpoints
 
 
 def a_lab(*entries: str, **environ: str) -> Endpoints:

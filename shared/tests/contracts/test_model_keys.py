@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.contracts.endpoints import read_endpoints
-from shared.contracts.model_keys import read_model_keys
-from shared.contracts.providers import KEY_VARIABLES
-from shared.errors import SettingsInvalid
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.contracts.endpoints import read_endpoints
+from parley_lab.contracts.model_keys import read_model_keys
+from parley_lab.contracts.providers import KEY_VARIABLES
 
 ENVIRON = {
     **{name: f"key-of-{account}" for account, name in KEY_VARIABLES.items() if name},

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from shared.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
+from parley_lab.contracts.models import ChatMessage, ModelReply, ModelRequest, ModelSettings
 
 
 @pytest.mark.parametrize(

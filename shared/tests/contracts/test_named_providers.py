@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from shared.contracts.endpoints import read_endpoints
-from shared.contracts.model_keys import read_model_keys
-from shared.contracts.named_providers import read_providers
-from shared.contracts.real_models import ModelUse, model_mode_problems
-from shared.errors import InvalidInput, SettingsInvalid
-from shared.experiment import load
+from parley_lab.base.errors import InvalidInput, SettingsInvalid
+from parley_lab.contracts.endpoints import read_endpoints
+from parley_lab.contracts.model_keys import read_model_keys
+from parley_lab.contracts.named_providers import read_providers
+from parley_lab.contracts.real_models import ModelUse, model_mode_problems
+from parley_lab.design import load
 
 URL = "https://models.example.org/v1"
 MINE = {"PARLEY_PROVIDERS": json.dumps({"mine": {"base_url": URL, "key": "MINE_KEY"}}), "MINE_KEY": "sk-0123456789"}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.contracts.prompts import default_budget, shortened
+from parley_lab.contracts.prompts import default_budget, shortened
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from shared.contracts.endpoints import OPEN, read_endpoints
-from shared.contracts.providers import ModelMode, effective_model_mode, needed_provider, serving_provider
-from shared.contracts.real_models import ModelUse, keyless_addresses, model_mode_problems
+from parley_lab.contracts.endpoints import OPEN, read_endpoints
+from parley_lab.contracts.providers import ModelMode, effective_model_mode, needed_provider, serving_provider
+from parley_lab.contracts.real_models import ModelUse, keyless_addresses, model_mode_problems
 
 KEY = "sk-secret-0123456789"
 OPENAI = ModelUse("openai")

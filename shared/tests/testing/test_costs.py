@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.testing.costs import Cost
-from shared.testing.slow_first import slow_first
+from parley_lab.testing.costs import Cost
+from parley_lab.testing.slow_first import slow_first
 
 WAITING = """
 import time
@@ -36,12 +36,12 @@ def test_costs_are_told_and_a_test_that_waits_too_long_fails(
     pytester.makepyfile(WAITING)
     # However busy this machine is.
     pytester.makeconftest(
-        "import os\nfrom shared.testing import costs\ncosts.BUDGET_SECONDS = 0.5\n"
+        "import os\nfrom parley_lab.testing import costs\ncosts.BUDGET_SECONDS = 0.5\n"
         "os.getloadavg = lambda: (0.0, 0.0, 0.0)\n"
     )
 
     result = pytester.runpytest_subprocess(
-        *processes, "-p", "shared.testing.costs", "-p", "no:cacheprovider", "--costs", "costs.json"
+        *processes, "-p", "parley_lab.testing.costs", "-p", "no:cacheprovider", "--costs", "costs.json"
     )
 
     result.assert_outcomes(passed=3, errors=1)

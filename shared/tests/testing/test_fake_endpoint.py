@@ -12,8 +12,8 @@ import httpx2
 import orjson
 import pytest
 
-from shared.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
-from shared.testing.network import WITHOUT_TLS
+from parley_lab.testing.fake_endpoint import Behaviour, FakeEndpoint, FakeReply
+from parley_lab.testing.network import WITHOUT_TLS
 
 SCHEMA = {
     "type": "object",
@@ -199,7 +199,7 @@ async def test_a_request_in_pieces_and_two_at_once_are_answered_in_order() -> No
 
 
 def test_the_command_serves_until_it_is_ended() -> None:
-    command = [sys.executable, "-m", "shared.testing.fake_endpoint", "--port", "0", "--ready-rate", "1"]
+    command = [sys.executable, "-m", "parley_lab.testing.fake_endpoint", "--port", "0", "--ready-rate", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ.copy()) as process:
         assert process.stdout is not None
         base_url = process.stdout.readline().strip().partition("OPENAI_BASE_URL=")[2]

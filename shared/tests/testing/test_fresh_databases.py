@@ -6,8 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from shared.testing.fresh_databases import FreshDatabases
-from shared.testing.services import Server
+from parley_lab.testing.fresh_databases import FreshDatabases
+from parley_lab.testing.services import Server
 
 ADD = "INSERT INTO experimenters (id, name, created_at) VALUES (gen_random_uuid(), 'Ada', now())"
 COUNT = "SELECT count(*) FROM experimenters"

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from shared.db.session import Database
-from shared.testing import rabbitmq_node, run_servers, services
-from shared.testing.fake_clock import FakeClock
-from shared.testing.network import NetworkGuard, free_port
+from parley_lab.store.session import Database
+from parley_lab.testing import rabbitmq_node, run_servers, services
+from parley_lab.testing.fake_clock import FakeClock
+from parley_lab.testing.network import NetworkGuard, free_port
 
 INSERT = text("INSERT INTO experimenters (id, name, created_at) VALUES (gen_random_uuid(), 'Ada', now())")
 COUNT = text("SELECT count(*) AS n FROM experimenters")
@@ -62,7 +62,7 @@ async def test_servers_on_this_machine_can_be_reached() -> None:
 
 
 def test_a_test_that_reaches_the_network_fails_though_it_swallows_the_error(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest('pytest_plugins = ["shared.testing.plugin"]')
+    pytester.makeconftest('pytest_plugins = ["parley_lab.testing.plugin"]')
     pytester.makepyfile(
         """
         import asyncio
@@ -102,7 +102,7 @@ def test_a_test_that_reaches_the_network_fails_though_it_swallows_the_error(pyte
 def test_guard_is_taken_away_with_the_session() -> None:
     program = (
         "import socket, pytest; before = socket.getaddrinfo, socket.socket.connect;"
-        "pytest.main(['--version', '-p', 'shared.testing.plugin']);"
+        "pytest.main(['--version', '-p', 'parley_lab.testing.plugin']);"
         "assert before == (socket.getaddrinfo, socket.socket.connect)"
     )
 
@@ -148,7 +148,7 @@ def test_a_named_server_that_does_not_answer_ends_the_run_before_the_first_test(
     pytester.makepyprojecttoml('[tool.pytest]\nasyncio_default_fixture_loop_scope = "function"\n')
     pytester.makepyfile("def test_one(): pass")
 
-    result = pytester.runpytest_subprocess("-p", "shared.testing.plugin", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess("-p", "parley_lab.testing.plugin", "-p", "no:cacheprovider")
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"*answers at 127.0.0.1:{port}, which {variable} names.*"])
@@ -208,7 +208,7 @@ def test_a_run_without_docker_is_not_blamed_for_sockets_of_the_docker_client(
     )
     pytester.makepyfile("def test_left_out(amqp_url): pass")
 
-    result = pytester.runpytest_subprocess("-p", "shared.testing.plugin", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess("-p", "parley_lab.testing.plugin", "-p", "no:cacheprovider")
 
     assert (result.ret, result.parseoutcomes()) == (pytest.ExitCode.OK, {"skipped": 1}), result.stderr.str()
 

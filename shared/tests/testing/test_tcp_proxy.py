@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shared.testing.tcp_proxy import TcpProxy
+from parley_lab.testing.tcp_proxy import TcpProxy
 
 pytestmark = pytest.mark.timeout(30)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shared import seeds
+from parley_lab.base import seeds
 
 Json = Any
 

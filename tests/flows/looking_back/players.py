@@ -9,7 +9,7 @@ from uuid import uuid4
 import httpx2
 import orjson
 
-from shared.contracts.models import HINT_SPEAKER_NAME, ModelReply, ModelRequest
+from parley_lab.contracts.models import HINT_SPEAKER_NAME, ModelReply, ModelRequest
 from tests.flows.drain import DrainLab
 from tests.flows.looking_back.cast import PROFILES, Cast, Json, Reader, secret, word
 from tests.flows.looking_back.evidence import Evidence, Shown

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import yaml
 
-from shared.db.session import Database
-from shared.stages import kinds
+from parley_lab.kinds.stages import kinds
+from parley_lab.store.session import Database
 from tests.flows.drain import DrainLab
 from tests.flows.looking_back.cast import PROFILES, SEED, Cast, secret
 from tests.flows.looking_back.evidence import Evidence, Shown

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from shared.stage import StageKind
-from shared.stages import kinds
+from parley_lab.kinds import StageKind
+from parley_lab.kinds.stages import kinds
 from tests.flows.looking_back.cast import Cast
 from tests.flows.looking_back.row import Row
 from tests.flows.looking_back.table import ROWS

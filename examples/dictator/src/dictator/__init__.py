@@ -6,10 +6,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
-from shared.contracts.experiment import StageConfig, Together
-from shared.errors import InvalidInput
-from shared.replies import Reply, whole_number
-from shared.stage import (
+from parley_lab.base.errors import InvalidInput
+from parley_lab.base.replies import Reply, whole_number
+from parley_lab.contracts.experiment import StageConfig, Together
+from parley_lab.kinds import (
     Ask,
     Block,
     Blocked,
@@ -32,7 +32,7 @@ from shared.stage import (
     form,
     heading,
 )
-from shared.stage import Field as FormField
+from parley_lab.kinds import Field as FormField
 
 GIVE = "give"
 ROLES = ("dictator", "recipient")

@@ -1,0 +1,69 @@
+"""Commands about the runs of a lab: what there is, and what becomes of one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley_lab.cli.cli_options import DataDir, Kinds, RunId
+
+OtherOut = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="DIR", help="Another place for its data than the one where it was begun."),
+]
+
+
+def list_runs(data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """List the runs of the lab, finished or not, with what they have cost."""
+    from parley_lab.cli.lifecycle import runs
+
+    for line in runs(data_dir):
+        typer.echo(line)
+
+
+def stop(run: RunId, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """Pause a run. Nothing is published, asked, timed or paid in it until it is resumed."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.stop(data_dir, run))
+
+
+def resume(run: RunId, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """Go on with a paused run in a lab that runs. Elsewhere: parley run FILE --resume."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.resume(data_dir, run))
+
+
+def end(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """End a run with the data that there are."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.end(data_dir, run, out))
+
+
+def discard(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """Delete a run and all that the lab has stored of it."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.discard(data_dir, run, out))
+
+
+def export(run: RunId, out: OtherOut = None, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """Write the data of a run so far; the run goes on meanwhile."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.export(data_dir, run, out))
+
+
+def remove(
+    run: RunId,
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="The path of the seat, such as c1/m2.")],
+    reason: Annotated[str, typer.Option("--reason", help="Kept with the data.")] = "",
+    data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
+) -> None:
+    """Take a seat out of a run for good, so that its group need not wait for a person who does not come."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.remove(data_dir, run, seat, reason))

@@ -1,0 +1,107 @@
+"""The lab's data directory: its lock, the stamp of its version, the local key, the logs."""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from secrets import token_urlsafe
+from uuid import UUID
+
+from parley_lab.base.errors import SettingsInvalid
+
+
+class DataDirectory:
+    """Paths in the directory, and the lock that a lab holds while it runs."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.postgres = path / "postgres"
+        self.api_key = path / "api-key"
+        self.log = path / "logs" / "lab.log"
+        self._lock = path / "lock"
+        self._runs = path / "runs"
+        self._stamp = path / "lab.json"
+
+    def make(self) -> None:
+        """Make the directory and its folders; idempotent.
+
+        Raises:
+            SettingsInvalid: it cannot be made.
+        """
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.touch()
+        except OSError as error:
+            raise SettingsInvalid(
+                f"The data directory {self.path} cannot be used: {error.strerror}. "
+                "Choose one that you may write to, with --data-dir."
+            ) from error
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the lock until the block ends; the operating system releases it when the process ends.
+
+        Raises:
+            SettingsInvalid: another lab holds it, or the directory cannot be made.
+        """
+        self.make()
+        with self._lock.open("a+", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                lock.seek(0)
+                raise SettingsInvalid(
+                    f"Another lab (process {lock.read().strip() or 'unknown'}) is running in {self.path}. "
+                    "Stop it first, or give this one a directory of its own with --data-dir."
+                ) from error
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield
+
+    def is_held(self) -> bool:
+        """Whether a running lab holds the lock."""
+        if not self._lock.exists():
+            return False
+        with self._lock.open("a+", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+    def stamp(self, postgres_major: int, schema_revision: str) -> None:
+        """Record which version has written these data; LabDatabase refuses data of another version."""
+        fields = {"postgresql": postgres_major, "schema": schema_revision}
+        partial = self._stamp.with_suffix(".partial")
+        partial.write_text(json.dumps(fields) + "\n", encoding="utf-8")
+        os.replace(partial, self._stamp)
+
+    def note_run(self, experiment_id: UUID, folder: Path) -> None:
+        """Record where the data of a run go, for commands that start in other directories."""
+        self._runs.mkdir(parents=True, exist_ok=True)
+        (self._runs / str(experiment_id)).write_text(f"{folder.resolve()}\n", encoding="utf-8")
+
+    def folder_of_run(self, experiment_id: UUID) -> Path | None:
+        """Where the data of a run of this lab go; relative to the working directory when it is below."""
+        try:
+            noted = Path((self._runs / str(experiment_id)).read_text(encoding="utf-8").strip())
+        except OSError:
+            return None
+        here = Path.cwd()
+        return noted.relative_to(here) if noted.is_relative_to(here) else noted
+
+    def local_key(self) -> str:
+        """The API key for users who can read this directory; made at the first start."""
+        try:
+            descriptor = os.open(self.api_key, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            if key := self.api_key.read_text(encoding="utf-8").strip():
+                return key
+            descriptor = os.open(self.api_key, os.O_WRONLY | os.O_TRUNC)
+        key = f"parley_{token_urlsafe(32)}"
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(f"{key}\n")
+        return key

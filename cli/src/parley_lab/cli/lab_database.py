@@ -1,0 +1,140 @@
+"""The database of a lab without its services, to read and write the library."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from uuid import UUID
+
+from parley_lab.base.clock import Clock, SystemClock
+from parley_lab.base.errors import SettingsInvalid, Unavailable
+from parley_lab.base.settings import ServerSettings
+from parley_lab.cli.directory import DataDirectory
+from parley_lab.drafts import drafts
+from parley_lab.experiments import pausing
+from parley_lab.store import embedded_postgres, keys, migrate
+from parley_lab.store.databases import connect
+from parley_lab.store.failures import cause_of
+from parley_lab.store.lab import is_running
+from parley_lab.store.session import Database
+
+OPERATOR: Final = "operator"
+"""The experimenter who owns all runs and personas of the command line."""
+
+_POOL_SIZE: Final = 20
+
+
+class LabDatabase:
+    """The database of the lab in `data_dir`, or the one in the settings, until the block ends.
+
+    Raises on entering:
+        SettingsInvalid: another lab on the directory, data of another version.
+        Unavailable: PostgreSQL does not start or does not answer.
+    """
+
+    def __init__(self, data_dir: Path, *, servers: ServerSettings, clock: Clock | None = None) -> None:
+        self.directory = DataDirectory(data_dir)
+        self.clock = clock or SystemClock()
+        self._servers = servers
+        self._stack = AsyncExitStack()
+        self._database: Database | None = None
+        self._operator_id: UUID | None = None
+        self._postgres: embedded_postgres.EmbeddedPostgres | None = None
+
+    @property
+    def database(self) -> Database:
+        assert self._database is not None, "the lab has not started"
+        return self._database
+
+    @property
+    def operator_id(self) -> UUID:
+        assert self._operator_id is not None, "the lab has not started"
+        return self._operator_id
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def stop_postgres(self) -> None:
+        """Stop an embedded server at once, before the process is killed; committed data stay."""
+        if self._postgres is not None:
+            self._postgres.stop()
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        if self._servers.database_url is None:
+            stack.enter_context(self.directory.held())
+        url = await self._database_url(stack)
+        await self._migrate(url)
+        database = await self._connected(stack, url)
+        async with database.transaction() as session:
+            self._operator_id = await keys.experimenter_named(session, OPERATOR, self.clock.now())
+
+    async def _database_url(self, stack: AsyncExitStack) -> str:
+        if self._servers.database_url is not None:
+            return self._servers.database_url
+        # In a thread: it waits for other programs, and Ctrl-C must not wait for them.
+        self._postgres = server = await asyncio.to_thread(embedded_postgres.start, self.directory.postgres)
+        stack.push_async_callback(asyncio.to_thread, server.stop)
+        return server.url
+
+    async def _migrate(self, url: str) -> None:
+        try:
+            migrated = await asyncio.to_thread(migrate.upgrade, url)
+        except migrate.OtherTables as error:
+            if self._postgres is None:
+                raise
+            raise SettingsInvalid(
+                f"The data in {self.directory.path} were made by another version of Parley, and this one cannot read "
+                "them. Nothing is lost: go on with that version, or export what you need with it (parley export ID); "
+                f"then move {self.directory.path} away, or give this version another folder with --data-dir."
+            ) from error
+        except (SettingsInvalid, Unavailable):
+            raise
+        except Exception as error:
+            if self._postgres is not None:
+                raise
+            raise Unavailable(
+                f"The database at PARLEY_DATABASE_URL cannot be used ({cause_of(error) or type(error).__name__}). See "
+                "that the server runs, that the database exists, and that the user may create tables in it."
+            ) from error
+        if self._postgres is not None:
+            self.directory.stamp(embedded_postgres.MAJOR, migrated.after)
+
+    async def _connected(self, stack: AsyncExitStack, url: str) -> Database:
+        self._database = database = connect(url, pool_size=_POOL_SIZE)
+        stack.push_async_callback(database.close)
+        return database
+
+
+class LabAtHand(LabDatabase):
+    """The database of a lab, running or not; a running lab shares its server.
+
+    `is_running` says which. In a lab that is not running, runs that were left running are paused first.
+    """
+
+    def __init__(self, data_dir: Path, *, servers: ServerSettings, clock: Clock | None = None) -> None:
+        super().__init__(data_dir, servers=servers, clock=clock)
+        self.is_running = False
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        if self._servers.database_url is None and self.directory.is_held():
+            database = await self._connected(stack, embedded_postgres.url_of(self.directory.postgres))
+            async with database.transaction() as session:
+                self._operator_id = await keys.experimenter_named(session, OPERATOR, self.clock.now())
+        else:
+            await super()._start(stack)
+        async with self.database.transaction() as session:
+            self.is_running = await is_running(session)
+        if not self.is_running:
+            now = self.clock.now()
+            async with self.database.transaction() as session:
+                await drafts.void_leases(session, now)
+            await pausing.pause_left_behind(self.database, now)

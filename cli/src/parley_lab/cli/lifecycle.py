@@ -1,0 +1,212 @@
+"""The commands about runs: list, pause, resume, end, delete, export, and remove a seat.
+
+Each works on a running lab, through its database, and on the directory of a lab that is not running.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Final, TypeVar
+from uuid import UUID
+
+import uvloop
+
+from parley_lab.answers import advancing
+from parley_lab.base.errors import Conflict
+from parley_lab.cli import run_folder
+from parley_lab.cli.environment import read_servers
+from parley_lab.cli.lab_database import LabAtHand
+from parley_lab.cli.screen import run_line
+from parley_lab.cli.taking_home import nothing_is_left, recorded_run, take_home
+from parley_lab.contracts import lives
+from parley_lab.design import Experiment, models_used
+from parley_lab.drafts import workers
+from parley_lab.experiments import ending, pausing
+from parley_lab.experiments.experiments import find
+from parley_lab.experiments.runs import known_runs, run_of, seat_of
+from parley_lab.members import standings
+from parley_lab.store.key_lists import note_command
+from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
+from parley_lab.store.statements import Row
+
+ResultT = TypeVar("ResultT")
+
+REMOVED: Final = "removed from the command line"
+CAUSE: Final = "command"
+
+
+def runs(data_dir: Path) -> list[str]:
+    """The runs of a lab, a line for each, the oldest first."""
+
+    async def work(lab: LabAtHand) -> list[str]:
+        found = await _decided(lab, lambda session: known_runs(session, with_ended=True))
+        return [run_line(one, is_running=lab.is_running) for one in found]
+
+    return _at(data_dir, work) or ["Nothing was run in this lab."]
+
+
+def stop(data_dir: Path, run: str) -> str:
+    """Pause a run until it is resumed."""
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        await _decided(lab, lambda session: pausing.pause(session, found.id, lab.clock.now(), cause=CAUSE))
+        return f"{found.name!r} is paused: nothing is published, asked, timed or paid in it. {_how_to_resume(found.id)}"
+
+    return _with_run(data_dir, run, work, command="stop")
+
+
+def _how_to_resume(experiment_id: UUID) -> str:
+    return (
+        f"Go on with it by parley run FILE --resume; in a lab that runs, by parley resume {experiment_id.hex[:8]} or "
+        f"POST /v1/experiments/{experiment_id}/resume."
+    )
+
+
+def resume(data_dir: Path, run: str) -> str:
+    """Resume a paused run in a running lab.
+
+    Raises:
+        Conflict: no lab runs here, or the running one does not call the run's models.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        if not lab.is_running:
+            raise Conflict(
+                "No lab runs here in which it could go on. Start one with parley run FILE --resume, or with parley up "
+                "and then resume it.",
+                reason="not_running",
+            )
+
+        async def go_on(session: Session) -> None:
+            await _require_models(session, found.id, lab.clock.now())
+            await pausing.resume(session, found.id, lab.clock.now(), cause=CAUSE)
+
+        await _decided(lab, go_on)
+        return f"{found.name!r} goes on."
+
+    return _with_run(data_dir, run, work, command="resume")
+
+
+async def _require_models(session: Session, experiment_id: UUID, now: datetime) -> None:
+    """Check that the running lab calls the models of this experiment.
+
+    Raises:
+        Conflict: it does not.
+    """
+    row = await find(session, experiment_id)
+    if row.model_mode == "mock":
+        return
+    needed = {use.provider for use in models_used(Experiment.model_validate(row.document))}
+    missing = needed - await workers.served_providers(session, now)
+    if missing:
+        raise Conflict(
+            f"The lab that runs here calls no models of {', '.join(sorted(missing))}: it was started for the mock, or "
+            "without what they need. Stop it, and go on with parley run FILE --resume.",
+            reason="real_models_refused",
+        )
+
+
+def end(data_dir: Path, run: str, out: Path | None) -> str:
+    """End a run and keep its data. Where no lab is running, they are written at once.
+
+    out: the folder to write them below; None: where the run was started.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        await _decided(lab, lambda session: ending.end(session, found.id, lab.clock.now(), cause=CAUSE))
+        if lab.is_running:
+            return f"{found.name!r} has ended. Its data: parley export {found.id.hex[:8]}"
+        folder = await _taken_home(lab, found.id, out)
+        nothing_is_left(lab, found.id, out, run_folder.FINISHED)
+        return f"{found.name!r} has ended. The data so far are in {folder}{os.sep}"
+
+    return _with_run(data_dir, run, work, command="end")
+
+
+def discard(data_dir: Path, run: str, out: Path | None) -> str:
+    """Delete a run from the lab; data in folders stay."""
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        await ending.delete(lab.database, found.id, lab.clock.now())
+        nothing_is_left(lab, found.id, out, run_folder.DISCARDED)
+        return f"{found.name!r} is deleted from the lab. Data that were written before stay in their folders."
+
+    return _with_run(data_dir, run, work, command="discard")
+
+
+def export(data_dir: Path, run: str, out: Path | None) -> str:
+    """Write the data so far into the folder of the run, or into a new one."""
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        return f"The data are in {await _taken_home(lab, found.id, out)}{os.sep}"
+
+    return _with_run(data_dir, run, work)
+
+
+async def _taken_home(lab: LabAtHand, experiment_id: UUID, out: Path | None) -> Path:
+    recorded = recorded_run(lab, experiment_id, out)
+    return await take_home(lab, experiment_id, recorded=recorded, new_below=out or run_folder.DEFAULT_OUT)
+
+
+def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
+    """Take the member at this path out of a run for good, such as a seat without a person.
+
+    Raises:
+        Conflict: the run or the member has ended.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        async def take_out(session: Session) -> None:
+            seat = await seat_of(session, found.id, path)
+            standing = await standings.lock_standing(session, seat.id)
+            now = lab.clock.now()
+            outcome = lives.outcome(standing.status, "remove")
+            await advancing.end_member(
+                session, standing, outcome, reason or REMOVED, now, cause=CAUSE, actor="operator"
+            )
+
+        await _decided(lab, take_out)
+        return f"{path} of {found.name!r} is removed. Members who waited for it go on."
+
+    return _with_run(data_dir, run, work, command="remove", about=path)
+
+
+def _with_run(
+    data_dir: Path,
+    run: str,
+    work: Callable[[LabAtHand, Row], Awaitable[str]],
+    *,
+    command: str | None = None,
+    about: str = "",
+) -> str:
+    """The result of `work` for the run whose id begins with `run`.
+
+    `command`: its name, where it changes something; that it was given is kept first, with what in the run it is about.
+    """
+
+    async def find_it(lab: LabAtHand, session: Session) -> Row:
+        found = await run_of(session, run)
+        if command is not None:
+            deed = f"parley {command} {found.id} {about}".rstrip()
+            await note_command(session, lab.operator_id, deed, lab.clock.now())
+        return found
+
+    async def with_it(lab: LabAtHand) -> str:
+        return await work(lab, await _decided(lab, lambda session: find_it(lab, session)))
+
+    return _at(data_dir, with_it)
+
+
+async def _decided(lab: LabAtHand, work: Callable[[Session], Awaitable[ResultT]]) -> ResultT:
+    return await lab.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
+
+
+def _at(data_dir: Path, work: Callable[[LabAtHand], Awaitable[ResultT]]) -> ResultT:
+    async def at_lab() -> ResultT:
+        async with LabAtHand(data_dir, servers=read_servers()) as lab:
+            return await work(lab)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(at_lab())

@@ -1,0 +1,379 @@
+"""The command line. Each command imports the heavy modules that it needs."""
+
+import gc
+import inspect
+import io
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import typer
+
+from parley_lab.base.errors import InvalidInput, NotFound, ParleyError, SettingsInvalid, TooLarge
+from parley_lab.cli.cli_groups import arena, kinds, library, workbook
+from parley_lab.cli.cli_operators import dead, doctor, keys, providers
+from parley_lab.cli.cli_options import (
+    DataDir,
+    DrawsOption,
+    File,
+    Kinds,
+    MaxCallsOption,
+    ModelsOption,
+    NoShowsOption,
+    Out,
+    PatienceOption,
+    People,
+    RehearseOption,
+    Sessions,
+    SilentOption,
+    StepsOption,
+)
+from parley_lab.cli.cli_runs import discard, end, export, list_runs, remove, resume, stop
+from parley_lab.cli.run_folder import DEFAULT_OUT
+
+BAD_INPUT: Final = 2
+FAILED: Final = 1
+NEEDS_LIBRARY: Final = 3
+INTERRUPTED: Final = 130
+Demo = Annotated[str, typer.Argument(metavar="NAME", help="The name of a demo.")]
+_ALLOCATIONS_BETWEEN_COLLECTIONS: Final = 100_000
+_BAD_INPUT_ERRORS = (InvalidInput, TooLarge, SettingsInvalid, NotFound)
+
+app = typer.Typer(
+    name="parley",
+    help="Behavioural experiments with people and LLM agents.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"parley {version('parley-lab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def up(
+    experiment: Annotated[
+        Path | None,
+        typer.Option("--experiment", metavar="FILE", help="An experiment or workbook to run to its end first."),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the REST API; 0: a free one.")] = 8000,
+    models: ModelsOption = None,
+    out: Out = DEFAULT_OUT,
+    data_dir: DataDir = Path(".parley"),
+    people: People = None,
+    sessions: Sessions = None,
+    draws: DrawsOption = "reference",
+    rehearse: RehearseOption = False,
+    steps: StepsOption = False,
+    max_calls: MaxCallsOption = None,
+    patience: PatienceOption = 5,
+    continue_all: Annotated[
+        bool, typer.Option("--continue-all", help="Go on with everything that ran when a lab here was stopped.")
+    ] = False,
+    kinds: Kinds = None,
+) -> None:
+    """Start the lab, run an experiment if one is named, and serve the REST API until Ctrl-C."""
+    from parley_lab.cli.plans import Order
+    from parley_lab.cli.running import execute
+
+    order = Order(
+        file=experiment,
+        models=models,
+        out=out,
+        data_dir=data_dir,
+        port=port,
+        keep_serving=True,
+        continue_all=continue_all,
+        people=tuple(people or ()),
+        sessions=sessions,
+        draws=draws,
+        rehearse=rehearse,
+        steps=steps,
+        max_calls=max_calls,
+        patience=timedelta(minutes=patience),
+    )
+    raise typer.Exit(execute(order))
+
+
+@app.command()
+def run(
+    file: File,
+    models: ModelsOption = None,
+    out: Out = DEFAULT_OUT,
+    data_dir: DataDir = Path(".parley"),
+    port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, help="Serve the REST API meanwhile; 0: not, or on 8000 if people have to join."),
+    ] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the latest unfinished run.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="With --resume: ask those again who failed, also in an ended run.")
+    ] = False,
+    people: People = None,
+    sessions: Sessions = None,
+    draws: DrawsOption = "reference",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what a workbook would run: sessions, calls, tokens.")
+    ] = False,
+    rehearse: RehearseOption = False,
+    no_shows: NoShowsOption = 0,
+    silent: SilentOption = 0,
+    steps: StepsOption = False,
+    max_calls: MaxCallsOption = None,
+    patience: PatienceOption = 5,
+    kinds: Kinds = None,
+) -> None:
+    """Run an experiment to its end and write its data; a workbook is an experiment for each permutation of constants.
+
+    Exit codes: 0 finished; 1 stuck, participants failed, answers are missing, a key was refused or no call is left;
+    2 bad input; 130 stopped by Ctrl-C.
+    """
+    if retry_failed and not resume:
+        raise InvalidInput("--retry-failed goes on with a run: give --resume as well.")
+    if (no_shows or silent) and not rehearse:
+        raise InvalidInput("--no-shows and --silent are about the people of a rehearsal: give --rehearse as well.")
+    if dry_run:
+        from parley_lab.cli.dry_run import show
+
+        show(file, people=people or (), sessions=sessions, draws=draws)
+        return
+    from parley_lab.cli.plans import Order
+    from parley_lab.cli.running import execute
+
+    order = Order(
+        file=file,
+        models=models,
+        out=out,
+        data_dir=data_dir,
+        port=port or None,
+        resume=resume,
+        retry_failed=retry_failed,
+        people=tuple(people or ()),
+        sessions=sessions,
+        draws=draws,
+        rehearse=rehearse,
+        no_shows=no_shows,
+        silent=silent,
+        steps=steps,
+        max_calls=max_calls,
+        patience=timedelta(minutes=patience),
+    )
+    raise typer.Exit(execute(order))
+
+
+def demo(name: str, **options: Any) -> None:
+    """Run an experiment that comes with the lab, as `run` does, and write its data.
+
+    The demos: deliberation (eight agents talk), arena (iterated games), people_and_agents (three seats for people:
+    give --rehearse to try it alone), public_goods (a workbook).
+    """
+    from parley_lab.cli.demos import find_demo
+
+    run(find_demo(name), **options)
+
+
+def _with_options_of_run() -> inspect.Signature:
+    _, *options = inspect.signature(run).parameters.values()
+    name = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default="deliberation", annotation=Demo)
+    return inspect.Signature([name, *options])
+
+
+# Typer reads the options of a command from its signature.
+demo.__signature__ = _with_options_of_run()  # type: ignore[attr-defined]
+app.command()(demo)
+app.command("runs")(list_runs)
+for command in (stop, resume, end, discard, export, remove):
+    app.command()(command)
+
+
+@app.command()
+def new(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The .yaml file to write.")] = Path("experiment.yaml"),
+) -> None:
+    """Write a small experiment to start from, and beside it the schema with which editors complete it."""
+    from parley_lab.cli.first_file import write_first_file
+
+    write_first_file(file)
+    typer.echo(f"Wrote {file}. Change it, then: parley validate {file}")
+    typer.echo(f"To run it: parley run {file}")
+
+
+@app.command(
+    "fake-endpoint", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
+def fake_endpoint(context: typer.Context) -> None:
+    """Serve made-up replies at an address like that of a provider, to rehearse runs of real models without paying."""
+    from parley_lab.testing.fake_endpoint import main as serve
+
+    serve(context.args)
+
+
+@app.command()
+def validate(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="An experiment file, a workbook, or a folder with a CSV file for each sheet."
+        ),
+    ],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option("--data-dir", metavar="DIR", help="Look personas up in the library of the lab in this directory."),
+    ] = None,
+    draws: DrawsOption = "reference",
+    kinds: Kinds = None,
+) -> None:
+    """Check an experiment file or a workbook and tell every problem in it at once.
+
+    Exit codes: 0 valid; 2 not; 3 valid if the persona library has what the file names and does not define.
+    """
+    from parley_lab.cli.experiment_file import is_workbook
+
+    if is_workbook(file):
+        _validate_workbook(file, draws)
+    else:
+        _validate_experiment(file, data_dir)
+
+
+def _validate_workbook(file: Path, draws: DrawsOption) -> None:
+    from parley_lab.cli.workbook_file import read_workbook
+    from parley_lab.formats.workbook import compile_workbook
+
+    workbook = read_workbook(file, draws)
+    for warning in workbook.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    # Draws decide whether the file is valid: they are made now, before participants wait.
+    compile_workbook(workbook, draws=draws)
+    design = workbook.designs[0]
+    typer.echo(
+        f"{file} is valid: {workbook.experiment_id!r}, experiments: {len(workbook.designs)}, "
+        f"sessions: {design.settings.num_sessions}, tasks: {len(design.tasks)}, "
+        f"treatments: {len(design.arms)}, roles: {len(design.user_roles)}, profiles: {len(design.profiles)}."
+    )
+
+
+def _validate_experiment(file: Path, data_dir: Path | None) -> None:
+    from parley_lab.cli.experiment_file import read_file
+
+    experiment_file = read_file(file)
+    for warning in experiment_file.warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    if data_dir is None or not experiment_file.named:
+        experiment = experiment_file.careful_sketch()
+    else:
+        from parley_lab.cli.library import look_up
+
+        experiment = experiment_file.experiment(look_up(data_dir, experiment_file.named))
+    named = experiment_file.named if data_dir is None else []
+    if named:
+        typer.echo(f"{file} is valid, if the library has: {', '.join(named)}. --data-dir DIR looks them up.")
+        raise typer.Exit(NEEDS_LIBRARY)
+    cohorts = sum(plan.cohorts for plan in experiment.cohorts)
+    participants = sum(plan.count * plan.participants for plan in experiment.cohorts)
+    typer.echo(
+        f"{file} is valid: {experiment.name!r}, stages: {len(experiment.stages)}, "
+        f"treatments: {len(experiment.treatments)}, cohorts: {cohorts}, participants: {participants}."
+    )
+
+
+@app.command()
+def schema(kinds: Kinds = None) -> None:
+    """Print the JSON Schema of experiment files."""
+    import json
+
+    from parley_lab.design import json_schema
+
+    typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def prompt(
+    file: File,
+    persona: Annotated[str, typer.Option("--persona", metavar="ID", help="Who is to be shown something.")],
+    stage: Annotated[str, typer.Option("--stage", metavar="ID", help="On which stage.")],
+    treatment: Annotated[
+        str | None, typer.Option("--treatment", metavar="ID", help="In which arm. [that of the persona's first cohort]")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=2**63 - 1, metavar="N", help="What is drawn is drawn with N. [the file's]"),
+    ] = None,
+    data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
+) -> None:
+    """Show what a persona would be shown on a stage that has just opened, and the shape of its reply."""
+    from parley_lab.cli.prompting import shown
+
+    prompt = shown(file, persona_id=persona, stage_id=stage, treatment_id=treatment, seed=seed, data_dir=data_dir)
+    if prompt.drawn_seed is not None:
+        typer.echo(f"The file has no seed. This preview drew one: --seed {prompt.drawn_seed} shows it again.", err=True)
+    typer.echo(prompt.text)
+
+
+@app.command()
+def chat(
+    persona: Annotated[str, typer.Argument(metavar="PERSONA", help="The id of a persona.")],
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="The experiment or persona file that has it. [the library]"),
+    ] = None,
+    models: Annotated[
+        Literal["mock", "real"], typer.Option("--models", help="Made-up replies that cost nothing, or the real model.")
+    ] = "mock",
+    data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
+) -> None:
+    """Talk to a persona. What was said is kept; /history shows it, /clear begins anew, /quit or Ctrl-D ends."""
+    from parley_lab.cli.chatting import ChatOrder, execute
+
+    raise typer.Exit(execute(ChatOrder(persona_id=persona, file=file, models=models, data_dir=data_dir)))
+
+
+app.command()(doctor)
+app.add_typer(workbook, name="workbook")
+app.add_typer(kinds, name="kinds")
+app.add_typer(library, name="personas")
+app.add_typer(arena, name="arena")
+app.add_typer(providers, name="providers")
+app.add_typer(keys, name="keys")
+app.add_typer(dead, name="dead")
+
+
+def main() -> None:
+    """The console script."""
+    # Imported modules stay for good; scanning them again and again takes a quarter of the start of a lab.
+    gc.set_threshold(_ALLOCATIONS_BETWEEN_COLLECTIONS)
+    from parley_lab.cli.environment import read_dotenv
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows a replacement; otherwise the run would end.
+            # A reader of a pipe gets every line when it is written.
+            stream.reconfigure(errors="replace", line_buffering=True)
+    read_dotenv(Path.cwd())
+    try:
+        app()
+    except ParleyError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(BAD_INPUT if isinstance(error, _BAD_INPUT_ERRORS) else FAILED)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

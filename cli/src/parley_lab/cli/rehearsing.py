@@ -1,0 +1,276 @@
+"""Rehearsals: made-up people take the open seats over REST, so that a study is tried before real people come.
+
+Some of them may stay away, or join and go silent: then the study shows what its waiting rooms and limits come to.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+from typing import Any, Final, Literal
+
+import httpx2
+from pydantic import TypeAdapter
+
+from parley_lab.base import seeds
+from parley_lab.base.rules import Rule, holds
+from parley_lab.base.schema_filler import fill
+from parley_lab.contracts.lives import OUTCOMES
+
+Json = Any
+Fate = Literal["stays", "comes back", "leaves", "goes silent"]
+
+_FATES: Final[Mapping[Fate, int]] = {"stays": 7, "comes back": 2, "leaves": 1}
+_LOOK_SECONDS: Final = 0.1
+PATIENCE_SECONDS: Final = 120.0
+"""After so long without anything new for anyone, and without a limit of the file that runs for anyone, empty seats are
+given up and silent people leave."""
+_TRIES: Final = 5
+_MOST_MESSAGES: Final = 3
+_AGREEING: Final = 0.9
+_LINES: Final = (
+    "I see it a little differently.",
+    "That is a good point.",
+    "What would it cost?",
+    "I had not thought of that.",
+    "Let us hear the others, too.",
+)
+_RULE: Final[TypeAdapter[Any]] = TypeAdapter(Rule)
+
+
+class _Gone(Exception):
+    """The lab does not serve any more, or the experiment has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """How many of the made-up people never come, and how many come and go silent."""
+
+    no_shows: int = 0
+    silent: int = 0
+
+
+NONE_MISSING: Final = Missing()
+
+
+@dataclass
+class Company:
+    """What made-up people know of each other: whether anything is still happening."""
+
+    open: int
+    """How many still take part."""
+    steps: int = 0
+    """How many times something was new for one of them, or was still to come by itself."""
+    is_over: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether all is done that can be done with those who are missing."""
+
+    async def come_to_rest(self, patience_seconds: float) -> None:
+        """Wait until all are through, also who is silent, by a limit, or so long nothing was new and no limit ran."""
+        seen, quiet = self.steps, 0.0
+        while self.open and quiet < patience_seconds:
+            await asyncio.sleep(_LOOK_SECONDS)
+            quiet = quiet + _LOOK_SECONDS if self.steps == seen else 0.0
+            seen = self.steps
+        self.is_over.set()
+
+
+@dataclass
+class MadeUpPerson:
+    """Joins, reads, answers and talks by chance that belongs to the seed and the person's number.
+
+    Some lose their browser's memory on a stage and come back, and some leave; the first person of a rehearsal stays.
+    """
+
+    client: httpx2.AsyncClient
+    code: str
+    number: int
+    seed: int
+    company: Company
+    is_silent: bool = False
+    token: str = ""
+    said: dict[str, int] = field(default_factory=dict)
+    tried: dict[str, int] = field(default_factory=dict)
+    met: list[str] = field(default_factory=list)
+    """The stages that the person has come to."""
+    has_gone_silent: bool = False
+    _known: Json = None
+
+    async def take_part(self) -> str:
+        """Go from the link to the end; how it ended for the person, `gone` when the lab was gone first."""
+        try:
+            await self._join()
+            status = await self._step()
+            while status not in OUTCOMES:
+                await asyncio.sleep(_LOOK_SECONDS)
+                status = await self._step()
+        except (_Gone, httpx2.TransportError):
+            return "gone"
+        finally:
+            self.company.open -= 1
+        return status
+
+    def _rng(self, what: str) -> Random:
+        return seeds.rng(self.seed, f"rehearsal/{self.number}/{what}")
+
+    @property
+    def _fate(self) -> Fate:
+        if self.is_silent:
+            return "goes silent"
+        if self.number == 1:
+            return "stays"
+        return self._rng("fate").choices(list(_FATES), list(_FATES.values()))[0]
+
+    async def _join(self) -> None:
+        joined = await self._ask("POST", f"/v1/join/{self.code}", {"join_key": f"rehearsal-{self.seed}-{self.number}"})
+        if joined is None:
+            raise _Gone
+        self.token = joined["token"]
+
+    async def _step(self) -> str:
+        """One look at the page, and what a person would do there; the status after it."""
+        me = await self._ask("GET", "/v1/me")
+        if me is None:
+            raise _Gone
+        status: str = me["status"]
+        self.company.steps += _has_limit(me)
+        if self.has_gone_silent:
+            if self.company.is_over.is_set():
+                await self._ask("POST", "/v1/me/leave")
+            return status
+        self._tell([status, me["stage_id"], dict(self.said), dict(self.tried)])
+        if me.get("check"):
+            await self._ask("POST", "/v1/me/check")
+        elif me.get("offer"):
+            await self._ask("POST", "/v1/me/transfer", {"accept": True})
+        elif status == "in_progress" and not me["is_paused"] and me["stage_id"] is not None:
+            await self._on_stage(me["stage_id"], len(me["stages"]))
+        return status
+
+    def _tell(self, known: Json) -> None:
+        """Let the others know when something is new."""
+        self.company.steps += known != self._known
+        self._known = known
+
+    async def _go_silent(self) -> None:
+        """Close the page for good: the live stream that it had is gone."""
+        self.has_gone_silent = True
+        headers = {"Authorization": f"Bearer {self.token}"}
+        async with self.client.stream("GET", "/v1/me/stream", headers=headers) as page:
+            with suppress(StopAsyncIteration):
+                await anext(page.aiter_bytes())
+
+    async def _on_stage(self, stage_id: str, stages: int) -> None:
+        if stage_id not in self.met:
+            self.met.append(stage_id)
+            if self._fate != "stays" and len(self.met) == self._rng("when").randint(1, stages):
+                await self._meet_fate()
+                return
+        page = await self._ask("GET", f"/v1/me/stages/{stage_id}")
+        if page is None or page["state"] != "current":
+            return
+        if page["forms"]:
+            await self._answer(stage_id, page["forms"][0])
+        elif not await self._talks(stage_id, page) and not page["blocked_by"]:
+            await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {})
+
+    async def _meet_fate(self) -> None:
+        if self._fate == "goes silent":
+            await self._go_silent()
+        elif self._fate == "comes back":
+            await self._join()
+        else:
+            await self._ask("POST", "/v1/me/leave")
+
+    async def _answer(self, stage_id: str, form: Mapping[str, Json]) -> None:
+        place = f"{stage_id}/{form['key']}"
+        tried = self.tried[place] = self.tried.get(place, 0) + 1
+        if tried > _TRIES:
+            # A form that takes none of five made-up answers is a finding; others need not wait for this person.
+            await self._ask("POST", "/v1/me/leave")
+            return
+        answer = filled(form["form"], self._rng(f"{place}/{tried}"))
+        if form["ask_id"] is None:
+            await self._ask("POST", f"/v1/me/stages/{stage_id}/advance", {"answer": answer})
+        else:
+            await self._ask("POST", f"/v1/me/asks/{form['ask_id']}/answer", {"answer": answer})
+
+    async def _talks(self, stage_id: str, page: Mapping[str, Json]) -> bool:
+        """Whether the person has something to say in the conversation of this page; then it is said."""
+        thread, view = page["thread"], page["view"]
+        if thread is None or thread["has_ended"]:
+            return False
+        said = self.said.get(stage_id, 0)
+        if said >= self._rng(f"{stage_id}/messages").randint(1, _MOST_MESSAGES):
+            return False
+        whose_turn = view.get("whose_turn")
+        is_mine = whose_turn is None or any(one["is_you"] and one["id"] == whose_turn for one in view["people"])
+        if is_mine and not view.get("is_waiting_for_reply"):
+            line = self._rng(f"{stage_id}/{said}").choice(_LINES)
+            message = {"text": line, "client_message_id": f"{stage_id}-{said}"}
+            if await self._ask("POST", f"/v1/me/threads/{thread['id']}/messages", message) is not None:
+                self.said[stage_id] = said + 1
+        return True
+
+    async def _ask(self, method: str, path: str, body: Json = None) -> Json:
+        """What the API answers; None when it refuses, as it may whenever things have changed meanwhile."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        answer = await self.client.request(method, path, json=body, headers=headers)
+        return answer.json() if answer.is_success else None
+
+
+def _has_limit(me: Mapping[str, Json]) -> bool:
+    """Whether a time runs for the person at whose end the lab does something, such as that of a waiting room."""
+    ends = [one["ends_at"] for one in me["timers"]] + [(me["waiting"] or {}).get("until")]
+    now = datetime.fromisoformat(me["now"])
+    return any(datetime.fromisoformat(end) > now for end in ends if end is not None)
+
+
+def filled(form: Mapping[str, Json], rng: Random) -> Json:
+    """An answer that the form takes: fields that are hidden by the others' answers are left out."""
+    properties = form.get("properties")
+    if properties is None:
+        return fill(form, rng)
+    answer: dict[str, Json] = {}
+    for name, schema in properties.items():
+        rule = schema.get("x-show-if")
+        if rule is None or holds(_RULE.validate_python(rule), {"here": answer}, "here"):
+            # Most people tick what they are asked to tick.
+            is_box = schema.get("type") == "boolean" and "const" not in schema
+            answer[name] = rng.random() < _AGREEING if is_box else fill(schema, rng)
+    return answer
+
+
+async def rehearse(
+    url: str,
+    code: str,
+    seats: int,
+    seed: int,
+    *,
+    missing: Missing = NONE_MISSING,
+    give_up_seats: Callable[[], Awaitable[None]] | None = None,
+    patience_seconds: float = PATIENCE_SECONDS,
+) -> Sequence[str]:
+    """Fill so many seats with made-up people; how it ended for each who came, in the order of their numbers.
+
+    The last ones never come, and those before them go silent. Once all are through, or nothing was new for a while,
+    `give_up_seats` is called, and the silent ones leave. May be repeated: people who have a seat get it back and go on,
+    so `seats` counts theirs as well.
+    """
+    coming = seats - missing.no_shows
+    company = Company(open=coming)
+    async with httpx2.AsyncClient(base_url=url, timeout=30) as client:
+        people = [
+            MadeUpPerson(client, code, number, seed, company, is_silent=number > coming - missing.silent)
+            for number in range(1, coming + 1)
+        ]
+        taking_part = asyncio.gather(*(person.take_part() for person in people))
+        try:
+            if missing != NONE_MISSING:
+                await company.come_to_rest(patience_seconds)
+                if give_up_seats is not None:
+                    await give_up_seats()
+            return await taking_part
+        finally:
+            taking_part.cancel()

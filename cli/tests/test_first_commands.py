@@ -1,0 +1,84 @@
+"""What a new user types first: a demo, a file of their own, an endpoint that costs nothing."""
+
+import inspect
+import json
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from parley_lab.cli.demos import DEMOS, find_demo
+from parley_lab.cli.first_file import FIRST_FILE, SCHEMA
+from parley_lab.cli.main import demo, run
+from parley_lab.cli.testing import BeginFreshParley, Parley
+from parley_lab.design import json_schema
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_every_demo_is_valid(parley: Parley, name: str) -> None:
+    validated = parley("validate", find_demo(name))
+
+    assert (validated.returncode, validated.stderr) == (0, "")
+
+
+def test_every_file_in_the_folder_of_demos_is_a_demo() -> None:
+    files = {file.name for file in (ROOT / "demos").iterdir() if file.suffix in {".yaml", ".xlsx"}}
+
+    assert files == set(DEMOS.values())
+
+
+def test_a_demo_takes_the_options_of_run() -> None:
+    options = list(inspect.signature(run).parameters.values())[1:]
+
+    assert list(inspect.signature(demo).parameters.values())[1:] == options
+
+
+def test_a_demo_ends_with_its_data(parley: Parley, tmp_path: Path) -> None:
+    ran = parley("demo", "--out", "data")
+
+    assert ran.returncode == 0, ran.stderr
+    assert "The data are in data" in ran.stdout.splitlines()[-1]
+    (folder,) = (tmp_path / "data" / "quiet-streets").iterdir()
+    assert json.loads((folder / "data.json").read_text())["experiment"]["status"] == "ended"
+
+
+def test_a_demo_that_does_not_exist_is_refused_with_those_that_do(parley: Parley) -> None:
+    refused = parley("demo", "dictator")
+
+    assert refused.returncode == 2
+    assert refused.stderr == f"There is no demo 'dictator'. There are: {', '.join(DEMOS)}.\n"
+
+
+def test_a_first_file_is_valid_and_names_the_schema_beside_it(parley: Parley, tmp_path: Path) -> None:
+    written = parley("new", "bus.yaml")
+
+    assert written.returncode == 0, written.stderr
+    assert parley("validate", "bus.yaml").returncode == 0
+    assert (tmp_path / "bus.yaml").read_text().splitlines()[0] == f"# yaml-language-server: $schema={SCHEMA}"
+    assert json.loads((tmp_path / SCHEMA).read_text()) == json_schema()
+
+
+@pytest.mark.parametrize(("name", "told"), [("bus.yaml", "exists already"), ("bus.xlsx", "parley workbook new")])
+def test_a_first_file_replaces_nothing(parley: Parley, tmp_path: Path, name: str, told: str) -> None:
+    (tmp_path / name).write_text("mine")
+
+    refused = parley("new", name)
+
+    assert refused.returncode == 2
+    assert told in refused.stderr
+    assert (tmp_path / name).read_text() == "mine"
+
+
+def test_the_readme_shows_the_first_file() -> None:
+    assert f"```yaml\n{FIRST_FILE}```" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_fake_endpoint_takes_its_own_options(begin_fresh_parley: BeginFreshParley) -> None:
+    process = begin_fresh_parley("fake-endpoint", "--port", "0")
+    assert process.stdout is not None
+    address = process.stdout.readline().rpartition("=")[2].strip()
+
+    with urlopen(f"{address.removesuffix('/v1')}/stats") as answer:
+        assert json.loads(answer.read())["calls"] == 0

@@ -1,0 +1,348 @@
+"""Converts rows of the database to lines of tables. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from parley_lab.design import Resolved
+from parley_lab.design.own_arms import why_shared
+from parley_lab.formats.exports.readers import ReadFor
+from parley_lab.kinds import COLUMNS_OF_ROWS, PAGE, Json, Table
+from parley_lab.kinds.attendees import attendee
+from parley_lab.kinds.stages import parts_of
+from parley_lab.views.builder import Facts, People, lab_view
+from parley_lab.views.playing import play_on
+
+PARTICIPANT_COLUMNS: Final = (
+    "participant_id",
+    "path",
+    "cohort_id",
+    "cohort_path",
+    "cohort",
+    "treatment",
+    "player",
+    "persona",
+    "endpoint",
+    "model",
+    "name",
+    "avatar",
+    "pronouns",
+    "is_test",
+    "joining",
+    "arm_draw",
+    "arm_block",
+    "arm_probability",
+    "added_by",
+    "status",
+    "status_reason",
+    "stage",
+    "created_at",
+    "joined_at",
+    "ended_at",
+)
+ANSWER_COLUMNS: Final = (
+    "participant_id",
+    "path",
+    "cohort_id",
+    "cohort_path",
+    "cohort",
+    "treatment",
+    "player",
+    "endpoint",
+    "model",
+    "stage",
+    "kind",
+    "key",
+    "field",
+    "label",
+    "type",
+    "value",
+    "text",
+    "correct",
+    "status",
+    "reason",
+    "attempts",
+    "revision",
+    "completed_at",
+    "written_at",
+)
+BALANCE_COLUMNS: Final = ("treatment", "cohorts", "seats", "people", "agents", "completed", "out")
+VARIABLE_COLUMNS: Final = ("cohort_path", "cohort", "treatment", "member_path", "scope", "name", "value", "draw")
+MESSAGE_COLUMNS: Final = (
+    "message_id",
+    "thread_id",
+    "thread_path",
+    "cohort_path",
+    "cohort",
+    "treatment",
+    "stage",
+    "seq",
+    "author_id",
+    "author_path",
+    "author_kind",
+    "author_role",
+    "author_name",
+    "text",
+    "topic",
+    "reply_to_id",
+    "reply_to_seq",
+    "reply_to_author_path",
+    "reply_to_text",
+    "reactions",
+    "trigger_id",
+    "trigger_seq",
+    "explanation",
+    "endpoint",
+    "model",
+    "elapsed_ms",
+    "created_at",
+)
+PAYMENT_COLUMNS: Final = ("external_id", "code", "outcome", "currency", "amount", "parts")
+MODEL_CALL_COLUMNS: Final = (
+    "call_id",
+    "draft_id",
+    "path",
+    "cohort_path",
+    "member_path",
+    "stage",
+    "purpose",
+    "part",
+    "attempt",
+    "provider",
+    "endpoint",
+    "model",
+    "model_asked",
+    "model_returned",
+    "status",
+    "error",
+    "tokens_in",
+    "tokens_out",
+    "cost",
+    "settings",
+    "prompt_hash",
+    "prompt",
+    "raw",
+    "parsed",
+    "read_as",
+    "details",
+    "started_at",
+    "finished_at",
+)
+
+
+def payment_columns(document: Mapping[str, Any]) -> list[str]:
+    """The columns of payments, with one for each parameter of the link that the file keeps, after the external id."""
+    external_id, *others = PAYMENT_COLUMNS
+    return [external_id, *(f"parameter.{name}" for name in document.get("join", {}).get("parameters", ())), *others]
+
+
+def payment(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of payments."""
+    return {**row, **{f"parameter.{name}": value for name, value in (row["parameters"] or {}).items()}}
+
+
+def answer_columns(arms: Mapping[str, Resolved], order: Sequence[str]) -> list[str]:
+    """`<stage>.<column>` for every question and result of every arm, stages in the order of the file."""
+    columns: dict[str, None] = {}
+    for stage_id in order:
+        for resolved in arms.values():
+            if stage_id in resolved.stage_ids:
+                data = parts_of(resolved.stage(stage_id)).data
+                names = [column.name for column in (*data.columns(), *data.group_columns())]
+                columns.update(dict.fromkeys(f"{stage_id}.{name}" for name in names))
+    return list(columns)
+
+
+def attribute_columns(arms: Mapping[str, Resolved]) -> list[str]:
+    """`attribute.<name>` for every attribute of any persona, in the order of the personas."""
+    personas = [persona for resolved in arms.values() for persona in resolved.personas.values()]
+    return list(dict.fromkeys(f"attribute.{name}" for persona in personas for name in persona.attributes))
+
+
+def levels(arms: Mapping[str, Resolved]) -> dict[str, dict[str, str]]:
+    """The levels of factors as `factor.<name>`, for every arm that has them."""
+    return {
+        arm: {f"factor.{factor}": level for factor, level in resolved.levels.items()}
+        for arm, resolved in arms.items()
+        if resolved.levels
+    }
+
+
+def mean_columns(arms: Mapping[str, Resolved]) -> list[str]:
+    """`attribute.<name>.mean` for every attribute that is a number of some persona."""
+    personas = [persona for resolved in arms.values() for persona in resolved.personas.values()]
+    numbers = (name for one in personas for name, value in one.attributes.items() if _is_number(value))
+    return list(dict.fromkeys(f"attribute.{name}.mean" for name in numbers))
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def balance(row: Mapping[str, Any]) -> dict[str, Any]:
+    """One line of the balance of treatments."""
+    means = {f"attribute.{name}.mean": mean for name, mean in (row["means"] or {}).items()}
+    return {**{column: row[column] for column in BALANCE_COLUMNS}, **means}
+
+
+def participant(row: Mapping[str, Any], arms: Mapping[str, Resolved], read_for: ReadFor) -> dict[str, Any]:
+    """One line of the wide table."""
+    resolved = arms[row["treatment"]]
+    stages = row["stages"]
+    joining, drawn = row["joining"] or {}, row["drawn"] or {}
+    line = {
+        **{column: row[column] for column in PARTICIPANT_COLUMNS if column in row},
+        "participant_id": row["member_id"],
+        "persona": row["agent"]["persona_id"] if row["agent"] else None,
+        "name": row["profile"].get("name"),
+        "avatar": row["profile"].get("avatar"),
+        "pronouns": row["profile"].get("pronouns"),
+        "joining": joining.get("rule"),
+        "arm_draw": drawn.get("draw"),
+        "arm_block": drawn.get("block"),
+        "arm_probability": drawn.get("probability"),
+        "stage": stages[row["position"]] if row["position"] < len(stages) else None,
+        **{f"attribute.{name}": value for name, value in (row["agent"] or {}).get("attributes", {}).items()},
+    }
+    # Of who has moved some pages stay in the cohort where they were answered, which may have had another arm.
+    given_in = row["arms_of_pages"] or {}
+    for stage_id, value in (row["pages"] or {}).items():
+        stage = read_for(row, given_in.get(stage_id, row["treatment"])).stage(stage_id)
+        line.update({f"{stage_id}.{name}": cell for name, cell in parts_of(stage).data.cells(value).items()})
+    for stage_id, value in (row["results"] or {}).items():
+        cells = parts_of(resolved.stage(stage_id)).data.group_cells(value)
+        line.update({f"{stage_id}.{name}": cell for name, cell in cells.items() if stage_id in stages})
+    return line
+
+
+def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]]:
+    """The lines of the long table: one for each question of a page, one for any other entry, one for an empty page.
+
+    The entry of a single question has its line only until a page is made of the entries. The status is `valid`, or
+    `invalid` where no usable reply came; then the reason says what was expected.
+    """
+    stage = read_for(row, row["treatment"]).stage(row["stage"])
+    common = {**row, "participant_id": row["member_id"], "kind": stage.kind}
+    attempts: Mapping[str, int] = row["attempts"] or {}
+    missing: Mapping[str, str] = row["invalid"] or {}
+    failed: Mapping[str, str] = row["reasons"] or {}
+    questions = parts_of(stage).data.answered(row["key"], row["value"])
+    if not questions:
+        line = {**common, "field": "", "label": "", "type": "json", "attempts": attempts.get(row["key"])}
+        yield {**line, **_validity("; ".join(missing.values()))}
+    elif row["key"] == PAGE or not row["has_page"]:
+        for one in questions:
+            yield {
+                **common,
+                "field": one.field,
+                "label": one.label,
+                "type": one.type,
+                "value": one.value,
+                "text": one.text,
+                "correct": one.is_correct,
+                "attempts": attempts.get(one.asked_as, attempts.get(PAGE)),
+                **_validity(missing.get(one.field, "" if one.is_valid else failed.get(one.asked_as, "")), one.is_valid),
+            }
+
+
+def _validity(reason: str, is_valid: bool = True) -> dict[str, str]:
+    return {"status": "valid" if is_valid and not reason else "invalid", "reason": reason}
+
+
+def conversation(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:
+    """The figures of the conversations in one treatment and stage, with the calls paid for each message of a model.
+
+    Fixed opening lines do not count as messages of a model. The ratio leaves out calls that only ask for readiness.
+    """
+    stage = arms[row["treatment"]].stage(row["stage"])
+    talk = parts_of(stage).talk
+    by_models = row["messages_of_agents"] - row["opening_lines"]
+    calls = row["calls_speaking"] + row["calls_mediating"]
+    return {
+        **row,
+        "turn_taking": None if talk is None else talk.rules.turn_taking,
+        "calls_per_message": round(calls / by_models, 3) if by_models else None,
+    }
+
+
+def table_of(resolved: Resolved, stage_id: str) -> Table | None:
+    """The table that the kind of this stage adds."""
+    return parts_of(resolved.stage(stage_id)).data.table
+
+
+def read_by_stage(arms: Mapping[str, Resolved]) -> dict[str, dict[str, list[str]]]:
+    """The stages that each stage reads, by arm."""
+    return {
+        arm: {stage.id: [read.stage for read in reads] for stage in resolved.stages if (reads := parts_of(stage).reads)}
+        for arm, resolved in arms.items()
+    }
+
+
+def own_rows(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> Iterator[dict[str, Any]]:
+    """The lines of a kind's own table for one stage in one cohort, each in the arm of the participant whose it is.
+
+    Where members are together, the stage is the cohort's; else each arm has lines of its own.
+    """
+    own = {one["path"]: one["treatment"] for one in row["members"] or () if one["treatment"] is not None}
+    cohorts = arms[row["treatment"]]
+    if not own or why_shared(cohorts.stage(row["stage"]), cohorts.stages) is not None:
+        yield from _rows_in_arm(row, cohorts, own)
+        return
+    for arm in dict.fromkeys((row["treatment"], *own.values())):
+        if row["stage"] in arms[arm].stage_ids:
+            yield from (one for one in _rows_in_arm(row, arms[arm], own) if one["treatment"] == arm)
+
+
+def _rows_in_arm(row: Mapping[str, Any], arm: Resolved, own: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """The lines as the stage of one arm makes them, each marked with the arms of its participants.
+
+    own: the arms of participants who have one of their own, by path.
+    """
+    stage = arm.stage(row["stage"])
+    answers: dict[UUID, dict[str, Json]] = {}
+    for member_id, key, value in row["answers"] or ():
+        answers.setdefault(UUID(member_id), {})[key] = value
+    read: dict[str, dict[UUID, dict[str, Json]]] = {}
+    for member_id, stage_id, value in row["read"] or ():
+        read.setdefault(stage_id, {})[UUID(member_id)] = {PAGE: value}
+    facts = Facts(
+        people=People(tuple(map(attendee, row["members"] or ()))),
+        draws={stage.id: row["draws"]},
+        states={stage.id: row["state"] or {}},
+        answers={**read, stage.id: answers},
+        results=row["results"] or {},
+        stages=arm.by_id,
+        variables=arm.variables,
+        whole=(stage.id,),
+    )
+    # A cohort without members was not settled again.
+    view = play_on(facts, stage).view if row["state"] is None else lab_view(facts, stage)
+    where = {column: row[column] for column in COLUMNS_OF_ROWS}
+    table = parts_of(stage).data.table
+    met = row["met_before"] or {}
+    if table is None:
+        return
+    for line in table.rows(view):
+        yield {**where, **dict(_named(line, met)), **dict(_arms_of(line, table, own, row["treatment"]))}
+
+
+def _arms_of(
+    line: Mapping[str, Json], table: Table, own: Mapping[str, str], of_cohort: str
+) -> Iterator[tuple[str, str]]:
+    for path, column in ((table.owner, "treatment"), *table.owners):
+        yield column, own.get(line.get(path, ""), of_cohort)
+
+
+def _named(line: Mapping[str, Json], met: Mapping[str, tuple[str, str]]) -> Iterator[tuple[str, Json]]:
+    """The cells with path and name of members of an earlier cohort, about whom one who has moved has answered.
+
+    met: path and name of each, by id. The name is in the column that is called after that of the member.
+    """
+    for column, cell in line.items():
+        owner = line.get(column.removesuffix("_name"))
+        known = met.get(owner) if isinstance(owner, str) else None
+        if known is None:
+            yield column, cell
+        else:
+            path, name = known
+            yield column, path if owner == cell else name

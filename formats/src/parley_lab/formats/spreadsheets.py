@@ -1,0 +1,86 @@
+"""Tables of personas from any file that people keep tables in: CSV, .xlsx or .ods, all by one reader each."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.contracts.experiment import PersonasFrom
+from parley_lab.design.complaints import one_of
+from parley_lab.design.table import MAX_ROWS, csv_table
+from parley_lab.design.tables import Row, Table, Value
+from parley_lab.formats.workbook.cells import Cell, changed_by_spreadsheet
+from parley_lab.formats.workbook.complaints import Complaints
+from parley_lab.formats.workbook.merged import with_merged
+from parley_lab.formats.workbook.ods import is_ods, read_ods
+from parley_lab.formats.workbook.sheets import Sheet, check_flaws
+from parley_lab.formats.workbook.xlsx import read_xlsx
+
+_ZIP: Final = b"PK\x03\x04"
+_OLD_OFFICE: Final = b"\xd0\xcf\x11\xe0"
+
+
+def read_table(source: PersonasFrom, content: bytes) -> Table:
+    """The table in a file, by its content: endings may be wrong.
+
+    Raises:
+        TooLarge: it is too large.
+        InvalidInput: it cannot be read.
+    """
+    if not content.startswith((_ZIP, _OLD_OFFICE)):
+        return csv_table(source, content)
+    if is_ods(content):
+        sheets = read_ods(content, source.file, most_rows=MAX_ROWS)
+    else:
+        sheets = read_xlsx(content, source.file, most_rows=MAX_ROWS)
+    complaints = Complaints()
+    sheet = with_merged({"": _chosen(source, sheets)}, complaints)[""]
+    check_flaws({sheet.name: sheet}, complaints)
+    if complaints.problems:
+        placed = [
+            Problem(f"{source.file} {one.where}", one.found, one.expected, one.wrong) for one in complaints.problems
+        ]
+        raise InvalidInput(f"{source.file} cannot be read.", placed)
+    return _table(source.file, sheet)
+
+
+def _chosen(source: PersonasFrom, sheets: Mapping[str, Sheet]) -> Sheet:
+    if source.sheet is not None:
+        if source.sheet not in sheets:
+            expected = one_of(source.sheet, sheets, "sheet")
+            raise InvalidInput(
+                f"{source.file} has no such sheet.", [Problem("personas_from.sheet", repr(source.sheet), expected)]
+            )
+        return sheets[source.sheet]
+    filled = [sheet for sheet in sheets.values() if sheet.rows]
+    shown = [sheet for sheet in filled if not sheet.is_hidden]
+    found = next(iter(shown or filled), None)
+    if found is None:
+        raise InvalidInput(
+            f"{source.file} is empty.",
+            [Problem(source.file, "no sheet with cells", "a header, and a row for each persona")],
+        )
+    return found
+
+
+def _table(name: str, sheet: Sheet) -> Table:
+    header, *rows = sheet.rows
+    width = max(header.cells)
+    cells = [header.cell(column).label for column in range(1, width + 1)]
+    return Table(
+        f"{name} {sheet.name}!A{header.number}",
+        cells,
+        [_row(name, sheet, row.number, row.cells, width) for row in rows],
+    )
+
+
+def _row(name: str, sheet: Sheet, number: int, cells: Mapping[int, Cell], width: int) -> Row:
+    blank = Cell(sheet.name, 1, number)
+    columns = range(1, max(width, *cells) + 1)
+    values: dict[int, Value] = {}
+    flaws: dict[int, str] = {}
+    for column, cell in cells.items():
+        if isinstance(cell.value, int | float):
+            values[column - 1] = cell.value
+        if changed := changed_by_spreadsheet(cell):
+            flaws[column - 1] = changed
+    return Row(f"{name} {sheet.name}!A{number}", [cells.get(column, blank).text for column in columns], values, flaws)

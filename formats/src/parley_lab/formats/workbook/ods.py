@@ -1,0 +1,69 @@
+"""Reads an .ods file of LibreOffice into sheets of cells. Formats of numbers are not read: a number is its digits."""
+
+from io import BytesIO
+from typing import TYPE_CHECKING, Final
+from zipfile import BadZipFile, ZipFile
+
+from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.formats.workbook.cells import Cell, Value, flaw_of
+from parley_lab.formats.workbook.sheets import MAX_COLUMNS, MAX_ROWS, Sheet, Sheets, sheet_of
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineWorkbook
+
+MAX_BYTES: Final = 64 * 1024 * 1024
+MAX_UNPACKED_BYTES: Final = 256 * 1024 * 1024
+_MIME_TYPE: Final = b"application/vnd.oasis.opendocument.spreadsheet"
+
+
+def is_ods(content: bytes) -> bool:
+    """Whether the file says that it is a spreadsheet of OpenDocument."""
+    try:
+        with ZipFile(BytesIO(content)) as package:
+            return "mimetype" in package.namelist() and package.read("mimetype").startswith(_MIME_TYPE)
+    except (BadZipFile, ValueError, OSError, NotImplementedError, EOFError, KeyError):
+        return False
+
+
+def read_ods(content: bytes, name: str, *, most_rows: int = MAX_ROWS) -> Sheets:
+    """The sheets of the file. A formula has the value that it showed when the file was saved.
+
+    Raises:
+        TooLarge: the file is larger than a workbook may be.
+        InvalidInput: it is no spreadsheet, or a damaged one.
+    """
+    # Few files are of this kind, and every command would wait for the library.
+    from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum
+
+    try:
+        with ZipFile(BytesIO(content)) as package:
+            unpacked = sum(part.file_size for part in package.infolist())
+        if len(content) > MAX_BYTES or unpacked > MAX_UNPACKED_BYTES:
+            raise TooLarge(f"{name} unpacks to {unpacked} bytes; a spreadsheet may have {MAX_UNPACKED_BYTES}.")
+        workbook = CalamineWorkbook.from_filelike(BytesIO(content))
+        hidden = {one.name for one in workbook.sheets_metadata if one.visible != SheetVisibleEnum.Visible}
+        return {title: _sheet(workbook, title, most_rows, title in hidden) for title in workbook.sheet_names}
+    except (BadZipFile, ValueError, OSError, NotImplementedError, EOFError, CalamineError) as error:
+        problem = Problem(name, f"a damaged file ({type(error).__name__})", "an .ods spreadsheet", "it cannot be read")
+        raise InvalidInput(f"{name} cannot be read.", [problem]) from error
+
+
+def _sheet(workbook: "CalamineWorkbook", title: str, most_rows: int, is_hidden: bool) -> Sheet:
+    rows: list[tuple[int, list[Cell]]] = []
+    for number, values in enumerate(workbook.get_sheet_by_name(title).to_python(skip_empty_area=False), start=1):
+        cells = [
+            _cell(title, column, number, value)
+            for column, value in enumerate(values, start=1)
+            if value not in ("", None)
+        ]
+        if not cells:
+            continue
+        if len(rows) >= most_rows or cells[-1].column > MAX_COLUMNS:
+            raise TooLarge(f"The sheet {title!r} has more than {most_rows} rows or {MAX_COLUMNS} columns.")
+        rows.append((number, cells))
+    return sheet_of(title, rows, is_hidden=is_hidden)
+
+
+def _cell(title: str, column: int, row: int, value: Value) -> Cell:
+    whole = int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
+    return Cell(title, column, row, whole, flaw=flaw_of(whole))

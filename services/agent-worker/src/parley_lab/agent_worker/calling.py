@@ -1,0 +1,217 @@
+"""Makes one call of a model: waits for room at the endpoint and under the limits, and records the outcome."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from time import monotonic
+from typing import Final
+
+from parley_lab.agent_worker.attempts import Attempt, storable
+from parley_lab.agent_worker.counting import count_call
+from parley_lab.agent_worker.models import (
+    Closed,
+    Limiter,
+    Model,
+    Pacer,
+    Place,
+    RetriesSpent,
+    RetryBudget,
+    most_reply_tokens,
+)
+from parley_lab.agent_worker.settings import WorkerSettings
+from parley_lab.base import seeds
+from parley_lab.base.clock import Clock
+from parley_lab.base.failpoints import failpoint
+from parley_lab.base.urgency import is_urgent
+from parley_lab.contracts.models import DEFAULT_TIMEOUT_SECONDS, ChatMessage, ModelRequest
+from parley_lab.contracts.prompts import Prompt
+from parley_lab.contracts.providers import MOCK_PROVIDER, account_of
+from parley_lab.drafts.drafts import Lease
+from parley_lab.kinds import OwnView
+from parley_lab.kinds.stages import parts_of
+
+_AWAITED, _TRIED_BEFORE, _NEW = range(3)
+"""The ranks of calls that wait for the same endpoint: the lowest goes first."""
+
+
+LONGEST_UNLOOKED_SECONDS: Final = 0.02
+"""After a longer wait, check again that the experiment goes on before the call is paid."""
+
+
+class Held(Exception):
+    """The experiment or the member is paused: no call may be made."""
+
+
+class CallsSpent(Exception):
+    """The experiment has used up its limit of calls."""
+
+
+class Calling:
+    """Calls models for one process.
+
+    `look` reads the view for the check of an answer; `goes_on` says whether the experiment still goes on. `take_call`
+    counts a call of an experiment with a limit of calls, and returns False when none is left.
+    """
+
+    def __init__(
+        self,
+        *,
+        models: Mapping[str, Model],
+        limiter: Limiter,
+        clock: Clock,
+        settings: WorkerSettings,
+        look: Callable[[Lease], Awaitable[OwnView]],
+        goes_on: Callable[[Lease], Awaitable[bool]],
+        take_call: Callable[[Lease], Awaitable[bool]],
+    ) -> None:
+        self._models = models
+        self._limiter = limiter
+        self._clock = clock
+        self._settings = settings
+        self._look = look
+        self._goes_on = goes_on
+        self._take_call = take_call
+        self._pacer = Pacer(clock, most=settings.prefetch)
+        self._budget = RetryBudget(share=settings.retry_share, least_per_minute=settings.retries_per_minute)
+
+    def let_no_one_wait(self) -> None:
+        """Before the process stops: send waiting calls away; calls in flight go on."""
+        self._pacer.stop()
+        self._limiter.let_no_one_wait()
+
+    def check_room(self, lease: Lease, *, is_a_try: bool = False) -> None:
+        """Check, without asking the database, that a call can be made now.
+
+        `is_a_try`: the call tries a paused key, and does not count as a repetition.
+
+        Raises:
+            Closed: there is no room.
+        """
+        account = _account(lease)
+        wait = self._limiter.closed_seconds(account, lease.agent.model.model)
+        if wait > self._settings.limit_patience_seconds:
+            raise Closed(account, wait)
+        is_retry = lease.is_repeated and lease.provider != MOCK_PROVIDER and not is_a_try
+        if is_retry and not self._budget.take(account, self._clock.now()):
+            raise RetriesSpent(account, self._budget.wait_seconds(seeds.rng(lease.seed, f"{lease.path}/wait")))
+
+    async def attempt(self, lease: Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int) -> Attempt:
+        """Make call `number` once there is room for it, at its endpoint and under the limits.
+
+        Raises:
+            Closed: there is no room for now.
+            Held: the experiment is paused.
+            CallsSpent: it has used up its limit of calls.
+        """
+        asked_at = monotonic()
+        request = self._request(lease, prompt, messages, number)
+        account = _account(lease)
+        async with self._place(lease) as place:
+            permit = await self._limiter.admit(
+                account,
+                request,
+                patience_seconds=self._settings.limit_patience_seconds,
+                longest_seconds=self._longest_wait_seconds(lease),
+            )
+            has_waited = number > lease.calls_made + 1 or monotonic() - asked_at > LONGEST_UNLOOKED_SECONDS
+            if has_waited and not await self._goes_on(lease):
+                permit.give_back(None)
+                raise Held
+            is_counted = lease.has_call_limit and lease.provider != MOCK_PROVIDER
+            if is_counted and not await self._take_call(lease):
+                permit.give_back(None)
+                raise CallsSpent
+            started_at = self._clock.now()
+            if number == lease.calls_made + 1 and not lease.is_repeated:
+                self._budget.note_call(account, started_at)
+            reply, look = None, self._begin_to_look(lease)
+            try:
+                reply = await self._models[lease.provider].reply(request)
+            finally:
+                permit.give_back(reply)
+                view = _seen(look)
+            timeout = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
+            was_crowded = place is not None and place.note(reply, timeout)
+        attempt = Attempt(
+            number=number,
+            path=request.path,
+            request=request,
+            reply=storable(reply),
+            started_at=started_at,
+            finished_at=self._clock.now(),
+            left_out=prompt.left_out,
+            was_crowded=was_crowded,
+            view=view,
+        )
+        count_call(lease, attempt)
+        return attempt
+
+    def _request(self, lease: Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int) -> ModelRequest:
+        settings, most_tokens = lease.agent.model, None
+        if lease.provider != MOCK_PROVIDER:
+            timeout = self._settings.timeout_of(_account(lease), settings)
+            settings = settings.model_copy(update={"timeout_seconds": timeout})
+            most_tokens = most_reply_tokens(settings, prompt.purpose, prompt.reply_schema)
+        return ModelRequest.model_construct(
+            path=f"{lease.path}/call:{number}",
+            seed=lease.seed,
+            settings=settings,
+            messages=messages,
+            reply_schema=prompt.reply_schema,
+            reply_name=prompt.reply_name,
+            is_text=prompt.is_text,
+            most_reply_tokens=most_tokens,
+            purpose=prompt.purpose,
+            role=lease.agent.role,
+            goal=lease.agent.goal,
+            backstory=lease.agent.backstory,
+            stage_id=lease.stage.id,
+            pace=lease.pace,
+            mock=lease.agent.mock,
+            hints=prompt.hints,
+        )
+
+    def _place(self, lease: Lease) -> AbstractAsyncContextManager[Place | None]:
+        """A place at the endpoint: replies that others wait for go first, then repeated attempts, then new ones."""
+        if lease.provider == MOCK_PROVIDER:
+            return nullcontext()
+        endpoint, patience = lease.agent.model.base_url or _account(lease), self._longest_wait_seconds(lease)
+        new = _TRIED_BEFORE if lease.calls_made else _NEW
+        rank = _AWAITED if is_urgent() or _is_awaited(lease) else new
+        return self._pacer.place(endpoint, rank=rank, patience_seconds=patience)
+
+    def _longest_wait_seconds(self, lease: Lease) -> float:
+        """How long a reply waits while places become free. A reply to a conversation waits only briefly, because the
+        conversation moves on."""
+        settings = self._settings
+        return settings.limit_patience_seconds if _is_awaited(lease) else settings.endpoint_patience_seconds
+
+    def _begin_to_look(self, lease: Lease) -> asyncio.Task[OwnView] | None:
+        """Read the view of a shared ask while its model is thinking, not after it."""
+
+        async def look() -> OwnView:
+            await asyncio.sleep(self._settings.look_seconds)
+            view = await self._look(lease)
+            await failpoint("ask.looked_at")
+            return view
+
+        return asyncio.create_task(look()) if parts_of(lease.stage).state is not None else None
+
+
+def _seen(look: asyncio.Task[OwnView] | None) -> OwnView | None:
+    """The view that was read; None when the read failed or is not complete."""
+    if look is None:
+        return None
+    if not look.done():
+        look.cancel()
+        return None
+    return None if look.cancelled() or look.exception() else look.result()
+
+
+def _is_awaited(lease: Lease) -> bool:
+    """Whether other members wait for the reply."""
+    return lease.thread_id is not None or parts_of(lease.stage).state is not None
+
+
+def _account(lease: Lease) -> str:
+    return account_of(lease.provider, lease.agent.model.model)

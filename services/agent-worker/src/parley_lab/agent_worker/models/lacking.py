@@ -1,0 +1,103 @@
+"""What a server lacks, as its refusal of a call says. Pure.
+
+A refusal counts only for what the call had: the same call without it is then another one.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from parley_lab.contracts.models import Lack, ModelReply
+
+REFUSALS: Final = frozenset({"bad_request", "unavailable"})
+"""Some servers answer a prompt that their template cannot hold with 500."""
+_PARAMETERS: Final[tuple[Lack, ...]] = (
+    "max_completion_tokens",
+    "max_tokens",
+    "temperature",
+    "top_p",
+    "stop",
+    "reasoning_effort",
+)
+_IS_LACKING: Final = (
+    r"not (be )?(support|allow|permit|recogni|accept|available|implement|known|enabled)|n't (support|allow|accept|take)"
+    r"|unsupported|unavailable|unknown|unrecogni|unexpected|extra (input|field|param)|no such|only the default"
+    r"|deprecated|cannot be used|has no|does not know"
+)
+_FORM: Final = re.compile(
+    r"json[_ -]?(schema|object|mode)|response[_ -]?format|structured[_ -]?output|guided|grammar|schema", re.IGNORECASE
+)
+_SYSTEM: Final = re.compile(
+    r"system[_ -]?(message|role|prompt|instruction)|role\W{0,4}system|\bsystem\b.{0,30}\brole|developer instruction"
+    r"|only (support\w* )?.{0,20}user.{0,20}assistant.{0,10} roles",
+    re.IGNORECASE,
+)
+_ALTERNATE: Final = re.compile(r"\balternat|consecutive .{0,30}(message|role)|same role", re.IGNORECASE)
+
+_LEAST_COMPARED: Final = 1_000
+"""Estimates of shorter prompts, in tokens, are too rough to compare."""
+_LEAST_READ: Final = 0.5
+"""No language has so few tokens for its characters that less than this share of the estimate is a whole prompt."""
+
+IN_WORDS: Final[Mapping[Lack, str]] = {
+    "json_schema": "takes no schema of a reply; replies are asked for as JSON",
+    "json_object": "has no JSON mode; the prompt alone says the form of replies",
+    "system_role": "takes no system message; the first message of the user begins with it",
+    "repeated_roles": "wants roles that alternate; messages of one role in a row are sent as one",
+    "temperature": "takes no temperature; its own is used",
+    "top_p": "takes no top_p; its own is used",
+    "stop": "takes no stop texts",
+    "reasoning_effort": "takes no reasoning_effort",
+    "max_tokens": "takes no max_tokens; max_completion_tokens is sent",
+    "max_completion_tokens": "takes no max_completion_tokens; max_tokens is sent",
+}
+
+
+def lack_in(body: Mapping[str, Any], reply: ModelReply) -> Lack | None:
+    """What the server lacks that refused a call with this body; None where its words name nothing of it."""
+    words = reply.error or ""
+    if reply.status not in REFUSALS:
+        return None
+    named = next((name for name in _PARAMETERS if name in body and _is_lacking(name, words)), None)
+    return named or _lack_of_form(body, words) or _lack_of_roles(body["messages"], words)
+
+
+def _is_lacking(name: str, words: str) -> bool:
+    """Whether the words say that the server does not take this at all; a wrong value of it is another matter."""
+    near = rf"\b{name}\b.{{0,80}}({_IS_LACKING})|({_IS_LACKING}).{{0,80}}\b{name}\b"
+    return re.search(near, words, re.IGNORECASE) is not None
+
+
+def _lack_of_form(body: Mapping[str, Any], words: str) -> Lack | None:
+    form = body.get("response_format")
+    kind = form.get("type") if isinstance(form, dict) else None
+    if kind not in ("json_schema", "json_object") or _FORM.search(words) is None:
+        return None
+    return "json_schema" if kind == "json_schema" else "json_object"
+
+
+def _lack_of_roles(messages: Sequence[Mapping[str, str]], words: str) -> Lack | None:
+    roles = [message["role"] for message in messages]
+    has_system = "system" in roles
+    if has_system and _SYSTEM.search(words):
+        return "system_role"
+    if _ALTERNATE.search(words) is None:
+        return None
+    # Templates without a place for it say that the first message must be the user's.
+    repeats = any(one == other for one, other in pairwise(role for role in roles if role != "system"))
+    return "repeated_roles" if repeats else "system_role" if has_system else None
+
+
+def ignores_schema(body: Mapping[str, Any], reply: ModelReply) -> bool:
+    """Whether the reply has no object at all, though a schema was sent that leaves nothing else."""
+    form = body.get("response_format")
+    is_asked = isinstance(form, dict) and form.get("type") == "json_schema"
+    is_whole = reply.status == "invalid" and reply.finish_reason not in ("length", None)
+    return is_asked and is_whole and reply.parsed is None and bool(reply.words.strip()) and "{" not in reply.words
+
+
+def reads_too_little(reply: ModelReply, sent_tokens: int) -> bool:
+    """Whether the server counts far fewer tokens than it was sent, by the estimate of `tokens_of`."""
+    is_told = bool(reply.tokens_in) and sent_tokens >= _LEAST_COMPARED
+    return is_told and (reply.tokens_in or 0) < _LEAST_READ * sent_tokens

@@ -1,0 +1,193 @@
+"""Finds the JSON object in the text of a model's reply; its schema decides whether the object is valid.
+
+Thoughts come off first. Of several whole objects that differ, the last counts: models write drafts before their answer.
+A repair may correct the syntax of an object, not its content: it adds nothing that the text does not have, and an
+object that was cut off is not completed.
+"""
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+import json_repair
+import orjson
+
+from parley_lab.base.replies import after_thoughts, in_letters
+
+_FENCED: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+_MARK: Final = re.compile(r'\\.|["{}]', re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_TEXT_OR_WRITTEN_SPACE: Final = re.compile(r'("(?:\\.|[^"\\])*")|\\[nrt]', re.DOTALL)
+_NUMBER: Final = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_CONSTANTS: Final = {True: re.compile(r"\btrue\b", re.I), False: re.compile(r"\bfalse\b", re.I)}
+_NOTHING: Final = re.compile(r"\b(?:null|none)\b", re.I)
+_QUOTES: Final = "[\"'\u201c\u201d]"
+_BEGINNING: Final = re.compile(rf"\{{\s*{_QUOTES}[^\"'\n]{{1,80}}{_QUOTES}\s*:")
+_CLOSING: Final = " \t\r\n}]`"
+"""What may be between an object and a brace too many."""
+_DEFINITIONS: Final = ("type", "$ref", "enum", "anyOf", "const", "description")
+
+
+class Unreadable(ValueError):
+    """The text has an object, and it is not plain what it says; the message says why."""
+
+
+def parse_object(text: str, fields: Collection[str] = ()) -> dict[str, Any] | None:
+    """The JSON object in `text`: the whole text, or the last object among words. None when there is none.
+
+    Objects without any of the `fields` do not count where another one has some. An echoed schema of the reply is no
+    reply.
+
+    Raises:
+        OpenThought: a thought never ends.
+        Unreadable: an object gives a name twice with different values, or another one follows that was cut off.
+    """
+    whole = _load(text)
+    if whole is not None:
+        return None if _is_schema(whole, fields) else whole
+    found = [one for one in _objects(after_thoughts(text)) if not _is_schema(one, fields)]
+    replies = [one for one in found if _has_any(one, set(map(in_letters, fields)))]
+    return next(reversed(replies or found), None)
+
+
+def _has_any(found: dict[str, Any], fields: Collection[str]) -> bool:
+    return any(
+        in_letters(name) in fields or (isinstance(part, dict) and _has_any(part, fields))
+        for name, part in found.items()
+    )
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    whole = _load(text)
+    if whole is not None:
+        return [whole]
+    # Words before a fence may have a brace that never closes.
+    return list(_read(text)) or [one for inside in _FENCED.finditer(text) for one in _read(inside.group(1))]
+
+
+def _read(text: str) -> Iterator[dict[str, Any]]:
+    for written in _written_objects(text):
+        found = _load(written)
+        if found is None:
+            found = _repaired(written)
+        if found is not None:
+            yield found
+
+
+def _written_objects(text: str) -> Iterator[str]:
+    """Yield every outermost `{...}`. One that is never closed ends the search: an object inside it is no reply.
+
+    Raises:
+        Unreadable: the one that is never closed, or the end of one, comes after others, which may be drafts of it.
+    """
+    depth = start = count = end = 0
+    is_quoted = False
+    for mark in _MARK.finditer(text):
+        match mark.group():
+            case '"' if depth:
+                is_quoted = not is_quoted
+            case "{" if not is_quoted:
+                start = start if depth else mark.start()
+                depth += 1
+            case "}" if depth and not is_quoted:
+                depth -= 1
+                if not depth:
+                    count, end = count + 1, mark.end()
+                    yield text[start:end]
+            case "}" if count and not depth and text[end : mark.start()].strip(_CLOSING):
+                raise Unreadable("a part of an object is left over")
+    if depth and count and _BEGINNING.match(text, start):
+        raise Unreadable("its last object was cut off")
+
+
+def _load(text: str) -> dict[str, Any] | None:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    json.loads(text, object_pairs_hook=_without_doubles)
+    return value
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        for name, value in pairs:
+            if found[name] != value:
+                raise Unreadable(f"it gives {name[:60]!r} twice, with different values")
+    return found
+
+
+def _repaired(written: str) -> dict[str, Any] | None:
+    """The object with its syntax repaired; None when the repair would add to it, leave out, or cut a text short."""
+    spaced = _TEXT_OR_WRITTEN_SPACE.sub(lambda match: match.group(1) or " ", written)
+    try:
+        value = json_repair.loads(spaced)
+        if isinstance(value, dict) and value and _Source(written).holds(value) and not _leaves_out(value, written):
+            return value
+    except (ValueError, RecursionError, AssertionError):
+        # The library asserts what some texts break.
+        return None
+    return None
+
+
+def _leaves_out(value: dict[str, Any], written: str) -> bool:
+    """Whether a name is written more often than the object has it: the library keeps the last of several."""
+    return any(
+        len(re.findall(rf"(?<!\\){_QUOTES}{re.escape(name)}{_QUOTES}\s*:", written)) > count
+        for name, count in _names_in(value).items()
+    )
+
+
+def _names_in(value: object) -> Counter[str]:
+    if isinstance(value, dict):
+        return sum(map(_names_in, value.values()), Counter(value.keys()))
+    return sum(map(_names_in, value), Counter()) if isinstance(value, list) else Counter()
+
+
+class _Source:
+    """The text from which an object was read."""
+
+    def __init__(self, written: str) -> None:
+        self._written = written
+        self._unescaped = _ESCAPE.sub(_unescape, written)
+        self._numbers = {float(number) for number in _NUMBER.findall(written)}
+
+    def holds(self, value: object) -> bool:
+        """Whether the text holds every name and value of `value`, texts with their quotes."""
+        match value:
+            case dict():
+                return all(name in self._unescaped and self.holds(part) for name, part in value.items())
+            case list():
+                return all(map(self.holds, value))
+            case str():
+                return self._quotes(value)
+            case bool():
+                return _CONSTANTS[value].search(self._written) is not None
+            case int() | float():
+                return math.isfinite(value) and float(value) in self._numbers
+        return value is None and _NOTHING.search(self._written) is not None
+
+    def _quotes(self, value: str) -> bool:
+        quoted = re.compile(rf"{_QUOTES}{re.escape(value)}{_QUOTES}\s*(?:[,:}}\]/#]|{_QUOTES})")
+        return any(quoted.search(text) for text in (self._written, self._unescaped))
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    try:
+        return str(json.loads(f'"{escape.group()}"'))
+    except ValueError:
+        return escape.group(1)
+
+
+def _is_schema(found: dict[str, Any], fields: Collection[str]) -> bool:
+    """Whether the object defines fields and gives them no values."""
+    defined = found.get("properties")
+    if "properties" in fields or found.get("type") != "object" or not isinstance(defined, dict):
+        return False
+    return all(isinstance(one, dict) and any(key in one for key in _DEFINITIONS) for one in defined.values())

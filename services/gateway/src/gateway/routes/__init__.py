@@ -1,1 +1,0 @@
-"""The routes of the API; each calls functions of shared.db inside one transaction."""

@@ -1,0 +1,75 @@
+"""Events on their way to streams."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from functools import cached_property
+from typing import Any, Protocol
+from uuid import UUID
+
+import orjson
+from fastapi.sse import format_sse_event
+
+from parley_lab.contracts.audience import told_as
+from parley_lab.gateway.cursors import cohort_cursor_text
+
+
+class EventRow(Protocol):
+    """One event as the database gives it; `payload` and `public` are JSON text."""
+
+    cohort_id: UUID
+    stream_seq: int
+    type: str
+    actor: str
+    cause: str
+    subject: str
+    subject_id: UUID | None
+    audience: Sequence[UUID] | None
+    payload: str
+    public: str | None
+    at: Any
+    thread_id: str | None
+    thread_stage_id: str | None
+    thread_scope: str | None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """An event on its way to streams, encoded once for each kind of reader."""
+
+    event: EventRow
+
+    @property
+    def cohort_id(self) -> UUID:
+        return self.event.cohort_id
+
+    @property
+    def seq(self) -> int:
+        return self.event.stream_seq
+
+    @cached_property
+    def for_members(self) -> bytes:
+        """With the cursor of the cohort as id."""
+        event_type = told_as(self.event.type)
+        data = f'{{{self._head(event_type)},"data":{self.event.public}}}'
+        return format_sse_event(data_str=data, event=event_type, id=cohort_cursor_text(self.cohort_id, self.seq))
+
+    @cached_property
+    def for_experimenters(self) -> bytes:
+        """Without id: the cursor of an experiment is made of those of all its cohorts."""
+        event = self.event
+        about = (
+            f'"actor":{_quoted(event.actor)},"cause":{_quoted(event.cause)},"subject":{_quoted(event.subject)},'
+            f'"subject_id":{_quoted(event.subject_id)}'
+        )
+        return format_sse_event(
+            data_str=f'{{{self._head(event.type)},{about},"data":{event.payload}}}', event=event.type
+        )
+
+    def _head(self, event_type: str) -> str:
+        at = self.event.at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return f'"type":{_quoted(event_type)},"cohort_id":"{self.cohort_id}","stream_seq":{self.seq},"at":"{at}"'
+
+
+def _quoted(value: object) -> str:
+    return "null" if value is None else orjson.dumps(str(value)).decode()

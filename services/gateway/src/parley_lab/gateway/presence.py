@@ -1,0 +1,61 @@
+"""Whose live streams this gateway has, and telling the lab of them every few seconds."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from parley_lab.base.background import repeat
+from parley_lab.base.clock import Clock
+from parley_lab.people import presence
+from parley_lab.store.session import Database
+
+
+class Presence:
+    """The members who have a live stream here; a second tab counts once more."""
+
+    def __init__(self, database: Database, clock: Clock, *, beat_seconds: float) -> None:
+        self._database = database
+        self._clock = clock
+        self._beat_seconds = beat_seconds
+        self._id = uuid4()
+        self._started_at: datetime | None = None
+        self._here: Counter[UUID] = Counter()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._started_at = self._clock.now()
+        self._task = asyncio.create_task(repeat(self.beat, every_seconds=self._beat_seconds), name="presence")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    @property
+    def streams(self) -> int:
+        """How many live streams of members there are."""
+        return self._here.total()
+
+    @asynccontextmanager
+    async def here(self, member_id: UUID) -> AsyncIterator[None]:
+        """The member has a live stream for as long as the block lasts."""
+        await self._database.transact(lambda session: presence.come(session, member_id, self._clock.now()))
+        self._here[member_id] += 1
+        try:
+            yield
+        finally:
+            self._here[member_id] -= 1
+            if not self._here[member_id]:
+                del self._here[member_id]
+
+    async def beat(self) -> None:
+        """Note whose streams are here now."""
+        started_at = self._started_at
+        if started_at is None:
+            return
+        async with self._database.transaction() as session:
+            await presence.beat(session, self._id, started_at, self._here.keys(), self._clock.now())

@@ -1,0 +1,58 @@
+"""Cohorts, as experimenters see and lock them."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+
+from parley_lab.gateway.context import ApiKey, Context, InContext
+from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.members import CohortList, CohortResource
+from parley_lab.gateway.routes.experiments import owned
+from parley_lab.people import joining
+from parley_lab.store import keys, ownership
+from parley_lab.store.session import Session
+from parley_lab.talk import pages as reads
+
+router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
+
+
+@router.get("/experiments/{experiment_id}/cohorts", summary="The cohorts of an experiment")
+async def cohorts(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    after: Annotated[UUID | None, Query(description="The `next_after` of the page before.")] = None,
+    limit: Annotated[int, Query(ge=1, le=reads.MOST_COHORTS)] = reads.MOST_COHORTS,
+) -> CohortList:
+    async with context.database.transaction() as session:
+        await owned(session, context, key, experiment_id, "read")
+        rows = await reads.cohorts(session, experiment_id, after=after, most=limit + 1)
+    page = rows[:limit]
+    return CohortList(
+        cohorts=[CohortResource.model_validate(row, from_attributes=True) for row in page],
+        next_after=page[-1].id if len(rows) > limit else None,
+    )
+
+
+@router.post("/cohorts/{cohort_id}/lock", summary="Close a cohort for joining")
+async def lock(cohort_id: UUID, context: InContext, key: ApiKey) -> CohortResource:
+    """Members who have a seat keep it. Idempotent."""
+    return await _locked(context, key, cohort_id, locked=True)
+
+
+@router.post("/cohorts/{cohort_id}/unlock", summary="Let people join a cohort again")
+async def unlock(cohort_id: UUID, context: InContext, key: ApiKey) -> CohortResource:
+    """Idempotent."""
+    return await _locked(context, key, cohort_id, locked=False)
+
+
+async def _locked(context: Context, key: str, cohort_id: UUID, *, locked: bool) -> CohortResource:
+    async def work(session: Session) -> CohortResource:
+        now = context.clock.now()
+        owner = await keys.sign_in(session, key, now, scope="write")
+        await ownership.check_cohort(session, cohort_id, owner.id)
+        await joining.set_locked(session, cohort_id, locked, now, actor=owner.name)
+        return CohortResource.model_validate(await reads.cohort(session, cohort_id), from_attributes=True)
+
+    return await context.database.transact(work)

@@ -1,0 +1,42 @@
+"""What participants have begun to answer: saved while they type, and given back to them alone."""
+
+from uuid import UUID
+
+from fastapi import APIRouter
+
+from parley_lab.answers import partial_answers
+from parley_lab.contracts.experiment import Slug
+from parley_lab.gateway.context import InContext, MemberToken
+from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.participants import AnswerRequest, PartialAnswerResource
+from parley_lab.members.standings import hash_token
+
+router = APIRouter(prefix="/v1/me", tags=["participants"], route_class=Route)
+
+
+@router.put("/stages/{stage_id}/answer", status_code=204, summary="Save what has been entered on a page so far")
+async def save_page(stage_id: Slug, body: AnswerRequest, context: InContext, token: MemberToken) -> None:
+    """Nothing of it is checked, and it is no answer: `advance` gives that, and what was saved is deleted then."""
+    async with context.database.autocommit() as session:
+        await partial_answers.save_page(session, hash_token(token), stage_id, body.answer, context.clock.now())
+
+
+@router.get("/stages/{stage_id}/answer", summary="What was saved of a page")
+async def of_page(stage_id: Slug, context: InContext, token: MemberToken) -> PartialAnswerResource:
+    async with context.database.read() as session:
+        found = await partial_answers.of_page(session, hash_token(token), stage_id)
+    return PartialAnswerResource(answer=found.value, saved_at=found.saved_at)
+
+
+@router.put("/asks/{ask_id}/answer", status_code=204, summary="Save what has been entered for an ask so far")
+async def save_ask(ask_id: UUID, body: AnswerRequest, context: InContext, token: MemberToken) -> None:
+    """Nothing of it is checked, and it is no answer: `POST` gives that, and what was saved is deleted then."""
+    async with context.database.autocommit() as session:
+        await partial_answers.save_ask(session, hash_token(token), ask_id, body.answer, context.clock.now())
+
+
+@router.get("/asks/{ask_id}/answer", summary="What was saved for an ask")
+async def of_ask(ask_id: UUID, context: InContext, token: MemberToken) -> PartialAnswerResource:
+    async with context.database.read() as session:
+        found = await partial_answers.of_ask(session, hash_token(token), ask_id)
+    return PartialAnswerResource(answer=found.value, saved_at=found.saved_at)

@@ -1,0 +1,60 @@
+"""Waiting rooms: how long a cohort waits at a stage for those who have not come, and what happens then."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from parley_lab.contracts.experiment import StageConfig
+from parley_lab.contracts.lives import COUNTED
+from parley_lab.kinds.attendees import Attendee
+from parley_lab.members.cohort_state import CohortState
+from parley_lab.orchestrator.rules import fewest, has_arrived, may_open, on_stage, participants
+from parley_lab.people import waiting
+from parley_lab.people.waiting import WaitOutcome
+from parley_lab.store.session import Session
+
+
+async def settle_waits(session: Session, cohort: CohortState, now: datetime) -> bool:
+    """Start the times of people who wait, and do what follows where a time is up.
+
+    True when members have changed by that, so that the cohort is to be looked at again.
+    """
+    has_changed = False
+    for stage in cohort.design.stages:
+        if stage.progress.at_most_seconds is None or stage.id in cohort.draws:
+            continue
+        if stage.id in cohort.waits:
+            has_changed |= await _end(session, cohort, stage, now)
+        elif not may_open(stage, cohort):
+            await waiting.arm_waits(session, cohort, stage, on_stage(cohort.members, stage.id), now)
+    return has_changed
+
+
+async def _end(session: Session, cohort: CohortState, stage: StageConfig, now: datetime) -> bool:
+    outcome = outcome_of(stage, cohort)
+    has_changed = await waiting.decide(session, cohort, stage, outcome, now)
+    empty = [member for member in participants(cohort.members) if member.status == "expected"]
+    if outcome == "filled" and stage.progress.fill_with is not None:
+        return await waiting.fill_seats(session, empty, stage.progress.fill_with, now) or has_changed
+    has_changed |= await waiting.close_seats(session, empty, now)
+    if outcome == "released":
+        has_changed |= await waiting.release(session, on_stage(cohort.members, stage.id), now)
+    return has_changed
+
+
+def outcome_of(stage: StageConfig, cohort: CohortState) -> WaitOutcome:
+    """What comes of a wait whose time is up. Once people are released, those who come later are, too.
+
+    Agents count as if they had come: they are on their way, and nothing but their failure stops them.
+    """
+    counted = [
+        member for member in participants(cohort.members) if member.status in COUNTED and stage.id in member.stage_ids
+    ]
+    if stage.progress.then == "release" or cohort.waits.get(stage.id) == "released":
+        return "released"
+    if stage.progress.then == "fill":
+        return "filled" if len(counted) >= fewest(stage, cohort) else "released"
+    return "went_on" if len(_sure(counted, stage)) >= fewest(stage, cohort) else "released"
+
+
+def _sure(counted: Sequence[Attendee], stage: StageConfig) -> list[Attendee]:
+    return [member for member in counted if member.player != "person" or has_arrived(member, stage.id)]

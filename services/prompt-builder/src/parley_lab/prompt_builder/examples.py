@@ -1,0 +1,223 @@
+"""What an agent would know in an experiment before its start: all members are there, nothing was said. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+from uuid import UUID
+
+from parley_lab.base import seeds
+from parley_lab.base.errors import NotFound
+from parley_lab.contracts.experiment import Persona, Profile, StageConfig
+from parley_lab.design import (
+    OF_PARTICIPANTS,
+    CohortAssignment,
+    Experiment,
+    MediatorAssignment,
+    Resolved,
+    SeatAssignment,
+    allocate,
+    resolve,
+    snapshot,
+)
+from parley_lab.design.assigning import of_cohort, of_seat, values_of
+from parley_lab.design.complaints import one_of
+from parley_lab.design.seat_names import seat_name
+from parley_lab.design.treatments import treatment_named
+from parley_lab.drafts.context import PromptContext, as_seen, first_partner
+from parley_lab.kinds import PAGE, TALK, Ask, Done, Json
+from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.members.reader_texts import reader_roles
+from parley_lab.views.builder import Facts, People, by_tag, lab_view, member_of, own_view, stated
+from parley_lab.views.playing import alone, drawn
+
+Seat = SeatAssignment | MediatorAssignment
+
+
+def example_context(
+    experiment: Experiment,
+    experiment_id: UUID,
+    *,
+    seed: int,
+    persona_id: str,
+    stage_id: str,
+    treatment_id: str | None = None,
+) -> PromptContext:
+    """The context of a persona on a stage that has just opened, in the first cohort in which it sits.
+
+    Ids, paths and draws are those of the started experiment. People have the names of their seats. There are no answers
+    and no messages.
+
+    Raises:
+        NotFound: the persona sits in no such cohort, or that cohort does not come to this stage.
+    """
+    cohort = _cohort(experiment, seed, persona_id, treatment_id)
+    author_seat = _seat_of(cohort, persona_id, treatment_id)
+    resolved = resolve(experiment, _arm_of(cohort, author_seat, treatment_id))
+    if resolved.personas[persona_id].player == "script":
+        raise NotFound(f"{persona_id!r} acts by its script: no model is shown anything.")
+    path = author_seat.path
+    values = _values(experiment, resolved, seed, cohort, path)
+    persona = resolved.persona_for(persona_id, values)
+    stages = _until(resolved, stage_id)
+    people = _people(experiment_id, cohort, resolved, stages[-1], experiment.language)
+    author = next((one for one in people.rows if one.path == path), None)
+    if author is None:
+        raise NotFound(f"{persona_id!r} does not sit in the stage {stage_id!r}.")
+    facts = Facts(
+        people=_all_on(people, stages[-1]),
+        draws={stage.id: _drawn(experiment, seed, cohort, stage, people, resolved) for stage in stages},
+        variables=resolved.variables,
+        stages=resolved.by_id,
+        whole=resolved.stage_ids,
+        at=stage_id,
+        partner=first_partner(stages[-1], people.rows),
+    )
+    for stage in stages:
+        just_opened = replace(facts, people=_all_on(people, stage))
+        facts = facts.with_state(stage.id, stated(stage, lab_view(just_opened, stage)).state)
+    facts = replace(facts, people=by_tag(seed, facts.people.rows))
+    resolved = resolved.for_reader(values, reader_roles(resolved, _with_roles(facts, stages, author.id), author.id))
+    stages, facts = _until(resolved, stage_id), replace(facts, stages=resolved.by_id)
+    return PromptContext(
+        draft_id=author.id,
+        seed=seed,
+        cohort_path=cohort.path,
+        ask=Ask(author.id, "", TALK),
+        author=member_of(facts.people.row(author.id), stage_id),
+        agent=snapshot(persona),
+        stages=stages,
+        facts=_when_asked(facts, stages[-1], author.id),
+    )
+
+
+def _with_roles(facts: Facts, stages: Sequence[StageConfig], author: UUID) -> Facts:
+    """The facts with the pages of stages that give roles: the draws say which."""
+    for stage in stages:
+        if parts_of(stage).data.roles():
+            done = kind_of(stage).completion(stage, own_view(facts, stage, author))
+            page = done.page if isinstance(done, Done) else None
+            facts = facts.with_answers(stage.id, {author: {PAGE: page}})
+    return facts
+
+
+def _values(
+    experiment: Experiment, resolved: Resolved, seed: int, cohort: CohortAssignment, path: str
+) -> dict[str, Json]:
+    """The values of the texts for the member on this seat: no answers, and no earlier arrivals."""
+    seats = [seat.path for seat in cohort.seats]
+    if path in seats:
+        assigned = of_seat(experiment.assigned, seed, cohort, seats.index(path))
+    else:
+        assigned = values_of(of_cohort(experiment.assigned, seed, cohort.path, cohort.name))
+    return {**assigned, **dict.fromkeys(resolved.names_of_readers)}
+
+
+def _drawn(
+    experiment: Experiment,
+    seed: int,
+    cohort: CohortAssignment,
+    stage: StageConfig,
+    people: People,
+    resolved: Resolved,
+) -> dict[str, Json]:
+    """What is drawn when everybody has come to the stage."""
+    arrived = [member for member in people.on(stage.id) if member.kind == "participant"]
+    return drawn(
+        stage,
+        seed=seed,
+        cohort_name=cohort.name,
+        arrived=arrived,
+        given=cohort.draws.get(stage.id),
+        levels=resolved.levels,
+        language=experiment.language,
+    )
+
+
+def _when_asked(facts: Facts, stage: StageConfig, author: UUID) -> Facts:
+    """The facts when the author is asked for the first time; others who are asked before have said nothing."""
+    parts = parts_of(stage)
+    if parts.state is None or parts.questions is None or parts.questions.due(own_view(facts, stage, author)):
+        return facts
+    return facts.with_state(stage.id, alone(facts, stage, author).states[stage.id])
+
+
+def _cohort(experiment: Experiment, seed: int, persona_id: str, treatment_id: str | None) -> CohortAssignment:
+    if treatment_id is not None:
+        treatment_named(experiment, treatment_id)
+    seated: dict[str, None] = {}
+    for cohort in allocate(experiment, seed):
+        players = [seat.persona_id for seat in _seats(cohort) if seat.persona_id is not None]
+        if treatment_id not in (None, cohort.treatment_id) and cohort.treatment_id != OF_PARTICIPANTS:
+            continue
+        if persona_id in players:
+            return cohort
+        seated.update(dict.fromkeys(players))
+    arm = "" if treatment_id is None else f" of the treatment {treatment_id!r}"
+    expected = one_of(persona_id, seated, "persona")
+    raise NotFound(f"No cohort{arm} has a seat with the persona {persona_id!r}; expected {expected}.")
+
+
+def _seat_of(cohort: CohortAssignment, persona_id: str, treatment_id: str | None) -> Seat:
+    """The first seat of the persona in the cohort, if possible one with an own arm of this id."""
+    found = [seat for seat in _seats(cohort) if seat.persona_id == persona_id]
+    in_arm = (seat for seat in found if isinstance(seat, SeatAssignment) and seat.treatment_id == treatment_id)
+    return next(in_arm, found[0])
+
+
+def _arm_of(cohort: CohortAssignment, seat: Seat, treatment_id: str | None) -> str | None:
+    """The arm that is asked for, the seat's own, or that of the cohort; None: a mediator for participants of all."""
+    if cohort.treatment_id != OF_PARTICIPANTS:
+        return cohort.treatment_id
+    return treatment_id or (seat.treatment_id if isinstance(seat, SeatAssignment) else None)
+
+
+def _seats(cohort: CohortAssignment) -> list[Seat]:
+    return [*cohort.seats, *cohort.mediators]
+
+
+def _until(resolved: Resolved, stage_id: str) -> tuple[StageConfig, ...]:
+    resolved.stage(stage_id)
+    return resolved.stages[: resolved.stage_ids.index(stage_id) + 1]
+
+
+def _people(
+    experiment_id: UUID, cohort: CohortAssignment, resolved: Resolved, stage: StageConfig, language: str | None
+) -> People:
+    """All members on this stage."""
+    mediators = [
+        (number, seat)
+        for number, seat in enumerate(cohort.mediators, 1)
+        if (chosen := resolved.personas[seat.persona_id].mediates_in) is None or stage.id in chosen
+    ]
+    numbered: list[tuple[int, Seat]] = [*enumerate(cohort.seats, 1), *mediators]
+    rows = (_attendee(experiment_id, seat, resolved, number, language) for number, seat in numbered)
+    return People(tuple(sorted(rows, key=lambda one: one.path)))
+
+
+def _all_on(people: People, stage: StageConfig) -> People:
+    """All members, just after they have come to this stage."""
+    return People(tuple(replace(one, position=one.stage_ids.index(stage.id)) for one in people.rows))
+
+
+def _attendee(experiment_id: UUID, seat: Seat, resolved: Resolved, number: int, language: str | None) -> Attendee:
+    kind: Literal["participant", "mediator"] = "mediator" if isinstance(seat, MediatorAssignment) else "participant"
+    persona = resolved.personas[seat.persona_id] if seat.persona_id is not None else None
+    return Attendee(
+        id=seeds.row_id(experiment_id, seat.path),
+        path=seat.path,
+        kind=kind,
+        player="person" if persona is None else persona.player,
+        status="in_progress",
+        stage_ids=resolved.stage_ids,
+        position=0,
+        profile=_profile(persona, seat_name(kind, number, language)),
+        chat=persona.chat.model_dump() if persona else {},
+        script=persona.script if persona else {},
+    )
+
+
+def _profile(persona: Persona | None, seat_name: str) -> dict[str, str]:
+    profile = persona.profile if persona else Profile()
+    named = profile if profile.name else profile.model_copy(update={"name": seat_name})
+    return as_seen(named.model_dump())

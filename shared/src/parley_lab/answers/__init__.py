@@ -1,0 +1,1 @@
+"""Asks, answers, partial answers, and going on from a stage."""

@@ -1,0 +1,160 @@
+"""Going on from a stage, with everything that the stage says follows from it: one transaction, once."""
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import text
+
+from parley_lab.answers.advancing import end_member, move_on, record_member, record_move
+from parley_lab.contracts.experiment import Profile
+from parley_lab.kinds import PAGE, Done, End, Json, Pay, SetProfile
+from parley_lab.members.forgetting import forget
+from parley_lab.members.standing import Standing
+from parley_lab.store.batches import items_with
+from parley_lab.store.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY
+from parley_lab.store.failures import DeadlockDetected, Overtaken
+from parley_lab.store.session import Session
+from parley_lab.store.statements import as_json
+
+
+async def go_on(
+    session: Session, standing: Standing, done: Done, now: datetime, *, cause: str, is_step: bool = False
+) -> None:
+    """Move the member one stage further than `standing` says, or end their part if that is what the stage says.
+
+    `is_step` as in `move_on`. The caller holds the member's lock, and has read `standing` under it.
+    """
+    assert standing.stage is not None
+    end = next((one for one in done.effects if isinstance(one, End)), None)
+    if end is not None:
+        has_ended = await end_member(session, standing, end.outcome, end.outcome, now, cause=cause)
+        if has_ended and end.forgets:
+            await forget(session, standing.member.id, standing.member.path, standing.member.profile.name or "")
+        return
+    await move_on(session, standing, now, cause=cause, is_step=is_step)
+    for effect in done.effects:
+        if isinstance(effect, SetProfile):
+            await set_profile(session, standing, effect.profile, now, cause=cause)
+        elif isinstance(effect, Pay):
+            _pay(session, standing, effect, now)
+
+
+_MOVES: Final = items_with(
+    id="uuid",
+    position="int",
+    stage_id="text",
+    key="text",
+    cohort_id="uuid",
+    value="jsonb",
+    cursor="bigint",
+    now="timestamptz",
+    events="jsonb",
+)
+# No lock is held beforehand. A move is left out if the counter of the cohort's events has changed since its member was
+# read. It is left out, too, if another transaction holds the member: after waiting it would not see the partial answer
+# that was saved meanwhile. One that is committed just after the statement began stays until the next move.
+# Moves of one cohort that were read at the same number are made together: none of them changes what others do.
+_GO_ON_QUIETLY: Final = text(
+    f"""
+    WITH item AS (
+        {_MOVES}
+    ), free AS (
+        SELECT i.* FROM item i CROSS JOIN LATERAL (
+            SELECT FROM members m WHERE m.id = i.id AND m.position = i.position AND m.status = 'in_progress'
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) m
+    ), {COUNTERS_OF_MANY}, passed AS (
+        SELECT f.* FROM free f JOIN counter c ON c.cohort_id = f.cohort_id AND c.last = f.cursor
+    ), here AS (
+        UPDATE members m SET position = m.position + 1, version = m.version + 1, arrived_at = p.now
+        FROM passed p WHERE m.id = p.id
+    ), begun AS (
+        DELETE FROM partial_answers a USING passed p WHERE a.member_id = p.id
+    ), entry AS (
+        INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, completed_at, written_at)
+        SELECT p.id, p.stage_id, p.key, p.cohort_id, coalesce(p.value, 'null'),
+            (SELECT jsonb_object_agg(part.key, part.value) FROM answers e CROSS JOIN jsonb_each(e.invalid) part
+                WHERE e.member_id = p.id AND e.stage_id = p.stage_id AND e.key <> p.key),
+            p.now, p.now
+        FROM passed p
+        ON CONFLICT (member_id, stage_id, key) DO UPDATE
+            SET value = excluded.value, invalid = excluded.invalid, completed_at = excluded.completed_at,
+                written_at = excluded.written_at, revision = answers.revision + 1
+            WHERE answers.completed_at IS NULL
+    ), {EVENTS_OF_MANY}
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def go_on_quietly(session: Session, standing: Standing, page: Json, now: datetime, *, cause: str) -> None:
+    """Store the page and move the person on, by one statement and without a lock (`Database.autocommit`).
+
+    Under load the statement moves several people, also of other cohorts. Only for a move that `is_quiet`, without
+    effects and without open asks. Of two moves of one person at once one is overtaken.
+
+    Raises:
+        Overtaken: nothing was stored, because something has happened in the cohort since `standing` was read.
+    """
+    assert standing.stage is not None
+    record_move(session, standing, now, cause=cause)
+    params = {
+        "id": standing.member.id,
+        "position": standing.position,
+        "stage_id": standing.stage.id,
+        "key": PAGE,
+        "cohort_id": standing.cohort_id,
+        "value": page,
+        "cursor": standing.cursor,
+        "now": now,
+    }
+    try:
+        moved = await session.flush_for_many(_GO_ON_QUIETLY, params)
+    except DeadlockDetected as error:
+        raise Overtaken from error
+    if moved is None:
+        raise Overtaken
+
+
+_PAY: Final = text(
+    """
+    INSERT INTO payments (member_id, stage_id, currency, amount, parts, paid_at)
+    VALUES (:member_id, :stage_id, :currency, CAST(:amount AS numeric), CAST(:parts AS jsonb), :now)
+    ON CONFLICT (member_id, stage_id) DO NOTHING
+    """
+)
+
+
+def _pay(session: Session, standing: Standing, pay: Pay, now: datetime) -> None:
+    """Store what the member is paid. Idempotent: unique for member and stage."""
+    assert standing.stage is not None
+    params = {"member_id": standing.member.id, "stage_id": standing.stage.id, "currency": pay.currency, "now": now}
+    session.later(_PAY, {**params, "amount": str(pay.amount), "parts": as_json(pay.parts)})
+
+
+_SET_PROFILE: Final = text(
+    """
+    UPDATE members SET profile = CAST(:profile AS jsonb), version = version + 1
+    WHERE id = :member_id AND profile <> CAST(:profile AS jsonb)
+    """
+)
+
+
+async def set_profile(session: Session, standing: Standing, profile: Profile, now: datetime, *, cause: str) -> None:
+    """Let the others know the member by this profile; nothing happens if they do already.
+
+    The caller holds the member's lock.
+    """
+    member, fields = standing.member, profile.model_dump(mode="json")
+    if not await session.run(_SET_PROFILE, {"member_id": member.id, "profile": as_json(fields)}):
+        return
+    record_member(
+        session,
+        standing.experiment_id,
+        standing.cohort_id,
+        member.id,
+        member.path,
+        "member.profile_changed",
+        {"profile": fields},
+        now,
+        cause=cause,
+    )

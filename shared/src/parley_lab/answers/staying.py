@@ -1,0 +1,145 @@
+"""How long members stay on a stage: timers say from when they may go on, and when their time is up.
+
+A timer is armed when the stage is open to a member, and pauses hold it, as all timers.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.answers.advancing import end_member
+from parley_lab.answers.answering import write_page
+from parley_lab.answers.going_on import go_on
+from parley_lab.base import seeds
+from parley_lab.base.errors import Conflict, InvalidInput
+from parley_lab.contracts.experiment import StageConfig
+from parley_lab.contracts.lives import STILL_IN
+from parley_lab.kinds import PAGE, Ask, Blocked, Done
+from parley_lab.kinds.attendees import Attendee
+from parley_lab.kinds.stages import kind_of, parts_of
+from parley_lab.members.alerts import raise_alert
+from parley_lab.members.cohort_state import CohortState, record
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import lock_standing
+from parley_lab.members.stays import LEAST, MOST, may_go_on, path_of
+from parley_lab.store.session import ReadSession, Session
+from parley_lab.store.statements import as_json
+
+TIME_IS_UP: Final = "the time for a stage was up"
+_AGAIN_SECONDS: Final = 5.0
+
+_ARM: Final = text(
+    """
+    INSERT INTO timers (id, path, cohort_id, member_id, purpose, due_at)
+    SELECT g.id, g.path, :cohort_id, g.member_id, g.purpose, g.due_at
+    FROM jsonb_to_recordset(CAST(:timers AS jsonb)) AS g(id uuid, path text, member_id uuid, purpose text,
+        due_at timestamptz)
+    ON CONFLICT DO NOTHING RETURNING member_id
+    """
+)
+
+
+async def arm_stays(
+    session: Session, cohort: CohortState, stage: StageConfig, members: Iterable[Attendee], now: datetime
+) -> None:
+    """Start the times of those who are on the stage, each once, and tell people. The caller holds the cohort's lock."""
+    members = list(members)
+    timers = [
+        {
+            "id": seeds.row_id(cohort.experiment_id, path),
+            "path": path,
+            "member_id": member.id,
+            "purpose": purpose,
+            "due_at": now + timedelta(seconds=limit),
+        }
+        for member in members
+        for purpose, limit in _limits(cohort.stage_for(member, stage))
+        if limit is not None and (purpose == MOST or member.player == "person")
+        for path in [path_of(member.path, stage.id, purpose)]
+    ]
+    if not timers:
+        return
+    armed = {row.member_id for row in await session.all(_ARM, {"cohort_id": cohort.id, "timers": as_json(timers)})}
+    for member in members:
+        if member.id in armed and member.player == "person":
+            told = {"stage_id": stage.id}
+            record(session, cohort, "stage.updated", f"{member.path}/{stage.id}", told, now, audience=[member.id])
+
+
+def _limits(stage: StageConfig) -> Iterator[tuple[str, float | None]]:
+    yield LEAST, stage.stay.at_least_seconds
+    yield MOST, stage.stay.at_most_seconds
+
+
+async def require_long_enough(session: ReadSession, standing: Standing, stage: StageConfig, now: datetime) -> None:
+    """Refuse to let a member go on who has not stayed on the stage as long as it says.
+
+    Raises:
+        Conflict: they have to stay longer.
+    """
+    if stage.stay.at_least_seconds is not None and not await may_go_on(session, standing.member, stage, now):
+        raise Conflict("Please stay on this page a little longer.", reason="not_yet")
+
+
+_PATH: Final = text("SELECT path FROM timers WHERE id = :timer_id")
+_POSTPONE: Final = text("UPDATE timers SET state = 'armed', fired_at = NULL, due_at = :due_at WHERE id = :timer_id")
+
+
+async def end_stay(session: Session, timer_id: UUID, member_id: UUID, now: datetime) -> None:
+    """The time of a member on a stage is up: they go on with what there is, or leave. Nothing if they went on before.
+
+    Who is asked something else just now, such as whether they are still there, is looked at again a little later.
+    """
+    standing = await lock_standing(session, member_id)
+    stage = standing.stage
+    row = await session.one(_PATH, {"timer_id": timer_id})
+    if stage is None or standing.status not in STILL_IN or row.path != path_of(standing.member.path, stage.id, MOST):
+        return
+    if stage.stay.then == "leave":
+        await end_member(session, standing, "dropped_out", TIME_IS_UP, now, cause="timer", actor="lab")
+    elif standing.is_in_progress:
+        done = await _with_what_there_is(session, standing, stage, now)
+        await go_on(session, standing, done, now, cause="timer")
+    else:
+        due_at = now + timedelta(seconds=_AGAIN_SECONDS)
+        await session.run(_POSTPONE, {"timer_id": timer_id, "due_at": due_at})
+
+
+async def _with_what_there_is(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Done:
+    """What follows for a member who may go on anyway, such as a payment; else the default of the file, or nothing."""
+    view = standing.view(stage, now)
+    completion = kind_of(stage).completion(stage, view)
+    if isinstance(completion, Blocked):
+        return Done() if stage.stay.default is None else await _with_default(session, standing, stage, now)
+    if PAGE not in view.own and completion.page is not None:
+        write_page(session, standing, completion.page, now)
+    return completion
+
+
+async def _with_default(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Done:
+    """Store the answer of the file, if it is one; else there is none, and the experimenter is told."""
+    view, questions = standing.view(stage, now), parts_of(stage).questions
+    question = None if questions is None else questions.question(view, Ask(view.me.id, PAGE, "page"))
+    try:
+        value = None if question is None else question.check(dict(stage.stay.default or {}))
+    except InvalidInput as error:
+        await raise_alert(
+            session,
+            experiment_id=standing.experiment_id,
+            cohort_id=standing.cohort_id,
+            member_id=standing.member.id,
+            path=f"{standing.member.path}/{stage.id}/default",
+            alert_type="default_refused",
+            text=f"The default of the stage {stage.id} is no answer there: {error}",
+            now=now,
+        )
+        return Done()
+    if value is None:
+        return Done()
+    write_page(session, standing, value, now)
+    answered = standing.with_answer(stage.id, PAGE, value)
+    completion = kind_of(stage).completion(stage, answered.view(stage, now))
+    return completion if isinstance(completion, Done) else Done()

@@ -1,0 +1,1 @@
+"""Errors, clock, seeds, logs, metrics, settings, show-if rules, variables and background loops."""

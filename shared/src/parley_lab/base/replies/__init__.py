@@ -1,0 +1,38 @@
+"""What models reply: the shapes of replies, and the one reader of all forms in which they are written."""
+
+from parley_lab.base.replies.fields import (
+    Reason,
+    Reply,
+    Text,
+    Truth,
+    in_letters,
+    is_reading,
+    number,
+    option,
+    options,
+    read,
+    text,
+    whole_number,
+)
+from parley_lab.base.replies.names import OwnWords, own_words
+from parley_lab.base.replies.thoughts import OpenThought, after_thoughts, before_open_thought
+
+__all__ = [
+    "OpenThought",
+    "OwnWords",
+    "Reason",
+    "Reply",
+    "Text",
+    "Truth",
+    "after_thoughts",
+    "before_open_thought",
+    "in_letters",
+    "is_reading",
+    "number",
+    "option",
+    "options",
+    "own_words",
+    "read",
+    "text",
+    "whole_number",
+]

@@ -1,0 +1,131 @@
+"""Variables in texts: `{{name}}` or `{{name.key}}` is replaced by its value; nothing else is evaluated.
+
+A value is inserted unchanged: braces in it are not replaced again, and texts get no quotes. Braces that are meant as
+such are written `{{ '{{' }}`.
+"""
+
+import json
+import re
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, Final
+
+from parley_lab.base.errors import Problem
+
+Json = Any
+
+_PLACE: Final = re.compile(r"\{\{\s*(?:(?P<braces>'\{\{')|(?P<name>[^{}]*?))\s*\}\}")
+_BRACES: Final = "{{"
+_WRITTEN_BRACES: Final = "{{ '{{' }}"
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+_NEARLY: Final = re.compile(r"\{{1,2}\s*([A-Za-z_][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*)\s*\}{1,2}")
+_UNDEFINED: Final = object()
+OF_READER: Final = ("answers", "results")
+"""The prefixes of names whose values differ between readers: `answers.stage.question`."""
+
+
+def merged(*layers: Mapping[str, Json]) -> dict[str, Json]:
+    """The variables of all layers; later layers override earlier ones."""
+    return {name: value for layer in layers for name, value in layer.items()}
+
+
+def fill(value: Json, variables: Mapping[str, Json]) -> Json:
+    """`value` with variables filled into every text in it, except keys; undefined names stay as they are."""
+    return _fill(value, variables, _BRACES)
+
+
+def fill_in_part(value: Json, variables: Mapping[str, Json]) -> Json:
+    """Like `fill`, of texts that are filled once more: braces that are meant as such stay as they are written."""
+    return _fill(value, variables, _WRITTEN_BRACES)
+
+
+def _fill(value: Json, variables: Mapping[str, Json], braces: str) -> Json:
+    if isinstance(value, str):
+        return _PLACE.sub(lambda place: _filled(place, variables, braces), value) if _BRACES in value else value
+    if isinstance(value, Mapping):
+        return {key: _fill(part, variables, braces) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_fill(part, variables, braces) for part in value]
+    return value
+
+
+def problems(value: Json, variables: Mapping[str, Json], where: str = "") -> list[Problem]:
+    """The placeholders in the texts of `value` that no variable fills, without the reader's own."""
+    return [
+        Problem(path, f"`{{{{{name}}}}}`", _expected(name, variables))
+        for path, name in places(value, where)
+        if not is_of_reader(name) and _look_up(name, variables) is _UNDEFINED
+    ]
+
+
+def places(value: Json, where: str = "") -> Iterator[tuple[str, str]]:
+    """Every placeholder in the texts of `value`: its path and its name."""
+    for path, text in _texts(value, where):
+        if _BRACES in text:
+            yield from ((path, found["name"]) for found in _PLACE.finditer(text) if not found["braces"])
+
+
+def escaped(text: str) -> str:
+    """The text such that filling leaves it as it is."""
+    return text.replace(_BRACES, _WRITTEN_BRACES)
+
+
+def nearly_places(value: Json, names: Container[str], where: str = "") -> list[Problem]:
+    """Names of variables that are nearly in double braces, such as `{name}` or `{{name}`: they stay as they are."""
+    return [
+        Problem(path, f"`{nearly[0]}`, which stays as it is", f"`{{{{{nearly[1]}}}}}`, if the variable is meant")
+        for path, text in _texts(value, where)
+        for nearly in _NEARLY.finditer(_PLACE.sub("", text) if "{" in text else "")
+        if nearly[1].partition(".")[0] in names
+    ]
+
+
+def is_of_reader(name: str) -> bool:
+    """Whether the value of the name differs between readers, as that of an answer does."""
+    return name.partition(".")[0] in OF_READER
+
+
+def as_text(value: Json) -> str:
+    """A value inside a text: texts unchanged, nothing for null, everything else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _filled(place: re.Match[str], variables: Mapping[str, Json], braces: str) -> str:
+    if place["braces"]:
+        return braces
+    value = _look_up(place["name"], variables)
+    return place[0] if value is _UNDEFINED else as_text(value)
+
+
+def _look_up(name: str, variables: Mapping[str, Json]) -> Json:
+    if name in variables:
+        return variables[name]
+    if not _NAME.fullmatch(name):
+        return _UNDEFINED
+    value: Json = variables
+    for key in name.split("."):
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list | tuple) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return _UNDEFINED
+    return value
+
+
+def _expected(name: str, variables: Mapping[str, Json]) -> str:
+    if not _NAME.fullmatch(name):
+        return "the name of a variable between the braces"
+    return "one of the variables " + ", ".join(sorted(variables)) if variables else "a variable that is set"
+
+
+def _texts(value: Json, where: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield where, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _texts(part, f"{where}.{key}" if where else str(key))
+    elif isinstance(value, list | tuple):
+        for index, part in enumerate(value):
+            yield from _texts(part, f"{where}[{index}]")

@@ -1,0 +1,1 @@
+"""What exports and reports read."""

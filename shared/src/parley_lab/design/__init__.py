@@ -1,0 +1,32 @@
+"""Experiment files: reads one, applies a treatment, and assigns arms to cohorts and players to seats."""
+
+from parley_lab.design.allocation import OF_PARTICIPANTS as OF_PARTICIPANTS
+from parley_lab.design.allocation import CohortAssignment as CohortAssignment
+from parley_lab.design.allocation import MediatorAssignment as MediatorAssignment
+from parley_lab.design.allocation import SeatAssignment as SeatAssignment
+from parley_lab.design.allocation import allocate as allocate
+from parley_lab.design.assigning import values_of as values_of
+from parley_lab.design.document import MAX_MEMBERS as MAX_MEMBERS
+from parley_lab.design.document import SCHEMA_VERSION as SCHEMA_VERSION
+from parley_lab.design.document import Experiment as Experiment
+from parley_lab.design.document import json_schema as json_schema
+from parley_lab.design.document import snapshot as snapshot
+from parley_lab.design.document import usual_typing_speed as usual_typing_speed
+from parley_lab.design.drafts import Draft as Draft
+from parley_lab.design.drafts import document_hash as document_hash
+from parley_lab.design.drafts import draft_of as draft_of
+from parley_lab.design.joining import ArmDraw as ArmDraw
+from parley_lab.design.joining import Block as Block
+from parley_lab.design.joining import draw_arm as draw_arm
+from parley_lab.design.library import misspelt_personas as misspelt_personas
+from parley_lab.design.library import named_personas as named_personas
+from parley_lab.design.personas import read_persona as read_persona
+from parley_lab.design.personas import read_personas as read_personas
+from parley_lab.design.personas import write_personas as write_personas
+from parley_lab.design.providers import models_used as models_used
+from parley_lab.design.reading import Reading as Reading
+from parley_lab.design.reading import load as load
+from parley_lab.design.reading import read as read
+from parley_lab.design.reading import validate as validate
+from parley_lab.design.treatments import Resolved as Resolved
+from parley_lab.design.treatments import resolve as resolve

@@ -1,0 +1,166 @@
+"""Reads an experiment file: an experiment, or all its problems at once, each with its place in the file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from pydantic import ValidationError
+
+from parley_lab.base import variables as texts
+from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.contracts.experiment import Persona
+from parley_lab.contracts.media import StoredFile
+from parley_lab.design import assigning, checks
+from parley_lab.design.complaints import found, object_with, translate
+from parley_lab.design.document import Experiment
+from parley_lab.design.factors import placed_in_factors, with_factors, without_factors
+from parley_lab.design.library import placed, with_library
+from parley_lab.design.media import ReadMedium, with_media
+from parley_lab.design.pairings import placed_in_pairings, with_pairings, without_pairings
+from parley_lab.design.parsing import MAX_BYTES, check_values, decoded, parse, with_spaces
+from parley_lab.design.places import located
+from parley_lab.design.table import ReadTable, with_table
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The parsed content of a file, with its table of personas, before validation."""
+
+    name: str
+    value: Json
+    text: str | None = None
+    """The content of the file, for the lines of problems."""
+    problems: tuple[Problem, ...] = ()
+    """The problems of its table of personas; without a valid table, seats that need it cause no complaints. Those of
+    files that stages show are among them."""
+    files: tuple[StoredFile, ...] = ()
+    """The files that stages show, which the values name by digest."""
+
+    def warnings(self) -> list[Problem]:
+        """What is valid and likely not meant."""
+        if not isinstance(self.value, Mapping):
+            return []
+        arms = [one for one in self.value.get("treatments") or () if isinstance(one, Mapping)]
+        layers = [one.get("variables") for one in (self.value, *arms)]
+        names = {name for one in layers if isinstance(one, Mapping) for name in one} | assigning.names(self.value)
+        parts = {name: self.value.get(name) for name in ("stages", "personas", "treatments")}
+        return located(texts.nearly_places(parts, names), self.value, self.text)
+
+    def experiment(self, library: Mapping[str, Persona] | None = None) -> Experiment:
+        """The experiment with the personas that it takes from the `library`.
+
+        Raises:
+            InvalidInput: with all problems.
+        """
+        return _validated(self, library or {})
+
+
+def load(
+    content: str | bytes,
+    name: str = "experiment.yaml",
+    *,
+    max_bytes: int = MAX_BYTES,
+    read_table: ReadTable | None = None,
+    library: Mapping[str, Persona] | None = None,
+) -> Experiment:
+    """The experiment in a file: JSON when `name` ends in `.json`, YAML otherwise.
+
+    `read_table` gives the table of personas that the file names; without it, a file that names one is refused.
+    `library` has the personas, by id, that the file may name without defining them.
+
+    Raises:
+        TooLarge: more than `max_bytes`.
+        InvalidInput: with all problems.
+    """
+    return read(content, name, max_bytes=max_bytes, read_table=read_table).experiment(library)
+
+
+def read(
+    content: str | bytes,
+    name: str,
+    *,
+    max_bytes: int = MAX_BYTES,
+    read_table: ReadTable | None = None,
+    read_medium: ReadMedium | None = None,
+) -> Reading:
+    """Parse a file. Without `read_medium`, the files that stages show keep their names.
+
+    Raises:
+        TooLarge: more than `max_bytes`.
+        InvalidInput: it cannot be parsed.
+    """
+    text = decoded(content, name, max_bytes)
+    text = text if name.lower().endswith(".json") else with_spaces(text)
+    value = parse(text, name, max_bytes=max_bytes)
+    whole, problems = (value, []) if read_table is None else with_table(value, read_table)
+    if read_medium is None:
+        return Reading(name, whole, text, tuple(problems))
+    whole, files, missing = with_media(whole, read_medium)
+    return Reading(name, whole, text, (*problems, *missing), tuple(files))
+
+
+def validate(value: Json, name: str = "experiment", *, library: Mapping[str, Persona] | None = None) -> Experiment:
+    """The experiment in the JSON value, with personas from the `library`.
+
+    Raises:
+        InvalidInput: with all problems.
+    """
+    return Reading(name, value).experiment(library)
+
+
+def _validated(reading: Reading, library: Mapping[str, Persona]) -> Experiment:
+    value, name = reading.value, reading.name
+    check_values(value, name)
+    if not isinstance(value, Mapping):
+        expected = object_with(("parley", "name", "stages", "cohorts"))
+        problem = Problem(name, "nothing" if value is None else found(value), expected)
+        raise InvalidInput(f"{name} is not an experiment.", [problem])
+    whole, problems = _written_out(value)
+    completed = with_library(whole, library)
+    experiment, further = _read(completed)
+    further = placed([*further, *checks.problems(completed)], whole, completed)
+    if problems:
+        # Without the pairs, missing members cannot be found.
+        further = _without(further, "cohorts", "treatments")
+    if value.get("personas_from") is not None and reading.problems:
+        # Nor without the table.
+        further = _without(further, "cohorts", "personas_from")
+    problems += further if problems else placed_in_pairings(placed_in_factors(further, value), value)
+    problems += reading.problems
+    if experiment is None or problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        told = located(problems, value, reading.text)
+        raise InvalidInput(f"{name} is not a valid experiment: {count}.", told)
+    return experiment
+
+
+def _without(problems: Sequence[Problem], *places: str) -> list[Problem]:
+    return [problem for problem in problems if not problem.where.startswith(places)]
+
+
+def _written_out(value: Mapping[str, Json]) -> tuple[Mapping[str, Json], list[Problem]]:
+    """The values with their factors and pairings written out, or without them and with their problems."""
+    problems: list[Problem] = []
+    whole = value
+    for write_out, without in ((with_factors, without_factors), (with_pairings, without_pairings)):
+        try:
+            whole = write_out(whole)
+        except InvalidInput as error:
+            whole = without(whole)
+            problems += error.problems
+    return whole, problems
+
+
+def _read(value: Mapping[str, Json]) -> tuple[Experiment | None, list[Problem]]:
+    try:
+        return Experiment.model_validate(value), []
+    except ValidationError as error:
+        return None, translate(error, value, _schema())
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return Experiment.model_json_schema()

@@ -1,0 +1,87 @@
+"""Checks a stage among the others of its arm, by its own rules and by those of all kinds. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from parley_lab.base import variables as texts
+from parley_lab.base.errors import Problem
+from parley_lab.contracts.experiment import StageConfig
+from parley_lab.contracts.texts import named_roles
+from parley_lab.design import reads, stays
+from parley_lab.design.complaints import one_of
+from parley_lab.kinds import of_everybody
+from parley_lab.kinds.stages import kind_of, parts_of
+
+Json = Any
+
+
+def problems(stages: Sequence[StageConfig]) -> Iterator[tuple[int, Problem]]:
+    """The problems of each stage after those before it, by position; `where` is relative to the stage."""
+    for index, stage in enumerate(stages):
+        earlier = stages[:index]
+        rules = (*kind_of(stage).problems(stage, earlier), *reads.problems(stage, earlier))
+        own = (*rules, *_unheard(stage), *stays.problems(stage), *_waits(stage))
+        fields = stage.model_dump(mode="json")
+        for problem in (*own, *unknown_names(fields, earlier), *_unknown_roles(fields, earlier)):
+            yield index, problem
+
+
+def unknown_names(fields: Json, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
+    """Places in texts that name an answer or a result which none of the stages gives."""
+    by_id = {one.id: one for one in earlier}
+    for where, name in texts.places(fields):
+        if texts.is_of_reader(name):
+            expected = _expected(name, by_id)
+            if expected is not None:
+                yield Problem(where, f"`{{{{{name}}}}}`", expected)
+
+
+def _expected(name: str, by_id: Mapping[str, StageConfig]) -> str | None:
+    """What the name should be; None: it is right."""
+    scope, _, rest = name.partition(".")
+    stage_id, _, column = rest.partition(".")
+    if stage_id not in by_id:
+        return one_of(stage_id, by_id, "earlier stage") if by_id else "the name of a variable: no stage comes before"
+    data = parts_of(by_id[stage_id]).data
+    columns = [one.name for one in (data.columns() if scope == "answers" else data.group_columns())]
+    if column in columns:
+        return None
+    what = "question" if scope == "answers" else "result"
+    listed = one_of(column, columns, what) if columns else f"another stage: this one has no {what}"
+    return f"{scope}.{stage_id} and {listed}" if columns else listed
+
+
+def _unknown_roles(fields: Json, earlier: Sequence[StageConfig]) -> Iterator[Problem]:
+    """Texts for a role that none of the stages gives."""
+    given = list(dict.fromkeys(role for one in earlier for role in parts_of(one).data.roles()))
+    for where, role in named_roles(fields):
+        if role not in given:
+            expected = one_of(role, given, "role") if given else "a role that an earlier stage gives: none comes before"
+            yield Problem(where, repr(role), expected)
+
+
+def _waits(stage: StageConfig) -> Iterator[Problem]:
+    """A limit of a wait that does not fit the stage."""
+    progress = stage.progress
+    read = of_everybody(parts_of(stage).reads)
+    waits = progress.wait_for_all or progress.min_participants > 0 or bool(read)
+    if progress.at_most_seconds is not None and not waits:
+        expected = "nothing: the stage waits for nobody; `wait_for_all` or `min_participants` makes it wait"
+        yield Problem("progress.at_most_seconds", str(progress.at_most_seconds), expected)
+    if progress.at_most_seconds is None and progress.then != "release":
+        yield Problem("progress.then", progress.then, "`at_most_seconds` beside it: how long people wait before that")
+    if progress.then == "fill" and progress.fill_with is None:
+        yield Problem("progress.fill_with", "nothing", "the id of the persona that takes the empty seats")
+    if progress.then != "fill" and progress.fill_with is not None:
+        yield Problem("progress.fill_with", repr(progress.fill_with), "`then: fill` beside it")
+    if progress.then != "release" and read:
+        expected = f"release: the stage cannot open before all are through with {read[0]!r}; limit their `stay` there"
+        yield Problem("progress.then", progress.then, expected)
+
+
+def _unheard(stage: StageConfig) -> Iterator[Problem]:
+    """An audience on a stage without answers to show, or whose game already decides what others know of them."""
+    parts = parts_of(stage)
+    if stage.audience != "private" and (parts.questions is None or parts.state is not None):
+        expected = f"private: on a stage of the kind {stage.kind} its own rules say what others see"
+        yield Problem("audience", stage.audience, expected)

@@ -1,0 +1,210 @@
+"""Applies a treatment to an experiment: its stages in order, its personas, its variables. Pure."""
+
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from parley_lab.base import variables as texts
+from parley_lab.base.errors import NotFound
+from parley_lab.contracts.experiment import Persona, StageConfig, Treatment
+from parley_lab.contracts.texts import named_roles
+from parley_lab.design.complaints import one_of
+from parley_lab.design.document import Experiment
+from parley_lab.kinds.stages import AnyStage, read_of_everybody, read_stage
+
+Json = Any
+
+
+class Resolved(BaseModel):
+    """The experiment of one arm, with all replacements and orders applied.
+
+    What differs from reader to reader is filled in by `for_reader`; everything else is.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    treatment_id: str | None
+    stages: tuple[AnyStage, ...]
+    personas: dict[str, Persona]
+    variables: dict[str, JsonValue]
+    levels: dict[str, str] = {}
+    """The level of each factor that this arm has, by factor."""
+    unfilled: dict[str, dict[str, JsonValue]] = {}
+    """The fields of stages with texts that differ from reader to reader, before anything is filled in, by stage."""
+    unfilled_personas: dict[str, dict[str, JsonValue]] = {}
+    """The same of personas. `stages` and `personas` keep such placeholders unchanged."""
+
+    def stage(self, stage_id: str) -> StageConfig:
+        """The stage with this id.
+
+        Raises:
+            NotFound: this arm has no such stage.
+        """
+        found = self.by_id.get(stage_id)
+        if found is None:
+            raise NotFound(
+                f"There is no stage {stage_id!r} here; expected {one_of(stage_id, self.stage_ids, 'stage')}."
+            )
+        return found
+
+    @cached_property
+    def by_id(self) -> dict[str, StageConfig]:
+        return {stage.id: stage for stage in self.stages}
+
+    @cached_property
+    def read_of_everybody(self) -> frozenset[str]:
+        """The stages whose pages, of all members, one of the stages reads."""
+        return frozenset(read_of_everybody(self.stages))
+
+    @property
+    def stage_ids(self) -> tuple[str, ...]:
+        return tuple(stage.id for stage in self.stages)
+
+    @cached_property
+    def names_of_readers(self) -> tuple[str, ...]:
+        """What readers have answered, or what came of a stage, as far as texts name it."""
+        named = texts.places([*self.unfilled.values(), *self.unfilled_personas.values()])
+        return tuple(dict.fromkeys(name for _, name in named if texts.is_of_reader(name)))
+
+    def for_reader(self, values: Mapping[str, Json], roles: Mapping[str, Collection[str]]) -> "Resolved":
+        """The same with the values of one reader in the texts of stages, and with the parts for the reader's roles.
+
+        `roles`: those that the reader has on each stage, by its id.
+        """
+        if not self.unfilled:
+            return self
+        stages = tuple(
+            self._filled(stage, values, roles.get(stage.id, ())).of_reader() if stage.id in self.unfilled else stage
+            for stage in self.stages
+        )
+        return Resolved.model_construct(**{**dict(self), "stages": stages})
+
+    def for_cohort(self, values: Mapping[str, Json]) -> "Resolved":
+        """The same with the values that are one for all members of a cohort, for what the lab says to all of them.
+
+        What differs between readers stays as it is written.
+        """
+        if not self.unfilled or not values:
+            return self
+        stages = tuple(self._filled(stage, values, None) for stage in self.stages)
+        return Resolved.model_construct(**{**dict(self), "stages": stages})
+
+    def _filled(self, stage: AnyStage, values: Mapping[str, Json], roles: Collection[str] | None) -> AnyStage:
+        """roles: None leaves what is for single roles as it is written."""
+        fields = self.unfilled.get(stage.id)
+        if fields is None:
+            return stage
+        try:
+            return read_stage(texts.fill(fields, {**self.variables, **values}), roles=roles)
+        except ValidationError:
+            # A reader's value does not fit into the text; the file was checked without it.
+            return read_stage(texts.fill(fields, {**self.variables, **dict.fromkeys(values, "")}), roles=roles)
+
+    def persona_for(self, persona_id: str, values: Mapping[str, Json]) -> Persona:
+        """A persona with the values of the reader in its texts; names without a value stay as they are."""
+        fields = self.unfilled_personas.get(persona_id)
+        if fields is None:
+            return self.personas[persona_id]
+        return Persona.model_validate(fill_persona(fields, {**self.variables, **values}))
+
+
+def resolve(experiment: Experiment, treatment_id: str | None, *, personas: Container[str] | None = None) -> Resolved:
+    """The experiment under one of its treatments, or unchanged when `treatment_id` is None.
+
+    personas: the ids of the personas that take part; None: all.
+
+    Raises:
+        NotFound: the experiment has no such treatment.
+    """
+    treatment = treatment_named(experiment, treatment_id) if treatment_id is not None else None
+    values = variables_of(experiment, treatment)
+    assigned = {name for one in experiment.assigned for name in one.names}
+    known = {name: value for name, value in values.items() if name not in assigned}
+    stages = {one.id: stage_fields(one, treatment) for one in in_order(experiment.stages, treatment)}
+    present = [one for one in experiment.personas if personas is None or one.id in personas]
+    fields = {one.id: persona_fields(one, treatment) for one in present}
+    return Resolved(
+        treatment_id=treatment_id,
+        stages=tuple(read_stage(texts.fill(one, known)) for one in stages.values()),
+        personas={name: Persona.model_validate(fill_persona(one, known)) for name, one in fields.items()},
+        variables=values,
+        levels=dict(treatment.levels) if treatment else {},
+        unfilled={name: one for name, one in stages.items() if _differs(one, assigned)},
+        unfilled_personas={name: one for name, one in fields.items() if _differs(one, assigned)},
+    )
+
+
+def _differs(fields: Json, assigned: Container[str]) -> bool:
+    """Whether a text has something else for every reader."""
+    named = (name for _, name in texts.places(fields))
+    return any(named_roles(fields)) or any(
+        texts.is_of_reader(name) or name.partition(".")[0] in assigned for name in named
+    )
+
+
+def treatment_named(experiment: Experiment, treatment_id: str) -> Treatment:
+    found = experiment.treatments_by_id.get(treatment_id)
+    if found is None:
+        expected = one_of(treatment_id, experiment.treatments_by_id, "treatment")
+        raise NotFound(f"There is no treatment {treatment_id!r} in this experiment; expected {expected}.")
+    return found
+
+
+def variables_of(experiment: Experiment, treatment: Treatment | None) -> dict[str, Json]:
+    return texts.merged(experiment.variables, treatment.variables if treatment else {})
+
+
+def in_order(stages: Sequence[StageConfig], treatment: Treatment | None) -> list[StageConfig]:
+    """The stages of this arm, in order: the stages of a block swap places among themselves."""
+    if treatment is None:
+        return list(stages)
+    by_id = {stage.id: stage for stage in stages}
+    queues = {block: iter(order) for block, order in treatment.order.items()}
+    placed = [by_id[next(queues[stage.block])] if stage.block in queues else stage for stage in stages]
+    return [stage for stage in placed if stage.id not in treatment.leave_out]
+
+
+def stage_fields(stage: StageConfig, treatment: Treatment | None) -> dict[str, Json]:
+    """The stage's fields with the treatment's replacements, not yet validated."""
+    replaced = treatment.stages.get(stage.id, {}) if treatment else {}
+    return merged(stage.model_dump(mode="json"), replaced)
+
+
+def persona_fields(persona: Persona, treatment: Treatment | None) -> dict[str, Json]:
+    """The persona's fields; the treatment's fields of one persona override its fields of all models."""
+    fields = persona.model_dump(mode="json")
+    if treatment is None:
+        return fields
+    return merged(merged(fields, {"model": treatment.model}), treatment.personas.get(persona.id, {}))
+
+
+def filled_persona(persona: Persona, treatment: Treatment | None, values: Mapping[str, Json]) -> dict[str, Json]:
+    """The persona with variables filled into all texts but model settings, which providers get unchanged."""
+    return fill_persona(persona_fields(persona, treatment), values)
+
+
+def fill_persona(fields: Mapping[str, Json], values: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: part if name == "model" else texts.fill(part, values) for name, part in fields.items()}
+
+
+def merged(base: Mapping[str, Json], replaced: Mapping[str, Json]) -> dict[str, Json]:
+    """`base` with the fields of `replaced`: objects are merged field by field, everything else is replaced whole.
+
+    An object with another `type` is replaced whole, too.
+    """
+    return {**base, **dict(_merged_fields(base, replaced))}
+
+
+def _merged_fields(base: Mapping[str, Json], replaced: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    for name, value in replaced.items():
+        old = base.get(name)
+        if (
+            isinstance(old, Mapping)
+            and isinstance(value, Mapping)
+            and value.get("type", old.get("type")) == old.get("type")
+        ):
+            yield name, merged(old, value)
+        else:
+            yield name, value

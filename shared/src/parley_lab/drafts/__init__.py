@@ -1,0 +1,1 @@
+"""The work of agents: leases, what prompts are made of, calls, limits and keys."""

@@ -1,0 +1,1 @@
+"""Experiments from start to end: pause, fork, delete, retention and runs."""

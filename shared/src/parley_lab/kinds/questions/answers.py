@@ -1,0 +1,162 @@
+"""Answers to a page of questions: which questions count, whether every answer fits, and what a model is to fill in."""
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, create_model
+
+from parley_lab.base import rules
+from parley_lab.base.errors import MOST_PROBLEMS, InvalidInput, Problem
+from parley_lab.base.replies import Reply
+from parley_lab.base.rules import PageAnswer
+from parley_lab.kinds import Json, OwnView
+from parley_lab.kinds.questions.questions import BaseQuestion, CheckQuestion, Unfit
+from parley_lab.kinds.questions.sheet import QuestionPage
+
+Pages = Mapping[str, PageAnswer]
+
+
+class PageReply(Reply):
+    """Base of the shapes of a page; `pages` are the answers of earlier stages that the shape was made for."""
+
+    pages: ClassVar[Pages] = {}
+
+
+def earlier_pages(view: OwnView) -> Pages:
+    """The reader's page answers of earlier stages, by stage."""
+    return {stage_id: answer for stage_id, answer in view.earlier.items() if isinstance(answer, Mapping)}
+
+
+def possible_questions(stage: QuestionPage, pages: Pages) -> list[BaseQuestion]:
+    """The questions that may be shown; those whose rule is false whatever is answered here are left out."""
+    return [
+        question
+        for question in stage.questions
+        if question.show_if is None or not rules.is_out_of_reach(question.show_if, pages, stage.id)
+    ]
+
+
+def check(stage: QuestionPage, answer: Json, pages: Pages, missing: Collection[str] = ()) -> dict[str, Json]:
+    """The answer as it is stored: one value for every question that is shown, nothing for the others.
+
+    missing: the questions without a usable reply; their answer is null.
+
+    Raises:
+        InvalidInput: with all problems.
+    """
+    if not isinstance(answer, Mapping):
+        found = Problem("", type(answer).__name__, "an object with one entry per question")
+        raise InvalidInput("These answers cannot be used.", [found])
+    known = {question.id for question in stage.questions}
+    unknown = [str(key) for key in answer if key not in known]
+    if len(unknown) > MOST_PROBLEMS:
+        found = Problem("", f"{len(unknown)} answers to no question here", "one for each question")
+        raise InvalidInput("These answers cannot be used.", [found])
+    stored, problems = _split(stage, answer, pages, missing)
+    problems += [Problem(key, "an answer", "no such question here") for key in unknown]
+    if problems:
+        raise InvalidInput("Some answers cannot be used.", problems)
+    return stored
+
+
+def without_hidden(stage: QuestionPage, reply: PageReply) -> dict[str, Json]:
+    """What a model answered, for the questions that its own answers bring up."""
+    return shown_of(stage, reply.model_dump(by_alias=True), reply.pages)
+
+
+def shown_of(stage: QuestionPage, given: Mapping[str, Json], pages: Pages) -> dict[str, Json]:
+    """Of these answers those to questions that they bring up themselves."""
+    kept: dict[str, Json] = {}
+    for question in stage.questions:
+        if question.id in given and is_shown(question, kept, stage, pages):
+            kept[question.id] = given[question.id]
+    return kept
+
+
+def reply_model(stage: QuestionPage, pages: Pages) -> type[PageReply]:
+    """One required field per question that may be shown, named by the question's id."""
+    if all(question.show_if is None for question in stage.questions):
+        # What was answered before does not matter.
+        return _reply_model_without_rules(tuple(stage.questions))
+    fields = {
+        f"answer_{index}": reply_field(question, stage, pages, name=question.id)
+        for index, question in enumerate(possible_questions(stage, pages))
+    }
+    model = create_model("SurveyReply", __base__=PageReply, **fields)
+    model.pages = pages
+    return model
+
+
+# Making the shape takes longer than all the rest of a prompt, and many agents are asked the same questions.
+@lru_cache(maxsize=1024)
+def _reply_model_without_rules(questions: tuple[BaseQuestion, ...]) -> type[PageReply]:
+    fields: dict[str, Any] = {
+        f"answer_{index}": (question.reply_field(), Field(alias=question.id, description=_asked(question)))
+        for index, question in enumerate(questions)
+    }
+    return create_model("SurveyReply", __base__=PageReply, **fields)
+
+
+def reply_field(question: BaseQuestion, stage: QuestionPage, pages: Pages, *, name: str, about: str = "") -> Any:
+    """The field of this name for one question, and what a model is told of it, after whom it is about."""
+    text = f"About {about}: " if about else ""
+    described = Field(alias=name, description=f"{text}{_instruction(question, stage, pages)}")
+    expected = question.reply_field()
+    # Whether such an answer counts is known only with the others: it is looked at then.
+    return (Annotated[expected, _LATER] if question.show_if else expected, described)
+
+
+def _whatever(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return validate(value)
+    except ValidationError:
+        return value
+
+
+_LATER: Final = WrapValidator(_whatever)
+
+
+def _instruction(question: BaseQuestion, stage: QuestionPage, pages: Pages) -> str:
+    rule = question.show_if
+    if rule is None or rules.holds(rule, pages, stage.id):
+        return _asked(question)
+    return f"{_asked(question)} Counts only if: {rules.in_words(rule)}."
+
+
+def _asked(question: BaseQuestion) -> str:
+    return f"{question.title} Answer with {question.asked()}."
+
+
+def is_shown(question: BaseQuestion, answers: PageAnswer, stage: QuestionPage, pages: Pages) -> bool:
+    """Whether the question comes up, given the answers on this page so far and those of earlier pages."""
+    return question.show_if is None or rules.holds(question.show_if, {**pages, stage.id: answers}, stage.id)
+
+
+def _split(
+    stage: QuestionPage, answer: PageAnswer, pages: Pages, missing: Collection[str]
+) -> tuple[dict[str, Json], list[Problem]]:
+    stored: dict[str, Json] = {}
+    problems: list[Problem] = []
+    for question in stage.questions:
+        value = answer.get(question.id)
+        if not is_shown(question, stored, stage, pages):
+            if value is not None:
+                problems.append(Problem(question.id, "an answer", "none, because this question is not shown"))
+            continue
+        if value is None and question.id in missing:
+            stored[question.id] = None
+            continue
+        if value is None and isinstance(question, CheckQuestion):
+            value = False
+        try:
+            stored[question.id] = question.answered(value)
+        except Unfit as unfit:
+            code = "answer_this" if value is None else unfit.code
+            params = {} if value is None else unfit.params
+            problems.append(Problem(question.id, found_in_words(value), unfit.expected, code=code, params=params))
+    return stored, problems
+
+
+def found_in_words(value: Json) -> str:
+    return "no answer" if value is None else repr(value)[:80]

@@ -1,0 +1,161 @@
+"""How the questions are put, attempt by attempt, and how scripts answer them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from pydantic import BaseModel, create_model
+from pydantic import Field as Bounds
+
+from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.contracts.models import Hint
+from parley_lab.kinds import (
+    Ask,
+    Field,
+    Form,
+    Json,
+    LabView,
+    OwnView,
+    PageScripts,
+    Question,
+    Questions,
+    Substitute,
+    UnusableReply,
+    WithoutAnswer,
+    filled,
+    fixed_answers,
+    suggested,
+)
+from parley_lab.kinds.questions import one, salvage
+from parley_lab.kinds.questions.answers import PageReply, found_in_words
+from parley_lab.kinds.questions.questions import Unfit
+from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of, key_of, number_of
+from parley_lab.kinds.stages.comprehension.config import CheckedQuestion, ComprehensionStage
+
+_TASK: Final = "Answer every question on what you have read. The answers are checked, and you go on when all are right."
+
+
+class ComprehensionQuestions(Questions):
+    def __init__(self, stage: ComprehensionStage) -> None:
+        self._stage = stage
+
+    def due(self, view: OwnView) -> list[Ask]:
+        """The next attempt of a person or an agent."""
+        me, attempts = view.me, attempts_of(self._stage, view.me, view.own)
+        is_asked = me.kind == "participant" and me.player != "script"
+        return [Ask(me.id, key_of(len(attempts.given) + 1), "attempt")] if is_asked and not attempts.is_over else []
+
+    def question(self, view: OwnView, ask: Ask) -> Question | None:
+        return (
+            None
+            if number_of(ask.key) is None
+            else Attempt(self._stage, attempts_of(self._stage, view.me, view.own), view)
+        )
+
+
+class Attempt(Question):
+    """All questions once more."""
+
+    def __init__(self, stage: ComprehensionStage, attempts: Attempts, view: OwnView) -> None:
+        self._stage = stage
+        self._attempts = attempts
+        self._me = view.me
+
+    def form(self) -> Form:
+        return Form(tuple(Field(asked.id, asked.field_schema()) for asked in self._stage.questions))
+
+    def task(self) -> str:
+        return _TASK
+
+    def reply_model(self) -> type[BaseModel]:
+        return _reply_model(self._stage.questions)
+
+    def answer_from_reply(self, reply: BaseModel) -> Json:
+        return reply.model_dump(by_alias=True)
+
+    def check(self, answer: Json) -> Json:
+        """Whether an answer is right does not matter here: a wrong one is an attempt."""
+        if not isinstance(answer, Mapping):
+            found = Problem("", type(answer).__name__, "an object with one entry per question")
+            raise InvalidInput("These answers cannot be used.", [found])
+        stored: dict[str, Json] = {}
+        problems: list[Problem] = []
+        for asked in self._stage.questions:
+            try:
+                stored[asked.id] = asked.stored(answer.get(asked.id))
+            except Unfit as unfit:
+                problems.append(Problem(asked.id, found_in_words(answer.get(asked.id)), unfit.expected))
+        known = {asked.id for asked in self._stage.questions}
+        problems += [Problem(str(key), "an answer", "no such question here") for key in answer if key not in known]
+        if problems:
+            raise InvalidInput("Some answers cannot be used.", problems)
+        return stored
+
+    def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
+        """What fits of the replies is the attempt; who could not be asked at all is out."""
+        if not replies:
+            return "drop"
+        found = [salvage.of_question(asked, replies) for asked in self._stage.questions]
+        missing = {name: reason for each in found for name, reason in (each.missing or {}).items()}
+        answers = zip(self._stage.questions, found, strict=True)
+        return Substitute({asked.id: each.value for asked, each in answers}, missing)
+
+    def news(self) -> str | None:
+        """The questions are read once; then what was wrong."""
+        return f"Not right: {', '.join(self._attempts.wrong)}" if self._attempts.wrong else None
+
+    def written(self, answer: Json) -> str:
+        return "\n".join(str(answer[asked.id]) for asked in self._stage.questions if asked.kind == "text")
+
+    def hints(self) -> Mapping[str, Hint]:
+        return suggested(fixed_answers(self._stage, self._me))
+
+
+class ComprehensionScripts(PageScripts):
+    """A script answers rightly, unless the file gives it other answers or has it draw them."""
+
+    def __init__(self, stage: ComprehensionStage) -> None:
+        super().__init__(stage)
+        self._check = stage
+
+    def question(self, view: OwnView) -> Question | None:
+        """Attempts are asked, and no page."""
+        return None
+
+    def problems_of(self, name: str, answer: Json) -> Iterator[Problem]:
+        asked = next((asked for asked in self._check.questions if asked.id == name), None)
+        if asked is None:
+            yield Problem("", "an answer", "the id of a question of this stage")
+            return
+        try:
+            one.check(asked, answer)
+        except InvalidInput as refused:
+            yield from (Problem("", each.found, each.expected) for each in refused.problems)
+
+    def play(self, view: LabView, rng_of: Callable[[str], Random]) -> dict[tuple[UUID, str], Json]:
+        moves: dict[tuple[UUID, str], Json] = {}
+        for member in (each for each in view.members if each.player == "script" and each.present):
+            attempts = attempts_of(self._check, member, view.answers.get(member.id, {}))
+            if attempts.is_over:
+                continue
+            number, right = len(attempts.given) + 1, {asked.id: asked.correct for asked in self._check.questions}
+            rng = rng_of(f"{member.path.rpartition('/')[2]}/{key_of(number)}")
+            form = Form(tuple(Field(asked.id, asked.field_schema()) for asked in self._check.questions))
+            given = filled(form, rng, fixed=fixed_answers(self._check, member))
+            moves[member.id, key_of(number)] = right if member.script_for(self._check) is None else given
+        return moves
+
+
+# Making the shape takes longer than all the rest of a prompt, and many agents are asked the same questions.
+@lru_cache(maxsize=1024)
+def _reply_model(questions: tuple[CheckedQuestion, ...]) -> type[BaseModel]:
+    fields: dict[str, Any] = {
+        f"answer_{index}": (
+            asked.reply_type(),
+            Bounds(alias=asked.id, description=f"{asked.title} Answer with {asked.hint()}."),
+        )
+        for index, asked in enumerate(questions)
+    }
+    return create_model("ComprehensionReply", __base__=PageReply, **fields)

@@ -1,0 +1,58 @@
+"""How far a participant has come with a check: the attempts so far, and what they come to. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from parley_lab.kinds import Json, Member
+from parley_lab.kinds.stages.comprehension.config import ComprehensionStage
+
+AGENT_ATTEMPTS: Final = 5
+"""How often an agent or a script tries where the stage sets no bound: every attempt of an agent is a call."""
+_KEY: Final = "attempt:"
+
+
+def key_of(number: int) -> str:
+    """The key of an attempt, counted from 1."""
+    return f"{_KEY}{number}"
+
+
+def number_of(key: str) -> int | None:
+    """The number of the attempt with this key; None when it is none."""
+    number = key.removeprefix(_KEY)
+    return int(number) if key.startswith(_KEY) and number.isdigit() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """What one participant has answered so far, attempt by attempt; `most` is how many there may be."""
+
+    stage: ComprehensionStage
+    given: tuple[Mapping[str, Json], ...]
+    most: int | None
+
+    @property
+    def wrong(self) -> list[str]:
+        """The questions that the last attempt did not answer rightly; empty before the first."""
+        if not self.given:
+            return []
+        return [one.id for one in self.stage.questions if not one.is_correct(self.given[-1].get(one.id))]
+
+    @property
+    def is_passed(self) -> bool:
+        return bool(self.given) and not self.wrong
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_passed or (self.most is not None and len(self.given) >= self.most)
+
+    @property
+    def page(self) -> dict[str, Json]:
+        """What is stored for the whole page in the end: the last answers, and what they came to."""
+        return {**self.given[-1], "attempts": len(self.given), "passed": self.is_passed}
+
+
+def attempts_of(stage: ComprehensionStage, me: Member, own: Mapping[str, Json]) -> Attempts:
+    numbered = sorted(number for key in own if (number := number_of(key)) is not None)
+    most = stage.most_attempts if stage.most_attempts is not None or me.player == "person" else AGENT_ATTEMPTS
+    return Attempts(stage, tuple(own[key_of(number)] or {} for number in numbered), most)

@@ -1,0 +1,160 @@
+"""The rules of a check of what was understood."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from parley_lab.base.errors import Problem
+from parley_lab.contracts.experiment import StageConfig
+from parley_lab.kinds import (
+    Ask,
+    Block,
+    Blocked,
+    Completion,
+    Done,
+    End,
+    OwnView,
+    PageContent,
+    Parts,
+    Reason,
+    StageKind,
+    heading,
+)
+from parley_lab.kinds.questions.choices import Option
+from parley_lab.kinds.stages.comprehension.asking import ComprehensionQuestions, ComprehensionScripts
+from parley_lab.kinds.stages.comprehension.attempts import Attempts, attempts_of
+from parley_lab.kinds.stages.comprehension.config import CheckedChoice, CheckedText, ComprehensionStage
+from parley_lab.kinds.stages.comprehension.reporting import ComprehensionData
+
+
+class ShownCheckQuestion(BaseModel):
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    id: str
+    title: str
+    options: list[Option]
+    """What to choose from; empty where the answer is written."""
+
+
+class ComprehensionPage(PageContent):
+    kind: Literal["comprehension"] = "comprehension"
+    questions: list[ShownCheckQuestion]
+    attempts: int
+    """How often the reader has answered."""
+    most_attempts: int | None
+    """How often the reader may answer; null: until everything is right."""
+    wrong: list[str]
+    """The questions that were not answered rightly last time."""
+    passed: bool | None
+    """Whether everything was right; null while the reader may still try."""
+    answers: dict[str, str | None]
+    """What the reader answered last, by question; empty before."""
+
+
+class Comprehension(StageKind[ComprehensionStage]):
+    config_model = ComprehensionStage
+
+    def problems(self, stage: ComprehensionStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        found: list[Problem] = []
+        before: set[str] = set()
+        for index, asked in enumerate(stage.questions):
+            where = f"questions[{index}]"
+            if asked.id in before:
+                found.append(Problem(f"{where}.id", f"{asked.id!r} again", "an id of its own for every question"))
+            if asked.id in ("attempts", "passed"):
+                found.append(Problem(f"{where}.id", repr(asked.id), "another id: a column of the data is called so"))
+            if asked.show_if is not None:
+                found.append(Problem(f"{where}.show_if", "a rule", "none: everybody answers all questions of a check"))
+            if not asked.required:
+                found.append(Problem(f"{where}.required", "False", "an answer that is needed"))
+            found += [Problem(f"{where}.{one.where}", one.found, one.expected) for one in asked.problems()]
+            before.add(asked.id)
+        return found
+
+    def page(self, stage: ComprehensionStage, view: OwnView) -> ComprehensionPage:
+        attempts = attempts_of(stage, view.me, view.own)
+        shown = [
+            ShownCheckQuestion(
+                id=asked.id,
+                title=asked.title,
+                options=list(asked.options) if isinstance(asked, CheckedChoice) else [],
+            )
+            for asked in stage.questions
+        ]
+        return ComprehensionPage(
+            **heading(stage),
+            questions=shown,
+            attempts=len(attempts.given),
+            most_attempts=attempts.most,
+            wrong=attempts.wrong,
+            passed=attempts.is_passed if attempts.is_over else None,
+            answers=dict(attempts.given[-1]) if attempts.given else {},
+        )
+
+    def prompt(self, stage: ComprehensionStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
+        asked = [f"- {one.title} [{one.hint()}]" for one in stage.questions]
+        questions = Block("\n".join(["Questions on what was to be read:", *asked]))
+        if view.me.kind == "mediator":
+            return [questions]
+        attempts = attempts_of(stage, view.me, view.own)
+        return [questions, Block(_told(attempts, is_over=ask is None))]
+
+    def completion(self, stage: ComprehensionStage, view: OwnView) -> Completion:
+        """Everything is right, or there are no attempts left."""
+        attempts = attempts_of(stage, view.me, view.own)
+        if not attempts.is_over:
+            wrong = Reason("Not all answers are right yet.", "not_all_right")
+            none = Reason("Please answer the questions first.", "answer_first")
+            return Blocked((wrong if attempts.given else none,))
+        is_out = not attempts.is_passed and stage.when_failed == "screened_out"
+        return Done(attempts.page, (End("screened_out"),) if is_out else ())
+
+    def parts(self, stage: ComprehensionStage) -> Parts:
+        return Parts(
+            questions=ComprehensionQuestions(stage),
+            # Attempts are asked one after another, of people, too; members do not see the attempts of others.
+            state=lambda view: {},
+            is_each_alone=True,
+            data=ComprehensionData(stage),
+            scripts=ComprehensionScripts(stage),
+        )
+
+    def example(self) -> ComprehensionStage:
+        return ComprehensionStage(
+            id="understood",
+            name="Have you got it?",
+            description="You talk with **three others** about a night bus, for ten minutes.",
+            questions=(
+                CheckedText(id="minutes", title="For how many minutes do you talk?", correct="ten", max_chars=20),
+                CheckedChoice(
+                    id="others",
+                    title="With how many others?",
+                    options=(Option(id="two", text="Two"), Option(id="three", text="Three")),
+                    correct="three",
+                ),
+            ),
+            most_attempts=3,
+        )
+
+
+def _told(attempts: Attempts, *, is_over: bool) -> str:
+    """What the reader knows of its attempts: what it answered last, and what of it was not right."""
+    if not attempts.given:
+        return "You answered none of them." if is_over else f"This is your first attempt{_of(attempts)}."
+    marks = dict.fromkeys(attempts.wrong, " (not right)")
+    given = attempts.given[-1]
+    last = [
+        f"- {one.title} {one.given_in_words(given.get(one.id))}{marks.get(one.id, '')}"
+        for one in attempts.stage.questions
+    ]
+    made = f"You have answered {len(attempts.given)} times" if len(attempts.given) > 1 else "You have answered once"
+    outcome = "Everything is right." if attempts.is_passed else "Not everything was right."
+    return "\n".join([f"{made}{_of(attempts)}. {outcome} Your last answers:", *last])
+
+
+def _of(attempts: Attempts) -> str:
+    return "" if attempts.most is None else f", of at most {attempts.most}"
+
+
+KIND = Comprehension()

@@ -1,0 +1,76 @@
+"""The configuration of a ranking."""
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from pydantic import Field
+
+from parley_lab.base import rules
+from parley_lab.base.errors import Problem
+from parley_lab.base.rules import Rule
+from parley_lab.contracts.experiment import Document, Slug, StageConfig, Together
+from parley_lab.contracts.texts import Text
+
+USUAL_QUESTION: Final = "Bring these into an order, the best first."
+"""Pages say it in their language."""
+
+
+class RankedItem(Document):
+    """Something to be ranked."""
+
+    id: Slug
+    """Names the item in the data."""
+    text: str = Field(min_length=1)
+    """What participants read."""
+
+
+class RankingStage(StageConfig):
+    """Participants rank each other, or items; all orders together elect a winner."""
+
+    kind: Literal["ranking"] = "ranking"
+    progress: Together = Together()
+    question: Text = USUAL_QUESTION
+    """The question to participants."""
+    rank: Literal["participants", "items"] = "participants"
+    """What is ranked: the participants who have come, or the `items`."""
+    items: tuple[RankedItem, ...] = ()
+    """What is ranked, with `rank: items`."""
+    eligible: Rule | None = None
+    """Which participants can be ranked, by what they have answered before, as show-if rules say it; each comparison
+    names its stage. The stage then opens when the stages that the rule looks at are over. Left out: all of them."""
+    self_vote: bool = False
+    """Whether participants may rank themselves."""
+    places: int | None = Field(default=None, ge=1)
+    """How many places each participant assigns; left out: one for every candidate."""
+    strategy: Literal["none", "condorcet"] = "condorcet"
+    """How the orders elect a winner. `condorcet`: a candidate wins against another if more participants rank it higher,
+    and the candidate with the most such wins is elected. Candidates without a place are below all that have one.
+    `none`: there is no winner."""
+    ties: Literal["first_listed", "drawn"] = "first_listed"
+    """Who wins with equally many wins: the first in the list, or one drawn from the seed."""
+    on_invalid: Literal["missing", "fail"] = "missing"
+    """What happens when no reply of a model is an order, after all attempts. `missing`: the agent has no vote and goes
+    on. `fail`: it leaves the experiment."""
+
+
+def problems(stage: RankingStage) -> Iterator[Problem]:
+    if stage.rank == "items":
+        yield from _of_items(stage)
+    elif stage.items:
+        yield Problem("items", f"{len(stage.items)} items", "none without `rank: items`")
+    for place, comparison in rules.comparisons(stage.eligible, "eligible") if stage.eligible is not None else ():
+        if comparison.stage is None:
+            yield Problem(place, f"no stage for {comparison.question!r}", "`stage`: an earlier stage that asked it")
+
+
+def _of_items(stage: RankingStage) -> Iterator[Problem]:
+    ids = [item.id for item in stage.items]
+    if len(ids) < 2:
+        yield Problem("items", f"{len(ids)} items", "at least two")
+    for index, item_id in enumerate(ids):
+        if item_id in ids[:index]:
+            yield Problem(f"items[{index}].id", f"{item_id!r} again", "an id of its own for every item")
+    if stage.places is not None and stage.places > len(ids):
+        yield Problem("places", str(stage.places), f"at most {len(ids)}, the number of items")
+    if stage.eligible is not None:
+        yield Problem("eligible", "a rule", "none with `rank: items`: it says which participants can be ranked")

@@ -1,0 +1,47 @@
+"""A page of questions in a prompt."""
+
+from collections.abc import Mapping
+
+from parley_lab.base import rules
+from parley_lab.kinds import PAGE, Block, Json, OwnView
+from parley_lab.kinds.questions.answers import earlier_pages, possible_questions
+from parley_lab.kinds.questions.questions import BaseQuestion
+from parley_lab.kinds.stages.survey.config import SurveyStage
+from parley_lab.kinds.stages.survey.order import ordered
+from parley_lab.kinds.stages.survey.page import marks
+
+
+def questions(stage: SurveyStage, view: OwnView) -> list[Block]:
+    """The questions with how to answer them."""
+    asked = possible_questions(ordered(stage, view), earlier_pages(view))
+    lines = [f"- {question.title} [{question.asked()}]{_only_if(question)}" for question in asked]
+    return [Block("\n".join(["Questions:", *lines]))]
+
+
+def with_answers(stage: SurveyStage, view: OwnView) -> list[Block]:
+    """One block per participant whose answers the reader may see, the reader first even without any."""
+    had = ordered(stage, view)
+    own = [_answers("Your answers:", view.own.get(PAGE), had, is_own=True)] if view.me.kind == "participant" else []
+    others = [
+        _answers(f"Answers of {member.name}:", view.shown[member.id], stage)
+        for member in view.members
+        if member.kind == "participant" and member.id in view.shown
+    ]
+    return [*own, *others] or questions(stage, view)
+
+
+def _answers(title: str, answer: Json, stage: SurveyStage, *, is_own: bool = False) -> Block:
+    if not isinstance(answer, Mapping):
+        return Block(f"{title} none.")
+    marked = marks(stage, dict(answer)) if is_own else {}
+    words = {True: " (right)", False: " (wrong)"}
+    lines = [
+        f"- {one.title} {one.given_in_words(answer[one.id])}{words[marked[one.id]] if one.id in marked else ''}"
+        for one in stage.questions
+        if one.id in answer
+    ]
+    return Block("\n".join([title, *lines]))
+
+
+def _only_if(question: BaseQuestion) -> str:
+    return f" (counts only if {rules.in_words(question.show_if)})" if question.show_if is not None else ""

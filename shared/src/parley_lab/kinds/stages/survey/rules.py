@@ -1,0 +1,114 @@
+"""The rules of a page of questions."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from parley_lab.base.errors import Problem
+from parley_lab.base.rules import Comparison
+from parley_lab.contracts.experiment import StageConfig
+from parley_lab.kinds import PAGE, Ask, Block, Blocked, Completion, Done, OwnView, Parts, Reason, StageKind
+from parley_lab.kinds.questions import answers, sheet
+from parley_lab.kinds.questions.choices import ChoiceQuestion, ChoicesQuestion, Option
+from parley_lab.kinds.questions.numeric_questions import GridQuestion, GridRow, NumberQuestion, ScaleQuestion
+from parley_lab.kinds.questions.questions import CheckQuestion, TextQuestion
+from parley_lab.kinds.stages.survey import display, entries
+from parley_lab.kinds.stages.survey.asking import SurveyQuestions, SurveyScripts
+from parley_lab.kinds.stages.survey.config import SurveyStage
+from parley_lab.kinds.stages.survey.order import OrderDraws, ordered, with_order
+from parley_lab.kinds.stages.survey.page import SurveyPage, page_of
+from parley_lab.kinds.stages.survey.reporting import SurveyData
+
+_COLUMNS_OF_ITS_OWN: Final = {
+    "score": "how many answers are correct",
+    "order": "in which order the questions were",
+}
+
+
+class Survey(StageKind[SurveyStage]):
+    config_model = SurveyStage
+
+    def problems(self, stage: SurveyStage, earlier: Sequence[StageConfig]) -> list[Problem]:
+        found = list(sheet.problems(stage, earlier))
+        for name in ["score"] * stage.has_correct + ["order"] * stage.shuffle_questions:
+            for index, question in enumerate(stage.questions):
+                if question.id == name:
+                    expected = f"another id: the column `{name}` says {_COLUMNS_OF_ITS_OWN[name]}"
+                    found.append(Problem(f"questions[{index}].id", repr(name), expected))
+        return found
+
+    def page(self, stage: SurveyStage, view: OwnView) -> SurveyPage:
+        return page_of(stage, view)
+
+    def prompt(self, stage: SurveyStage, view: OwnView, ask: Ask | None = None) -> list[Block]:
+        mine = ordered(stage, view)
+        question = None if ask is None else entries.question_of(mine, ask.key)
+        if question is not None:
+            return [Block(entries.in_words(mine, question, view))]
+        return display.with_answers(stage, view) if ask is None else display.questions(stage, view)
+
+    def completion(self, stage: SurveyStage, view: OwnView) -> Completion:
+        """The page is answered as a whole, or made of an agent's entries."""
+        pages = answers.earlier_pages(view)
+        if PAGE in view.own or not answers.possible_questions(stage, pages):
+            return Done()
+        given = entries.given(stage, view)
+        if stage.ask == "all_at_once" or view.me.player != "agent" or entries.due(ordered(stage, view), pages, given):
+            return Blocked((Reason("Please answer the questions on this page.", "answer_first"),))
+        missing = [question_id for question_id, value in given.items() if value is None]
+        return Done(with_order(stage, view, answers.check(stage, given, pages, missing)))
+
+    def parts(self, stage: SurveyStage) -> Parts:
+        return Parts(
+            questions=SurveyQuestions(stage),
+            draws=OrderDraws() if stage.is_shuffled else None,
+            is_each_alone=True,
+            data=SurveyData(stage),
+            scripts=SurveyScripts(stage),
+        )
+
+    def example(self) -> SurveyStage:
+        yes_no = (Option(id="yes", text="Yes"), Option(id="no", text="No"))
+        rides = Comparison(question="rides", value="yes")
+        return SurveyStage(
+            id="before",
+            name="Before the conversation",
+            shuffle_options=True,
+            questions=(
+                ChoiceQuestion(id="rides", title="Do you ever take the night bus?", options=yes_no),
+                NumberQuestion(
+                    id="nights", title="How many nights a month?", minimum=0, maximum=31, integer=True, show_if=rides
+                ),
+                ScaleQuestion(
+                    id="free",
+                    title="Should the night bus be free?",
+                    lower=1,
+                    upper=7,
+                    lower_text="not at all",
+                    upper_text="absolutely",
+                ),
+                ChoicesQuestion(
+                    id="goals",
+                    title="What should a night bus do first of all?",
+                    min_chosen=1,
+                    max_chosen=2,
+                    options=(
+                        Option(id="safe", text="Bring people home safely"),
+                        Option(id="cheap", text="Cost little"),
+                        Option(id="often", text="Come often"),
+                    ),
+                ),
+                ChoiceQuestion(id="city-pays", title="Who pays for a free bus?", options=yes_no, correct="yes"),
+                GridQuestion(
+                    id="matters",
+                    title="How much does it matter to you?",
+                    rows=(GridRow(id="price", text="The price"), GridRow(id="noise", text="The noise")),
+                    lower=1,
+                    upper=5,
+                ),
+                TextQuestion(id="why", title="Why do you think so?", min_chars=10, max_chars=500, required=False),
+                CheckQuestion(id="agree", title="I will speak for myself.", required=True),
+            ),
+        )
+
+
+KIND = Survey()

@@ -1,0 +1,1 @@
+"""The state of a member: standing, stays, parts, alerts."""

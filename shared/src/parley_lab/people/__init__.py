@@ -1,0 +1,1 @@
+"""Joining, links, cohorts made on arrival, waiting rooms, presence, transfers and staff."""

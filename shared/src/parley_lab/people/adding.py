@@ -1,0 +1,149 @@
+"""Lab staff add an agent or a mediator to a cohort that runs: a member with a seat of its own, after those of the file.
+
+The cohort's lock is held, so that two who are added at once get two seats and a cohort that ends takes no member.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.answers.advancing import record_member
+from parley_lab.base.errors import Conflict, InvalidInput, NotFound, Paused, Problem
+from parley_lab.contracts.hints import AGENT_STEPS, Hint
+from parley_lab.contracts.lives import COUNTED, in_sql
+from parley_lab.design import (
+    CohortAssignment,
+    Experiment,
+    MediatorAssignment,
+    Resolved,
+    SeatAssignment,
+    resolve,
+    usual_typing_speed,
+)
+from parley_lab.kinds import plays_together
+from parley_lab.kinds.stages import parts_of
+from parley_lab.members.designs import design
+from parley_lab.people.assigning import Planned, given_to_agent
+from parley_lab.people.entering import require_players
+from parley_lab.people.making import member_row
+from parley_lab.people.own_arms import OwnArm, draw_own_arm
+from parley_lab.store import tables
+from parley_lab.store.session import Session
+from parley_lab.store.statements import Row
+from parley_lab.talk.conversation import advance_thread, open_talks
+
+Kind = Literal["participant", "mediator"]
+
+_LOCK: Final = text("SELECT id FROM cohorts WHERE id = :cohort_id FOR NO KEY UPDATE")
+_COHORT: Final = text(
+    f"""
+    SELECT c.id AS cohort_id, c.path, c.name, c.treatment_id, c.status, c.assigned,
+        e.id, e.status AS experiment_status, e.version, e.seed, e.pace, e.model_mode, e.language, e.is_test, e.document,
+        (SELECT count(*) FROM members m WHERE m.experiment_id = e.id AND m.kind = :kind
+            AND m.path LIKE c.path || '/%') AS seats,
+        (SELECT count(*) FROM members m WHERE m.cohort_id = c.id AND m.kind = 'participant'
+            AND m.status IN {in_sql(COUNTED)}) AS participants,
+        ARRAY(SELECT s.stage_id FROM cohort_stages s WHERE s.cohort_id = c.id) AS unlocked
+    FROM cohorts c JOIN experiments e ON e.id = c.experiment_id WHERE c.id = :cohort_id
+    """  # noqa: S608 - put together from constants
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Who is to come: an agent of this persona. `stage_id`: where a participant begins; None: on the first stage."""
+
+    persona_id: str
+    kind: Kind
+    stage_id: str | None = None
+
+
+async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: datetime, *, actor: str) -> UUID:
+    """The id of the new member. It begins as if it had come through the stages before without an
+    answer; what was said there is known to it. Each call adds one.
+
+    Raises:
+        NotFound: there is no such cohort.
+        InvalidInput: the experiment has no such persona, or it is no agent; the cohort's arm has no such stage.
+        Paused: the experiment is paused.
+        Conflict: the cohort has ended, a game ahead has begun or takes no more players, or has no conversation.
+    """
+    await session.first(_LOCK, {"cohort_id": cohort_id})
+    row = await session.first(_COHORT, {"cohort_id": cohort_id, "kind": wanted.kind})
+    if row is None:
+        raise NotFound("There is no such group.")
+    if row.experiment_status == "paused":
+        raise Paused
+    if row.status != "running" or row.experiment_status != "running":
+        raise Conflict("This group has ended.", reason="cohort_ended")
+    own = await draw_own_arm(session, row.id) if wanted.kind == "participant" else None
+    arm = await design(session, row.id, row.version, row.treatment_id) if own is None else own.design
+    position = _position(arm, wanted)
+    if wanted.kind == "participant":
+        _require_room(arm, row, position)
+    member = await _row_of(session, row, arm, own, wanted, now)
+    if not member["stage_ids"]:
+        raise Conflict("Nobody talks in this group where the mediator would sit.", reason="no_conversation")
+    await session.insert(tables.members, [{**member, "position": position, "added_by": actor}])
+    payload = {"persona": wanted.persona_id, "kind": wanted.kind, "stage_id": member["stage_ids"][position]}
+    where = row.id, cohort_id, member["id"], member["path"]
+    record_member(session, *where, "member.added", payload, now, cause="request", actor=actor, audience=[])
+    if wanted.kind == "participant":
+        session.announce(Hint(AGENT_STEPS, "member.changed", str(member["id"])))
+    else:
+        # It greets, and is asked, where people talk already.
+        for thread_id in await open_talks(session, cohort_id, map(arm.stage, member["stage_ids"])):
+            await advance_thread(session, thread_id, now, cause="request")
+    new_id: UUID = member["id"]
+    return new_id
+
+
+def _position(arm: Resolved, wanted: Addition) -> int:
+    if wanted.stage_id is None:
+        return 0
+    if wanted.kind == "mediator":
+        problem = Problem("stage_id", repr(wanted.stage_id), "nothing: a mediator sits where its persona says")
+        raise InvalidInput("A mediator goes through no stages.", [problem])
+    if wanted.stage_id not in arm.stage_ids:
+        problem = Problem("stage_id", repr(wanted.stage_id), f"one of {', '.join(arm.stage_ids)}")
+        raise InvalidInput("The group has no such stage.", [problem])
+    return arm.stage_ids.index(wanted.stage_id)
+
+
+def _require_room(arm: Resolved, row: Row, position: int) -> None:
+    ahead = arm.stages[position:]
+    for stage in ahead:
+        if plays_together(parts_of(stage)) and stage.id in row.unlocked:
+            raise Conflict(f"The game {stage.id} has begun; nobody joins it any more.", reason="in_a_game")
+    require_players(ahead, row.participants)
+
+
+async def _row_of(
+    session: Session, row: Row, arm: Resolved, own_arm: OwnArm | None, wanted: Addition, now: datetime
+) -> dict[str, Any]:
+    experiment = Experiment.model_validate(row.document)
+    resolved = resolve(experiment, arm.treatment_id, personas={wanted.persona_id})
+    persona = resolved.personas.get(wanted.persona_id)
+    if persona is None or persona.player != "agent":
+        known = ", ".join(sorted(one.id for one in experiment.personas if one.player == "agent")) or "a persona of it"
+        problem = Problem("persona", repr(wanted.persona_id), f"an agent of the experiment: {known}")
+        raise InvalidInput("There is no such agent.", [problem])
+    seat = _seat(row, wanted)
+    own = {}
+    if wanted.kind == "participant":
+        own = await given_to_agent(session, experiment, row.id, row.seed, seat.path)
+    given = Planned({row.path: row.assigned}, {seat.path: own}, {})
+    if own_arm is not None:
+        seat = SeatAssignment(seat.path, wanted.persona_id, own_arm.id, own_arm.how)
+    cohort = CohortAssignment(row.path, row.name, arm.treatment_id, (), ())
+    speed = usual_typing_speed(arm.personas.values()) if row.pace == "live" else None
+    return member_row(row, cohort, seat, wanted.kind, resolved, row.seats + 1, given, now, speed=speed)
+
+
+def _seat(row: Row, wanted: Addition) -> SeatAssignment | MediatorAssignment:
+    if wanted.kind == "mediator":
+        return MediatorAssignment(f"{row.path}/med{row.seats + 1}", wanted.persona_id)
+    return SeatAssignment(f"{row.path}/m{row.seats + 1}", wanted.persona_id)

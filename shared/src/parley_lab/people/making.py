@@ -1,0 +1,228 @@
+"""Making cohorts: their rows, their members and first hints; when an experiment starts, and when people come."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from secrets import token_urlsafe
+from typing import Any, Final
+from uuid import UUID
+
+from parley_lab.base import seeds
+from parley_lab.contracts.experiment import Persona, Profile
+from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, SCRIPTED_COHORTS, Hint
+from parley_lab.contracts.providers import serving_provider
+from parley_lab.design import (
+    CohortAssignment,
+    MediatorAssignment,
+    Resolved,
+    SeatAssignment,
+    snapshot,
+    usual_typing_speed,
+    values_of,
+)
+from parley_lab.design.seat_names import seat_name
+from parley_lab.kinds.stages import parts_of
+from parley_lab.people.assigning import Planned
+from parley_lab.store import tables
+from parley_lab.store.facts import Event
+from parley_lab.store.session import Session
+from parley_lab.store.statements import Row
+
+NO_TREATMENT = "default"
+"""The arm of an experiment that declares no treatments."""
+
+_BYTES: Final = 12
+
+
+def new_code() -> str:
+    """A code that cannot be guessed; it gives the right to join."""
+    return token_urlsafe(_BYTES)
+
+
+def is_self_acting(resolved: Resolved) -> bool:
+    """Whether scripted members can complete this arm without others: nothing is said, and games have scripts."""
+    parts = [parts_of(stage) for stage in resolved.stages]
+    return not any(one.has_thread or (one.state is not None and one.scripts is None) for one in parts)
+
+
+async def make_cohorts(
+    session: Session,
+    row: Row,
+    plan: Sequence[CohortAssignment],
+    designs: Mapping[str, Resolved],
+    given: Planned,
+    now: datetime,
+) -> None:
+    """Store these cohorts of a running experiment with their members, and wake those who have to act.
+
+    `row` is the experiment's; `designs` has the design of each arm of cohorts and of members.
+    """
+    await _store_cohorts(session, row.id, plan, designs, given, now)
+    await _store_members(session, row, plan, designs, given, now)
+    for cohort in plan:
+        _record_start(session, row.id, cohort, now)
+        if _acts_by_itself(cohort, designs[arm_of(cohort)]):
+            session.announce(Hint(ORCHESTRATOR, SCRIPTED_COHORTS, str(row.id)))
+        else:
+            _announce_cohort(session, row.id, cohort)
+
+
+def _acts_by_itself(cohort: CohortAssignment, resolved: Resolved) -> bool:
+    """Whether it needs neither people nor models, and can be played out with others like it."""
+    if cohort.own_arms:
+        return False
+    players = [resolved.personas[seat.persona_id].player if seat.persona_id else "person" for seat in cohort.seats]
+    return not cohort.mediators and set(players) == {"script"} and is_self_acting(resolved)
+
+
+def arm_of(cohort: CohortAssignment) -> str:
+    return NO_TREATMENT if cohort.treatment_id is None else cohort.treatment_id
+
+
+async def _store_cohorts(
+    session: Session,
+    experiment_id: UUID,
+    plan: Sequence[CohortAssignment],
+    designs: Mapping[str, Resolved],
+    given: Planned,
+    now: datetime,
+) -> None:
+    rows = [
+        {
+            "id": seeds.row_id(experiment_id, cohort.path),
+            "experiment_id": experiment_id,
+            "path": cohort.path,
+            "name": cohort.name,
+            "treatment_id": arm_of(cohort),
+            "join_code": new_code(),
+            "variables": dict(designs[arm_of(cohort)].variables),
+            "assigned": given.cohorts.get(cohort.path, {}),
+            "draws": dict(cohort.draws),
+            "allocated": dict(cohort.allocated),
+            "created_at": now,
+        }
+        for cohort in plan
+    ]
+    await session.insert(tables.cohorts, rows)
+    await session.insert(tables.streams, [{"cohort_id": row["id"]} for row in rows])
+
+
+async def _store_members(
+    session: Session,
+    row: Row,
+    plan: Sequence[CohortAssignment],
+    designs: Mapping[str, Resolved],
+    given: Planned,
+    now: datetime,
+) -> None:
+    rows = []
+    for cohort in plan:
+        resolved = designs[arm_of(cohort)]
+        # First steps are not announced in a cohort that is played out; settled instead, it wakes its members itself.
+        has_step_due = not _acts_by_itself(cohort, resolved)
+        # Who never types would be first in every race with those who do.
+        is_typed = row.pace == "live"
+        speed = usual_typing_speed(resolved.personas[one] for one in sorted(cohort.persona_ids)) if is_typed else None
+        rows += [
+            member_row(row, cohort, seat, "participant", own, n, given, now, has_step_due=has_step_due, speed=speed)
+            for n, seat in enumerate(cohort.seats, 1)
+            for own in [resolved if seat.treatment_id is None else designs[seat.treatment_id]]
+        ]
+        rows += [
+            member_row(row, cohort, seat, "mediator", resolved, n, given, now, speed=speed)
+            for n, seat in enumerate(cohort.mediators, 1)
+        ]
+    await session.insert(tables.members, rows)
+
+
+def member_row(
+    experiment: Row,
+    cohort: CohortAssignment,
+    seat: SeatAssignment | MediatorAssignment,
+    kind: str,
+    resolved: Resolved,
+    number: int,
+    given: Planned,
+    now: datetime,
+    *,
+    has_step_due: bool = True,
+    speed: float | None = None,
+) -> dict[str, Any]:
+    """The row of one seat, `number` of its kind, before its first stage. `speed`: for personas that do not say how fast
+    they type."""
+    own = given.seats.get(seat.path, {})
+    known = values_of(given.cohorts.get(cohort.path, {}), own)
+    persona = resolved.persona_for(seat.persona_id, known) if seat.persona_id is not None else None
+    profile = persona.profile if persona else Profile()
+    if not profile.name:
+        profile = profile.model_copy(update={"name": seat_name(kind, number, experiment.language)})
+    agent = snapshot(persona, typing_speed=speed) if persona else None
+    threads_only = kind == "mediator"
+    return {
+        "id": seeds.row_id(experiment.id, seat.path),
+        "experiment_id": experiment.id,
+        "cohort_id": seeds.row_id(experiment.id, cohort.path),
+        "path": seat.path,
+        "kind": kind,
+        "player": persona.player if persona else "person",
+        "profile": profile.model_dump(mode="json"),
+        "agent_config": agent.model_dump(mode="json") if agent else None,
+        "provider": _provider(experiment, persona),
+        "status": "in_progress" if agent else "expected",
+        "stage_ids": _seats_of_mediator(persona, resolved) if threads_only else [*resolved.stage_ids],
+        "version": 1,
+        "stepped_version": 0 if has_step_due else 1,
+        "is_test": experiment.is_test,
+        "assigned": own,
+        **_own_arm(seat),
+        "created_at": now,
+        "joined_at": now if agent else None,
+        "arrived_at": now if agent else None,
+    }
+
+
+def _own_arm(seat: SeatAssignment | MediatorAssignment) -> dict[str, Any]:
+    if isinstance(seat, MediatorAssignment):
+        return {"treatment_id": None, "allocated": None}
+    return {"treatment_id": seat.treatment_id, "allocated": dict(seat.allocated) or None}
+
+
+def _seats_of_mediator(persona: Persona | None, resolved: Resolved) -> list[str]:
+    """The stages in which a mediator sits."""
+    chosen = None if persona is None else persona.mediates_in
+    return [
+        stage.id for stage in resolved.stages if parts_of(stage).has_thread and (chosen is None or stage.id in chosen)
+    ]
+
+
+def _provider(experiment: Row, persona: Persona | None) -> str | None:
+    """The provider of the member's model; none for a person or a script."""
+    if persona is None or persona.player == "script":
+        return None
+    return serving_provider(experiment.model_mode, persona.model.provider)
+
+
+def _record_start(session: Session, experiment_id: UUID, cohort: CohortAssignment, now: datetime) -> None:
+    cohort_id = seeds.row_id(experiment_id, cohort.path)
+    session.record(
+        Event(
+            experiment_id=experiment_id,
+            cohort_id=cohort_id,
+            type="cohort.started",
+            actor="lab",
+            cause="request",
+            subject=cohort.path,
+            subject_id=cohort_id,
+            payload={"treatment_id": arm_of(cohort)},
+            public={},
+            at=now,
+            unsettles=True,
+        )
+    )
+    session.tell(cohort_id)
+
+
+def _announce_cohort(session: Session, experiment_id: UUID, cohort: CohortAssignment) -> None:
+    session.announce(Hint(ORCHESTRATOR, "cohort.unsettled", str(seeds.row_id(experiment_id, cohort.path))))
+    for seat in cohort.seats:
+        if seat.persona_id:
+            session.announce(Hint(AGENT_STEPS, "member.changed", str(seeds.row_id(experiment_id, seat.path))))

@@ -1,0 +1,175 @@
+"""Who is there: live streams are signs of life, and who gives none for long is gone. Rows, so that no restart matters.
+
+A gateway notes every few seconds whose streams it has. A member is gone only if a gateway has been there for as long as
+they have not: when all of them were away, everybody gets as long as they need to come back.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.answers.advancing import end_member, record_of
+from parley_lab.contracts.lives import TAKING_PART, in_sql
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import lock_standing
+from parley_lab.people.shells import shows_others
+from parley_lab.people.standing_in import stand_in
+from parley_lab.store.facts import Event
+from parley_lab.store.session import ReadSession, Session
+
+BEAT_SECONDS: Final = 5.0
+"""How often a gateway notes whose streams it has."""
+GRACE_SECONDS: Final = 20.0
+"""Who has not been seen for so long is gone: a page that is loaded again, or a network that breaks, is back before."""
+GONE: Final = "gone for too long"
+
+_COME: Final = text(
+    """
+    INSERT INTO presence (member_id, seen_at) VALUES (:member_id, :now)
+    ON CONFLICT (member_id) DO UPDATE SET seen_at = greatest(presence.seen_at, excluded.seen_at)
+    RETURNING gone_at
+    """
+)
+_BACK: Final = text("UPDATE presence SET gone_at = NULL WHERE member_id = :member_id AND gone_at IS NOT NULL")
+
+
+async def come(session: Session, member_id: UUID, now: datetime) -> None:
+    """A member has opened a live stream."""
+    row = await session.one(_COME, {"member_id": member_id, "now": now})
+    if row.gone_at is not None:
+        standing = await lock_standing(session, member_id)
+        if await session.run(_BACK, {"member_id": member_id}):
+            _record(session, standing, "member.returned", now)
+            _tell_others(session, standing, now)
+
+
+_BEAT: Final = text(
+    """
+    WITH beat AS (
+        INSERT INTO gateways (id, started_at, seen_at) VALUES (:gateway_id, :started_at, :now)
+        ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+    )
+    UPDATE presence SET seen_at = greatest(seen_at, :now) WHERE member_id = ANY(:member_ids)
+    """
+)
+_FORGET: Final = text("DELETE FROM gateways WHERE seen_at < :before")
+
+
+async def beat(
+    session: Session, gateway_id: UUID, started_at: datetime, member_ids: Collection[UUID], now: datetime
+) -> None:
+    """This gateway is there, and has live streams of these members."""
+    params = {"gateway_id": gateway_id, "started_at": started_at, "member_ids": sorted(member_ids), "now": now}
+    await session.run(_BEAT, params)
+    await session.run(_FORGET, {"before": now - timedelta(days=1)})
+
+
+_MISSING: Final = text(
+    f"""
+    SELECT p.member_id FROM presence p JOIN members m ON m.id = p.member_id JOIN experiments e ON e.id = m.experiment_id
+    WHERE p.gone_at IS NULL AND p.seen_at < :before AND m.player = 'person' AND m.status IN {in_sql(TAKING_PART)}
+        AND e.status = 'running'
+        AND EXISTS (SELECT FROM gateways g WHERE g.started_at < :before AND g.seen_at > p.seen_at
+            AND g.seen_at > :alive)
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def missing(session: ReadSession, now: datetime) -> Sequence[UUID]:
+    """People whose streams are away for longer than the grace period, and who are not known as gone yet."""
+    params = {"before": now - timedelta(seconds=GRACE_SECONDS), "alive": now - timedelta(seconds=3 * BEAT_SECONDS)}
+    return [row.member_id for row in await session.all(_MISSING, params)]
+
+
+_MARK: Final = text(
+    "UPDATE presence SET gone_at = :now WHERE member_id = :member_id AND gone_at IS NULL AND seen_at < :before"
+)
+
+
+async def mark_gone(session: Session, member_id: UUID, now: datetime) -> None:
+    """Record that a member is gone, unless they have come back meanwhile."""
+    standing = await lock_standing(session, member_id)
+    before = now - timedelta(seconds=GRACE_SECONDS)
+    if await session.run(_MARK, {"member_id": member_id, "now": now, "before": before}):
+        _record(session, standing, "member.gone", now)
+        _tell_others(session, standing, now)
+
+
+_GONE: Final = text(
+    f"""
+    SELECT p.member_id FROM presence p JOIN members m ON m.id = p.member_id JOIN experiments e ON e.id = m.experiment_id
+    WHERE p.gone_at IS NOT NULL AND m.player = 'person' AND m.status IN {in_sql(TAKING_PART)} AND e.status = 'running'
+    """  # noqa: S608 - put together from constants
+)
+_SINCE: Final = text(
+    """
+    SELECT greatest(p.gone_at, e.resumed_at, m.arrived_at) AS since
+    FROM presence p JOIN members m ON m.id = p.member_id JOIN experiments e ON e.id = m.experiment_id
+    WHERE p.member_id = :member_id AND p.gone_at IS NOT NULL
+    """
+)
+
+
+async def gone(session: ReadSession) -> Sequence[UUID]:
+    """People who are gone and still have a place."""
+    return [row.member_id for row in await session.all(_GONE)]
+
+
+async def apply_rule(session: Session, member_id: UUID, now: datetime) -> bool:
+    """Apply the stage's rule for a member who is gone, once its time is over; False when nothing is to be done.
+
+    The time begins when they were found gone, came to the stage, or the experiment went on after a pause.
+    """
+    standing = await lock_standing(session, member_id)
+    row = await session.first(_SINCE, {"member_id": member_id})
+    stage = standing.stage
+    if row is None or stage is None or stage.when_gone == "wait" or standing.is_paused:
+        return False
+    is_due = row.since + timedelta(seconds=stage.gone_after_seconds) <= now
+    if not is_due or standing.status not in TAKING_PART or standing.member.player != "person":
+        return False
+    if stage.when_gone == "replace" and await stand_in(session, standing, stage.stand_in or "", now):
+        # To the others the member is there again.
+        _tell_others(session, standing, now)
+        return True
+    return await end_member(session, standing, "dropped_out", GONE, now, cause="timer", actor="lab")
+
+
+def _record(session: Session, standing: Standing, event_type: str, now: datetime) -> None:
+    """For the experimenter alone."""
+    record_of(
+        session,
+        standing,
+        event_type,
+        {},
+        now,
+        cause="lab",
+        actor="lab",
+        audience=[],
+    )
+
+
+def _tell_others(session: Session, standing: Standing, now: datetime) -> None:
+    """Have the pages of those who see who is there read anew; what has changed they are not told."""
+    if not shows_others(standing) or standing.stage is None:
+        return
+    told = {"stage_id": standing.stage.id}
+    session.record(
+        Event(
+            experiment_id=standing.experiment_id,
+            cohort_id=standing.cohort_id,
+            type="stage.updated",
+            actor="lab",
+            cause="lab",
+            subject=f"{standing.member.path}/{standing.stage.id}",
+            subject_id=None,
+            payload=told,
+            public=told,
+            audience=None,
+            at=now,
+        )
+    )
+    session.tell(standing.cohort_id)

@@ -1,0 +1,172 @@
+"""An agent takes the place of a person who is gone, or who has not come: the same member, with another player.
+
+A person who is gone leaves profile, words and answers to the agent; an empty seat has a profile of its own.
+"""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.answers.advancing import record_of, record_staying_away
+from parley_lab.base.logs import correlation
+from parley_lab.contracts import lives
+from parley_lab.contracts.hints import AGENT_STEPS, Hint, provider_queue
+from parley_lab.contracts.providers import serving_provider
+from parley_lab.design import snapshot
+from parley_lab.members.alerts import raise_alert
+from parley_lab.members.standing import Standing
+from parley_lab.members.standings import lock_standing, standing_of
+from parley_lab.members.stays import MOST
+from parley_lab.people.assigning import arrive
+from parley_lab.people.own_arms import give_own_arm, lock_draws
+from parley_lab.store.session import Session
+from parley_lab.store.statements import as_json
+
+# The token goes with the person, so that a person who comes back with it is told.
+_SITTINGS: Final = text(
+    """
+    WITH before AS (
+        INSERT INTO sittings (member_id, number, player, token_hash, since, until)
+        SELECT id, 1, player, token_hash, joined_at, :now FROM members WHERE id = :member_id
+    )
+    INSERT INTO sittings (member_id, number, player, persona, since) VALUES (:member_id, 2, 'agent', :persona, :now)
+    """
+)
+_REPLACE: Final = text(
+    """
+    WITH offered AS (
+        SELECT transfer_to FROM members WHERE id = :member_id
+    ), stopped AS (
+        UPDATE timers SET state = 'cancelled'
+        WHERE member_id = :member_id AND purpose <> :time_on_stage AND state IN ('armed', 'held')
+    ), missed AS (
+        UPDATE attention_checks SET closed_at = :now, outcome = 'missed'
+        WHERE member_id = :member_id AND closed_at IS NULL
+    )
+    UPDATE members SET player = 'agent', agent_config = CAST(:agent AS jsonb), provider = :provider, token_hash = NULL,
+        status = :status, transfer_to = NULL, version = version + 1
+    WHERE id = :member_id
+    RETURNING (SELECT transfer_to FROM offered) AS transfer_to
+    """
+)
+# What the person was asked and has not answered is asked of the agent.
+_DRAFTS: Final = text(
+    """
+    INSERT INTO drafts (id, path, cohort_id, stage_id, member_id, ask_id, purpose, provider, not_before,
+        correlation, created_at)
+    SELECT gen_random_uuid(), k.path || '/draft', k.cohort_id, k.stage_id, k.member_id, k.id, k.purpose, :provider,
+        :now, :correlation, :now
+    FROM asks k WHERE k.member_id = :member_id AND k.state = 'open'
+    ON CONFLICT DO NOTHING
+    RETURNING id, provider
+    """
+)
+
+
+async def stand_in(session: Session, standing: Standing, persona_id: str, now: datetime) -> bool:
+    """Let the agent of this persona play on for a locked person, with their profile and all that they said.
+
+    False when the arm has no such agent: the experimenter is told.
+
+    Raises:
+        Conflict: no one takes part on this seat now.
+    """
+    status = lives.after(standing.status, "replace")
+    agent = await _agent(session, standing, persona_id, now)
+    if agent is None:
+        return False
+    whose = {"member_id": standing.member.id, "now": now}
+    await session.run(_SITTINGS, {**whose, "persona": persona_id})
+    # The stage's own limit is for everyone who plays the seat.
+    replaced = await session.one(_REPLACE, {**whose, **agent, "status": status, "time_on_stage": MOST})
+    if replaced.transfer_to is not None:
+        record_staying_away(session, standing, replaced.transfer_to, now, cause="timer")
+    drafts = await session.all(_DRAFTS, {**whose, "provider": agent["provider"], "correlation": correlation.get()})
+    _record(session, standing, "member.replaced", persona_id, now)
+    for draft in drafts:
+        session.announce(Hint(provider_queue(draft.provider), "draft.wanted", str(draft.id)))
+    return True
+
+
+_FILL: Final = text(
+    """
+    WITH seated AS (
+        INSERT INTO sittings (member_id, number, player, persona, since) VALUES (:member_id, 1, 'agent', :persona, :now)
+    )
+    UPDATE members SET player = 'agent', agent_config = CAST(:agent AS jsonb), provider = :provider, status = :status,
+        joining = '{"rule": "filled"}', joined_at = :now, arrived_at = :now, version = version + 1
+    WHERE id = :member_id
+    """
+)
+_SEAT: Final = text(
+    """
+    SELECT e.id AS experiment_id, e.document -> 'assigned' AS assigned, c.path,
+        coalesce(e.document #>> '{allocation,by}' = 'participant', false) AS has_own_arm
+    FROM members m JOIN cohorts c ON c.id = m.cohort_id JOIN experiments e ON e.id = m.experiment_id
+    WHERE m.id = :member_id
+    """
+)
+
+
+async def fill_seat(session: Session, member_id: UUID, persona_id: str, now: datetime) -> bool:
+    """Let the agent of this persona take an empty seat; it begins at the first stage.
+
+    False when a person has joined meanwhile, or the arm has no such agent: the experimenter is told.
+    """
+    row = await session.one(_SEAT, {"member_id": member_id})
+    if row.has_own_arm:
+        await lock_draws(session, row.experiment_id)
+    standing = await lock_standing(session, member_id)
+    if standing.status != "expected":
+        return False
+    if row.has_own_arm:
+        await give_own_arm(session, row.experiment_id, member_id)
+    if row.assigned:
+        await arrive(session, row.experiment_id, member_id, row.path, row.assigned)
+    if row.has_own_arm or row.assigned:
+        standing = await standing_of(session, member_id)
+    agent = await _agent(session, standing, persona_id, now)
+    if agent is None:
+        return False
+    status = lives.after(standing.status, "fill")
+    await session.run(_FILL, {"member_id": member_id, "now": now, "persona": persona_id, "status": status, **agent})
+    _record(session, standing, "member.seated", persona_id, now)
+    return True
+
+
+async def _agent(session: Session, standing: Standing, persona_id: str, now: datetime) -> dict[str, str] | None:
+    """The private part of the agent's profile and its provider; None when the arm has no such agent."""
+    persona = standing.design.personas.get(persona_id)
+    if persona is None or persona.player != "agent":
+        await raise_alert(
+            session,
+            experiment_id=standing.experiment_id,
+            cohort_id=standing.cohort_id,
+            member_id=standing.member.id,
+            path=f"{standing.member.path}/stand_in",
+            alert_type="no_stand_in",
+            text=f"{standing.member.path} is not there, and there is no agent {persona_id!r} that could play.",
+            now=now,
+        )
+        return None
+    persona = standing.design.persona_for(persona_id, standing.facts.variables)
+    return {
+        "agent": as_json(snapshot(persona).model_dump(mode="json")),
+        "provider": serving_provider("real" if standing.model_mode == "real" else "mock", persona.model.provider),
+    }
+
+
+def _record(session: Session, standing: Standing, event_type: str, persona_id: str, now: datetime) -> None:
+    record_of(
+        session,
+        standing,
+        event_type,
+        {"player": "agent", "persona": persona_id},
+        now,
+        cause="timer",
+        actor="lab",
+        audience=[],
+    )
+    session.announce(Hint(AGENT_STEPS, "member.changed", str(standing.member.id)))

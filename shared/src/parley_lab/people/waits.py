@@ -1,0 +1,108 @@
+"""What a person who waits at a stage reads: who is missing, and until when they wait at most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.contracts.experiment import Profile, StageConfig
+from parley_lab.contracts.lives import ARRIVED, COUNTED, in_sql
+from parley_lab.kinds import plays_together, shows_members
+from parley_lab.kinds.stages import parts_of
+from parley_lab.members.standing import Standing
+from parley_lab.store.session import ReadSession
+from parley_lab.store.statements import Row
+
+WAITING: Final = "waiting"
+"""The purpose of the timer after which the wait at a stage is over, one for each person who waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """Another participant whom the person has met on an earlier stage."""
+
+    id: UUID
+    profile: Profile
+    has_arrived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`missing`: how many more have to come; None when the stage does not say. `names`: of those among them whom the
+    person has met. `until`: when the time is up; None: there is no limit, or a pause holds it. `met`: all whom the
+    person has met and who go to the stage."""
+
+    stage_id: str
+    missing: int | None
+    names: tuple[str, ...]
+    until: datetime | None
+    met: tuple[Met, ...] = ()
+
+
+def path_of(member_path: str, stage_id: str, stay: int) -> str:
+    """The path of the timer of a member who waits at a stage, in this stay in a cohort."""
+    return f"{member_path}/{stage_id}/{WAITING}:{stay}"
+
+
+_OTHERS: Final = text(
+    f"""
+    SELECT o.id, o.profile, o.stay,
+        CASE WHEN o.status <> 'expected' THEN o.stage_ids[1 : (o.position + 1)] END AS come_to,
+        o.status IN {in_sql(ARRIVED)} AND array_position(o.stage_ids, :stage_id) <= o.position + 1 AS has_arrived
+    FROM members o
+    WHERE o.cohort_id = :cohort_id AND o.kind = 'participant' AND o.status IN {in_sql(COUNTED)}
+        AND :stage_id = ANY(o.stage_ids)
+    ORDER BY length(o.path), o.path COLLATE "C"
+    """  # noqa: S608 - put together from constants
+)
+_UNTIL: Final = text(
+    """
+    SELECT min(t.due_at) AS until FROM timers t JOIN members m ON m.id = t.member_id
+    WHERE t.cohort_id = :cohort_id AND t.purpose = :purpose AND t.state = 'armed'
+        AND m.stage_ids[m.position + 1] = :stage_id
+    """
+)
+
+
+async def wait_of(session: ReadSession, standing: Standing, stage: StageConfig) -> Wait:
+    """What a member reads who waits at this locked stage.
+
+    Nothing may tell who is an agent, and agents are there from the start: only those are named with whom the member has
+    been on an earlier stage.
+    """
+    where = {"cohort_id": standing.cohort_id, "stage_id": stage.id}
+    until = (await session.one(_UNTIL, {**where, "purpose": WAITING})).until
+    if not stage.progress.show_progress:
+        return Wait(stage.id, None, (), until)
+    others = await session.all(_OTHERS, where)
+    absent = [one for one in others if not one.has_arrived]
+    needed = stage.progress.min_participants - (len(others) - len(absent))
+    missing = max(len(absent) if _waits_for_all(stage) else 0, needed)
+    met = _met(standing, others)
+    names = tuple(one.profile.name for one in met if not one.has_arrived) if missing else ()
+    return Wait(stage.id, missing, names, until, met)
+
+
+def _waits_for_all(stage: StageConfig) -> bool:
+    return stage.progress.wait_for_all or any(read.everybody for read in parts_of(stage).reads)
+
+
+def _met(standing: Standing, others: Sequence[Row]) -> tuple[Met, ...]:
+    """Those whom the member has met; of members who have moved between cohorts it is not known."""
+    if standing.stay:
+        return ()
+    meetings = [one for one in standing.stage_ids[: standing.position] if _meets(standing.design.stage(one))]
+    return tuple(
+        Met(one.id, Profile.model_validate(one.profile), one.has_arrived)
+        for one in others
+        if one.id != standing.member.id and not one.stay and any(stage in (one.come_to or ()) for stage in meetings)
+    )
+
+
+def _meets(stage: StageConfig) -> bool:
+    """Whether members know each other's names from the stage; in minutes they have those of their roles."""
+    parts = parts_of(stage)
+    return shows_members(parts) or (plays_together(parts) and parts.minutes is None)

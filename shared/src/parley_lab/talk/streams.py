@@ -1,0 +1,103 @@
+"""Events for live streams, by cohort, in commit order, from a cursor on; and Postgres' notifications of facts."""
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+from uuid import UUID
+
+import structlog
+from psycopg import AsyncConnection
+from psycopg import Error as DriverError
+from sqlalchemy import text
+
+from parley_lab.store.facts import FACTS_CHANNEL
+from parley_lab.store.failures import NOTICES_SILENCE, hang_up_after
+from parley_lab.store.session import STATEMENT_SECONDS, ReadSession
+from parley_lab.store.statements import Row
+from parley_lab.talk.typing_hints import TYPING_CHANNEL
+
+# The thread is looked up event by event: Postgres expects far more events than there are, and would read all threads.
+_AFTER = text(
+    """
+    SELECT wanted.place, e.cohort_id, e.stream_seq, e.type, e.actor, e.cause, e.subject, e.subject_id, e.audience, e.at,
+        CAST(e.payload AS text) AS payload, CAST(e.public AS text) AS public,
+        e.public ->> 'thread_id' AS thread_id, t.stage_id AS thread_stage_id, t.scope AS thread_scope
+    FROM unnest(CAST(:cohort_ids AS uuid[]), CAST(:after AS bigint[]), CAST(:until AS bigint[])) WITH ORDINALITY
+        AS wanted(cohort_id, after, until, place)
+        CROSS JOIN LATERAL (
+            SELECT * FROM events n
+            WHERE n.cohort_id = wanted.cohort_id AND n.stream_seq > wanted.after AND n.stream_seq <= wanted.until
+            ORDER BY n.stream_seq LIMIT :most
+        ) e LEFT JOIN LATERAL (
+            SELECT stage_id, scope FROM threads WHERE id = CAST(e.public ->> 'thread_id' AS uuid) OFFSET 0
+        ) t ON true
+    ORDER BY wanted.place, e.stream_seq
+    """
+)
+NEWEST: Final = 2**62
+"""After the number of every event."""
+_LAST = text("SELECT cohort_id, last FROM streams WHERE cohort_id = ANY(:cohort_ids)")
+
+_COHORTS = text(
+    """
+    SELECT id FROM cohorts WHERE experiment_id = :experiment_id ORDER BY created_at, length(path), path COLLATE "C"
+    """
+)
+
+
+async def events_after(
+    session: ReadSession, places: Sequence[tuple[UUID, int, int]], *, most: int = 500
+) -> list[list[Row]]:
+    """The next events at each of these places, at most so many; `payload` and `public` are JSON text, ready to be sent.
+
+    A place is a cohort, the number after which its events are read, and the number of the last one. An event of a
+    thread has `public.thread_id`; the thread's stage and scope come with it.
+    """
+    cohort_ids, after, until = ([place[column] for place in places] for column in range(3))
+    params = {"cohort_ids": cohort_ids, "after": after, "until": until, "most": most}
+    found: list[list[Row]] = [[] for _ in places]
+    for row in await session.all(_AFTER, params):
+        found[row.place - 1].append(row)
+    return found
+
+
+async def last_of(session: ReadSession, cohort_ids: Collection[UUID]) -> dict[UUID, int]:
+    """The number of the newest event of each of these cohorts."""
+    rows = await session.all(_LAST, {"cohort_ids": list(cohort_ids)})
+    return {row.cohort_id: row.last for row in rows}
+
+
+async def cohorts_of(session: ReadSession, experiment_id: UUID) -> list[UUID]:
+    """The cohorts of an experiment in the order of their creation."""
+    return [row.id for row in await session.all(_COHORTS, {"experiment_id": experiment_id})]
+
+
+log = structlog.get_logger(__name__)
+_AGAIN_SECONDS: Final = 1.0
+_SILENCE_SECONDS: Final = 5.0
+
+
+async def hear_facts(
+    url: str,
+    hear: Callable[[str], None],
+    may_have_missed: Callable[[], None],
+    hear_typing: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Call `hear` with the id of every cohort that changes, and `hear_typing` with every typing hint, until cancelled.
+
+    `may_have_missed` is called after each reconnection, because notifications in between are lost.
+    """
+    while True:
+        try:
+            async with await AsyncConnection.connect(url, autocommit=True, **NOTICES_SILENCE) as connection:
+                await connection.execute(f"LISTEN {FACTS_CHANNEL}; LISTEN {TYPING_CHANNEL}")
+                may_have_missed()
+                while True:
+                    async for notification in connection.notifies(timeout=_SILENCE_SECONDS):
+                        (hear_typing if notification.channel == TYPING_CHANNEL else hear)(notification.payload)
+                    # No notification came, or the server is gone silently.
+                    with hang_up_after(connection, STATEMENT_SECONDS):
+                        await connection.execute("SELECT 1")
+        except DriverError as error:
+            log.warning("facts.not_heard", reason=str(error))
+        await asyncio.sleep(_AGAIN_SECONDS)

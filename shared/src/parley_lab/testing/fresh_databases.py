@@ -1,0 +1,133 @@
+"""Empty databases for tests: what a test has used is emptied for the next, since a copy costs twenty times as much.
+
+Each test gets a name that no other had: a process that outlives its test finds no database at its address any more.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, LiteralString
+from uuid import uuid4
+
+import psycopg
+from psycopg import sql
+
+from parley_lab.store.databases import copy_database, drop_database, with_name
+
+_GROWTH_BYTES: Final = 4_000_000
+"""A database whose tables take more is dropped: deleted rows keep their place, and later tests would read past them."""
+
+_TABLES: Final = "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"
+# By the sizes of files, without opening the tables: a new connection takes longer to open all than for all the rest.
+_WRITTEN: Final = """
+    SELECT relname, pg_total_relation_size(oid) FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND (pg_stat_file(pg_relation_filepath(oid))).size > 0
+"""
+_CUT_OFF_OTHERS: Final = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_get_activity(NULL)
+    WHERE datid = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+"""
+_FIRST_NUMBERS: Final = "SELECT setval(seqrelid::regclass, seqstart, false) FROM pg_sequence"
+# A copy has the rows of its template's catalogs, with the transactions that wrote them.
+_SHAPE: Final = """
+    SELECT sum(hashtextextended(part, 0)) FROM (
+        SELECT concat('class ', oid, ' ', xmin) AS part FROM pg_class WHERE oid >= 16384
+        UNION ALL SELECT concat('column ', attrelid, ' ', attnum, ' ', xmin) FROM pg_attribute WHERE attrelid >= 16384
+        UNION ALL SELECT concat('default ', oid, ' ', xmin) FROM pg_attrdef
+        UNION ALL SELECT concat('constraint ', oid, ' ', xmin) FROM pg_constraint
+        UNION ALL SELECT concat('trigger ', oid, ' ', xmin) FROM pg_trigger
+        UNION ALL SELECT concat('function ', oid, ' ', xmin) FROM pg_proc WHERE oid >= 16384
+        UNION ALL SELECT concat('schema ', oid, ' ', xmin) FROM pg_namespace
+        UNION ALL SELECT concat('extension ', oid, ' ', xmin) FROM pg_extension
+        UNION ALL SELECT concat('setting ', setrole, ' ', setconfig) FROM pg_db_role_setting
+        WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) AS parts
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A database as it is copied."""
+
+    shape: int
+    empty: tuple[str, ...]
+    """The tables without rows."""
+    kept: tuple[tuple[str, str], ...]
+    """The other tables, such as the revision of the schema, each with all of its rows."""
+
+
+class FreshDatabases:
+    """Databases on the server of `url` like `template`: all tables, without the rows of any other test."""
+
+    def __init__(self, url: str, template: str) -> None:
+        self._url = url
+        self._template = template
+        self._fresh: _Fresh | None = None
+        self._emptied: list[str] = []
+
+    @contextmanager
+    def one(self) -> Iterator[str]:
+        """The URL of a database for one test."""
+        name = f"parley_test_{uuid4().hex[:16]}"
+        if self._emptied:
+            self._rename(self._emptied.pop(), name)
+        else:
+            copy_database(self._url, self._template, name)
+        url = with_name(self._url, name)
+        if self._fresh is None:
+            self._fresh = _look_at(url)
+        try:
+            yield url
+        finally:
+            if _is_emptied(url, self._fresh):
+                self._emptied.append(name)
+            else:
+                drop_database(self._url, name)
+
+    def close(self) -> None:
+        for name in self._emptied:
+            drop_database(self._url, name)
+        self._emptied.clear()
+
+    def _rename(self, name: str, to: str) -> None:
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(*map(sql.Identifier, (name, to))))
+
+
+def _look_at(url: str) -> _Fresh:
+    with psycopg.connect(url, autocommit=True) as connection:
+        tables = [name for (name,) in connection.execute(_TABLES)]
+        kept = tuple((table, rows) for table in tables if (rows := _rows(connection, table)))
+        empty = tuple(table for table in tables if table not in dict(kept))
+        return _Fresh(_value(connection, _SHAPE), empty, kept)
+
+
+def _is_emptied(url: str, fresh: _Fresh) -> bool:
+    """Whether the database is as it was, but for the rows of the test, which are deleted."""
+    try:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(_CUT_OFF_OTHERS)
+            # No foreign keys are looked after meanwhile.
+            connection.execute("SET session_replication_role = replica")
+            written = {table: size for table, size in connection.execute(_WRITTEN) if table in fresh.empty}
+            for table in written:
+                connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(table)))
+            connection.execute(_FIRST_NUMBERS)
+            return (
+                _value(connection, _SHAPE) == fresh.shape
+                and sum(written.values()) <= _GROWTH_BYTES
+                and all(_rows(connection, table) == rows for table, rows in fresh.kept)
+            )
+    except psycopg.Error:
+        return False
+
+
+def _rows(connection: psycopg.Connection, table: str) -> str:
+    query = sql.SQL("SELECT coalesce(string_agg(t::text, ' ' ORDER BY t::text), '') FROM {} AS t")
+    return str(_value(connection, query.format(sql.Identifier(table))))
+
+
+def _value(connection: psycopg.Connection, query: sql.Composed | LiteralString) -> Any:
+    row = connection.execute(query).fetchone()
+    return row and row[0]

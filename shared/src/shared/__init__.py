@@ -1,1 +1,0 @@
-"""The code that all services share: contracts, stage kinds, storage, the bus."""

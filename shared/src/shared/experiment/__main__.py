@@ -1,9 +1,0 @@
-"""`python -m shared.experiment` prints the JSON Schema of experiment files."""
-
-import json
-import sys
-
-from shared.experiment.document import json_schema
-
-if __name__ == "__main__":
-    sys.stdout.write(json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n")

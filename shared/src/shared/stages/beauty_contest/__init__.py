@@ -1,3 +1,0 @@
-"""A beauty contest: players guess a number, and the guess closest to a factor times the mean wins."""
-
-from shared.stages.beauty_contest.rules import KIND as KIND

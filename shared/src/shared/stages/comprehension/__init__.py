@@ -1,3 +1,0 @@
-"""Whether participants have understood the instructions: questions with right answers, checked on the server."""
-
-from shared.stages.comprehension.rules import KIND as KIND

@@ -1,3 +1,0 @@
-"""A facilitator puts questions to a group, in public or in private, and lets it discuss."""
-
-from shared.stages.group_interview.rules import KIND as KIND

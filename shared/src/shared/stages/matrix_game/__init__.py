@@ -1,3 +1,0 @@
-"""An iterated game of two players in normal form: by default a Prisoner's Dilemma."""
-
-from shared.stages.matrix_game.rules import KIND as KIND

@@ -1,3 +1,0 @@
-"""How the others know a participant: chosen by the participant, or drawn from a set of anonymous names."""
-
-from shared.stages.profile.rules import KIND as KIND

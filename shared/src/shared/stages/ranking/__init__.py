@@ -1,3 +1,0 @@
-"""An order of participants or items by each participant, and an election by all orders."""
-
-from shared.stages.ranking.rules import KIND as KIND

@@ -1,3 +1,0 @@
-"""Shows what earlier stages have found: own answers, those of everybody, which were right, and results."""
-
-from shared.stages.reveal.rules import KIND as KIND

@@ -1,3 +1,0 @@
-"""Roles that are drawn: the fewest that are needed first, then by chance among those with room."""
-
-from shared.stages.role.rules import KIND as KIND

@@ -1,3 +1,0 @@
-"""Stocks to look at: prices from a table in the file, and what became of them by year."""
-
-from shared.stages.stock_info.rules import KIND as KIND

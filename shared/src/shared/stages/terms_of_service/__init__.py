@@ -1,3 +1,0 @@
-"""Terms to accept: a participant who declines is out, and the file can have their data deleted."""
-
-from shared.stages.terms_of_service.rules import KIND as KIND

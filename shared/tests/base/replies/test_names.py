@@ -1,0 +1,84 @@
+"""A member's own name comes off its words, and words in the name of another member are not its own."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parley_lab.base.replies.names import OwnWords, own_words
+
+OWN, OTHERS = ("Ana",), ("Ben", "Cleo B.", "Ana Maria")
+HEADS = (
+    "{}: ",
+    "{}:",
+    "{} : ",
+    "**{}:** ",
+    "**{}**: ",
+    "*{}:* ",
+    "[{}]: ",
+    "[12:04] {}: ",
+    "(12:04) {}: ",
+    "12:04 {}: ",
+    "(00:05) {} (you): ",
+    "**[12:04] {}:** ",
+    "\U0001f98a {}: ",
+    "{}\uff1a",
+    "{} said: ",
+    "[00:05, from {}] ",
+    "[from {}] ",
+    '(00:05) {} [answering Ben at 00:01: "Hm"]: ',
+)
+SAID = (
+    "I am for it.",
+    "Note: the last one leaves at one.",
+    "Ben, what do you say?",
+    "What does Ben: the driver say?",
+    "Ana is my name.",
+    "They said:\n- Ben: for it\n- Cleo B.: against it",
+    '"Ben: hi" is what I read.',
+    "12:04 is late.",
+    "Benjamin: a name.",
+)
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_words_without_a_name_before_them_stay_as_they_are(said: str) -> None:
+    assert own_words(said, OWN, OTHERS) == OwnWords(said)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("said", SAID)
+def test_the_own_name_before_the_words_comes_off(head: str, said: str) -> None:
+    assert own_words(f"{head.format('Ana')}{said}", OWN, OTHERS) == OwnWords(said, had_name=True)
+    assert own_words(f"{head.format('ANA')}Ana: {said}", OWN, OTHERS) == OwnWords(said, had_name=True)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("name", OTHERS)
+def test_words_end_where_another_member_would_speak(head: str, name: str) -> None:
+    others = f"{head.format(name)}I am against it.\nAna: Well."
+
+    assert own_words(f"I am for it.\n\n{others}", OWN, OTHERS) == OwnWords("I am for it.", of_another=name)
+    assert own_words(f"Ana: I am for it.\n{others}", OWN, OTHERS) == OwnWords("I am for it.", True, name)
+    assert own_words(others, OWN, OTHERS) == OwnWords("", of_another=name)
+
+
+def test_the_head_of_a_line_in_a_prompt_comes_off() -> None:
+    assert own_words("[00:05, from you] I am for it.", OWN, OTHERS) == OwnWords("I am for it.", had_name=True)
+    assert own_words("Yes.\n[00:05, from the system] Ben has left.", OWN, OTHERS).text == "Yes."
+
+
+def test_a_name_that_two_members_share_is_the_own_one() -> None:
+    assert own_words("Fox: I am for it.", ("Fox",), ("Fox",)) == OwnWords("I am for it.", had_name=True)
+
+
+def test_without_names_words_are_as_they_are() -> None:
+    assert own_words("Ana: hi", (), ()) == OwnWords("Ana: hi")
+
+
+OF_OTHERS = ("Ben: SECRET", "**Cleo B.:** SECRET", "(00:01) Ben: SECRET")
+LINES = st.lists(st.sampled_from([*SAID, "Ana: mine", *OF_OTHERS]), max_size=5)
+
+
+@given(LINES)
+def test_no_line_of_another_member_is_left(lines: list[str]) -> None:
+    assert "SECRET" not in own_words("\n".join(lines), OWN, OTHERS).text

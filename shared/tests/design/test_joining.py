@@ -1,0 +1,66 @@
+"""Which arms people draw who join: permuted blocks over the arms that still have a place."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parley_lab.design import ArmDraw, Block, draw_arm
+
+SEEDS = st.integers(0, 2**63 - 1)
+
+
+def drawn(places: Mapping[str, int], seed: int) -> list[ArmDraw]:
+    """The draws of as many people as there are places."""
+    left, block, draws = dict(places), Block(), []
+    while any(left.values()):
+        draw, block = draw_arm(block, sorted(arm for arm, number in left.items() if number), seed)
+        left[draw.arm] -= 1
+        draws.append(draw)
+    return draws
+
+
+@given(places=st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 30), min_size=1), seed=SEEDS)
+def test_a_block_has_every_arm_with_a_place_once_and_no_arm_gets_more_than_it_has(
+    places: dict[str, int], seed: int
+) -> None:
+    draws = drawn(places, seed)
+
+    assert Counter(draw.arm for draw in draws) == places
+    assert [draw.draw for draw in draws] == list(range(1, len(draws) + 1))
+    for number in range(1, draws[-1].block + 1):
+        block = [draw for draw in draws if draw.block == number]
+        # Every arm has one place a block: in the block n, those are open that have n places or more.
+        assert sorted(draw.arm for draw in block) == sorted(arm for arm, most in places.items() if most >= number)
+        assert [draw.probability for draw in block] == [1 / left for left in range(len(block), 0, -1)]
+
+
+@given(taken=st.lists(st.sampled_from("abc"), max_size=40), seed=SEEDS)
+def test_whatever_places_go_meanwhile_only_an_arm_with_a_place_is_drawn(taken: list[str], seed: int) -> None:
+    """People who name a cohort take places between the draws."""
+    left, block = dict.fromkeys("abc", 8), Block()
+    for other in taken:
+        left[other] = max(0, left[other] - 1)
+        open_arms = sorted(arm for arm, number in left.items() if number)
+        if not open_arms:
+            break
+        draw, block = draw_arm(block, open_arms, seed)
+        left[draw.arm] -= 1
+
+        assert draw.arm in open_arms
+        assert 0 < draw.probability <= 1
+
+
+@given(seed=SEEDS)
+def test_the_same_seed_draws_the_same(seed: int) -> None:
+    assert drawn({"a": 5, "b": 3}, seed) == drawn({"a": 5, "b": 3}, seed)
+
+
+def test_every_arm_is_as_likely_as_it_is_said_to_be() -> None:
+    draws = [drawn({"a": 1, "b": 1, "c": 1}, seed) for seed in range(6000)]
+
+    orders = Counter(tuple(draw.arm for draw in one) for one in draws)
+
+    assert len(orders) == 6
+    assert all(abs(count - 1000) < 150 for count in orders.values())

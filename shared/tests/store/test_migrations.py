@@ -1,0 +1,170 @@
+"""The migrations lead exactly to what `parley_lab.store.tables` says."""
+
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from parley_lab.base.errors import SettingsInvalid
+from parley_lab.store import databases, migrate, schema
+from parley_lab.store.databases import as_sqlalchemy_url
+from parley_lab.store.session import Database
+from parley_lab.testing.services import Server
+
+
+@pytest.fixture
+def empty_url(postgres_server: Server) -> Iterator[str]:
+    name = f"parley_empty_{uuid.uuid4().hex[:16]}"
+    yield databases.create_database(postgres_server.url, name)
+    databases.drop_database(postgres_server.url, name)
+
+
+def _execute(url: str, statement: str) -> None:
+    engine = create_engine(as_sqlalchemy_url(url))
+    with engine.begin() as connection:
+        connection.execute(text(statement))
+    engine.dispose()
+
+
+def test_migrations_lead_to_the_tables_of_the_code(database_url: str) -> None:
+    assert migrate.differences(database_url) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ("ALTER TABLE lab ADD COLUMN colour text", "- lab.colour text"),
+        ("ALTER TABLE members ALTER COLUMN status DROP NOT NULL", "+ members.status text not null"),
+        ("ALTER TABLE messages DROP CONSTRAINT ck_messages_author", "+ messages constraint ck_messages_author CHECK"),
+        ("DROP INDEX uq_asks_open", "+ CREATE UNIQUE INDEX uq_asks_open ON asks"),
+        ("ALTER TABLE threads ALTER COLUMN held SET DEFAULT true", "- threads.held boolean not null default true"),
+    ],
+)
+def test_a_difference_to_the_tables_of_the_code_is_found(database_url: str, change: str, difference: str) -> None:
+    _execute(database_url, change)
+
+    assert any(line.startswith(difference) for line in migrate.differences(database_url))
+
+
+def test_looking_for_differences_leaves_nothing_behind(database_url: str) -> None:
+    migrate.differences(database_url)
+
+    assert migrate.differences(database_url) == []
+
+
+def test_upgrading_twice_is_upgrading_once(empty_url: str) -> None:
+    first = migrate.upgrade(empty_url)
+    second = migrate.upgrade(empty_url)
+
+    assert (first.before, first.after) == (None, migrate.HEAD)
+    assert (second.before, second.after) == (migrate.HEAD, migrate.HEAD)
+
+
+@pytest.mark.race
+def test_of_several_that_upgrade_at_once_one_does_the_work(empty_url: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(migrate.upgrade, [empty_url] * 4))
+
+    assert sorted(outcome.before or "" for outcome in outcomes) == ["", *[migrate.HEAD] * 3]
+
+
+def test_revision_of_an_empty_database_is_none(empty_url: str) -> None:
+    assert migrate.current_revision(empty_url) is None
+
+
+def test_who_waits_goes_on_once_someone_has_migrated(empty_url: str) -> None:
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(migrate.wait_until_migrated, empty_url, look_seconds=0.01)
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.2)
+
+        migrate.upgrade(empty_url)
+
+        assert waiting.result(timeout=30) == migrate.HEAD
+
+
+async def test_revision_can_be_read_in_a_transaction(database: Database) -> None:
+    async with database.transaction() as session:
+        assert await schema.read_revision(session) == migrate.HEAD
+
+
+def test_a_database_of_the_same_revision_with_other_tables_is_refused_and_left_as_it_is(empty_url: str) -> None:
+    migrate.upgrade(empty_url)
+    _execute(empty_url, "ALTER TABLE alerts DROP COLUMN resolved_at")
+    _execute(empty_url, "COMMENT ON TABLE alembic_version IS NULL")
+
+    with pytest.raises(migrate.OtherTables, match="Nothing is lost"):
+        migrate.upgrade(empty_url)
+    with pytest.raises(migrate.OtherTables):
+        migrate.upgrade(empty_url)
+
+    assert migrate.differences(empty_url) == ["+ alerts.resolved_at timestamp with time zone"]
+
+
+def test_a_database_that_does_not_say_who_made_it_is_taken_when_its_tables_are_the_same(empty_url: str) -> None:
+    migrate.upgrade(empty_url)
+    _execute(empty_url, "COMMENT ON TABLE alembic_version IS 'an earlier way of writing the same'")
+
+    assert migrate.upgrade(empty_url).before == migrate.HEAD
+    assert migrate.upgrade(empty_url).before == migrate.HEAD
+
+
+def test_a_database_newer_than_the_code_is_refused(database_url: str) -> None:
+    _execute(database_url, "UPDATE alembic_version SET version_num = '9999'")
+
+    with pytest.raises(SettingsInvalid, match="revision 9999"):
+        migrate.upgrade(database_url)
+
+
+def test_the_command_says_what_it_did(
+    empty_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PARLEY_DATABASE_URL", empty_url)
+
+    assert migrate.main(["--check"]) == 1
+    assert migrate.main([]) == 0
+    assert migrate.main(["--check"]) == 0
+    _execute(empty_url, "DROP TABLE alerts")
+    assert migrate.main(["--check"]) == 1
+
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        f"The database is at no revision; the newest is {migrate.HEAD}. Migrate it first.",
+        f"The database went from no tables to revision {migrate.HEAD}.",
+        f"The database is at revision {migrate.HEAD} and matches parley_lab.store.tables.",
+    ]
+
+
+def test_the_command_without_a_database_says_which_variable_is_missing() -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-m", "parley_lab.store.migrate"], env={}, capture_output=True, text=True, check=False
+    )
+
+    assert outcome.returncode == 2
+    assert "PARLEY_DATABASE_URL" in outcome.stderr
+
+
+KEPT = {
+    "r0001_first_tables.py": "eee385de57540d84deba88a4aa66347a5deafe2239bf683d53b60cba328e4396",
+    "r0002_prompts_in_pieces.py": "32d8e69c7238ea3aedc5d3e94dc67f205431434e111e4a630df5709200951e2d",
+    "r0003_arms_of_members.py": "06950ce87baa293011a596974361eea66897f44ce20afec690ca37ed22c0d263",
+    "r0004_experiments_that_go_on.py": "e8a5e4e21d7155e330b45367cdfca3bee1dd54068c224a036df2dee6e254c272",
+    "r0005_lines_of_the_lab.py": "750fee55e707c27c5fc230ec32d0881955c7a3987e0fca3b8053fea1d7e8b45b",
+    "r0006_parameters_of_links.py": "245ef9533ae6ba0c4dbe856016c0b39766390bb924add69a262d69cc1a8077be",
+    "r0007_moves_in_place.py": "b915d9469874eec07706ccce3c2e22984313b1d8853156c8610a29c196e81412",
+    "r0008_details_of_calls.py": "b4f28ad8be81e1ff6f417f52332ce284b18849bae1a54de9a018f53774bbe4ea",
+    "r0009_secrets_of_experiments.py": "07828ab903512d42a081cdce6c78c1b503d2370aca2d779d009a7f0f5dda4bba",
+    "r0010_what_was_read.py": "ce0a84d6f18b6e9314958774c36d6e2b1abd5c2683f6755aa01c935020f0c9f9",
+    "r0011_what_servers_lack.py": "672e897164b1cb0ae0093fad6c3a588ef11e8c78386f6c340b1eecae090c792b",
+}
+"""The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
+
+
+def test_no_migration_is_written_anew() -> None:
+    found = {path.name: sha256(path.read_bytes()).hexdigest() for path in schema.files_of(schema.MIGRATIONS)}
+
+    assert found == KEPT
