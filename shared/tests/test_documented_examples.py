@@ -50,7 +50,7 @@ def _examples(language: str, pages: Sequence[Path]) -> list[Any]:
 
 
 EXPERIMENTS = _examples("yaml", PAGES)
-EXCERPTS = _examples("python", [ROOT / "docs" / "architecture.md"])
+EXCERPTS = _examples("python", [ROOT / "docs" / "writing-kinds.md"])
 STAGES = ROOT / "shared" / "src" / "parley_lab" / "kinds" / "stages"
 
 

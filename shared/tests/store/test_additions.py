@@ -4,19 +4,22 @@ import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType
+from typing import Final
 
 import psycopg
-import shared.acts
 from psycopg import sql
 from sqlalchemy import TextClause
 
-import parley_lab.store
 from parley_lab.store.statements import compiled
 from parley_lab.store.tables import metadata
 
 _TIME, _ID = 1184, 2950  # timestamptz, uuid
 _TYPES = {"now": _TIME, "experiment_id": _ID, "member_id": _ID}
 """Of parameters that Postgres cannot tell from the statement; the driver sends the types of all."""
+
+
+NOUNS: Final = ("store", "members", "talk", "drafts", "answers", "people", "settle", "experiments", "data")
+"""Those with statements."""
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
@@ -29,8 +32,8 @@ def statements() -> dict[str, TextClause]:
     """The statements of the lab that are constants, by the name of each."""
     return {
         f"{module.__name__}.{name}": value
-        for package in (parley_lab.store, shared.acts)
-        for module in modules(package)
+        for noun in NOUNS
+        for module in modules(import_module(f"parley_lab.{noun}"))
         for name, value in vars(module).items()
         if isinstance(value, TextClause)
     }

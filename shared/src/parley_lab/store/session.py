@@ -94,7 +94,7 @@ class ReadSession:
 
 
 class Session(ReadSession):
-    """An open transaction. Functions of `shared.acts` and `parley_lab.store` take one; only `Database` commits it."""
+    """An open transaction. Statements and acts take one; only `Database` commits it."""
 
     def __init__(self, loan: Loan, statement_seconds: float, batches: Batches | None = None) -> None:
         super().__init__(loan, statement_seconds, batches)
