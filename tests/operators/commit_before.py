@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from tests.storms.kinds import SEVERAL
+from tests.storms.kinds import SEVERAL, module_in
 
 ROOT: Final = Path(__file__).parents[2]
 VERSIONS: Final = "shared/src/parley_lab/store/migrations/versions"
@@ -96,7 +96,7 @@ def require_running(python: str) -> None:
     Raises:
         NoCommitBefore: the packages of today are not those that it needs.
     """
-    imports = "; ".join(f"import parley_lab.{service}.__main__" for service in SEVERAL)
+    imports = "; ".join(f"import {module_in(python, f'parley_lab.{service}')}.__main__" for service in SEVERAL)
     done = subprocess.run(
         [python, "-c", imports], env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=False
     )

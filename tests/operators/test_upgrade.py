@@ -25,7 +25,7 @@ from tests.operators.commit_before import Repository, interpreter, require_runni
 from tests.operators.processes import KEY
 from tests.storms.client import Client
 from tests.storms.cluster import Cluster, cluster
-from tests.storms.kinds import SEVERAL
+from tests.storms.kinds import SEVERAL, module_in
 from tests.storms.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
@@ -154,7 +154,7 @@ async def test_services_of_the_commit_before_run_on_the_tables_of_the_newest_mig
     url = create_database(postgres_server.url, f"parley_before_{uuid4().hex[:16]}")
     try:
         environment = {"PATH": os.environ["PATH"], "PARLEY_DATABASE_URL": url}
-        command = [python, "-m", "parley_lab.store.migrate"]
+        command = [python, "-m", module_in(python, "parley_lab.store.migrate")]
         await asyncio.to_thread(subprocess.run, command, env=environment, check=True)
         before = current_revision(url)
         async with running(tmp_path, url, amqp_url, python) as services, asyncio.timeout(90):

@@ -17,7 +17,7 @@ import httpx2
 
 from parley_lab.testing.network import WITHOUT_TLS, free_port
 from tests.operators.processes import KEY
-from tests.storms.kinds import SEVERAL
+from tests.storms.kinds import SEVERAL, module_in
 from tests.storms.waiting import until
 
 FAKETIME: Final = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
@@ -45,8 +45,9 @@ class Nursery:
     """Starts services; see `tests.storms.nursery`. `python` is the interpreter of their code."""
 
     def __init__(self, python: str = sys.executable) -> None:
+        self._modules = {kind: module_in(python, f"parley_lab.{kind}") for kind in SEVERAL}
         self._process = subprocess.Popen(
-            [python, "-m", "tests.storms.nursery"],
+            [python, "-m", "tests.storms.nursery", *self._modules.values()],
             cwd=_ROOT,
             env={"PATH": os.environ["PATH"]},
             stdin=subprocess.PIPE,
@@ -57,7 +58,7 @@ class Nursery:
         """The id of the process; `is_new`: of an interpreter of its own, as its environment may demand."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        task = {"kind": kind, "environment": dict(environment), "log": str(log), "is_new": is_new}
+        task = {"module": self._modules[kind], "environment": dict(environment), "log": str(log), "is_new": is_new}
         self._process.stdin.write(json.dumps(task).encode() + b"\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())

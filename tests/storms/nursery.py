@@ -1,7 +1,8 @@
 """A process that has imported all services and forks them: a start costs a tenth of the CPU that a new process takes.
 
-`python -m tests.storms.nursery` reads a line of JSON for each service to start from standard input (`kind`,
-`environment`, `log`, and `is_new` for an interpreter of its own) and answers with the id of its process.
+`python -m tests.storms.nursery MODULE ...` reads a line of JSON for each service to start from standard input
+(`module`, one of these; `environment`, `log`, and `is_new` for an interpreter of its own) and answers with the id of
+its process.
 """
 
 import json
@@ -11,11 +12,9 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from tests.storms.kinds import SEVERAL
-
 
 def main() -> None:
-    mains = {kind: import_module(f"parley_lab.{kind}.__main__").main for kind in SEVERAL}
+    mains = {module: import_module(f"{module}.__main__").main for module in sys.argv[1:]}
     # Those who have ended leave nothing behind.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
@@ -24,8 +23,8 @@ def main() -> None:
         if pid == 0:
             _become(task)
             if task["is_new"]:
-                os.execve(sys.executable, [sys.executable, "-m", f"parley_lab.{task['kind']}"], task["environment"])
-            os._exit(mains[task["kind"]]())
+                os.execve(sys.executable, [sys.executable, "-m", task["module"]], task["environment"])
+            os._exit(mains[task["module"]]())
         print(pid, flush=True)
 
 
