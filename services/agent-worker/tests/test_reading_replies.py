@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from hypothesis import given, settings
@@ -145,10 +145,10 @@ def test_a_plain_reply_is_read_in_a_tenth_of_a_millisecond() -> None:
     fields = ("explanation", "shouldRespond", "response", "readyToEndChat")
 
     def seconds() -> float:
-        began = perf_counter()
+        began = process_time()
         for _ in range(100):
             _, parsed, _ = judge(text, "", "stop", fields)
             own_words(read(TalkReply, parsed).response, ["Ana"], ["Ben", "Cleo"])
-        return (perf_counter() - began) / 100
+        return (process_time() - began) / 100
 
     assert min(seconds() for _ in range(20)) < 0.0001
