@@ -17,7 +17,7 @@ ALONE = $(wildcard tests) $(wildcard benchmarks)
 # The test that calls a real model needs the address of one that is compatible with OpenAI's; any key will do there.
 WITHOUT_MODEL = $(if $(PARLEY_TEST_MODEL_URL),, and not real_model)
 
-# Manifests are rendered by kubectl, which few machines have.
+# Tests render the manifests as kubectl does; where there is one, they are compared.
 WITHOUT_KUBECTL = $(if $(shell command -v kubectl),, and not kubectl)
 
 # Some machines keep no compiled modules: every process of a test, and there are hundreds, would compile all of them anew.
@@ -56,7 +56,7 @@ ifeq (,$(findstring docker,$(ARGS)))
 endif
 	@echo "LEFT OUT: the tests marked long and grid. 'make faults' and 'make pages' run them."
 ifneq (,$(WITHOUT_KUBECTL))
-	@echo "LEFT OUT: the tests of the Kubernetes manifests, because there is no kubectl."
+	@echo "LEFT OUT: the comparison of the rendered Kubernetes manifests with those of kubectl, because there is none."
 endif
 	@$(if $(NO_COMMIT_BEFORE),echo "LEFT OUT: the services of the commit before the newest migration: $(NO_COMMIT_BEFORE).")
 ifneq (,$(WITHOUT_MODEL))

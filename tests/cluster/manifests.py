@@ -2,9 +2,8 @@
 
 import json
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -12,20 +11,20 @@ from typing import Any
 
 import jsonschema
 import kubernetes_validate
-import pytest
-import yaml
 
 from parley_lab.agent_worker.settings import WorkerSettings
 from parley_lab.bus.contract import dead_queue, urgent_lane
 from parley_lab.contracts.hints import AGENT_STEPS, provider_queue
 from parley_lab.contracts.providers import CREWAI_PROVIDER, PROVIDERS
+from tests.cluster.kustomize import render
 
 Manifest = dict[str, Any]
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "kubernetes"
 OVERLAYS = ("development", "production")
-OLDEST, NEWEST = "1.30", "1.37"
-"""The versions of Kubernetes between which the manifests hold."""
+VERSIONS = tuple(f"1.{minor}" for minor in range(30, 38))
+"""The versions of Kubernetes that take the manifests."""
+NEWEST = VERSIONS[-1]
 
 SERVICES = ("gateway", "orchestrator", "agent-worker", "prompt-builder")
 CREDENTIALS = {
@@ -48,20 +47,13 @@ _SPREAD = {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
 
 
 @cache
-def rendered(overlay: str) -> str:
-    """What `kubectl kustomize` makes of an overlay; the test is skipped where there is no kubectl."""
-    kubectl = shutil.which("kubectl")
-    if kubectl is None:
-        pytest.skip("no kubectl, which renders the manifests")
-    made = subprocess.run(
-        [kubectl, "kustomize", str(FOLDER / "overlays" / overlay)], capture_output=True, text=True, check=False
-    )
-    assert made.returncode == 0, made.stderr
-    return made.stdout
+def _rendered(overlay: str) -> list[Manifest]:
+    return render(FOLDER / "overlays" / overlay)
 
 
 def manifests(overlay: str) -> list[Manifest]:
-    return list(yaml.safe_load_all(rendered(overlay)))
+    """What comes of an overlay, or of a folder outside; its reader may change it."""
+    return deepcopy(_rendered(overlay))
 
 
 def named(found: Sequence[Manifest], kind: str, name: str) -> Manifest:

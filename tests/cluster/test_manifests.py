@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
@@ -12,12 +13,13 @@ import yaml
 
 from parley_lab.base.settings import DatabaseSettings
 from parley_lab.gateway.routes.health import LONGEST_CHECK_SECONDS
+from tests.cluster.kustomize import render
 from tests.cluster.manifests import (
     FOLDER,
     NEWEST,
-    OLDEST,
     OVERLAYS,
     SERVICES,
+    VERSIONS,
     Manifest,
     longest_call_seconds,
     manifests,
@@ -29,16 +31,33 @@ from tests.cluster.manifests import (
 from tests.containers.variables import KEYS, MODELS, READ
 from tests.operators.test_alerts import scraping
 
-pytestmark = pytest.mark.kubectl
-
 OF_LIBPQ = {"PGSSLROOTCERT"}
 """Read by the library that connects to Postgres."""
 
 Change = Callable[[list[Manifest]], object]
 
 
+@pytest.mark.kubectl
 @pytest.mark.parametrize("overlay", OVERLAYS)
-@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_kubectl_renders_the_same(overlay: str) -> None:
+    command = ["kubectl", "kustomize", str(FOLDER / "overlays" / overlay)]
+    made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    theirs = {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(made)}
+    assert {(one["kind"], one["metadata"]["name"]): one for one in manifests(overlay)} == theirs
+
+
+def test_what_the_renderer_does_not_know_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text("namePrefix: other-\n")
+
+    with pytest.raises(ValueError, match="namePrefix"):
+        render(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("overlay", "version"),
+    [*(("production", version) for version in VERSIONS), ("development", VERSIONS[0]), ("development", NEWEST)],
+)
 def test_every_overlay_is_what_the_api_takes(overlay: str, version: str) -> None:
     assert schema_complaints(manifests(overlay), version) == []
 
