@@ -41,8 +41,9 @@ async def test_a_session_that_fails_keeps_no_other_from_its_data_and_no_file_has
     key = "hf_a_long_secret"
 
     def replies(request: dict[str, Any]) -> Any:
-        is_number_11 = any("Me: 31" in message["content"] for message in request["messages"])
-        return FakeReply(400, {"error": {"message": f"no, {key}"}}) if is_number_11 else {"response": "5"}
+        # Not of the first session: what refuses the first call of a run stops the run.
+        is_number_5 = any("Me: 25" in message["content"] for message in request["messages"])
+        return FakeReply(400, {"error": {"message": f"no, {key}"}}) if is_number_5 else {"response": "5"}
 
     async with FakeEndpoint(Behaviour(api_key=key), replies=replies) as endpoint:
         values = with_setting(base_values(), model_info="hf-inference", api_endpoint=endpoint.base_url)
@@ -54,11 +55,11 @@ async def test_a_session_that_fails_keeps_no_other_from_its_data_and_no_file_has
 
     assert result.returncode == 1, result.stdout + result.stderr
     assert {headers["authorization"] for headers in endpoint.headers} == {f"Bearer {key}"}
-    assert "c1/m1 on interview: " in result.stdout
+    assert "c3/m3 on interview: " in result.stdout
     (folder,) = (tmp_path / "results" / "demo").iterdir()
     with (folder / "workbook" / "demo.csv").open(newline="", encoding="utf-8") as file:
         given = {row["ID"]: row["give"] for row in csv.DictReader(file)}
-    assert given == {str(number): "" if number == 11 else "5" for number in range(1, 13)}
+    assert given == {str(number): "" if number == 5 else "5" for number in range(1, 13)}
     for path in (path for path in folder.rglob("*") if path.is_file()):
         assert key not in path.read_text("utf-8")
         if path.suffix == ".json":
