@@ -18,7 +18,7 @@ from parley_lab.bus.rabbit import RabbitBus
 from parley_lab.cli.doctor import Bounds, faults
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint, provider_queue
 from parley_lab.drafts import workers
-from parley_lab.store.databases import create_database, drop_database
+from parley_lab.store.databases import create_database, drop_database, with_name
 from parley_lab.store.session import Database
 from parley_lab.testing.buses import RabbitBroker
 from parley_lab.testing.fake_clock import FakeClock
@@ -78,7 +78,7 @@ async def without_broker(lab: Lab) -> None:
 
 
 async def with_a_database_that_is_not_there(lab: Lab) -> None:
-    lab.environment.setenv("PARLEY_DATABASE_URL", f"{lab.database.url}_gone")
+    lab.environment.setenv("PARLEY_DATABASE_URL", with_name(lab.database.url, "parley_gone"))
 
 
 async def with_a_wrong_password(lab: Lab) -> None:

@@ -209,6 +209,14 @@ def fake_clock() -> FakeClock:
     return FakeClock()
 
 
+@pytest.fixture(autouse=True)
+def _keep_logs() -> Iterator[None]:
+    """Log after a test as before it: a test that sends logs to a file of its own closes that file."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
 def _log_errors_plainly() -> None:
     """Log as structlog does by itself, but errors without their frames, which take half a second each to draw."""
     *before, _ = structlog.get_config()["processors"]
