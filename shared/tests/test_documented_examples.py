@@ -10,7 +10,7 @@ import yaml
 
 from parley_lab.contracts.experiment import PersonasFrom
 from parley_lab.design import load, read_personas, validate
-from parley_lab.design.table import csv_table, with_table
+from parley_lab.design.persona_table import csv_table, with_table
 from parley_lab.design.tables import Table
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parley_lab.base.errors import InvalidInput, TooLarge
 from parley_lab.design import Experiment, load, resolve
-from parley_lab.design.table import csv_table
+from parley_lab.design.persona_table import csv_table
 
 TABLE = """id,name,age,text
 ana,Ana,41,"You drive a taxi,

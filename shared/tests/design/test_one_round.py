@@ -6,7 +6,7 @@ import pytest
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.design import load, misspelt_personas
-from parley_lab.design.table import csv_table
+from parley_lab.design.persona_table import csv_table
 
 FILE = """
 parley: 1

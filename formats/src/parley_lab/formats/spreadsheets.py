@@ -6,7 +6,7 @@ from typing import Final
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.experiment import PersonasFrom
 from parley_lab.design.complaints import one_of
-from parley_lab.design.table import MAX_ROWS, csv_table
+from parley_lab.design.persona_table import MAX_ROWS, csv_table
 from parley_lab.design.tables import Row, Table, Value
 from parley_lab.formats.workbook.cells import Cell, changed_by_spreadsheet
 from parley_lab.formats.workbook.complaints import Complaints

@@ -19,8 +19,8 @@ from parley_lab.design.library import placed, with_library
 from parley_lab.design.media import ReadMedium, with_media
 from parley_lab.design.pairings import placed_in_pairings, with_pairings, without_pairings
 from parley_lab.design.parsing import MAX_BYTES, check_values, decoded, parse, with_spaces
+from parley_lab.design.persona_table import ReadTable, with_table
 from parley_lab.design.places import located
-from parley_lab.design.table import ReadTable, with_table
 
 Json = Any
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
-from parley_lab.contracts.models import Lack, ModelReply
+from parley_lab.contracts.models import CUT_OFF, Lack, ModelReply
 
 REFUSALS: Final = frozenset({"bad_request", "unavailable"})
 """Some servers answer a prompt that their template cannot hold with 500."""
@@ -93,7 +93,7 @@ def ignores_schema(body: Mapping[str, Any], reply: ModelReply) -> bool:
     """Whether the reply has no object at all, though a schema was sent that leaves nothing else."""
     form = body.get("response_format")
     is_asked = isinstance(form, dict) and form.get("type") == "json_schema"
-    is_whole = reply.status == "invalid" and reply.finish_reason not in ("length", None)
+    is_whole = reply.status == "invalid" and reply.finish_reason not in (CUT_OFF, None)
     return is_asked and is_whole and reply.parsed is None and bool(reply.words.strip()) and "{" not in reply.words
 
 
