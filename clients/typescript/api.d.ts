@@ -145,7 +145,7 @@ export type RevealedLine = { label: string; label_words: (LabWords | null); valu
 export type RevealedStage = { title: string; show: ("answers" | "scored" | "result"); answers: RevealedAnswers[]; result: RevealedLine[] };
 export type RolePage = { id: string; title: string; description: string; info: string; kind?: "role"; role: (ShownRole | null); is_drawn: boolean };
 export type Scores = { you: (number); opponent: (number) };
-export type SentCheck = { member_id: string; text: string; due_at: string };
+export type SentCheck = { member_id: string; text: string; due_at: (string | null) };
 export type SentNotice = { member_id: string; notice_id: string; text: string };
 export type ShownAction = { letter: string; word: string; code: (("cooperate" | "defect") | null) };
 export type ShownAsset = { id: string; name: string; share: (number | null) };
@@ -247,7 +247,7 @@ export interface Operations {
   "POST /v1/experiments/{experiment_id}/resume": { path: { experiment_id: string }; answer: ExperimentResource };
   "POST /v1/experiments/{experiment_id}/retry-failed": { path: { experiment_id: string }; answer: RetryOfFailed };
   "POST /v1/experiments/{experiment_id}/start": { path: { experiment_id: string }; answer: ExperimentResource };
-  "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; ticket?: string }; answer: void };
+  "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; wait?: boolean; ticket?: string }; answer: void };
   "POST /v1/files": { answer: UploadedFile };
   "GET /v1/files/{name}": { path: { name: string }; answer: void };
   "GET /v1/join/{code}": { path: { code: string }; answer: JoinPageResource };
@@ -270,7 +270,7 @@ export interface Operations {
   "POST /v1/me/stages/{stage_id}/advance": { path: { stage_id: string }; body?: (AdvanceRequest | null); answer: Page };
   "PUT /v1/me/stages/{stage_id}/answer": { path: { stage_id: string }; body: AnswerRequest; answer: void };
   "GET /v1/me/stages/{stage_id}/answer": { path: { stage_id: string }; answer: PartialAnswerResource };
-  "GET /v1/me/stream": { query?: { after?: string; ticket?: string }; answer: void };
+  "GET /v1/me/stream": { query?: { after?: string; wait?: boolean; ticket?: string }; answer: void };
   "POST /v1/me/threads/{thread_id}/call-off": { path: { thread_id: string }; answer: void };
   "POST /v1/me/threads/{thread_id}/go-on": { path: { thread_id: string }; body: GoOnRequest; answer: void };
   "GET /v1/me/threads/{thread_id}/messages": { path: { thread_id: string }; query?: { after_seq?: number; limit?: number }; answer: MessageList };

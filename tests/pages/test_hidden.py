@@ -17,6 +17,7 @@ COUNT = """
     let ping;
     const body = new ReadableStream({
       start: (stream) => {
+        stream.enqueue(new TextEncoder().encode("retry: 2000\\n\\n"));
         ping = setInterval(() => stream.enqueue(new TextEncoder().encode(": ping\\n\\n")), 15_000);
         options.signal.addEventListener("abort", () => {
           clearInterval(ping);

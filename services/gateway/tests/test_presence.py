@@ -13,6 +13,7 @@ from sqlalchemy import text
 from parley_lab.gateway.presence import Presence
 from parley_lab.gateway.testing import Api, following
 from parley_lab.orchestrator.presence import look_for_gone
+from parley_lab.orchestrator.settling import fire_due_timers
 from parley_lab.people.presence import GRACE_SECONDS
 from parley_lab.testing.tcp_proxy import TcpProxy
 
@@ -304,3 +305,36 @@ async def test_where_one_meets_no_one_no_one_is_shown(api: Api) -> None:
     ada = await api.join(await api.running(**study("wait")), "Ada")
 
     assert await others(api, ada) == {}
+
+
+async def test_who_asks_for_what_has_happened_is_there(api: Api) -> None:
+    experiment_id = await api.running()
+    ada = await api.join(experiment_id)
+    for _ in range(3):
+        assert (await api.participant(ada, "GET", "/v1/me/stream?wait=false")).status_code == 200
+        await pass_time(api, GRACE_SECONDS - 5)
+    assert await told(api) == []
+
+    await pass_time(api, GRACE_SECONDS)
+
+    assert await told(api) == ["member.gone"]
+
+
+async def test_the_time_of_a_check_begins_when_the_page_has_fetched_it(api: Api) -> None:
+    experiment_id = await api.running(attention_checks={"seconds": 30})
+    ada = await api.join(experiment_id)
+    await api.participant(ada, "GET", "/v1/me/stream?wait=false")
+    (member,) = await rows(api, "SELECT id FROM members WHERE player = 'person' AND joined_at IS NOT NULL")
+    await api.experimenter("POST", f"/v1/members/{member.id}/check")
+
+    api.clock.advance(100)
+    before = await fire_due_timers(api.database, api.clock.now())
+    fetched = [(await api.participant(ada, "GET", "/v1/me")).json()["check"]["due_at"] for _ in range(2)]
+    api.clock.advance(29.9)
+    early = await fire_due_timers(api.database, api.clock.now())
+    api.clock.advance(0.2)
+    late = await fire_due_timers(api.database, api.clock.now())
+
+    assert (before, early, late) == (0, 0, 1)
+    assert fetched[0] == fetched[1] is not None
+    assert (await api.participant(ada, "GET", "/v1/me")).json()["status"] == "attention_failed"

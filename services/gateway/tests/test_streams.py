@@ -274,3 +274,19 @@ async def test_what_is_drawn_for_a_newcomer_where_each_is_alone_is_told_to_the_n
     async with api.database.transaction() as session:
         told = await session.all(text("SELECT audience FROM events WHERE type = 'stage.updated' ORDER BY stream_seq"))
     assert [[str(one) for one in row.audience] for row in told] == [[member] for member in members]
+
+
+async def test_what_has_happened_is_told_at_once_and_the_stream_ends(api: Api, address: str) -> None:
+    """For networks that pass an answer on once it is complete."""
+    experiment_id, ada, bo = await talkers(api)
+    cursor = (await api.participant(bo, "GET", "/v1/me")).json()["cursor"]
+    await say(api, ada, "Hello")
+
+    told = await api.participant(bo, "GET", f"/v1/me/stream?wait=false&after={cursor}")
+    newest = [line.removeprefix("id: ") for line in told.text.splitlines() if line.startswith("id: ")][-1]
+    nothing = await api.participant(bo, "GET", f"/v1/me/stream?wait=false&after={newest}")
+    all_told = await api.experimenter("GET", f"/v1/experiments/{experiment_id}/stream?wait=false&after=start")
+
+    assert told.text.count("event: ") == told.text.count("event: message.created") == 1
+    assert (nothing.status_code, nothing.text.count("event: ")) == (200, 0)
+    assert all_told.text.count("event: message.created") == 1

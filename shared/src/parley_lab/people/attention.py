@@ -1,5 +1,9 @@
 """Attention checks: sent by hand or by schedule, answered in time or missed. The deadline is a timer.
 
+The deadline of a person runs from the moment at which their page has fetched the check: a network may hold it back, and
+a person whose page fetches nothing is gone (`when_gone`). A person whose page has shown no sign of life yet cannot be
+found gone; for them, and for agents, it runs from the moment at which the check is sent.
+
 Every function holds the member's lock, or its caller does; the row of a check says how it ended.
 """
 
@@ -68,17 +72,51 @@ async def send_check(
     if standing.is_paused:
         raise Paused
     rules = await rules_of(session, standing.experiment_id)
-    due_at = now + timedelta(seconds=rules.seconds)
     said = words or rules.text
     check = {"sent_by": sent_by, "text": said, "missed_then": rules.then, "now": now}
     row = await session.one(_OPEN, {"member_id": standing.member.id, **check})
-    await _arm(session, whose(standing), DEADLINE, row.number, due_at)
-    payload = {"text": said, "due_at": due_at.isoformat().replace("+00:00", "Z")}
+    payload: dict[str, str | None] = {"text": said, "due_at": None}
+    if not await _has_page(session, standing):
+        due_at = now + timedelta(seconds=rules.seconds)
+        await _arm(session, whose(standing), DEADLINE, row.number, due_at)
+        payload["due_at"] = due_at.isoformat().replace("+00:00", "Z")
     # The others see no difference.
     me = [standing.member.id]
     record_of(session, standing, "member.checked", payload, now, cause=cause, actor=sent_by, audience=me)
     if standing.member.player != "person":
         session.announce(Hint(AGENT_STEPS, "member.changed", str(standing.member.id)))
+    return True
+
+
+_SEEN: Final = text("SELECT 1 FROM presence WHERE member_id = :member_id")
+
+
+async def _has_page(session: ReadSession, standing: Standing) -> bool:
+    """Whether a page of the member has shown a sign of life, so that the lab would find them gone without one."""
+    is_person = standing.member.player == "person"
+    return is_person and await session.first(_SEEN, {"member_id": standing.member.id}) is not None
+
+
+_WITHOUT_DEADLINE: Final = text(
+    """
+    SELECT k.number FROM attention_checks k
+    WHERE k.member_id = :member_id AND k.closed_at IS NULL AND NOT EXISTS (
+        SELECT FROM timers t
+        WHERE t.member_id = k.member_id AND t.purpose = :deadline AND t.generation = k.number)
+    """
+)
+
+
+async def begin_deadline(session: Session, member_id: UUID, now: datetime) -> bool:
+    """The page of the member has fetched the open check: its time begins. False: it has begun, or all is paused."""
+    standing = await lock_standing(session, member_id)
+    if standing.is_paused:
+        return False
+    row = await session.first(_WITHOUT_DEADLINE, {"member_id": member_id, "deadline": DEADLINE})
+    if row is None:
+        return False
+    rules = await rules_of(session, standing.experiment_id)
+    await _arm(session, whose(standing), DEADLINE, row.number, now + timedelta(seconds=rules.seconds))
     return True
 
 

@@ -20,7 +20,7 @@ from parley_lab.store.session import ReadSession
 
 @dataclass(frozen=True, slots=True)
 class OpenCheck:
-    """An attention check to be answered until `due_at`; None while all timers are held."""
+    """An attention check to be answered until `due_at`; None: its time has not begun, or is held."""
 
     text: str
     due_at: datetime | None

@@ -228,6 +228,17 @@ class Live:
         finally:
             self._detach(listener, sent)
 
+    async def catch_up(
+        self, sent: dict[UUID, int], show: Show, *, mark: Callable[[], bytes] | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """What `show` gives for every event after the positions in `sent` until now."""
+        async with self._database.read() as session:
+            ends = await streams.last_of(session, list(sent))
+        for cohort_id, end in ends.items():
+            async for frames in self._backlog_of(cohort_id, sent[cohort_id], end):
+                if chunk := _shown(frames, sent, show, mark):
+                    yield chunk
+
     async def cohorts_of(self, experiment_id: UUID) -> list[UUID]:
         async with self._database.read() as session:
             return await streams.cohorts_of(session, experiment_id)

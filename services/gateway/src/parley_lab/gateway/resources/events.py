@@ -31,7 +31,8 @@ class ProfileChange(OfMember):
 
 class SentCheck(OfMember):
     text: str = Field(examples=["Are you still there?"])
-    due_at: datetime
+    due_at: datetime | None
+    """Until when; null: the time begins when the member's page fetches `GET /v1/me`."""
 
 
 class OfferedMove(OfMember):

@@ -92,7 +92,8 @@ class CheckResource(Resource):
     code: Literal["still_there"] | None = None
     """What is asked in the lab's usual words, which pages say in their own; null for words of the experiment."""
     due_at: datetime | None
-    """Until when; null while the experiment is paused."""
+    """Until when: the time begins with the first answer of `GET /v1/me` that has the check. Null while the experiment
+    is paused."""
 
 
 class CompletionResource(Resource):

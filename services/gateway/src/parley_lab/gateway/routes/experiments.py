@@ -34,7 +34,7 @@ from parley_lab.gateway.resources.experiments import (
     MeasureTable,
     PausedKey,
 )
-from parley_lab.gateway.routes.own_stream import LastEventId, StreamCursor, stream_responses
+from parley_lab.gateway.routes.own_stream import LastEventId, StreamCursor, StreamWaits, stream_responses
 from parley_lab.gateway.streaming import EventStream
 from parley_lab.gateway.typists import TypingFrame
 from parley_lab.store import keys
@@ -208,6 +208,7 @@ async def stream(
     bearer: ExperimentersStream,
     after: StreamCursor = None,
     last_event_id: LastEventId = None,
+    wait: StreamWaits = True,
 ) -> EventStream:
     """The last event of each chunk has an `id`: the cursor over all cohorts. After a reconnect some events may come
     again; `cohort_id` and `stream_seq` tell them."""
@@ -220,7 +221,23 @@ async def stream(
     cursor = last_event_id or after
     positions = cursors.experiment_cursor(cursor, len(ids)) if cursor else [newest[one] for one in ids]
     sent = dict(zip(ids, positions, strict=True))
+    if not wait:
+        return EventStream(_events_until_now(context, sent))
     return EventStream(_events_of(context, experiment_id, key_hash, sent))
+
+
+def _for_experimenters(frame: Frame | TypingFrame) -> bytes | None:
+    return frame.for_experimenters
+
+
+async def _events_until_now(context: Context, sent: dict[UUID, int]) -> AsyncGenerator[bytes, None]:
+    def mark() -> bytes:
+        return f"id: {cursors.experiment_cursor_text(sent.values())}\n".encode()
+
+    yield f"retry: {RETRY_MS}\n".encode() + mark() + b"\n"
+    async with aclosing(context.live.catch_up(sent, _for_experimenters, mark=mark)) as chunks:
+        async for chunk in chunks:
+            yield chunk
 
 
 async def _events_of(
@@ -228,9 +245,6 @@ async def _events_of(
 ) -> AsyncGenerator[bytes, None]:
     """Until the key ends; groups that are made later are told of, too."""
     later: dict[UUID, int] = {}
-
-    def show(frame: Frame | TypingFrame) -> bytes | None:
-        return frame.for_experimenters
 
     def mark() -> bytes:
         return f"id: {cursors.experiment_cursor_text(sent.values())}\n".encode()
@@ -254,7 +268,7 @@ async def _events_of(
         return True
 
     while True:
-        async with aclosing(context.live.follow(sent, show, mark=mark, look=look)) as chunks:
+        async with aclosing(context.live.follow(sent, _for_experimenters, mark=mark, look=look)) as chunks:
             async for chunk in chunks:
                 yield chunk
         if not later:

@@ -37,6 +37,13 @@ LastEventId = Annotated[
         description="Sent by browsers on reconnect; wins over `after`.", max_length=50_000, json_schema_extra=_CURSOR
     ),
 ]
+StreamWaits = Annotated[
+    bool,
+    Query(
+        description="`false`: what has happened since the cursor, and then the end. For networks that hold back an "
+        "answer until it is complete: ask again every few seconds."
+    ),
+]
 
 
 def stream_responses(model: str) -> dict[int | str, dict[str, Any]]:
@@ -65,7 +72,11 @@ def stream_responses(model: str) -> dict[int | str, dict[str, Any]]:
     responses=stream_responses("StreamEvent"),
 )
 async def stream(
-    context: InContext, bearer: ParticipantsStream, after: StreamCursor = None, last_event_id: LastEventId = None
+    context: InContext,
+    bearer: ParticipantsStream,
+    after: StreamCursor = None,
+    last_event_id: LastEventId = None,
+    wait: StreamWaits = True,
 ) -> EventStream:
     """Once the participant is out, nothing more is told to them: the stream ends, and a new one is refused."""
     who = await bearer.page_reader(context)
@@ -80,6 +91,9 @@ async def stream(
     position = min(cursors.cohort_cursor(cursor, reader.cohort_id), newest) if cursor else newest
     # What happened before the member came to this cohort is not theirs.
     position = max(position, reader.entered_seq)
+    if not wait:
+        events = _events_until_now(context, reader, position)
+        return EventStream(_in_presence(context, reader, events) if who.until is None else events)
     if who.until is None:
         return EventStream(_in_presence(context, reader, _events_of(context, reader, position)))
 
@@ -117,9 +131,21 @@ async def _events_of(
     context: Context, reader: reads.Bearer, position: int, look: Callable[[], Awaitable[bool]] | None = None
 ) -> AsyncGenerator[bytes, None]:
     visibility = MemberVisibility(reader, lambda: context.live.typing_in(reader.cohort_id))
-    yield f"retry: {RETRY_MS}\nid: {cursors.cohort_cursor_text(reader.cohort_id, position)}\n\n".encode()
+    yield _beginning(reader, position)
     async with aclosing(context.live.follow({reader.cohort_id: position}, visibility.see, look=look)) as chunks:
         async for chunk in chunks:
             yield chunk
             if visibility.is_over:
                 return
+
+
+async def _events_until_now(context: Context, reader: reads.Bearer, position: int) -> AsyncGenerator[bytes, None]:
+    visibility = MemberVisibility(reader)
+    yield _beginning(reader, position)
+    async with aclosing(context.live.catch_up({reader.cohort_id: position}, visibility.see)) as chunks:
+        async for chunk in chunks:
+            yield chunk
+
+
+def _beginning(reader: reads.Bearer, position: int) -> bytes:
+    return f"retry: {RETRY_MS}\nid: {cursors.cohort_cursor_text(reader.cohort_id, position)}\n\n".encode()

@@ -93,9 +93,24 @@ async def joined(session: Session, context: Context, member_id: UUID, token: str
 
 @router.get("/me", summary="Everything that the shell of the page shows")
 async def who_am_i(context: InContext, token: ReaderToken) -> Me:
+    """The time for an attention check begins with the first answer that has it."""
     reader = await reader_of(context, token)
+    found = await _shell(context, reader.key)
+    is_of_page = reader.until is None and found.check is not None and found.check.due_at is None
+    if is_of_page and await _begin_deadline(context, found.member_id):
+        return await _shell(context, reader.key)
+    return found
+
+
+async def _shell(context: Context, key: UUID | str) -> Me:
     async with context.database.read() as session:
-        return await _me(session, context, await standings.seen_by(session, reader.key))
+        return await _me(session, context, await standings.seen_by(session, key))
+
+
+async def _begin_deadline(context: Context, member_id: UUID) -> bool:
+    return await context.database.transact(
+        lambda session: attention.begin_deadline(session, member_id, context.clock.now())
+    )
 
 
 async def _me(session: ReadSession, context: Context, standing: Standing) -> Me:

@@ -1,10 +1,20 @@
-/** Server-sent events over fetch: EventSource cannot send the Authorization header. */
+/**
+ * Server-sent events over fetch: EventSource cannot send the Authorization header. Where a network holds the stream back,
+ * as some proxies and virus scanners do, the same events are asked for by requests.
+ */
 import { about, LONGEST_WAIT_MS } from "./api.js";
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_PAUSE_MS = 8000;
-/** The lab gives a sign of life every 15 s. */
-const LONGEST_SILENCE_MS = 45_000;
+/** The lab says something as soon as a stream is open, and gives a sign of life every 15 s. */
+const FIRST_SIGN_MS = 4000;
+const LONGEST_SILENCE_MS = 35_000;
+/** How often the lab is asked while streams are held back, and how often a stream is tried meanwhile. */
+const ASK_MS = 3000;
+const TRY_STREAM_MS = 60_000;
+
+/** When a stream was silent last; 0: the network holds none back. */
+let heldBackAt = 0;
 
 /**
  * Follow a stream until `stop` is called. After a cut it goes on from the last event that came, so that none is missed
@@ -20,42 +30,72 @@ export function follow(path, token, cursor, on) {
 
   async function run() {
     while (!ending.signal.aborted) {
-      const connection = new AbortController();
-      const end = () => connection.abort();
-      ending.signal.addEventListener("abort", end);
-      let timer = setTimeout(end, LONGEST_WAIT_MS);
-      const hear = () => {
-        clearTimeout(timer);
-        timer = setTimeout(end, LONGEST_SILENCE_MS);
-      };
-      try {
-        const answer = await fetch(path, {
-          headers: { Authorization: `Bearer ${token}`, "Last-Event-ID": last },
-          signal: connection.signal,
-          cache: "no-store",
-        });
-        if (answer.status === 401 || answer.status === 409) {
-          on.onEnd();
-          return;
-        }
-        // A cursor of the group before, which a cut kept the page from leaving.
-        if (answer.status === 422) on.onEnd();
-        if (answer.ok && answer.body) {
-          wait = FIRST_WAIT_MS;
-          on.onState(true);
-          await read(answer.body, hear);
-        }
-      } catch {
-        if (ending.signal.aborted) return;
-      } finally {
-        clearTimeout(timer);
-        ending.signal.removeEventListener("abort", end);
-        connection.abort();
+      const isStream = heldBackAt === 0 || performance.now() - heldBackAt > TRY_STREAM_MS;
+      const end = isStream ? await connect(path, FIRST_SIGN_MS, LONGEST_SILENCE_MS) : await connect(`${path}?wait=false`, LONGEST_WAIT_MS, LONGEST_WAIT_MS);
+      if (end === "over" || ending.signal.aborted) return;
+      if (isStream && end === "silent") {
+        // Whether the network is away, or holds the stream back, the next request shows.
+        heldBackAt = performance.now();
+        continue;
       }
-      if (ending.signal.aborted) return;
+      if (!isStream && end === "heard") {
+        await pause(about(ASK_MS), ending.signal);
+        continue;
+      }
+      heldBackAt = 0;
       on.onState(false);
       await pause(about(wait), ending.signal);
       wait = Math.min(2 * wait, LONGEST_PAUSE_MS);
+    }
+  }
+
+  /**
+   * One connection to the lab, until it ends. `silent`: it was there, and nothing has come for too long; `over`: the lab
+   * tells the participant nothing more.
+   * @param {string} address @param {number} firstMs @param {number} silenceMs
+   * @returns {Promise<"heard" | "silent" | "lost" | "over">}
+   */
+  async function connect(address, firstMs, silenceMs) {
+    const connection = new AbortController();
+    let isSilent = false;
+    const end = () => connection.abort();
+    const fallSilent = () => {
+      isSilent = true;
+      end();
+    };
+    ending.signal.addEventListener("abort", end);
+    let timer = setTimeout(fallSilent, firstMs);
+    let isLive = false;
+    const hear = () => {
+      clearTimeout(timer);
+      timer = setTimeout(fallSilent, silenceMs);
+      if (isLive) return;
+      isLive = true;
+      wait = FIRST_WAIT_MS;
+      if (address === path) heldBackAt = 0;
+      on.onState(true);
+    };
+    try {
+      const answer = await fetch(address, {
+        headers: { Authorization: `Bearer ${token}`, "Last-Event-ID": last },
+        signal: connection.signal,
+        cache: "no-store",
+      });
+      if (answer.status === 401 || answer.status === 409) {
+        on.onEnd();
+        return "over";
+      }
+      // A cursor of the group before, which a cut kept the page from leaving.
+      if (answer.status === 422) on.onEnd();
+      if (!answer.ok || !answer.body) return "lost";
+      await read(answer.body, hear);
+      return isLive ? "heard" : "lost";
+    } catch {
+      return isSilent ? "silent" : "lost";
+    } finally {
+      clearTimeout(timer);
+      ending.signal.removeEventListener("abort", end);
+      connection.abort();
     }
   }
 
@@ -64,9 +104,9 @@ export function follow(path, token, cursor, on) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
-      hear();
       const { done, value } = await reader.read();
       if (done) return;
+      hear();
       const blocks = (rest + value).split(/\r?\n\r?\n/);
       rest = blocks.pop() ?? "";
       for (const block of blocks) take(block);
