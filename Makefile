@@ -4,18 +4,19 @@ EXPERIMENT ?= demos/deliberation.yaml
 EXTRAS ?=
 ARGS ?=
 
-MEMBERS := shared formats web services/gateway services/orchestrator services/agent-worker services/prompt-builder cli
-PROJECTS := pyproject.toml $(MEMBERS:%=%/pyproject.toml)
-DISTRIBUTIONS := parley-shared parley-formats parley-web parley-gateway parley-orchestrator parley-agent-worker parley-prompt-builder parley-lab
+ROOMS := shared formats web services/gateway services/orchestrator services/agent-worker services/prompt-builder cli
 BIN := .venv/bin
 COMPILE = UV_CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
-	--generate-hashes --no-emit-index-url $(DISTRIBUTIONS:%=--no-emit-package %) $(ARGS)
+	--generate-hashes --no-emit-index-url $(ARGS)
 # Folders that mypy reads in runs of their own: their files carry the same names as those of another folder.
-TEST_FOLDERS = $(wildcard $(MEMBERS:%=%/tests))
+TEST_FOLDERS = $(wildcard $(ROOMS:%=%/tests))
 ALONE = $(wildcard tests) $(wildcard benchmarks)
 
 # The test that calls a real model needs the address of one that is compatible with OpenAI's; any key will do there.
 WITHOUT_MODEL = $(if $(PARLEY_TEST_MODEL_URL),, and not real_model)
+
+# The test that installs the wheel as a user does takes its dependencies from a package index.
+WITHOUT_NETWORK = $(if $(PARLEY_TEST_NETWORK),, and not network)
 
 # Tests render the manifests as kubectl does; where there is one, they are compared.
 WITHOUT_KUBECTL = $(if $(shell command -v kubectl),, and not kubectl)
@@ -44,7 +45,7 @@ test: setup .venv/.pages-installed ## Run every test; EXTRAS=crewai runs those o
 ifneq (,$(shell command -v npm))
 	-@$(MAKE) --no-print-directory web/node_modules/.installed
 endif
-	$(PYTEST) -n auto --dist worksteal -m "not crewai and not docker and not grid and not long$(WITHOUT_MODEL)$(WITHOUT_KUBECTL)$(WITHOUT_HISTORY)" $(ARGS)
+	$(PYTEST) -n auto --dist worksteal -m "not crewai and not docker and not grid and not long$(WITHOUT_MODEL)$(WITHOUT_NETWORK)$(WITHOUT_KUBECTL)$(WITHOUT_HISTORY)" $(ARGS)
 ifneq (,$(findstring crewai,$(EXTRAS)))
 	@$(MAKE) --no-print-directory crewai-tests
 else
@@ -55,6 +56,9 @@ ifeq (,$(findstring docker,$(ARGS)))
 	@echo "LEFT OUT: the tests of the containers, which need a Docker engine. 'make test ARGS=\"-m docker\"' runs them."
 endif
 	@echo "LEFT OUT: the tests marked long and grid. 'make faults' and 'make pages' run them."
+ifneq (,$(WITHOUT_NETWORK))
+	@echo "LEFT OUT: the test of an installed wheel, which needs a package index. 'make test PARLEY_TEST_NETWORK=1' runs it."
+endif
 ifneq (,$(WITHOUT_KUBECTL))
 	@echo "LEFT OUT: the comparison of the rendered Kubernetes manifests with those of kubectl, because there is none."
 endif
@@ -69,7 +73,7 @@ pages: setup .venv/.pages-installed ## Look at every page in light and dark, in 
 check: setup .venv/.pages-installed .venv/.fuzz-installed ## Lint, format, types, import contracts and words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy conftest.py docs/check_words.py $(MEMBERS:%=%/src)
+	$(BIN)/mypy conftest.py docs/check_words.py $(ROOMS:%=%/src)
 	@set -e; for folder in $(TEST_FOLDERS) $(ALONE); do echo "mypy $$folder"; $(BIN)/mypy $$folder; done
 	$(BIN)/lint-imports
 	$(BIN)/python docs/check_words.py
@@ -86,7 +90,7 @@ web/node_modules/.installed: web/package-lock.json
 	@touch $@
 
 unit: setup ## Run the tests that need neither PostgreSQL nor RabbitMQ
-	$(PYTEST) -m "not services and not crewai and not docker and not real_model" $(ARGS)
+	$(PYTEST) -m "not services and not crewai and not docker and not network and not real_model" $(ARGS)
 
 machine: setup ## Search longer for rows of commands that leave members stuck: PARLEY_MACHINE_EXAMPLES=200 by default
 	PARLEY_MACHINE_EXAMPLES=$${PARLEY_MACHINE_EXAMPLES:-200} $(BIN)/python -m pytest -n 0 tests/flows/test_lives_machine.py $(ARGS)
@@ -116,14 +120,14 @@ crewai: .venv-crewai/.installed ## Install CrewAI beside everything else in .ven
 
 lock: setup ## Write the lock files anew; ARGS=--upgrade takes newer versions
 	$(COMPILE) pyproject.toml --group dev --output-file requirements.lock
-	$(COMPILE) pyproject.toml --group dev --group crewai --output-file requirements-crewai.lock
+	$(COMPILE) pyproject.toml --group dev --extra crewai --output-file requirements-crewai.lock
 	$(COMPILE) --group pages --constraint requirements.lock --output-file requirements-pages.lock
 	$(COMPILE) --group fuzz --constraint requirements.lock --output-file requirements-fuzz.lock
 
 # Certificates that a network adds to the system count for uv as they do for pip.
 export UV_SYSTEM_CERTS ?= 1
 
-# Installs the lock file $(2) and all members into the environment $(1). uv comes first, cut out of the lock with its
+# Installs the lock file $(2) and the lab into the environment $(1). uv comes first, cut out of the lock with its
 # hashes; pip takes over where uv cannot download, since pip knows mirrors and proxies from settings of its own.
 define install
 	@$(1)/bin/python -c 'import re, sys; print(re.search("^uv==.*?(?=^[a-z]|\\Z)", sys.stdin.read(), re.M | re.S)[0])' \
@@ -132,11 +136,11 @@ define install
 	@$(1)/bin/uv pip install --quiet --compile-bytecode --python $(1)/bin/python --require-hashes --requirement $(2) \
 		|| { echo "uv could not install $(2); trying pip ..." \
 		&& $(1)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $(2); }
-	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --no-deps --no-build-isolation $(MEMBERS:%=--editable %)
+	@$(1)/bin/uv pip install --quiet --python $(1)/bin/python --no-deps --no-build-isolation --editable .
 	@touch $(1)/.installed
 endef
 
-.venv/.installed: requirements.lock $(PROJECTS) | .venv/bin/python
+.venv/.installed: requirements.lock pyproject.toml | .venv/bin/python
 	@echo "Installing into .venv ..."
 	$(call install,.venv,requirements.lock)
 
@@ -145,7 +149,7 @@ endef
 	@$(BIN)/uv pip install --quiet --require-hashes --python $(BIN)/python --requirement $<
 	@touch $@
 
-.venv-crewai/.installed: requirements-crewai.lock $(PROJECTS) | .venv-crewai/bin/python
+.venv-crewai/.installed: requirements-crewai.lock pyproject.toml | .venv-crewai/bin/python
 	@echo "Installing into .venv-crewai (about 1 GB) ..."
 	$(call install,.venv-crewai,requirements-crewai.lock)
 

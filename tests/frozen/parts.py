@@ -179,15 +179,13 @@ def _run_demo(name: str, folder: Path) -> list[Path]:
 
 
 def wheels() -> Files:
-    """The names of the files in each wheel."""
+    """The names of the files in the wheel."""
     with TemporaryDirectory() as folder:
-        projects = [path.parent for path in (*ROOT.glob("*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml"))]
-        for project in sorted(projects):
-            build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
-            subprocess.run(build, cwd=project, check=True, capture_output=True)
-        for wheel in sorted(Path(folder).glob("*.whl")):
-            names = [name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name]
-            yield f"{wheel.name.partition('-')[0]}.txt", _as_lines(names)
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
+        subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        names = [name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name]
+        yield f"{wheel.name.partition('-')[0]}.txt", _as_lines(names)
 
 
 def _import_service(name: str) -> None:

@@ -1,4 +1,4 @@
-"""How pages come to a browser: few requests, one after another; over a slow network; from installed wheels."""
+"""How pages come to a browser: few requests, one after another; over a slow network; from an installed wheel."""
 
 import os
 import re
@@ -83,18 +83,17 @@ async def test_a_study_can_be_taken_over_a_slow_network(page: Page, lab: Running
 
 
 @pytest.fixture(scope="module")
-def served_from_wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The address of pages, and the root of their files, in an environment that has the wheels of shared and web."""
-    folder = tmp_path_factory.mktemp("wheels")
-    for member in ("shared", "web"):
-        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-        subprocess.run(build, cwd=REPOSITORY / member, check=True, capture_output=True)
+def served_from_wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The address of pages, and the root of their files, in an environment that has the wheel."""
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(build, cwd=REPOSITORY, check=True, capture_output=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")], check=True)
     python = folder / "venv" / "bin" / "python"
-    wheels = sorted(map(str, folder.glob("*.whl")))
-    install = [sys.executable, "-m", "uv", "pip", "install", "--offline", "--no-deps", "--python", str(python), *wheels]
+    (wheel,) = map(str, folder.glob("*.whl"))
+    install = [sys.executable, "-m", "uv", "pip", "install", "--offline", "--no-deps", "--python", str(python), wheel]
     subprocess.run(install, check=True, capture_output=True)
-    # What others have written comes from here; our own members do not, since no .pth file is read on this path.
+    # What others have written comes from here; our own code does not, since no .pth file is read on this path.
     variables = {**os.environ, "PYTHONPATH": sysconfig.get_paths()["purelib"]}
     with subprocess.Popen(
         [str(python), "-c", SERVER], cwd=folder, env=variables, stdout=subprocess.PIPE, text=True
@@ -105,8 +104,8 @@ def served_from_wheels(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
         server.terminate()
 
 
-async def test_every_kinds_page_is_in_the_wheels(browser: Browser, served_from_wheels: tuple[str, str]) -> None:
-    url, root = served_from_wheels
+async def test_every_kinds_page_is_in_the_wheel(browser: Browser, served_from_wheel: tuple[str, str]) -> None:
+    url, root = served_from_wheel
     page = await browser.new_page()
     await page.goto(f"{url}/take/unknown")
 

@@ -32,6 +32,7 @@ from parley_lab.cli.cli_options import (
 from parley_lab.cli.cli_runs import discard, end, export, list_runs, remove, resume, stop
 from parley_lab.cli.run_folder import DEFAULT_OUT
 
+DISTRIBUTION: Final = "parley-lab"
 BAD_INPUT: Final = 2
 FAILED: Final = 1
 NEEDS_LIBRARY: Final = 3
@@ -54,7 +55,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
-        typer.echo(f"parley {version('parley-lab')}")
+        typer.echo(f"parley {version(DISTRIBUTION)}")
         raise typer.Exit
 
 
@@ -373,6 +374,20 @@ def main() -> None:
         sys.exit(BAD_INPUT if isinstance(error, _BAD_INPUT_ERRORS) else FAILED)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def main_by_full_name() -> None:
+    """The console script `parley-lab`: it is this lab's where another package brings a command `parley`, too."""
+    from importlib.metadata import entry_points
+
+    commands = entry_points(group="console_scripts", name="parley")
+    others = {command.dist.name for command in commands if command.dist} - {DISTRIBUTION}
+    if others:
+        named = " and ".join(sorted(others))
+        typer.echo(
+            f"{named} also brings a command 'parley', which may shadow this lab's. Type 'parley-lab' instead.", err=True
+        )
+    main()
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from parley_lab.testing.no_skips import reason_of
 
-_MARKS: Final = ("crewai", "docker", "kubectl", "history", "real_model", "grid", "long")
+_MARKS: Final = ("crewai", "docker", "network", "kubectl", "history", "real_model", "grid", "long")
 """By which `make test` leaves tests out; what a person leaves out with `-k` or `-m` is not counted."""
 _deselected = pytest.StashKey[Counter[str]]()
 _skipped = pytest.StashKey[Counter[str]]()

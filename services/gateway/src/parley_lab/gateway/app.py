@@ -107,7 +107,7 @@ def create_app(
     )
     app = FastAPI(
         title="Parley",
-        version=version("parley-gateway"),
+        version=version("parley-lab"),
         description=documentation.DESCRIPTION,
         docs_url=None,
         redoc_url=None,

@@ -155,7 +155,7 @@ def _write_manifest(study: Study, seen: _Seen, folder: Path) -> None:
     facts = study.facts
     manifest = {
         "data_version": VERSION,
-        "software_version": version("parley-shared"),
+        "software_version": version("parley-lab"),
         "experiment_id": study.experiment_id,
         "name": study.name,
         "permutation": facts.permutation,
