@@ -86,6 +86,7 @@ export type MockScript = { lines?: string[]; stage_lines?: { [name: string]: unk
 export type ModelSettings = { provider?: string; model?: string; temperature?: (number | null); top_p?: (number | null); max_tokens?: (number | null); stop?: string[]; reasoning_effort?: (string | null); structured_output?: ("schema" | "json" | "text"); lacks?: ("json_schema" | "json_object" | "system_role" | "repeated_roles" | "temperature" | "top_p" | "stop" | "reasoning_effort" | "max_tokens" | "max_completion_tokens")[]; base_url?: (string | null); extra_body?: { [name: string]: JsonValue }; timeout_seconds?: (number | null); max_attempts?: number };
 export type NewKey = { experimenter?: (string | null); label?: string; scopes?: ("read" | "write" | "admin")[]; expires_at?: (string | null) };
 export type NewKeyResource = { key: string; experimenter: string; expires_at?: (string | null) };
+export type NewSignInResource = { id: string; begun_at: string; used_at: string; expires_at: string; idle_seconds: number; key_prefix: string; key_label: string; is_current: boolean; token: string; experimenter: string; scopes: ("read" | "write" | "admin")[] };
 export type Nothing = {  };
 export type NoticeRequest = { text: string };
 export type NoticeResource = { id: string; text: string; created_at: string };
@@ -138,6 +139,7 @@ export type Readiness = { status?: "ready"; database?: boolean; bus: boolean };
 export type ReasonResource = { code: string; params?: { [name: string]: JsonValue }; text: string };
 export type RemovalRequest = { reason: string };
 export type ReplyFailure = { code: string; detail: string };
+export type RequestLimits = { requests: (number | null); seconds: (number | null); body_bytes: number; file_bytes: number };
 export type RetryOfFailed = { members: number; asks: number };
 export type RevealPage = { id: string; title: string; description: string; info: string; kind?: "reveal"; items: RevealedStage[] };
 export type RevealedAnswers = { name: (string | null); lines: RevealedLine[] };
@@ -173,6 +175,9 @@ export type ShownStock = { id: string; name: string; description: string; prices
 export type ShownText = { id: string; title: string; show_if: ((AllOf | AnyOf | Comparison) | null); required: boolean; kind: "text"; min_chars: number; max_chars: (number | null) };
 export type ShownYear = { year: number; change: number };
 export type Shuffle = { seed?: ("experiment" | "cohort" | "participant" | "custom"); custom_seed?: string };
+export type SignInList = { sign_ins: SignInResource[] };
+export type SignInRequest = { code?: (string | null) };
+export type SignInResource = { id: string; begun_at: string; used_at: string; expires_at: string; idle_seconds: number; key_prefix: string; key_label: string; is_current: boolean };
 export type SpokenWords = { code: string; params: { [name: string]: (string | number | SpokenWords) }; text: string };
 export type StaffMessageRequest = { text: string; client_message_id: string };
 export type StageChanged = { cohort_id: string; stream_seq: number; at: string; type: ("stage.unlocked" | "stage.updated"); data: OfStage };
@@ -210,6 +215,7 @@ export type UploadedFile = { file: string; media_type: string; size: number; add
 export type ViewRequest = { seconds?: number };
 export type ViewToken = { token: string; expires_at: string };
 export type WaitingResource = { stage_id: string; missing: (number | null); names: string[]; until: (string | null) };
+export type WhoamiResource = { experimenter: string; scopes: ("read" | "write" | "admin")[]; key_id: string; sign_in: (SignInResource | null); version: string; is_embedded: boolean; now: string; limits: RequestLimits };
 export type Winner = { name: string; guess: number; is_you: boolean };
 export type WorkerResource = { name: string; providers: string[]; started_at: string; seen_at: string };
 export interface Operations {
@@ -298,6 +304,11 @@ export interface Operations {
   "GET /v1/personas/{persona_id}/chat": { path: { persona_id: string }; query?: { after_seq?: number; limit?: number; wait_seconds?: number }; answer: PersonaChat };
   "DELETE /v1/personas/{persona_id}/chat": { path: { persona_id: string }; answer: void };
   "GET /v1/providers": { answer: ProvidersResource };
+  "GET /v1/sign-ins": { answer: SignInList };
+  "POST /v1/sign-ins": { body?: (SignInRequest | null); answer: NewSignInResource };
+  "DELETE /v1/sign-ins/current": { answer: void };
+  "DELETE /v1/sign-ins/{sign_in_id}": { path: { sign_in_id: string }; answer: void };
   "POST /v1/stream-tickets": { answer: StreamTicket };
   "POST /v1/threads/{thread_id}/messages": { path: { thread_id: string }; body: StaffMessageRequest; answer: MessageResource };
+  "GET /v1/whoami": { answer: WhoamiResource };
 }

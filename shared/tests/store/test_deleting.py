@@ -30,6 +30,8 @@ OF_THE_LAB = {
     "outbox",
     "personas",
     "request_limits",
+    "sign_in_codes",
+    "sign_ins",
     "stream_tickets",
     "workers",
 }

@@ -47,6 +47,20 @@ def call_providers(
 keys = typer.Typer(help="API keys of a lab.", no_args_is_help=True, rich_markup_mode=None)
 
 
+def console(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The experimenter who signs in.")] = "operator",
+    url: Annotated[
+        str | None,
+        typer.Option("--url", metavar="URL", help="Where the lab is served. [where the lab of --data-dir serves]"),
+    ] = None,
+    data_dir: DataDir = Path(".parley"),
+) -> None:
+    """Print an address of the console that signs in once, within ten minutes, by a key of NAME that is valid."""
+    from parley_lab.cli import keys_at_hand
+
+    typer.echo(keys_at_hand.console(data_dir, name, url))
+
+
 @keys.command("create")
 def create_key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The experimenter whose key it is.")],

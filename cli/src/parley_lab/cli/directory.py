@@ -21,6 +21,7 @@ class DataDirectory:
         self.api_key = path / "api-key"
         self.log = path / "logs" / "lab.log"
         self._lock = path / "lock"
+        self._address = path / "address"
         self._runs = path / "runs"
         self._stamp = path / "lab.json"
 
@@ -92,6 +93,19 @@ class DataDirectory:
             return None
         here = Path.cwd()
         return noted.relative_to(here) if noted.is_relative_to(here) else noted
+
+    def note_address(self, url: str) -> None:
+        """Record where the running lab serves, for commands that name pages of it."""
+        self._address.write_text(f"{url}\n", encoding="utf-8")
+
+    def address(self) -> str | None:
+        """Where the running lab serves; None when none runs here, or it serves nothing."""
+        if not self.is_held():
+            return None
+        try:
+            return self._address.read_text(encoding="utf-8").strip() or None
+        except OSError:
+            return None
 
     def local_key(self) -> str:
         """The API key for users who can read this directory; made at the first start."""

@@ -191,6 +191,8 @@ class EmbeddedLab(LabDatabase):
 
     def _listen(self, stack: AsyncExitStack) -> socket.socket | None:
         if self._port is None:
+            # A lab before this one may have served.
+            self.directory.note_address("")
             return None
         # Imported here, because loading the gateway takes a third of the start of a lab.
         from parley_lab.gateway.server import listening
@@ -222,6 +224,7 @@ class EmbeddedLab(LabDatabase):
         )
         await stack.enter_async_context(serving(app, settings, listener))
         self.url = f"http://{HOST}:{port}"
+        self.directory.note_address(self.url)
 
     async def _renew(self, claim: LabClaim) -> None:
         """A restart of PostgreSQL releases the claim: take it again before another lab does."""

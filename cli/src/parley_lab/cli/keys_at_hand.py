@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 from uuid import UUID
 
 import uvloop
@@ -13,11 +13,12 @@ from parley_lab.base.errors import InvalidInput
 from parley_lab.cli.environment import read_servers
 from parley_lab.cli.lab_database import LabAtHand
 from parley_lab.cli.safe_text import one_line
-from parley_lab.store import key_lists, keys
+from parley_lab.store import key_lists, keys, sign_ins
 from parley_lab.store.keys import Scope
 from parley_lab.store.session import Session
 
 ResultT = TypeVar("ResultT")
+_USUAL_ADDRESS: Final = "http://127.0.0.1:8000"
 
 
 def create(data_dir: Path, name: str, *, scopes: Sequence[Scope], days: int | None, label: str) -> str:
@@ -29,6 +30,21 @@ def create(data_dir: Path, name: str, *, scopes: Sequence[Scope], days: int | No
         return await keys.create_key(session, name, now, scopes=scopes, expires_at=ends, label=label)
 
     return _in(data_dir, work)
+
+
+def console(data_dir: Path, name: str, url: str | None) -> str:
+    """The address of the console, with a code that signs in as this experimenter once within ten minutes."""
+
+    async def work(lab: LabAtHand, session: Session) -> str:
+        served = url or lab.directory.address() or _USUAL_ADDRESS
+        return console_address(served, await sign_ins.make_code(session, name, lab.clock.now()))
+
+    return _in(data_dir, work)
+
+
+def console_address(url: str, code: str) -> str:
+    """The code is behind the #, which browsers send to no server."""
+    return f"{url.rstrip('/')}/console#code={code}"
 
 
 def lines(data_dir: Path) -> list[str]:

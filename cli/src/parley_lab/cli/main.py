@@ -12,7 +12,7 @@ import typer
 
 from parley_lab.base.errors import InvalidInput, NotFound, ParleyError, SettingsInvalid, TooLarge
 from parley_lab.cli.cli_groups import arena, kinds, library, workbook
-from parley_lab.cli.cli_operators import dead, doctor, keys, providers
+from parley_lab.cli.cli_operators import console, dead, doctor, keys, providers
 from parley_lab.cli.cli_options import (
     DataDir,
     DrawsOption,
@@ -345,6 +345,7 @@ def chat(
     raise typer.Exit(execute(ChatOrder(persona_id=persona, file=file, models=models, data_dir=data_dir)))
 
 
+app.command()(console)
 app.command()(doctor)
 app.add_typer(workbook, name="workbook")
 app.add_typer(kinds, name="kinds")

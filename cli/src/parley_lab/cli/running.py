@@ -22,6 +22,8 @@ from parley_lab.cli.experiment_file import has_open_seats
 from parley_lab.cli.experiment_run import FINISHED, ExperimentRun, spent_calls_text
 from parley_lab.cli.following import PATIENCE
 from parley_lab.cli.interrupts import Interrupted, Interrupts
+from parley_lab.cli.keys_at_hand import console_address
+from parley_lab.cli.lab_database import OPERATOR
 from parley_lab.cli.lab_logs import OnError, logging_to
 from parley_lab.cli.overview import Overview
 from parley_lab.cli.plans import Order, Plan, plans_of, with_library
@@ -31,6 +33,7 @@ from parley_lab.contracts.real_models import insists_on_mock, keyless_addresses
 from parley_lab.design import models_used
 from parley_lab.experiments.runs import known_runs
 from parley_lab.kinds.stages import brought, kinds
+from parley_lab.store import sign_ins
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS
 
 DEFAULT_PORT: Final = 8000
@@ -112,6 +115,8 @@ def _in_a_kind(error: BaseException | None) -> str:
 async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen: Screen, interrupts: Interrupts) -> int:
     began_at = lab.clock.now()
     _say_where(lab, screen)
+    if order.keep_serving:
+        await _say_how_to_sign_in(lab, screen)
     if order.continue_all:
         continued = await lab.continue_all()
         _say_what_goes_on(continued, lab, screen)
@@ -228,6 +233,16 @@ def _say_where(lab: EmbeddedLab, screen: Screen) -> None:
     screen.notice(f"The lab runs. Its data and logs are in {lab.directory.path}.")
     if lab.url is not None:
         screen.notice(f"REST API: {lab.url}  documentation: {lab.url}/docs  API key: in {lab.directory.api_key}")
+
+
+async def _say_how_to_sign_in(lab: EmbeddedLab, screen: Screen) -> None:
+    """Show the address of the console with a code that signs in; on a terminal alone, since others may read a log."""
+    if lab.url is None or not sys.stdout.isatty():
+        return
+    async with lab.database.transaction() as session:
+        code = await sign_ins.make_code(session, OPERATOR, lab.clock.now())
+    screen.notice(f"Console: {console_address(lab.url, code)}", style="bold")
+    screen.notice("It signs you in once, within 10 minutes. Another one: parley console", style="dim")
 
 
 def _say_how_to_go_on(order: Order, plan: Plan, screen: Screen, *, needs_calls: bool = False) -> None:

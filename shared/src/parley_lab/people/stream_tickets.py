@@ -25,6 +25,7 @@ _ISSUE: Final = text(
     SELECT :ticket_hash, :bearer_hash, :expires_at
     WHERE EXISTS (SELECT FROM members WHERE token_hash = :bearer_hash AND status <> ALL(:out))
         OR EXISTS (SELECT FROM api_keys WHERE hash = :bearer_hash AND (expires_at IS NULL OR expires_at > :now))
+        OR EXISTS (SELECT FROM sign_ins WHERE token_hash = :bearer_hash AND expires_at > :now)
     """
 )
 _IS_MEMBER: Final = text("SELECT FROM members WHERE token_hash = :bearer_hash")

@@ -36,6 +36,9 @@ class Experimenter:
     scopes: frozenset[str]
     key_id: UUID
     expires_at: datetime | None
+    """When the key ends."""
+    sign_in_id: UUID | None = None
+    """The sign-in that the request came with, if it did not come with the key itself."""
 
     @property
     def is_admin(self) -> bool:
@@ -62,24 +65,32 @@ _REPLACE_BOOTSTRAP = text(
     "UPDATE api_keys SET revoked_at = :now WHERE is_bootstrap AND revoked_at IS NULL AND hash <> :hash"
 )
 
+_BEARER: Final = """
+    SELECT k.id AS key_id, CAST(NULL AS uuid) AS sign_in_id FROM api_keys k WHERE k.hash = :hash
+    UNION ALL
+    SELECT s.key_id, s.id FROM sign_ins s
+    WHERE s.token_hash = :hash AND s.expires_at > :now AND s.used_at + make_interval(secs => s.idle_seconds) > :now
+"""
+_IS_OPEN: Final = "(k.expires_at IS NULL OR k.expires_at > :now) AND k.revoked_at IS NULL"
 # The use of a key is recorded once a minute, so that most requests only read; what changes something, with its work.
 _FIND = text(
-    """
-    WITH used AS (
-        UPDATE api_keys SET last_used_at = :now
-        WHERE hash = :hash AND (last_used_at IS NULL OR last_used_at < :noted_before)
-            AND (expires_at IS NULL OR expires_at > :now) AND revoked_at IS NULL
+    f"""
+    WITH bearer AS ({_BEARER}), used AS (
+        UPDATE api_keys k SET last_used_at = :now FROM bearer b
+        WHERE k.id = b.key_id AND (k.last_used_at IS NULL OR k.last_used_at < :noted_before) AND {_IS_OPEN}
+    ), seen AS (
+        UPDATE sign_ins s SET used_at = :now FROM bearer b JOIN api_keys k ON k.id = b.key_id
+        WHERE s.id = b.sign_in_id AND s.used_at < :noted_before AND {_IS_OPEN}
     ), done AS (
         INSERT INTO deeds (id, experimenter_id, key_id, deed, correlation, at)
-        SELECT CAST(:request_id AS uuid), experimenter_id, id, :deed, :correlation, :now FROM api_keys
-        WHERE hash = :hash AND (expires_at IS NULL OR expires_at > :now) AND revoked_at IS NULL AND :scope = ANY(scopes)
-            AND CAST(:request_id AS uuid) IS NOT NULL
+        SELECT CAST(:request_id AS uuid), k.experimenter_id, k.id, :deed, :correlation, :now
+        FROM bearer b JOIN api_keys k ON k.id = b.key_id
+        WHERE {_IS_OPEN} AND :scope = ANY(k.scopes) AND CAST(:request_id AS uuid) IS NOT NULL
         ON CONFLICT DO NOTHING
     )
-    SELECT x.id, x.name, k.scopes, k.expires_at, k.revoked_at, k.id AS key_id
-    FROM api_keys k JOIN experimenters x ON x.id = k.experimenter_id
-    WHERE k.hash = :hash
-    """
+    SELECT x.id, x.name, k.scopes, k.expires_at, k.revoked_at, k.id AS key_id, b.sign_in_id
+    FROM bearer b JOIN api_keys k ON k.id = b.key_id JOIN experimenters x ON x.id = k.experimenter_id
+    """  # noqa: S608 - put together from constants
 )
 
 
@@ -166,17 +177,17 @@ async def _store(
 
 
 async def sign_in(session: Session, key: str, now: datetime, *, scope: Scope) -> Experimenter:
-    """The experimenter who owns this key.
+    """The experimenter who owns this key, or has signed in with it and got this token.
 
     Raises:
-        NotSignedIn: the key is unknown, revoked or has expired.
+        NotSignedIn: the key is unknown, revoked or has expired; or the sign-in has ended.
         NotAllowed: the key does not have the scope.
     """
     return await sign_in_by_hash(session, hash_key(key), now, scope=scope)
 
 
 async def sign_in_by_hash(session: Session, key_hash: str, now: datetime, *, scope: Scope) -> Experimenter:
-    """`sign_in` with the stored form of the key."""
+    """`sign_in` with the stored form of the key or token."""
     doing = request.get() if scope != "read" else None
     params = {
         "hash": key_hash,
@@ -189,25 +200,21 @@ async def sign_in_by_hash(session: Session, key_hash: str, now: datetime, *, sco
     }
     row = await session.first(_FIND, params)
     if row is None:
-        raise NotSignedIn("This API key is not valid.")
+        raise NotSignedIn("This API key is not valid, or this sign-in has ended. Sign in again.")
     if row.revoked_at is not None:
         raise NotSignedIn("This API key was revoked. Ask for a new one.")
     if row.expires_at is not None and row.expires_at <= now:
         raise NotSignedIn("This API key has expired. Ask for a new one.")
     if scope not in row.scopes:
         raise NotAllowed(f"This API key does not have the scope {scope!r}.")
-    return Experimenter(row.id, row.name, frozenset(row.scopes), row.key_id, row.expires_at)
+    return Experimenter(row.id, row.name, frozenset(row.scopes), row.key_id, row.expires_at, row.sign_in_id)
 
 
-_IS_VALID = text(
-    """
-    SELECT FROM api_keys WHERE hash = :hash AND (expires_at IS NULL OR expires_at > :now) AND revoked_at IS NULL
-    """
-)
+_IS_VALID = text(f"SELECT FROM ({_BEARER}) b JOIN api_keys k ON k.id = b.key_id WHERE {_IS_OPEN}")
 
 
 async def is_valid(session: ReadSession, key_hash: str, now: datetime) -> bool:
-    """Whether the key opens anything still; its use is not noted."""
+    """Whether the key or the sign-in opens anything still; that is no use of it."""
     return await session.first(_IS_VALID, {"hash": key_hash, "now": now}) is not None
 
 

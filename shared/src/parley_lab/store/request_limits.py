@@ -51,6 +51,7 @@ _TAKE: Final = text(
     SELECT :name, :now, least(CAST(:block AS int), :most), least(CAST(:block AS int), :most)
     WHERE CAST(:bearer AS text) IS NULL OR EXISTS (SELECT FROM members WHERE token_hash = :bearer)
         OR EXISTS (SELECT FROM api_keys WHERE hash = :bearer)
+        OR EXISTS (SELECT FROM sign_ins WHERE token_hash = :bearer)
         OR EXISTS (SELECT FROM view_tokens WHERE token_hash = :bearer)
         OR EXISTS (SELECT FROM sittings WHERE token_hash = :bearer)
     ON CONFLICT (name) DO UPDATE SET

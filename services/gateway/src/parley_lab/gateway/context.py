@@ -29,6 +29,7 @@ from parley_lab.people import stream_tickets
 from parley_lab.people.viewing import is_view_token, use_view
 from parley_lab.store.keys import hash_key, is_made_key
 from parley_lab.store.session import Database, Session
+from parley_lab.store.sign_ins import is_sign_in
 
 ResultT = TypeVar("ResultT")
 EXPORTS_AT_ONCE = 2
@@ -94,6 +95,11 @@ class Context:
     posts: Queues = field(default_factory=Queues)
     """By thread: of two messages at once, each made of the thread as it was, only one would be stored."""
 
+    @property
+    def is_embedded(self) -> bool:
+        """Whether all services are in this process, which knows the providers that it serves."""
+        return self.served_providers is not None
+
 
 # Coroutines, because FastAPI runs plain functions in threads.
 async def _context(request: Request) -> Context:
@@ -101,7 +107,9 @@ async def _context(request: Request) -> Context:
     return context
 
 
-_api_key = HTTPBearer(auto_error=False, scheme_name="ApiKey", description="The API key of an experimenter.")
+_api_key = HTTPBearer(
+    auto_error=False, scheme_name="ApiKey", description="The API key of an experimenter, or the token of a sign-in."
+)
 _member_token = HTTPBearer(
     auto_error=False, scheme_name="ParticipantToken", description="The token that joining has given."
 )
@@ -117,9 +125,15 @@ async def _key(
 ) -> str:
     if credentials is None:
         raise NotSignedIn("An API key is needed: send the header 'Authorization: Bearer <key>'.")
-    context: Context = request.app.state.context
-    await context.limits.of_key(credentials.credentials)
+    limits: Limits = request.app.state.context.limits
+    await (limits.of_token if is_sign_in(credentials.credentials) else limits.of_key)(credentials.credentials)
     return credentials.credentials
+
+
+async def _key_if_any(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]
+) -> str | None:
+    return None if credentials is None else await _key(request, credentials)
 
 
 async def _token(
@@ -242,6 +256,8 @@ async def _experimenters_stream(
 
 InContext = Annotated[Context, Depends(_context)]
 ApiKey = Annotated[str, Depends(_key)]
+"""An experimenter's API key, or the token of their sign-in."""
+ApiKeyIfAny = Annotated[str | None, Depends(_key_if_any)]
 MemberToken = Annotated[str, Depends(_own_token)]
 """A participant's own token; one for looking on is refused."""
 ReaderToken = Annotated[str, Depends(_token)]

@@ -16,6 +16,7 @@ from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.store import request_limits
 from parley_lab.store.request_limits import RequestLimit
 from parley_lab.store.session import Database
+from parley_lab.store.sign_ins import is_sign_in
 
 _MOST_REMEMBERED: Final = 20_000
 _BLOCKS_OF_A_LIMIT: Final = 4
@@ -54,6 +55,11 @@ class Limits:
     async def of_key(self, key: str) -> None:
         """Count a request of an experimenter; raises as `of_token`."""
         await self._spend(self._key, _hashed(key))
+
+    def of(self, bearer: str) -> tuple[int | None, int | None]:
+        """How many requests may come with this key or sign-in, in how many seconds; None: no limit."""
+        limit = self._token if is_sign_in(bearer) else self._key
+        return (None, None) if limit is None else (limit.most, limit.seconds)
 
     async def of_address(self, address: str | None) -> None:
         """Count a joining, or a wrong key, of an address; none of this machine. Raises as `of_token`."""

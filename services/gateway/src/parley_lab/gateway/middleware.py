@@ -71,6 +71,8 @@ class AroundRequest:
                 headers[CORRELATION_HEADER] = correlation_id
                 headers.setdefault("X-Content-Type-Options", "nosniff")
                 headers.setdefault("Referrer-Policy", "no-referrer")
+                if scope["path"].startswith("/v1/"):
+                    headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
         try:

@@ -10,6 +10,8 @@ from parley_lab.store.tables.accounts import kept_answers as kept_answers
 from parley_lab.store.tables.accounts import lab as lab
 from parley_lab.store.tables.accounts import personas as personas
 from parley_lab.store.tables.accounts import request_limits as request_limits
+from parley_lab.store.tables.accounts import sign_in_codes as sign_in_codes
+from parley_lab.store.tables.accounts import sign_ins as sign_ins
 from parley_lab.store.tables.accounts import stream_tickets as stream_tickets
 from parley_lab.store.tables.base import all_of as all_of
 from parley_lab.store.tables.base import metadata as metadata

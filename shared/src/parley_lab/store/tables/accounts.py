@@ -51,6 +51,30 @@ api_keys = Table(
     at("revoked_at"),
 )
 
+# Each opens one sign-in of the owner of a key, once.
+sign_in_codes = Table(
+    "sign_in_codes",
+    metadata,
+    Column("code_hash", Text, primary_key=True),
+    Column("key_id", ForeignKey("api_keys.id"), nullable=False, index=True),
+    at("expires_at", nullable=False),
+    Index(None, "expires_at"),
+)
+
+# A browser in which the owner of a key is signed in; the row goes when they sign out.
+sign_ins = Table(
+    "sign_ins",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("token_hash", Text, nullable=False, unique=True),
+    Column("key_id", ForeignKey("api_keys.id"), nullable=False, index=True),
+    at("begun_at", nullable=False),
+    at("used_at", nullable=False),
+    at("expires_at", nullable=False),
+    number("idle_seconds"),
+    Index(None, "expires_at"),
+)
+
 deeds = Table(
     "deeds",
     metadata,
