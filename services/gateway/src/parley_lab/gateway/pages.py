@@ -137,10 +137,15 @@ def _timer(timer: OpenTimer) -> TimerResource:
 def _asks(standing: Standing, now: datetime) -> list[AskResource]:
     """What is wanted now, with the forms of those on the stage where the participant is."""
     stage = standing.stage
-    if stage is None or not (standing.asks and standing.is_in_progress):
+    if stage is None or not (standing.asks and _is_asked(standing)):
         return []
     view = standing.view(stage, now)
     return [_ask(standing, ask, _question(stage, view, ask)) for ask in standing.asks if ask.stage_id == stage.id]
+
+
+def _is_asked(standing: Standing) -> bool:
+    """Whether the page shows what is asked: during an attention check, too, or it would take away what is being typed."""
+    return standing.status in ("in_progress", "attention_check")
 
 
 def _ask(standing: Standing, ask: OpenAsk, question: Question | None) -> AskResource:
@@ -212,7 +217,7 @@ def stage_page(standing: Standing, stage: StageConfig, stay: StayTimes | None, n
         reasons=reasons_of(reasons),
         thread=None if is_locked else _thread(standing, stage),
         asks=_asks(standing, now) if state == "current" else [],
-        forms=_forms(standing, stage, view) if state == "current" and standing.is_in_progress else [],
+        forms=_forms(standing, stage, view) if state == "current" and _is_asked(standing) else [],
     )
 
 

@@ -41,6 +41,9 @@ export const isForNow = (error) => error instanceof Unreachable || (error instan
 /** Whether another player has the place of the participant by now. @param {unknown} error @returns {error is Refused} */
 export const isTaken = (error) => error instanceof Refused && error.reason === "place_taken";
 
+/** Whether an attention check has to be answered first. @param {unknown} error */
+export const isOfCheck = (error) => error instanceof Refused && error.reason === "attention_check";
+
 /** How long to wait before the same request at least. @param {unknown} error @param {number} least in milliseconds */
 export const waitAfter = (error, least) => Math.max(least, error instanceof Refused ? error.waitMs : 0);
 

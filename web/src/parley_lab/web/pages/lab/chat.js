@@ -43,7 +43,7 @@ export function Conversation({ stage, hasReactions, mayWrite, whyNot }) {
   }
 
   return html`<section class="conversation" aria-label=${say("messages")} tabindex="-1">
-    ${h(Log, { messages, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, isRead, wasCut,
+    ${h(Log, { messages, pending: outgoing.pending, said, you, hasReactions, hasOlder: first > 1, onOlder: older, onAgain: outgoing.sendAgain, onHere: outgoing.answerCheck, isRead, wasCut,
       onReply: hasReactions && mayWrite ? answer : null,
       onReact: mayReact ? (/** @type {Message} */ message, /** @type {string} */ reaction) => react(stage, message, reaction, you) : null })}
     ${answered
@@ -84,7 +84,7 @@ const nameOf = (message) => message.author?.profile.name ?? say("lab_says");
 const short = (text) => (text.length > 80 ? `${text.slice(0, 79)}…` : text);
 
 /** @param {any} props */
-function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, onAgain, onReply, onReact, isRead, wasCut }) {
+function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, onAgain, onHere, onReply, onReact, isRead, wasCut }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const isAtEnd = useRef(true);
   const seen = useRef(0);
@@ -168,7 +168,7 @@ function Log({ messages, pending, said, you, hasReactions, hasOlder, onOlder, on
       ${pending.map(
         (/** @type {Pending} */ one) => html`<article key=${one.key} class="message own pending" aria-live="off">
           <p class="said" dir="auto">${one.text}</p>
-          <p class="hint" role=${one.error ? "alert" : undefined}>${one.error ? html`${say("not_sent")}: ${one.error} ${h(Button, { kind: "quiet", onPress: () => onAgain(one), children: say("try_again") })}` : say("sending")}</p>
+          <p class="hint" role=${one.error ? "alert" : undefined}>${one.error ? html`${say("not_sent")}: ${one.error} ${h(Button, { kind: "quiet", onPress: () => (one.waitsForCheck ? onHere() : onAgain(one)), children: say(one.waitsForCheck ? "i_am_here" : "try_again") })}` : say("sending")}</p>
         </article>`,
       )}
     </div>

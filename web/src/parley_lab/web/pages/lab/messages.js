@@ -1,5 +1,5 @@
 /** The messages of a conversation: the newest, what comes, and what one says oneself on its way to the lab. */
-import { isForNow, newId, Refused, waitAfter } from "./api.js";
+import { isForNow, isOfCheck, newId, Refused, waitAfter } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
 import { useEffect, useRef, useState } from "./preact.js";
 import { reason } from "./refusals.js";
@@ -10,14 +10,14 @@ import { say } from "./words.js";
  *   line?: { code: string, params: Record<string, any> } | null, topic: string | null,
  *   quote: { author: { profile: any } | null, text: string } | null,
  *   reactions: { reaction: string, count: number, member_ids: string[] }[] }} Message
- * @typedef {{ key: string, text: string, replyTo: string | null, error: string, isRefused?: boolean, after?: number }} Pending
+ * @typedef {{ key: string, text: string, replyTo: string | null, error: string, isRefused?: boolean, waitsForCheck?: boolean, after?: number }} Pending
  *   `after`: the newest message when it was said.
  * @typedef {import("./page.js").StageProps} StageProps
  */
 
 const AT_ONCE = 100;
 const AGAIN_MS = 5000;
-const MAY_GO_ON = ["connected", "experiment.resumed", "member.resumed"];
+const MAY_GO_ON = ["connected", "experiment.resumed", "member.resumed", "member.check_passed"];
 
 /**
  * The newest messages, and what comes. `first` is the number of the oldest that was read.
@@ -174,12 +174,14 @@ export function useOutgoing(stage, messages, onStored) {
       change(all.current.filter((other) => other.key !== key));
       return 0;
     } catch (error) {
-      if (isForNow(error) || isOfPause(error)) {
-        mark(key, { error: say(isOfPause(error) ? "paused" : "goes_out_by_itself"), isRefused: false });
+      if (isForNow(error) || isOfPause(error) || isOfCheck(error)) {
+        const why = isOfCheck(error) ? "refused_attention_check" : isOfPause(error) ? "paused" : "goes_out_by_itself";
+        mark(key, { error: say(why), isRefused: false, waitsForCheck: isOfCheck(error) });
+        if (isOfCheck(error)) stage.refresh();
         isHeld.current = waitAfter(error, 0) > 0;
         return waitAfter(error, AGAIN_MS);
       }
-      mark(key, { error: reason(error), isRefused: true });
+      mark(key, { error: reason(error), isRefused: true, waitsForCheck: false });
       stage.refresh();
       return 0;
     }
@@ -187,7 +189,7 @@ export function useOutgoing(stage, messages, onStored) {
 
   useEffect(() => {
     // What a reload has interrupted goes out again.
-    change(all.current.map((one) => ({ ...one, error: "", isRefused: false })));
+    change(all.current.map((one) => ({ ...one, error: "", isRefused: false, waitsForCheck: false })));
     void sendAll();
     const stop = stage.listen((type) => void (MAY_GO_ON.includes(type) && sendAll()));
     return () => {
@@ -197,7 +199,14 @@ export function useOutgoing(stage, messages, onStored) {
     };
   }, []);
 
+  /** Say that one is there, and send what has waited for it. */
+  const answerCheck = () => stage.act(() => stage.api.post("/v1/me/check")).then(sendAll);
+  // Answered elsewhere on the page.
+  const isAsked = Boolean(stage.me.check);
+  useEffect(() => void (isAsked || sendAll()), [isAsked]);
+
   return {
+    answerCheck,
     pending: notSaidYet(pending, messages.filter((one) => one.author?.id === you && !answered.current.has(one.id))),
     /** @param {string} text @param {string | null} replyTo */
     send(text, replyTo) {

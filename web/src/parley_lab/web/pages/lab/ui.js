@@ -39,6 +39,20 @@ export function Button({ onPress, children, kind = "primary", isBusy = false, is
   </button>`;
 }
 
+/** What the title of the document says: that of the page, and before it what calls for attention. */
+const title = { page: "", call: "" };
+const showTitle = () => void (document.title = [title.call, title.page].filter(Boolean).join(" – "));
+
+/** Have the title of the document say this first, until the answer is called. @param {string} text */
+export function callInTitle(text) {
+  title.call = text;
+  showTitle();
+  return () => {
+    title.call = "";
+    showTitle();
+  };
+}
+
 /** The title of a page, which gets the focus when the page is new. @param {{ children: any, isNew?: boolean }} props */
 export function Heading({ children, isNew = true }) {
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
@@ -47,7 +61,8 @@ export function Heading({ children, isNew = true }) {
     if (isNew) ref.current?.focus({ preventScroll: false });
   }, []);
   useLayoutEffect(() => {
-    document.title = ref.current?.textContent ?? "";
+    title.page = ref.current?.textContent ?? "";
+    showTitle();
   });
   return html`<h1 ref=${ref} tabindex="-1">${children}</h1>`;
 }

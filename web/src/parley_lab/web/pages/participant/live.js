@@ -1,6 +1,6 @@
 /** Where the participant is, read anew when something has happened, and the live stream that tells of it. */
 import { useEffect, useRef, useState } from "../vendor/preact.js";
-import { about, isTaken, Refused, request, waitAfter } from "../lab/api.js";
+import { about, isOfCheck, isTaken, Refused, request, waitAfter } from "../lab/api.js";
 import { takeOn } from "../lab/appearance.js";
 import { forget, recall } from "../lab/memory.js";
 import { follow } from "../lab/stream.js";
@@ -12,6 +12,8 @@ const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 8000;
 const SHOWN_MS = 5000;
 const HIDDEN_MS = 120_000;
+/** What is not held back by an open attention check: its answer, and messages, which wait in the conversation. */
+const SENT_AT_ONCE = /^\/v1\/me\/(check|threads\/[^/]+\/messages)$/;
 
 /**
  * What the lab tells of the participant. It is read until the lab answers, and again after each cut of the connection.
@@ -42,6 +44,8 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   const heard = useRef("");
   const seen = useRef("");
   const appearance = useRef(/** @type {any} */ (null));
+  // Whether an attention check is open, and what waits for its answer.
+  const asked = useRef({ isOpen: false, waiting: /** @type {Set<(value: unknown) => void>} */ (new Set()) });
   const shown = useRef(/** @type {any} */ (null));
   shown.current = place?.page ?? null;
   const isAsleep = useRef(!isActive);
@@ -50,11 +54,27 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   /** @type {import("../lab/page.js").Api} */
   const api = {
     get: (path) => request("GET", path, { token }),
-    post: (path, body, key) => request("POST", path, { token, body, key }),
+    post: (path, body, key) => afterCheck(() => request("POST", path, { token, body, key }), !SENT_AT_ONCE.test(path)),
     put: (path, body) => request("PUT", path, { token, body }),
     hint: (path, body) => void request("POST", path, { token, body, mayRepeat: false }).catch(() => {}),
     remove: (path) => request("DELETE", path, { token }),
   };
+
+  /**
+   * Do it; what an open attention check refuses is done once that is answered.
+   * @param {() => Promise<any>} work @param {boolean} mayWait
+   */
+  async function afterCheck(work, mayWait) {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isOfCheck(error) || !mayWait) throw error;
+        await read();
+        if (asked.current.isOpen) await new Promise((go) => asked.current.waiting.add(go));
+      }
+    }
+  }
 
   // A failed look is followed by the next one; it needs no repeats of its own.
   const look = (/** @type {string} */ path) => request("GET", path, { token, mayRepeat: false });
@@ -117,6 +137,11 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
   /** @param {{ me: any, page: any }} next */
   function take(next) {
     seen.current = next.me.cursor;
+    asked.current.isOpen = next.me.check !== null;
+    if (!asked.current.isOpen) {
+      for (const go of asked.current.waiting) go(undefined);
+      asked.current.waiting.clear();
+    }
     setPlace({ me: next.me, page: next.page });
   }
 

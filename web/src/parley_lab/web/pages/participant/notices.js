@@ -1,8 +1,8 @@
 /** What the lab tells a participant beside the stage, and what a participant may do at any time. */
-import { h, html, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
+import { h, html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { newId } from "../lab/api.js";
 import { Form } from "../lab/form.js";
-import { Button } from "../lab/ui.js";
+import { Button, callInTitle } from "../lab/ui.js";
 import { say, sayOr } from "../lab/words.js";
 
 /** What the lab has said to the participant. @param {{ notice: any, onRead: () => Promise<void> }} props */
@@ -13,10 +13,23 @@ export function LabNotice({ notice, onRead }) {
   </section>`;
 }
 
-/** The lab asks whether the participant is still there. @param {{ check: any, onHere: () => Promise<void> }} props */
+/**
+ * The lab asks whether the participant is still there: in sight wherever they are on the page, in the title for those who
+ * look at something else, and with the focus, which goes back to where it was.
+ * @param {{ check: any, onHere: () => Promise<void> }} props
+ */
 export function Check({ check, onHere }) {
   const question = check.code ? sayOr(`check_${check.code}`, {}, check.text) : check.text;
-  return html`<section class="notice warning" role="alertdialog" aria-label=${question}>
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => callInTitle(question), [question]);
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    box.current?.querySelector("button")?.focus({ preventScroll: true });
+    return () => {
+      if (before instanceof HTMLElement) setTimeout(() => before.isConnected && before.focus({ preventScroll: true }), 0);
+    };
+  }, []);
+  return html`<section class="notice warning check" role="alertdialog" aria-label=${question} ref=${box}>
     <p>${question}</p>
     <p class="actions">${h(Button, { onPress: onHere, children: say("i_am_here") })}</p>
   </section>`;
