@@ -51,7 +51,9 @@ async def test_people_agents_and_scripts_choose_how_the_others_know_them(databas
         assert page["me"]["profile"] == {"name": "Pi", "avatar": avatars[2], "pronouns": "she/her"}
         assert set((await statuses(ana.lab)).values()) == {"completed"}
         stored = await pages(ana.lab, "who")
-        assert await profiles(ana.lab) == stored
+        known = await profiles(ana.lab)
+        assert known.pop("c2/m2") == {**stored.pop("c2/m2"), "name": "Kim 2"}
+        assert known == stored
         assert [stored[path]["name"] for path in ("c1/m1", "c1/m2", "c1/m3", "c2/m1")] == ["Abe", "Kim", "Pi", "Kim"]
         assert all(profile["avatar"] in avatars for profile in stored.values())
         prompt = (await ana.lab.calls())[0].prompt[1]["content"]
@@ -133,3 +135,21 @@ async def test_what_was_said_keeps_the_name_under_which_it_was_said(database: Da
 
     assert [row["author_name"] for row in said if row["author_path"]] == ["Ana"]
     assert [row["name"] for row in people] == ["Bea"]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+async def test_names_that_are_drawn_differ_though_others_have_them_from_before(
+    database: Database, one_by_one: bool
+) -> None:
+    twice = "{id: who, kind: profile, set: numbers}, {id: now, kind: profile, set: numbers}"
+    lab = DrainLab(database, one_by_one=one_by_one)
+    await lab.start(
+        f"parley: 1\nname: Names\nseed: 3\nstages: [{twice}]\n"
+        "personas: [{id: cy, profile: {name: ''}, player: script, script: {}}]\n"
+        "cohorts: [{seats: [{persona: cy, count: 60}]}]\n"
+    )
+    await lab.drain()
+
+    names = {found["name"] for found in (await profiles(lab)).values()}
+    assert len(names) == 60
+    assert all(name.startswith("Participant ") and "(" not in name for name in names)

@@ -5,10 +5,10 @@ from typing import Final
 
 from sqlalchemy import text
 
-from parley_lab.answers.advancing import end_member, move_on, record_member, record_move
-from parley_lab.contracts.experiment import Profile
+from parley_lab.answers.advancing import end_member, move_on, record_move
 from parley_lab.kinds import PAGE, Done, End, Json, Pay, SetProfile
 from parley_lab.members.forgetting import forget
+from parley_lab.members.names import be_known_by
 from parley_lab.members.standing import Standing
 from parley_lab.store.batches import items_with
 from parley_lab.store.facts import COUNTERS_OF_MANY, EVENTS_OF_MANY
@@ -34,7 +34,7 @@ async def go_on(
     await move_on(session, standing, now, cause=cause, is_step=is_step)
     for effect in done.effects:
         if isinstance(effect, SetProfile):
-            await set_profile(session, standing, effect.profile, now, cause=cause)
+            await be_known_by(session, standing.member.id, effect, standing.stage.id, now, cause=cause)
         elif isinstance(effect, Pay):
             _pay(session, standing, effect, now)
 
@@ -129,32 +129,3 @@ def _pay(session: Session, standing: Standing, pay: Pay, now: datetime) -> None:
     assert standing.stage is not None
     params = {"member_id": standing.member.id, "stage_id": standing.stage.id, "currency": pay.currency, "now": now}
     session.later(_PAY, {**params, "amount": str(pay.amount), "parts": as_json(pay.parts)})
-
-
-_SET_PROFILE: Final = text(
-    """
-    UPDATE members SET profile = CAST(:profile AS jsonb), version = version + 1
-    WHERE id = :member_id AND profile <> CAST(:profile AS jsonb)
-    """
-)
-
-
-async def set_profile(session: Session, standing: Standing, profile: Profile, now: datetime, *, cause: str) -> None:
-    """Let the others know the member by this profile; nothing happens if they do already.
-
-    The caller holds the member's lock.
-    """
-    member, fields = standing.member, profile.model_dump(mode="json")
-    if not await session.run(_SET_PROFILE, {"member_id": member.id, "profile": as_json(fields)}):
-        return
-    record_member(
-        session,
-        standing.experiment_id,
-        standing.cohort_id,
-        member.id,
-        member.path,
-        "member.profile_changed",
-        {"profile": fields},
-        now,
-        cause=cause,
-    )

@@ -5,8 +5,9 @@ The fields of stages belong to the kinds; `parley_lab.design` combines both.
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints
 
+from parley_lab.base.looks import is_seen
 from parley_lab.contracts.mock_script import MockScript
 from parley_lab.contracts.models import ModelSettings
 from parley_lab.contracts.prompt_items import PromptItems
@@ -33,10 +34,25 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
 
 
+def seen_or_empty(name: str) -> str:
+    """The name itself.
+
+    Raises:
+        ValueError: it consists of characters that show nothing.
+    """
+    if name and not is_seen(name):
+        raise ValueError("a name that can be seen, or none")
+    return name
+
+
+ShownName = Annotated[str, AfterValidator(seen_or_empty)]
+"""A name that others can see; it may be empty."""
+
+
 class Profile(Document):
     """How others see a participant; the same shape for people and agents."""
 
-    name: str = ""
+    name: ShownName = ""
     """Shown with everything the participant says; empty: `Participant 1`, `Participant 2` by seat, in a
     file with `language: de` `Person 1`, `Person 2`."""
     avatar: str = ""

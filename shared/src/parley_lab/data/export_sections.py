@@ -71,7 +71,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     """,
     "members": f"""
         SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
-            coalesce(x.treatment_id, c.treatment_id) AS treatment, x.allocated, x.kind, x.player, x.profile,
+            coalesce(x.treatment_id, c.treatment_id) AS treatment, x.allocated, x.kind, x.player, x.profile, x.own_name,
             x.agent_config AS agent, x.status,
             x.status_reason, x.stage_ids AS stages, x.position, x.is_test, x.joining, x.added_by, x.created_at,
             x.joined_at, x.arrived_at, x.ended_at

@@ -14,6 +14,8 @@ class SetProfile:
     """Set the profile under which the others know the member."""
 
     profile: Profile
+    is_drawn: bool = False
+    """Whether the stage draws names, so that those whom it gives to members of a cohort differ."""
 
 
 @dataclass(frozen=True, slots=True)

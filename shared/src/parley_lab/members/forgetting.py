@@ -18,13 +18,13 @@ DELETED: Final = "[deleted]"
 _KEYED: Final = "hmac-sha256:"
 _KNOWN_BY: Final = text(
     """
-    SELECT m.experiment_id, m.external_id, m.declined_id_hash, m.join_key_hash, e.secret
+    SELECT m.experiment_id, m.external_id, m.declined_id_hash, m.join_key_hash, m.own_name, e.secret
     FROM members m JOIN experiments e ON e.id = m.experiment_id WHERE m.id = :member_id
     """
 )
 _PROFILE: Final = text(
     """
-    UPDATE members SET profile = CAST(:profile AS jsonb), external_id = NULL, parameters = NULL,
+    UPDATE members SET profile = CAST(:profile AS jsonb), own_name = NULL, external_id = NULL, parameters = NULL,
         declined_id_hash = :declined_id_hash, join_key_hash = :join_key_hash
     WHERE id = :member_id
     """
@@ -39,7 +39,9 @@ _MESSAGES: Final = text(
 )
 _ALERTS: Final = text("UPDATE alerts SET text = :deleted WHERE member_id = :member_id")
 _NOTICES: Final = text("UPDATE notices SET text = :deleted WHERE member_id = :member_id")
-_COHORTS: Final = "(SELECT m.cohort_id UNION SELECT s.cohort_id FROM stays s WHERE s.member_id = m.id)"
+_COHORTS: Final = """(
+    SELECT c.id FROM (SELECT m.cohort_id AS id UNION SELECT s.cohort_id FROM stays s WHERE s.member_id = m.id) c
+    WHERE c.id <> m.cohort_id OR NOT :only_elsewhere)"""
 # What the lab and its staff say names members, such as one who has left.
 _LINES: Final = text(
     f"""
@@ -107,6 +109,14 @@ def keyed(secret: UUID | None, hashed: str | None) -> str | None:
     return _KEYED + hmac.new(secret.bytes, hashed.encode(), "sha256").hexdigest()
 
 
+async def _forget_name(session: Session, member_id: UUID, name: str, new: str, *, only_elsewhere: bool) -> None:
+    """Put the new name in the lines of the lab; one with a number behind it ("Owl 2") is another's."""
+    known = rf"(?<!\w){re.escape(name)}(?!\w)(?! \(?\d)"
+    named = {"member_id": member_id, "known": known, "name": new, "only_elsewhere": only_elsewhere}
+    await session.run(_LINES, named)
+    await session.run(_LINES_TOLD, named)
+
+
 def _known_again_by(row: Row) -> dict[str, str | None]:
     """With what a person who comes again finds their end, and no one else can find them."""
     own_id = None if row.external_id is None else hash_of_id(row.experiment_id, row.external_id)
@@ -137,7 +147,8 @@ async def forget(session: Session, member_id: UUID, path: str, name: str) -> Non
     for words in (_MESSAGES, _ALERTS, _NOTICES):
         await session.run(words, {**whose, "deleted": DELETED})
     if name:
-        named = {"known": rf"(?<!\w){re.escape(name)}(?!\w)", "name": profile["name"]}
-        await session.run(_LINES, {**whose, **named})
-        await session.run(_LINES_TOLD, {**whose, **named})
-    await session.run(_EVENTS, {**whose, "path": path, "deleted": DELETED})
+        await _forget_name(session, member_id, name, profile["name"], only_elsewhere=False)
+    if known.own_name:
+        # Where they are now, another member has it.
+        await _forget_name(session, member_id, known.own_name, profile["name"], only_elsewhere=True)
+    await session.run(_EVENTS, {**whose, "path": path, "deleted": DELETED, "only_elsewhere": False})

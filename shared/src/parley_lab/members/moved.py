@@ -54,8 +54,8 @@ def _moved(standing: Standing, done: Done) -> Standing | None:
     row = replace(standing.facts.people.row(standing.member.id), position=position)
     for effect in done.effects:
         if isinstance(effect, SetProfile) and effect.profile.model_dump(mode="json") != row.profile:
-            row = replace(row, profile=effect.profile.model_dump(mode="json"))
-            moved = replace(moved, version=moved.version + 1)
+            # Another in the cohort may have the name.
+            return None
     return replace(
         moved,
         member=member_of(row, found.id),

@@ -26,6 +26,7 @@ from parley_lab.design import (
 from parley_lab.kinds import plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.designs import design
+from parley_lab.members.names import tell_apart
 from parley_lab.people.assigning import Planned, given_to_agent
 from parley_lab.people.entering import require_players
 from parley_lab.people.making import member_row
@@ -88,6 +89,7 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
     if not member["stage_ids"]:
         raise Conflict("Nobody talks in this group where the mediator would sit.", reason="no_conversation")
     await session.insert(tables.members, [{**member, "position": position, "added_by": actor}])
+    await tell_apart(session, member["id"], now, cause="request")
     payload = {"persona": wanted.persona_id, "kind": wanted.kind, "stage_id": member["stage_ids"][position]}
     where = row.id, cohort_id, member["id"], member["path"]
     record_member(session, *where, "member.added", payload, now, cause="request", actor=actor, audience=[])

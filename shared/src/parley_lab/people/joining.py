@@ -17,6 +17,7 @@ from parley_lab.design import CohortAssignment, Experiment, draw_arm
 from parley_lab.members.alerts import raise_alert
 from parley_lab.members.completions import place_taken
 from parley_lab.members.forgetting import hash_of_id, keyed
+from parley_lab.members.names import tell_apart
 from parley_lab.members.standings import hash_token
 from parley_lab.people.assigning import arrive
 from parley_lab.people.attention import Whose, arm_schedule
@@ -184,6 +185,8 @@ async def join(
         now,
         cause="request",
     )
+    if chosen.get("name"):
+        await tell_apart(session, seat.id, now, cause="request")
     await arm_schedule(session, Whose(experiment_id, seat.cohort_id, seat.id, seat.path), now)
     return seat.id, token
 

@@ -21,6 +21,7 @@ from parley_lab.contracts.transfers import TRANSFER
 from parley_lab.kinds import Ask, plays_together
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.alerts import raise_alert
+from parley_lab.members.names import tell_apart
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import lock_standing, standing_of
 from parley_lab.people.entering import Target, target_of
@@ -195,6 +196,7 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
     if thread_id is not None:
         await leave_thread(session, thread_id, member_id, now, cause=cause)
         await session.run(_DROP_DRAFTS, {**whose, "thread_id": thread_id})
+    await tell_apart(session, member_id, now, cause=cause)
     moved = {"to_cohort_id": str(target.id)}
     _record(session, standing, "member.transferred", moved, now, cause=cause, actor=None, is_private=False)
     after = await standing_of(session, member_id)

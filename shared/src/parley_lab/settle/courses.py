@@ -47,6 +47,8 @@ class Course:
     """By member and stage."""
     happened: Sequence[Happened]
     """In its order; a member is as it is in the end in `cohort`."""
+    own_names: Mapping[UUID, str]
+    """Of members who are known by another one, since another member has theirs."""
     has_ended: bool
 
 
@@ -135,10 +137,10 @@ _PAYMENTS: Final = "COPY payments (member_id, stage_id, currency, amount, parts,
 _MOVED: Final = text(
     """
     UPDATE members m SET position = g.position, status = g.status, status_reason = g.reason, profile = g.profile,
-        arrived_at = :now, version = m.version + g.news, stepped_version = m.version + g.news,
+        own_name = g.own_name, arrived_at = :now, version = m.version + g.news, stepped_version = m.version + g.news,
         ended_at = CASE WHEN g.status <> 'in_progress' THEN :now END
     FROM jsonb_to_recordset(CAST(:members AS jsonb))
-        AS g(id uuid, position int, status text, reason text, profile jsonb, news int)
+        AS g(id uuid, position int, status text, reason text, profile jsonb, own_name text, news int)
     WHERE m.id = g.id
     """
 )
@@ -210,6 +212,7 @@ def _moved(course: Course) -> Iterator[dict[str, Any]]:
                 "status": member.status,
                 "reason": news[member.id][-1].payload.get("reason"),
                 "profile": member.profile,
+                "own_name": course.own_names.get(member.id),
                 "news": len(news[member.id]),
             }
 

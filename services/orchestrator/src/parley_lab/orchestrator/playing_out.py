@@ -5,12 +5,13 @@ transaction.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from parley_lab.base.looks import told_apart
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import PAGE, Blocked, Done, End, Json, OwnView, Pay, SetProfile, lets_scripts_pass
 from parley_lab.kinds.attendees import Attendee
@@ -72,7 +73,16 @@ def course_of(cohort: CohortState) -> Course:
     while course.goes_on():
         pass
     has_ended = is_over(course.cohort)
-    return Course(course.cohort, course.entries, course.passed, course.pages, course.paid, course.happened, has_ended)
+    return Course(
+        course.cohort,
+        course.entries,
+        course.passed,
+        course.pages,
+        course.paid,
+        course.happened,
+        course.own_names,
+        has_ended,
+    )
 
 
 class _Course:
@@ -83,6 +93,9 @@ class _Course:
         self.pages: dict[tuple[UUID, str], Json] = {}
         self.paid: dict[tuple[UUID, str], Pay] = {}
         self.happened: list[Happened] = []
+        self.own_names: dict[UUID, str] = {}
+        self._names = {member.id: (member.profile["name"], 0) for member in cohort.members}
+        """With how many stages lay behind the member when they got it."""
         self._answers: dict[str, dict[UUID, dict[str, Json]]] = {}
         """Entries, also those that count for who has left, and pages, by stage."""
 
@@ -175,7 +188,7 @@ class _Course:
         member = self._moved(member, stage_id)
         for effect in done.effects:
             if isinstance(effect, SetProfile):
-                member = self._with_profile(member, effect.profile.model_dump(mode="json"))
+                member = self._with_profile(member, effect)
             elif isinstance(effect, Pay):
                 self.paid[member.id, stage_id] = effect
         return member
@@ -193,10 +206,26 @@ class _Course:
             member = replace(member, profile=forgotten_profile(member.path))
         return replace(member, status=end.outcome)
 
-    def _with_profile(self, member: Attendee, profile: Mapping[str, str]) -> Attendee:
-        if profile != member.profile:
-            self.happened.append(Happened(member, "member.profile_changed", {"profile": profile}))
-        return replace(member, profile=profile)
+    def _with_profile(self, member: Attendee, effect: SetProfile) -> Attendee:
+        """The member under this profile, told apart from the others as `parley_lab.members.names` does."""
+        profile = effect.profile.model_dump(mode="json")
+        own = {**member.profile, "name": self.own_names.get(member.id, member.profile["name"])}
+        if profile == own:
+            return member
+        others = [
+            name
+            for member_id, (name, place) in self._names.items()
+            if member_id != member.id and name and (place >= member.position or not effect.is_drawn)
+        ]
+        name = told_apart(profile["name"], others) if profile["name"] else ""
+        self._names[member.id] = name, member.position
+        self.own_names.pop(member.id, None)
+        if name != profile["name"]:
+            self.own_names[member.id] = profile["name"]
+        known = {**profile, "name": name}
+        if known != member.profile:
+            self.happened.append(Happened(member, "member.profile_changed", {"profile": known}))
+        return replace(member, profile=known)
 
     def _moved(self, member: Attendee, stage_id: str) -> Attendee:
         position = member.position + 1

@@ -180,6 +180,7 @@ members = Table(
     Column("kind", Text, nullable=False),
     Column("player", Text, nullable=False),
     json_column("profile"),
+    Column("own_name", Text),
     Column("agent_config", JSONB(none_as_null=True)),
     Column("provider", Text),
     Column("status", Text, nullable=False),

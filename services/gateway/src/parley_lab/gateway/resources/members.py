@@ -1,12 +1,12 @@
 """Cohorts and their members, as the experimenter sees them."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from parley_lab.contracts.experiment import PersonaId, Slug
+from parley_lab.contracts.experiment import PersonaId, Slug, seen_or_empty
 from parley_lab.gateway.resources.base import Number, Request, Resource, StorableText
 
 
@@ -64,7 +64,7 @@ class ProfileResource(Resource):
 class ProfileRequest(Request):
     """How the participant wants to be seen; what is left out is given by the lab."""
 
-    name: StorableText = Field(default="", max_length=100, examples=["Ada"])
+    name: Annotated[StorableText, AfterValidator(seen_or_empty)] = Field(default="", max_length=100, examples=["Ada"])
     avatar: StorableText = Field(default="", max_length=32, examples=["🦊"])
     pronouns: StorableText = Field(default="", max_length=40, examples=["she/her"])
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ValidationError, create_model
 from pydantic import Field as Bounds
 
 from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.base.replies import Reply, text
+from parley_lab.contracts.experiment import seen_or_empty
 from parley_lab.contracts.models import HINT_SUGGESTED, Hint
 from parley_lab.kinds import (
     PAGE,
@@ -44,9 +45,10 @@ _TASK: Final = (
 def profile_reply(set_name: str) -> type[Reply]:
     """The shape of a profile; the avatar is one of the set, where it has one."""
     of_set: Any = Literal[AVATARS]
+    first_name = Bounds(min_length=1, max_length=LONGEST_NAME, description="A first name, nothing else.")
     avatar = of_set if set_name == "gendered" else text(Bounds(max_length=LONGEST_AVATAR, description="One emoji."))
     fields: dict[str, Any] = {
-        "name": (text(Bounds(min_length=1, max_length=LONGEST_NAME, description="A first name, nothing else.")), ...),
+        "name": (Annotated[text(first_name), AfterValidator(seen_or_empty)], ...),
         "avatar": (avatar, ...),
         "pronouns": (text(Bounds(max_length=LONGEST_PRONOUNS, description="Such as she/her; may be empty.")), ...),
     }

@@ -50,7 +50,8 @@ class ProfileKind(StageKind[ProfileStage]):
     config_model = ProfileStage
 
     def page(self, stage: ProfileStage, view: OwnView) -> ProfilePage:
-        shown = _profile(stage, view) or view.me.profile
+        found = _profile(stage, view)
+        shown = view.me.profile if found is None else _as_known(found, view)
         avatars = list(AVATARS) if stage.set == "gendered" else []
         return ProfilePage(**heading(stage), set=stage.set, avatars=avatars, **shown.model_dump())
 
@@ -60,7 +61,7 @@ class ProfileKind(StageKind[ProfileStage]):
             return [Block(f"Here participants {how} the names by which they are known from then on.")]
         found = _profile(stage, view)
         if found is not None:
-            return [Block(f"From here on the others know you as: {in_words(found)}.")]
+            return [Block(f"From here on the others know you as: {in_words(_as_known(found, view))}.")]
         if ask is None:
             return [Block(f"The others know you as: {in_words(view.me.profile)}.")]
         choice = f" Choose the avatar from: {' '.join(AVATARS)}" if stage.set == "gendered" else ""
@@ -73,7 +74,7 @@ class ProfileKind(StageKind[ProfileStage]):
             chosen = Reason("Please choose how the others will know you.", "answer_first")
             drawn = Reason("Your name is being drawn.", "being_drawn")
             return Blocked((chosen if stage.is_chosen else drawn,))
-        return Done(found.model_dump(), (SetProfile(found),))
+        return Done(found.model_dump(), (SetProfile(found, is_drawn=not stage.is_chosen),))
 
     def parts(self, stage: ProfileStage) -> Parts:
         if not stage.is_chosen:
@@ -96,6 +97,13 @@ def _profile(stage: ProfileStage, view: OwnView) -> Profile | None:
     if chosen is not None:
         return Profile(**chosen)
     return None if stage.is_chosen else profile_of(stage.set, view.draws, view.me.path)
+
+
+def _as_known(found: Profile, view: OwnView) -> Profile:
+    """The profile with the name by which the others know the reader: with a number, where another one has it, too."""
+    known = view.me.profile.name
+    is_numbered = known.startswith(f"{found.name} ") and known[len(found.name) + 1 :].strip("()").isdigit()
+    return found.model_copy(update={"name": known}) if is_numbered else found
 
 
 def in_words(profile: Profile) -> str:

@@ -136,7 +136,7 @@ def test_what_is_drawn_is_set_when_the_member_goes_on() -> None:
 
     assert isinstance(done, Done)
     assert done.page is not None
-    assert done.effects == (SetProfile(Profile(**done.page)),)
+    assert done.effects == (SetProfile(Profile(**done.page), is_drawn=True),)
     assert isinstance(KIND.completion(stage, own(PIA)), Blocked)
     assert KIND.page(stage, own(PIA, draws=draws)).name == done.page["name"]
     assert done.page["name"] in KIND.prompt(stage, own(PIA, draws=draws))[0].text
