@@ -139,4 +139,4 @@ async def test_a_misspelt_parameter_is_told_the_right_one(api: Api) -> None:
 
     (problem,) = answer.json()["problems"]
     assert problem["hint"] == "Did you mean limit?"
-    assert problem["expected"] == "one of status, name, after, limit"
+    assert problem["expected"] == "one of status, name, study, is_archived, is_test, sort, after, limit"

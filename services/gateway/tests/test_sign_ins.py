@@ -118,7 +118,7 @@ async def test_the_sign_ins_of_others_are_not_there(api: Api) -> None:
     assert (ended.status_code, listed.json()) == (404, {"sign_ins": []})
 
 
-async def test_nobody_signs_in_with_a_sign_in_or_with_nothing(api: Api) -> None:
+async def test_a_sign_in_makes_no_sign_in_and_nothing_does_neither(api: Api) -> None:
     token = await signed_in(api)
 
     again = await api.client.post("/v1/sign-ins", **bearer(token))
@@ -150,9 +150,9 @@ async def test_a_code_is_over_after_ten_minutes_and_with_its_key(api: Api) -> No
     assert (too_late.status_code, revoked.status_code) == (401, 401)
 
 
-async def test_a_code_needs_somebody_with_a_key(api: Api) -> None:
-    with pytest.raises(NotFound, match="parley keys create Nobody"):
-        await code_of(api, "Nobody")
+async def test_a_code_needs_an_experimenter_with_a_key(api: Api) -> None:
+    with pytest.raises(NotFound, match="parley keys create Unknown"):
+        await code_of(api, "Unknown")
 
 
 async def test_codes_and_tokens_are_stored_as_hashes_and_in_no_log(api: Api, logged: list[EventDict]) -> None:

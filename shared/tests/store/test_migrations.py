@@ -162,6 +162,7 @@ KEPT = {
     "r0011_what_servers_lack.py": "672e897164b1cb0ae0093fad6c3a588ef11e8c78386f6c340b1eecae090c792b",
     "r0012_sign_ins.py": "237dcc089a5b509a0d31e84fbfe8b78fa3d314a0bed111c39f5a4f145634c470",
     "r0013_own_names.py": "0de16208b4614e965b0215f1547b0c5cff99ecb3c32e25727f6064708e78fe3d",
+    "r0014_archived_experiments.py": "bef7a1f48e446e497f10e3f80314adeca3c822c7c06793820e50418c9dddfb50",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -1,6 +1,6 @@
-"""Experiments: finds and lists them, and counts their progress."""
+"""Experiments: finds them, and counts their progress."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -9,7 +9,6 @@ from sqlalchemy import text
 
 from parley_lab.base.errors import NotFound
 from parley_lab.store import tables
-from parley_lab.store.places import Place, parameters
 from parley_lab.store.session import ReadSession
 from parley_lab.store.statements import Row
 
@@ -39,37 +38,6 @@ _OF_COHORT = text(
 async def of_cohort(session: ReadSession, cohort_id: UUID) -> Row:
     """The row of the cohort's experiment; the cohort must be there."""
     return await session.one(_OF_COHORT, {"cohort_id": cohort_id})
-
-
-_LIST = text(
-    """
-    SELECT id, name, study, status, pace, model_mode, seed, created_at, started_at, ended_at, paused_at, pause_reason
-    FROM experiments
-    WHERE owner_id = :owner_id AND NOT EXISTS (SELECT FROM persona_chats k WHERE k.experiment_id = experiments.id)
-        AND (CAST(:status AS text) IS NULL OR status = :status)
-        AND (CAST(:name AS text) IS NULL OR strpos(lower(name), lower(:name)) > 0)
-        AND (CAST(:at AS timestamptz) IS NULL OR created_at < :at OR (created_at = :at AND id > CAST(:id AS uuid)))
-    ORDER BY created_at DESC, id LIMIT :most
-    """
-)
-
-
-async def list_of(
-    session: ReadSession,
-    owner_id: UUID,
-    *,
-    most: int,
-    after: Place | None = None,
-    status: str | None = None,
-    name: str | None = None,
-) -> Sequence[Row]:
-    """Experiments of this owner, the newest first, without test chats with personas.
-
-    `after`: only those after this place, even if its experiment was deleted. `name`: only those with this text in their
-    name, ignoring case.
-    """
-    given = {"owner_id": owner_id, "most": most, "status": status, "name": name}
-    return await session.all(_LIST, {**given, **parameters(after)})
 
 
 @dataclass(frozen=True, slots=True)

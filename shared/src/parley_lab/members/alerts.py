@@ -1,6 +1,6 @@
 """Alerts for experimenters, once per cause."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -66,13 +66,17 @@ async def resolve_alerts(session: Session, alert_type: str, now: datetime, *, pa
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """`cohort` and `member` are paths; an alert without either is about the experiment."""
+    """`cohort` and `member` are paths; an alert without either is about the experiment. `stage_id`: where the member is
+    now."""
 
     id: UUID
     type: str
     text: str
+    cohort_id: UUID | None
     cohort: str | None
+    member_id: UUID | None
     member: str | None
+    stage_id: str | None
     created_at: datetime
     resolved_at: datetime | None
     resolved_by: str | None = None
@@ -84,24 +88,39 @@ class Alert:
         return self.resolved_at is not None
 
 
-_OF = text(
-    """
-    SELECT a.id, a.type, a.text, c.path AS cohort, m.path AS member, a.created_at, a.resolved_at,
-        a.resolved_by
+_ALERT = """
+    SELECT a.id, a.type, a.text, a.cohort_id, c.path AS cohort, a.member_id, m.path AS member,
+        m.stage_ids[m.position + 1] AS stage_id, a.created_at, a.resolved_at, a.resolved_by
     FROM alerts a LEFT JOIN cohorts c ON c.id = a.cohort_id LEFT JOIN members m ON m.id = a.member_id
+"""
+_OF = text(
+    f"""
+    {_ALERT}
     WHERE a.experiment_id = :experiment_id
+        AND (CAST(:is_open AS bool) IS NULL OR (a.resolved_at IS NULL) = :is_open)
         AND (CAST(:at AS timestamptz) IS NULL OR (a.created_at, a.id) > (:at, CAST(:id AS uuid)))
     ORDER BY a.created_at, a.id LIMIT CAST(:most AS bigint)
     """
 )
+_SOME = text(f"{_ALERT} WHERE a.id = ANY(:ids) ORDER BY a.created_at, a.id")
 
 
 async def alerts_of(
-    session: ReadSession, experiment_id: UUID, *, after: Place | None = None, most: int | None = None
+    session: ReadSession,
+    experiment_id: UUID,
+    *,
+    after: Place | None = None,
+    most: int | None = None,
+    is_open: bool | None = None,
 ) -> Sequence[Alert]:
-    """The alerts of an experimenter, the oldest first; a repeated alert counts as new."""
-    found = await session.all(_OF, {"experiment_id": experiment_id, "most": most, **parameters(after)})
-    return [Alert(**row._asdict()) for row in found]
+    """The alerts of an experiment, the oldest first; a repeated alert counts as new. `is_open`: only such ones."""
+    given = {"experiment_id": experiment_id, "most": most, "is_open": is_open}
+    return [Alert(**row._asdict()) for row in await session.all(_OF, {**given, **parameters(after)})]
+
+
+async def some(session: ReadSession, ids: Collection[UUID]) -> Sequence[Alert]:
+    """These alerts, the oldest first."""
+    return [Alert(**row._asdict()) for row in await session.all(_SOME, {"ids": list(ids)})]
 
 
 _OWNED: Final = text(
@@ -110,13 +129,7 @@ _OWNED: Final = text(
     WHERE a.id = :id AND e.owner_id = :owner_id
     """
 )
-_ONE: Final = text(
-    """
-    SELECT a.id, a.type, a.text, c.path AS cohort, m.path AS member, a.created_at, a.resolved_at, a.resolved_by
-    FROM alerts a LEFT JOIN cohorts c ON c.id = a.cohort_id LEFT JOIN members m ON m.id = a.member_id
-    WHERE a.id = :id
-    """
-)
+_ONE: Final = text(f"{_ALERT} WHERE a.id = :id")
 
 
 async def check_owned_alert(session: ReadSession, alert_id: UUID, owner_id: UUID) -> None:

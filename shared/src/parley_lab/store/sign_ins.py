@@ -32,7 +32,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """A browser in which somebody is signed in; it ends at `expires_at`, or `idle_seconds` after `used_at`."""
+    """A browser in which an experimenter is signed in; it ends at `expires_at`, or `idle_seconds` after `used_at`."""
 
     id: UUID
     begun_at: datetime

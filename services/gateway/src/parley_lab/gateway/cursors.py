@@ -1,10 +1,12 @@
 """Cursors of live streams and lists: where a reader has come to, as text that survives a reconnect."""
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from parley_lab.base.errors import InvalidInput, Problem
+from parley_lab.experiments.listing import NamedPlace
 from parley_lab.store.places import Place
 
 START = "start"
@@ -66,6 +68,23 @@ def list_cursor(cursor: str) -> Place:
 
 def list_cursor_text(place: Place) -> str:
     return f"{(place.created_at - _EPOCH) // _MICROSECOND}.{place.id}"
+
+
+def name_cursor(cursor: str) -> NamedPlace:
+    """The place in `<name>.<id>`, the name in letters of addresses.
+
+    Raises:
+        InvalidInput: it is no cursor of a list that is ordered by name.
+    """
+    name, _, row_id = cursor.rpartition(".")
+    try:
+        return NamedPlace(urlsafe_b64decode(name.encode()).decode(), UUID(row_id))
+    except ValueError as error:
+        raise _refusal(cursor, "the `next_after` of the page before") from error
+
+
+def name_cursor_text(place: NamedPlace) -> str:
+    return f"{urlsafe_b64encode(place.name.encode()).decode()}.{place.id}"
 
 
 def _number(text: str) -> int | None:

@@ -71,4 +71,5 @@ alerts = Table(
     at("created_at", nullable=False),
     at("resolved_at"),
     Column("resolved_by", Text),
+    Index("ix_alerts_open", "experiment_id", postgresql_where=text("resolved_at IS NULL")),
 )

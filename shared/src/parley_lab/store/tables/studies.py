@@ -56,6 +56,7 @@ experiments = Table(
     at("paused_at"),
     at("resumed_at"),
     at("forgotten_at"),
+    at("archived_at"),
     # The key of the hashes by which people are known again of whom nothing is kept; null once those are gone.
     Column("secret", Uuid, server_default=text("gen_random_uuid()")),
     Column("pause_reason", Text),

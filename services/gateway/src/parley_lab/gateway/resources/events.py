@@ -7,6 +7,8 @@ from uuid import UUID
 from pydantic import Field, JsonValue, TypeAdapter
 
 from parley_lab.gateway.resources.base import Resource
+from parley_lab.gateway.resources.experiments import ExperimentItem
+from parley_lab.gateway.resources.lab import AlertResource
 from parley_lab.gateway.resources.members import ProfileResource
 from parley_lab.gateway.resources.threads import MessageResource, Reaction, ReactionResource
 
@@ -242,3 +244,33 @@ class ExperimenterEvent(_Event):
     subject_id: UUID | None
     data: dict[str, JsonValue]
     """What participants are told of it, and what only the experimenter may know."""
+
+
+class ExperimentChanged(Resource):
+    type: Literal["experiment.changed"]
+    data: ExperimentItem
+
+
+class DeletedExperiment(Resource):
+    id: UUID
+
+
+class ExperimentDeleted(Resource):
+    type: Literal["experiment.deleted"]
+    data: DeletedExperiment
+
+
+class AlertOfExperiment(Resource):
+    experiment_id: UUID
+    alert: AlertResource
+
+
+class AlertChanged(Resource):
+    type: Literal["alert.raised", "alert.resolved"]
+    data: AlertOfExperiment
+
+
+HomeEvent = Annotated[ExperimentChanged | ExperimentDeleted | AlertChanged, Field(discriminator="type")]
+"""The `data` of one server-sent event in the stream of all experiments of an experimenter."""
+
+HOME_EVENT: TypeAdapter[HomeEvent] = TypeAdapter(HomeEvent)

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field
 
 from parley_lab.contracts.experiment import ModelMode, Pace, PauseReason
-from parley_lab.gateway.resources.base import Request, Resource, Seed, StorableText, WholeNumber
+from parley_lab.gateway.resources.base import Request, Resource, Seed, StorableText, TrueOrFalse, WholeNumber
 
 
 class ExperimentProgress(Resource):
@@ -40,6 +40,38 @@ class ExperimentSummary(Resource):
     models, or a key was refused and its run stopped."""
 
 
+class ExperimentCounts(Resource):
+    """Participants, without mediators."""
+
+    people: int = Field(examples=[4])
+    """People who have joined and have not come to an end."""
+    agents: int = Field(examples=[8])
+    """Agents and scripts who have not come to an end."""
+    waiting: int = Field(examples=[2])
+    """Those of both for whom the stage where they are is not open yet."""
+    gone: int = Field(examples=[1])
+    """People who take part without an open page."""
+    through: int = Field(examples=[0])
+    """Who have come to the end."""
+    out: int = Field(examples=[0])
+    """Whose part ended another way."""
+    open_seats: int = Field(examples=[3])
+    """Places that no one has taken, with those of groups that are made on arrival."""
+
+
+class ExperimentItem(ExperimentSummary):
+    """An experiment in a list, with how far it is."""
+
+    is_test: bool = Field(examples=[False])
+    is_archived: bool = Field(examples=[False])
+    counts: ExperimentCounts
+    messages: int = Field(examples=[12])
+    model_calls: int = Field(examples=[20])
+    cost: float | None = Field(examples=[0.0125])
+    """In US dollars, of the calls with a known price; null when there is none."""
+    alerts_open: int = Field(examples=[0])
+
+
 class PausedKey(Resource):
     """A key that its provider refuses, or does not answer to; answers wait for it and no member fails."""
 
@@ -56,6 +88,7 @@ class PausedKey(Resource):
 
 class ExperimentResource(ExperimentSummary):
     is_test: bool = Field(examples=[False])
+    is_archived: bool = Field(default=False, examples=[False])
     document_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """The same for two files that say the same."""
     join_code: str = Field(examples=["wN3cXW8Yw9yQ4mXb"])
@@ -83,7 +116,7 @@ class ExperimentMeasures(Resource):
 
 
 class ExperimentList(Resource):
-    experiments: list[ExperimentSummary]
+    experiments: list[ExperimentItem]
     next_after: str | None
     """Give this as `after` to read on; null at the end."""
 
@@ -119,8 +152,14 @@ class ImportCheck(Resource):
 class ExperimentChange(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"model_mode": "mock"}]})
 
-    model_mode: ModelMode
+    model_mode: ModelMode | None = None
     """`mock` or `real`; can be changed while the experiment is a draft."""
+    name: StorableText | None = Field(default=None, min_length=1, max_length=200, examples=["Pilot in Graz"])
+    """The name under which it is listed; its file keeps its own."""
+    study: StorableText | None = Field(default=None, min_length=1, max_length=200, examples=["Night buses"])
+    """The study under which it is listed."""
+    is_archived: TrueOrFalse | None = None
+    """Whether it is put away; that changes nothing else."""
 
 
 class ForkRequest(Request):

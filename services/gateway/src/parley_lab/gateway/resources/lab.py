@@ -47,8 +47,12 @@ class AlertResource(Resource):
     text: str
     cohort: str | None = Field(examples=["c1"])
     """The path of the cohort that it is about; null when it is about the experiment."""
+    cohort_id: UUID | None
     member: str | None = Field(examples=["c1/m2"])
     """The path of the member that it is about."""
+    member_id: UUID | None
+    stage_id: str | None = Field(examples=["talk"])
+    """Where that member is now."""
     created_at: datetime
     resolved_at: datetime | None
     """Since when what it tells of is over."""

@@ -26,12 +26,13 @@ async def list_alerts(
     key: ApiKey,
     after: Annotated[str | None, Query(max_length=100, description="The `next_after` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+    is_open: Annotated[bool | None, Query(description="Only those that are open, or over.")] = None,
 ) -> AlertList:
     """Models that failed for good, missing answers, paused keys, spent calls. What is over has a `resolved_at`."""
     place = None if after is None else cursors.list_cursor(after)
     async with context.database.transaction() as session:
         await owned(session, context, key, experiment_id, "read")
-        found = await alerts_of(session, experiment_id, after=place, most=limit + 1)
+        found = await alerts_of(session, experiment_id, after=place, most=limit + 1, is_open=is_open)
     page = found[:limit]
     return AlertList(
         alerts=[AlertResource.model_validate(one, from_attributes=True) for one in page],

@@ -14,7 +14,7 @@ from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Draft, Experiment, json_schema, models_used
 from parley_lab.drafts import workers
 from parley_lab.drafts.called_keys import Waiting, waiting_for_keys
-from parley_lab.experiments import experiments, files, personas, starting
+from parley_lab.experiments import experiments, files, listing, personas, starting
 from parley_lab.formats.exports import reports
 from parley_lab.gateway import archives, cursors, forms
 from parley_lab.gateway.context import ApiKey, Context, ExperimentersStream, InContext
@@ -25,11 +25,9 @@ from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.experiments import (
     ExperimentChange,
     ExperimentCheck,
-    ExperimentList,
     ExperimentMeasures,
     ExperimentProgress,
     ExperimentResource,
-    ExperimentStatus,
     ExperimentSummary,
     MeasureTable,
     PausedKey,
@@ -38,7 +36,6 @@ from parley_lab.gateway.routes.own_stream import LastEventId, StreamCursor, Stre
 from parley_lab.gateway.streaming import EventStream
 from parley_lab.gateway.typists import TypingFrame
 from parley_lab.store import keys
-from parley_lab.store.places import Place
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
 from parley_lab.talk import streams as stream_reads
 
@@ -122,30 +119,6 @@ async def schema() -> dict[str, Any]:
     return json_schema()
 
 
-@router.get("/experiments", summary="My experiments, the newest first")
-async def list_experiments(
-    context: InContext,
-    key: ApiKey,
-    status: Annotated[ExperimentStatus | None, Query(description="Only those in this state.")] = None,
-    name: Annotated[
-        str | None,
-        Query(max_length=200, pattern=r"^[^\x00]*$", description="Only those with this in their name."),
-    ] = None,
-    after: Annotated[str | None, Query(max_length=100, description="The `next_after` of the page before.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
-) -> ExperimentList:
-    """A page of them; `next_after` says from where to read on. Test chats with personas are left out."""
-    place = None if after is None else cursors.list_cursor(after)
-    async with context.database.transaction() as session:
-        owner = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        rows = await experiments.list_of(session, owner.id, most=limit + 1, after=place, status=status, name=name)
-    page = rows[:limit]
-    return ExperimentList(
-        experiments=[ExperimentSummary.model_validate(row, from_attributes=True) for row in page],
-        next_after=cursors.list_cursor_text(Place(page[-1].created_at, page[-1].id)) if len(rows) > limit else None,
-    )
-
-
 @router.get("/experiments/{experiment_id:uuid}", summary="An experiment and how far it is")
 async def show(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
     async with context.database.transaction() as session:
@@ -153,11 +126,22 @@ async def show(experiment_id: UUID, context: InContext, key: ApiKey) -> Experime
         return await resource_of(session, experiment_id)
 
 
-@router.patch("/experiments/{experiment_id:uuid}", summary="Choose mock or real models")
+@router.patch("/experiments/{experiment_id:uuid}", summary="Change how an experiment is listed, or its models")
 async def change(experiment_id: UUID, body: ExperimentChange, context: InContext, key: ApiKey) -> ExperimentResource:
+    """What is left out stays as it is. The model mode can be changed while the experiment is a draft."""
+
     async def work(session: Session) -> ExperimentResource:
         await owned(session, context, key, experiment_id, "write")
-        await starting.set_model_mode(session, experiment_id, body.model_mode)
+        if body.model_mode is not None:
+            await starting.set_model_mode(session, experiment_id, body.model_mode)
+        await listing.change(
+            session,
+            experiment_id,
+            context.clock.now(),
+            name=body.name,
+            study=body.study,
+            is_archived=body.is_archived,
+        )
         return await resource_of(session, experiment_id)
 
     return await context.database.transact(work)
@@ -338,6 +322,7 @@ async def resource_of(session: Session, experiment_id: UUID) -> ExperimentResour
     return ExperimentResource(
         **ExperimentSummary.model_validate(row, from_attributes=True).model_dump(),
         is_test=row.is_test,
+        is_archived=row.archived_at is not None,
         document_hash=row.document_hash,
         join_code=row.join_code,
         progress=ExperimentProgress.model_validate(progress, from_attributes=True),

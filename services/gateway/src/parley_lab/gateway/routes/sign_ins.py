@@ -36,7 +36,7 @@ async def begin(
     if code is not None and key is not None:
         raise InvalidInput("Sign in with a code or with an API key.", [Problem("code", "a code beside a key", "one")])
     if code is not None:
-        # Each try counts, right or wrong: nobody can try many.
+        # Each try counts, right or wrong: an address has few.
         await context.limits.of_address(address_of(request))
 
     async def work(session: Session) -> NewSignInResource:

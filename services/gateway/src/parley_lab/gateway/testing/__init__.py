@@ -14,7 +14,7 @@ import httpx2
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
-from parley_lab.gateway.resources.events import STREAM_EVENT, ExperimenterEvent
+from parley_lab.gateway.resources.events import HOME_EVENT, STREAM_EVENT, ExperimenterEvent
 from parley_lab.gateway.server import Server
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.store.session import Database
@@ -25,7 +25,18 @@ from parley_lab.testing.network import WITHOUT_TLS
 
 def assert_described(event: Any, *, is_member: bool) -> None:
     """What a stream sent is what its schema says, no more and no less."""
-    schema: TypeAdapter[Any] = STREAM_EVENT if is_member else TypeAdapter(ExperimenterEvent)
+    assert_fits(event, STREAM_EVENT if is_member else TypeAdapter(ExperimenterEvent))
+
+
+def schema_of_stream(path: str) -> TypeAdapter[Any]:
+    """The schema of the events of the stream at this path."""
+    if path.startswith("/v1/me"):
+        return STREAM_EVENT
+    return HOME_EVENT if path == "/v1/stream" else TypeAdapter(ExperimenterEvent)
+
+
+def assert_fits(event: Any, schema: TypeAdapter[Any]) -> None:
+    """The event has the fields of the schema, no more and no less."""
     described = schema.validate_json(json.dumps(event))
     assert keys_of(described.model_dump(mode="json", exclude_unset=True)) == keys_of(event)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import httpx2
+from pydantic import TypeAdapter
 
-from parley_lab.gateway.testing import Api, assert_described
+from parley_lab.gateway.testing import Api, assert_fits, schema_of_stream
 from parley_lab.testing.network import WITHOUT_TLS
 
 
@@ -32,13 +33,13 @@ async def listening(address: str, path: str, token: str, **headers: str) -> Asyn
     ):
         assert response.status_code == 200, await response.aread()
         assert response.headers["content-type"].startswith("text/event-stream")
-        events = _events(response, is_member=path.startswith("/v1/me"))
+        events = _events(response, schema_of_stream(path))
         opened = await anext(events)
         assert opened.type == ""
         yield events
 
 
-async def _events(response: httpx2.Response, *, is_member: bool) -> AsyncIterator[Sent]:
+async def _events(response: httpx2.Response, schema: TypeAdapter[Any]) -> AsyncIterator[Sent]:
     cursor, kind, data, is_first = "", "", "", True
     async for line in response.aiter_lines():
         name, _, value = line.partition(": ")
@@ -51,7 +52,7 @@ async def _events(response: httpx2.Response, *, is_member: bool) -> AsyncIterato
         elif line == "" and (data or is_first):
             said = json.loads(data) if data else None
             if said is not None:
-                assert_described(said, is_member=is_member)
+                assert_fits(said, schema)
             yield Sent(cursor, kind, said)
             kind, data, is_first = "", "", False
 

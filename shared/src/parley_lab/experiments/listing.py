@@ -1,0 +1,193 @@
+"""The experiments of an owner with how far they are, in pages; and what has changed since the last look at them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.contracts.lives import OUT, STILL_IN, TAKING_PART, in_sql
+from parley_lab.store.places import Place, parameters
+from parley_lab.store.session import ReadSession, Session
+from parley_lab.store.statements import Row
+
+Sort = Literal["newest", "oldest", "name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which experiments a list has; None: no matter. `name` is a part of the name, in capitals or not."""
+
+    status: str | None = None
+    name: str | None = None
+    study: str | None = None
+    is_archived: bool | None = None
+    is_test: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlace:
+    """The place of a row in a list ordered by name."""
+
+    name: str
+    id: UUID
+
+
+IS_LOCKED: Final = """
+    NOT EXISTS (SELECT FROM cohort_stages s
+        WHERE s.cohort_id = m.cohort_id AND s.stage_id = m.stage_ids[m.position + 1])
+"""
+"""Of a row `m` of members who take part: whether the stage where they are is not open for them yet."""
+
+_PAGE: Final = """
+    SELECT id FROM experiments
+    WHERE owner_id = :owner_id AND NOT EXISTS (SELECT FROM persona_chats k WHERE k.experiment_id = experiments.id)
+        AND (CAST(:status AS text) IS NULL OR status = :status)
+        AND (CAST(:name AS text) IS NULL OR strpos(lower(name), lower(:name)) > 0)
+        AND (CAST(:study AS text) IS NULL OR study = :study)
+        AND (CAST(:is_archived AS bool) IS NULL OR (archived_at IS NOT NULL) = :is_archived)
+        AND (CAST(:is_test AS bool) IS NULL OR is_test = :is_test)
+"""
+_COUNTED: Final = f"""
+    SELECT e.id, e.name, e.study, e.status, e.pace, e.model_mode, e.seed, e.is_test, e.created_at, e.started_at,
+        e.ended_at, e.paused_at, e.pause_reason, e.archived_at IS NOT NULL AS is_archived,
+        m.people, m.agents, m.waiting, m.gone, m.through, m.out,
+        m.expected + (SELECT coalesce(sum(p.people), 0) FROM planned_cohorts p WHERE p.experiment_id = e.id)
+            AS open_seats,
+        (SELECT coalesce(sum(t.last_seq), 0) FROM cohorts c JOIN threads t ON t.cohort_id = c.id
+            WHERE c.experiment_id = e.id) AS messages,
+        k.calls AS model_calls, k.cost,
+        (SELECT count(*) FROM alerts a WHERE a.experiment_id = e.id AND a.resolved_at IS NULL) AS alerts_open
+    FROM page JOIN experiments e ON e.id = page.id
+        CROSS JOIN LATERAL (
+            SELECT count(*) FILTER (WHERE m.player = 'person' AND m.status IN {in_sql(STILL_IN)}) AS people,
+                count(*) FILTER (WHERE m.player <> 'person' AND m.status IN {in_sql(STILL_IN)}) AS agents,
+                count(*) FILTER (WHERE m.status IN {in_sql(TAKING_PART)} AND {IS_LOCKED}) AS waiting,
+                count(*) FILTER (WHERE m.player = 'person' AND m.status IN {in_sql(TAKING_PART)}
+                    AND EXISTS (SELECT FROM presence p WHERE p.member_id = m.id AND p.gone_at IS NOT NULL)) AS gone,
+                count(*) FILTER (WHERE m.status = 'completed') AS through,
+                count(*) FILTER (WHERE m.status IN {in_sql(OUT)}) AS out,
+                count(*) FILTER (WHERE m.status = 'expected') AS expected
+            FROM members m WHERE m.experiment_id = e.id AND m.kind = 'participant'
+        ) m
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS calls, sum(x.cost) AS cost
+            FROM cohorts c JOIN drafts d ON d.cohort_id = c.id JOIN model_calls x ON x.draft_id = d.id
+            WHERE c.experiment_id = e.id
+        ) k
+"""  # noqa: S608 - put together from constants
+_NEWEST: Final = text(
+    f"""
+    WITH page AS (
+        {_PAGE} AND (CAST(:at AS timestamptz) IS NULL OR created_at < :at
+            OR (created_at = :at AND id > CAST(:id AS uuid)))
+        ORDER BY created_at DESC, id LIMIT :most
+    ) {_COUNTED} ORDER BY e.created_at DESC, e.id
+    """
+)
+_OLDEST: Final = text(
+    f"""
+    WITH page AS (
+        {_PAGE} AND (CAST(:at AS timestamptz) IS NULL OR (created_at, id) > (:at, CAST(:id AS uuid)))
+        ORDER BY created_at, id LIMIT :most
+    ) {_COUNTED} ORDER BY e.created_at, e.id
+    """
+)
+_BY_NAME: Final = text(
+    f"""
+    WITH page AS (
+        {_PAGE} AND (CAST(:from_name AS text) IS NULL OR (lower(name), id) > (lower(:from_name), CAST(:id AS uuid)))
+        ORDER BY lower(name), id LIMIT :most
+    ) {_COUNTED} ORDER BY lower(e.name), e.id
+    """
+)
+_SOME: Final = text(f"WITH page AS (SELECT unnest(CAST(:ids AS uuid[])) AS id) {_COUNTED} ORDER BY e.created_at, e.id")
+
+
+async def list_of(
+    session: ReadSession,
+    owner_id: UUID,
+    wanted: Wanted,
+    *,
+    most: int,
+    sort: Sort = "newest",
+    after: Place | NamedPlace | None = None,
+) -> Sequence[Row]:
+    """Experiments of this owner with their counts, without test chats with personas. One statement.
+
+    `after`: only those after this place, which fits the order, even if its experiment was deleted.
+    """
+    given = {
+        "owner_id": owner_id,
+        "status": wanted.status,
+        "name": wanted.name,
+        "study": wanted.study,
+        "is_archived": wanted.is_archived,
+        "is_test": wanted.is_test,
+        "most": most,
+    }
+    if sort == "name":
+        named = after if isinstance(after, NamedPlace) else None
+        place = {"from_name": None if named is None else named.name, "id": None if named is None else named.id}
+        return await session.all(_BY_NAME, {**given, **place})
+    statement = _NEWEST if sort == "newest" else _OLDEST
+    return await session.all(statement, {**given, **parameters(after if isinstance(after, Place) else None)})
+
+
+async def some(session: ReadSession, ids: Collection[UUID]) -> Sequence[Row]:
+    """These experiments with their counts, as in `list_of`."""
+    return await session.all(_SOME, {"ids": list(ids)})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of an owner's experiments: a mark of each, which is another after each change, and open alerts."""
+
+    marks: Mapping[UUID, str]
+    alerts: Mapping[UUID, UUID]
+    """The experiment of each alert."""
+
+
+_MARKS: Final = text(
+    """
+    SELECT e.id, concat_ws(':', e.status, e.version, e.archived_at, e.model_mode, e.paused_at, md5(e.name || e.study),
+        CASE WHEN e.status IN ('running', 'paused') THEN (
+            SELECT sum(s.last) FROM cohorts c JOIN streams s ON s.cohort_id = c.id WHERE c.experiment_id = e.id
+        ) END) AS mark,
+        ARRAY(SELECT a.id FROM alerts a WHERE a.experiment_id = e.id AND a.resolved_at IS NULL) AS alerts
+    FROM experiments e
+    WHERE e.owner_id = :owner_id AND NOT EXISTS (SELECT FROM persona_chats k WHERE k.experiment_id = e.id)
+    """
+)
+
+
+async def seen(session: ReadSession, owner_id: UUID) -> Seen:
+    """What there is to see now. One statement, which reads no member, message or call."""
+    rows = await session.all(_MARKS, {"owner_id": owner_id})
+    return Seen({row.id: row.mark for row in rows}, {alert: row.id for row in rows for alert in row.alerts})
+
+
+_FILE: Final = text(
+    """
+    UPDATE experiments SET name = coalesce(CAST(:name AS text), name), study = coalesce(CAST(:study AS text), study),
+        archived_at = CASE WHEN CAST(:is_archived AS bool) IS NULL THEN archived_at
+            WHEN :is_archived THEN coalesce(archived_at, CAST(:now AS timestamptz)) END
+    WHERE id = :id
+    """
+)
+
+
+async def change(
+    session: Session,
+    experiment_id: UUID,
+    now: datetime,
+    *,
+    name: str | None = None,
+    study: str | None = None,
+    is_archived: bool | None = None,
+) -> None:
+    """Change how an experiment is listed; None: as it is. Its document stays the same."""
+    changed = {"name": name, "study": study, "is_archived": is_archived}
+    await session.run(_FILE, {"id": experiment_id, "now": now, **changed})
