@@ -120,7 +120,7 @@ def test_every_secret_is_made_once(tmp_path: Path) -> None:
 def test_no_secret_is_made_where_a_program_is_missing(tmp_path: Path, missing: str) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in {"env", "bash", "head", "od", "tr", "mkdir", "chmod", "cat"} - {missing}:
+    for name in {"head", "od", "tr", "mkdir", "chmod"} - {missing}:
         found = shutil.which(name)
         assert found is not None
         (programs / name).symlink_to(found)
