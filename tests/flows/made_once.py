@@ -1,12 +1,12 @@
 """What is costly to make and only read is made once for all processes that run tests side by side."""
 
-import fcntl
 import os
 import pickle
 from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
+from filelock import FileLock
 
 T = TypeVar("T")
 
@@ -16,8 +16,7 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[], T])
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return make()
     path = factory.getbasetemp().parent / f"{name}.pickle"
-    with path.with_suffix(".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(path.with_suffix(".lock")):
         if not path.exists():
             made = make()
             path.write_bytes(pickle.dumps(made))

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 from uuid import uuid4
 
-import uvloop
-
 from parley_lab.base.errors import InvalidInput, NotFound, Problem
+from parley_lab.base.event_loop import new_event_loop
 from parley_lab.base.settings import ServerSettings
 from parley_lab.base.storable import is_storable_text
 from parley_lab.cli.embedded import EmbeddedLab
@@ -64,7 +63,7 @@ def execute(order: ChatOrder) -> int:
     """
     servers = read_servers()
     persona = None if order.file is None else _let_through(order, persona_in(order.file, order.persona_id))
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_execute(order, persona, servers))
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 
-import uvloop
-
 from parley_lab.base.errors import InvalidInput, Unavailable
+from parley_lab.base.event_loop import new_event_loop
 from parley_lab.base.settings import BrokerSettings, read_settings
 from parley_lab.bus.contract import BusUnavailable, Fate, dead_queue
 from parley_lab.bus.rabbit import RabbitBus
@@ -112,7 +111,7 @@ def _sift(choose: Callable[[DeadLetter], Fate]) -> None:
         finally:
             await bus.close()
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(sift())
 
 

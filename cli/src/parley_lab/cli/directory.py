@@ -1,6 +1,5 @@
 """The lab's data directory: its lock, the stamp of its version, the local key, the logs."""
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from secrets import token_urlsafe
 from uuid import UUID
 
 from parley_lab.base.errors import SettingsInvalid
+from parley_lab.base.process_lock import HeldElsewhere, ProcessLock
 
 
 class DataDirectory:
@@ -33,12 +33,9 @@ class DataDirectory:
         """
         try:
             self.log.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.touch()
+            self.log.touch()
         except OSError as error:
-            raise SettingsInvalid(
-                f"The data directory {self.path} cannot be used: {error.strerror}. "
-                "Choose one that you may write to, with --data-dir."
-            ) from error
+            raise self._unusable(error) from error
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -48,30 +45,30 @@ class DataDirectory:
             SettingsInvalid: another lab holds it, or the directory cannot be made.
         """
         self.make()
-        with self._lock.open("a+", encoding="utf-8") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                lock.seek(0)
-                raise SettingsInvalid(
-                    f"Another lab (process {lock.read().strip() or 'unknown'}) is running in {self.path}. "
-                    "Stop it first, or give this one a directory of its own with --data-dir."
-                ) from error
-            lock.truncate(0)
-            lock.write(str(os.getpid()))
-            lock.flush()
+        lock = ProcessLock(self._lock)
+        try:
+            lock.acquire()
+        except HeldElsewhere as error:
+            raise SettingsInvalid(
+                f"Another lab (process {error.holder}) is running in {self.path}. "
+                "Stop it first, or give this one a directory of its own with --data-dir."
+            ) from error
+        except OSError as error:
+            raise self._unusable(error) from error
+        try:
             yield
+        finally:
+            lock.release()
+
+    def _unusable(self, error: OSError) -> SettingsInvalid:
+        return SettingsInvalid(
+            f"The data directory {self.path} cannot be used: {error.strerror}. "
+            "Choose one that you may write to, with --data-dir."
+        )
 
     def is_held(self) -> bool:
         """Whether a running lab holds the lock."""
-        if not self._lock.exists():
-            return False
-        with self._lock.open("a+", encoding="utf-8") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except OSError:
-                return True
-        return False
+        return ProcessLock(self._lock).is_held_elsewhere()
 
     def stamp(self, postgres_major: int, schema_revision: str) -> None:
         """Record which version has written these data; LabDatabase refuses data of another version."""

@@ -1,6 +1,5 @@
 """Looks at a distributed lab from outside and says what is wrong with it, and what to do, a sentence for each fault."""
 
-import resource
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack
@@ -66,9 +65,18 @@ async def _of_machine(folder: Path, bounds: Bounds) -> AsyncIterator[str]:
             f"The disk of {folder} has {free / _GIGABYTE:.1f} GB left. Make room: without it RabbitMQ stops taking "
             f"hints, and PostgreSQL stops."
         )
-    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if files < bounds.open_files:
+    files = _most_open_files()
+    if files is not None and files < bounds.open_files:
         yield f"A process may open {files} files here, and each stream is one. Raise the limit: ulimit -n 65536."
+
+
+def _most_open_files() -> int | None:
+    """The limit of this process; None on a system without limits, such as Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 async def _of_lab(database: Database, bus: RabbitBus, clock: Clock, bounds: Bounds) -> AsyncIterator[str]:

@@ -4,7 +4,10 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final, TypeVar
+
+from parley_lab.base.event_loop import call_on_signal
 
 ResultT = TypeVar("ResultT")
 
@@ -31,7 +34,7 @@ class Interrupts:
         self._on_first = on_first
         self._before_exit = before_exit
         for number in EXIT_OF_SIGNAL:
-            asyncio.get_running_loop().add_signal_handler(number, self._heard, number)
+            call_on_signal(number, partial(self._heard, number))
 
     def _heard(self, number: signal.Signals) -> None:
         if not self._wanted.is_set():

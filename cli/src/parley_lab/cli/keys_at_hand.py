@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Final, TypeVar
 from uuid import UUID
 
-import uvloop
-
 from parley_lab.base.errors import InvalidInput
+from parley_lab.base.event_loop import new_event_loop
 from parley_lab.cli.environment import read_servers
 from parley_lab.cli.lab_database import LabAtHand
 from parley_lab.cli.safe_text import one_line
@@ -101,5 +100,5 @@ def _in(data_dir: Path, work: Callable[[LabAtHand, Session], Awaitable[ResultT]]
         ):
             return await work(lab, session)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(decided())

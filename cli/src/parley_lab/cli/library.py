@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 from uuid import UUID
 
-import uvloop
-
 from parley_lab.base.clock import SystemClock
 from parley_lab.base.errors import InvalidInput
+from parley_lab.base.event_loop import new_event_loop
 from parley_lab.cli.environment import read_servers
 from parley_lab.cli.experiment_file import content_of
 from parley_lab.cli.lab_database import LabDatabase
@@ -117,7 +116,7 @@ def _in_library(data_dir: Path, work: Callable[[Session, UUID], Awaitable[Result
         async with lab, lab.database.transaction() as session:
             return await work(session, lab.operator_id)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(in_lab())
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Final, TypeVar
 from uuid import UUID
 
-import uvloop
-
 from parley_lab.answers import advancing
 from parley_lab.base.errors import Conflict
+from parley_lab.base.event_loop import new_event_loop
 from parley_lab.cli import run_folder
 from parley_lab.cli.environment import read_servers
 from parley_lab.cli.lab_database import LabAtHand
@@ -208,5 +207,5 @@ def _at(data_dir: Path, work: Callable[[LabAtHand], Awaitable[ResultT]]) -> Resu
         async with LabAtHand(data_dir, servers=read_servers()) as lab:
             return await work(lab)
 
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(at_lab())

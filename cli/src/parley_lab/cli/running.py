@@ -12,9 +12,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import uvloop
-
 from parley_lab.base.errors import InvalidInput, Unavailable
+from parley_lab.base.event_loop import new_event_loop
 from parley_lab.base.settings import KindSettings, ServerSettings, read_settings
 from parley_lab.cli.embedded import Continued, EmbeddedLab
 from parley_lab.cli.environment import read_servers
@@ -50,7 +49,7 @@ def execute(order: Order) -> int:
     """
     servers = read_servers()
     plans = [] if order.file is None else plans_of(order, order.file)
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(_execute(order, plans, servers))
 
 

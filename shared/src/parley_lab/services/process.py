@@ -12,11 +12,11 @@ from functools import partial
 from typing import Final, TypeVar
 
 import structlog
-import uvloop
 
 from parley_lab.base.background import Background
 from parley_lab.base.clock import Clock
 from parley_lab.base.errors import ParleyError, SettingsInvalid, Unavailable
+from parley_lab.base.event_loop import call_on_signal, new_event_loop
 from parley_lab.base.logs import set_up_logs
 from parley_lab.base.metrics import METRICS_TYPE, SERVICE, in_words_of_prometheus
 from parley_lab.base.settings import LogSettings, ProcessSettings, read_settings
@@ -86,7 +86,7 @@ def run_process(service: str, settings_model: type[SettingsT], work: Callable[[S
         collect_garbage_rarely()
         SERVICE.labels(service).set(1)
         set_up_logs(service, level=settings.log_level, as_json=settings.log_format == "json")
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_until_told_to_stop(work(settings)))
     except SettingsInvalid as error:
         print(f"The service {service} cannot start.\n{error}", file=sys.stderr)
@@ -100,9 +100,8 @@ def run_process(service: str, settings_model: type[SettingsT], work: Callable[[S
 async def _until_told_to_stop(work: Awaitable[None]) -> None:
     """A signal cancels `work`, which then finishes the work in hand."""
     task = asyncio.ensure_future(work)
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, task.cancel)
+        call_on_signal(number, task.cancel)
     try:
         await task
     except asyncio.CancelledError:

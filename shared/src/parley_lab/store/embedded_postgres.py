@@ -8,11 +8,9 @@ data; the folders above the data and the binaries are opened for passing through
 """
 
 import atexit
-import fcntl
 import hashlib
 import importlib.util
 import os
-import pwd
 import shutil
 import subprocess
 import tempfile
@@ -20,11 +18,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import IO
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from parley_lab.base.errors import SettingsInvalid, Unavailable
+from parley_lab.base.process_lock import HeldElsewhere, ProcessLock
 from parley_lab.store.databases import create_database, cut_off_everybody, with_name
+
+if TYPE_CHECKING:
+    from pwd import struct_passwd
 
 MAJOR = 18
 DATABASE = "parley"
@@ -69,11 +71,11 @@ class EmbeddedPostgres:
 
     url: str
     data_dir: Path
-    _lock: IO[str] = field(repr=False)
+    _lock: ProcessLock = field(repr=False)
 
     def stop(self) -> None:
         """Stop the server, unless it was killed, and release the directory; idempotent."""
-        if self._lock.closed:
+        if not self._lock.is_acquired:
             return
         try:
             if _left_behind(self.data_dir):
@@ -83,7 +85,7 @@ class EmbeddedPostgres:
             # made to: what was committed is in its log.
             if _left_behind(self.data_dir):
                 _pg_ctl(self.data_dir, "stop", "--mode=immediate", "--wait")
-        self._lock.close()
+        self._lock.release()
         atexit.unregister(self.stop)
 
 
@@ -94,9 +96,11 @@ def start(data_dir: Path, *, fast: bool = False) -> EmbeddedPostgres:
     that a killed process left behind is taken over, and its connections are closed.
 
     Raises:
-        SettingsInvalid: another process uses the directory, or another major version of PostgreSQL made it.
+        SettingsInvalid: another process uses the directory, another major version of PostgreSQL made it, or this is no
+            POSIX system.
         Unavailable: the server does not start.
     """
+    require_posix()
     data_dir = data_dir.expanduser().resolve()
     data_dir.parent.mkdir(parents=True, exist_ok=True)
     lock = _lock(data_dir)
@@ -108,7 +112,7 @@ def start(data_dir: Path, *, fast: bool = False) -> EmbeddedPostgres:
             _start(data_dir)
         server = EmbeddedPostgres(create_database(url, DATABASE), data_dir, lock)
     except BaseException:
-        lock.close()
+        lock.release()
         raise
     atexit.register(server.stop)
     return server
@@ -119,23 +123,25 @@ def url_of(data_dir: Path) -> str:
     return with_name(_url(_socket_dir(data_dir.expanduser().resolve())), DATABASE)
 
 
-def _lock(data_dir: Path) -> IO[str]:
-    """The lock lasts as long as the file is open: the operating system releases it when the process dies."""
-    path = data_dir.with_name(f"{data_dir.name}.lock")
-    file = path.open("a+")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.seek(0)
-        holder = file.read().strip() or "unknown"
-        file.close()
+def require_posix() -> None:
+    """Raises: SettingsInvalid: this system, such as Windows, lacks the sockets and users that the server needs."""
+    if importlib.util.find_spec("pwd") is None:
         raise SettingsInvalid(
-            f"Another lab, process {holder}, is using {data_dir}. Stop it, or start this one on another data directory."
+            "The embedded PostgreSQL runs on Linux and macOS only. On Windows install and run Parley in WSL, or set "
+            "PARLEY_DATABASE_URL to a PostgreSQL of your own."
+        )
+
+
+def _lock(data_dir: Path) -> ProcessLock:
+    lock = ProcessLock(data_dir.with_name(f"{data_dir.name}.lock"))
+    try:
+        lock.acquire()
+    except HeldElsewhere as error:
+        raise SettingsInvalid(
+            f"Another lab, process {error.holder}, is using {data_dir}. Stop it, or start this one on another data "
+            "directory."
         ) from error
-    file.truncate(0)
-    file.write(str(os.getpid()))
-    file.flush()
-    return file
+    return lock
 
 
 def _make(data_dir: Path, *, fast: bool) -> None:
@@ -314,7 +320,9 @@ def binaries() -> Path:
     )
 
 
-def _other_user() -> pwd.struct_passwd | None:
+def _other_user() -> "struct_passwd | None":
+    import pwd
+
     return pwd.getpwnam(_USER_FOR_ROOT) if os.geteuid() == 0 else None
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import importlib.util
 import socket
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from typing import Any, Final
 import orjson
 import structlog
 
-from parley_lab.base.errors import InvalidInput, Problem, TooLarge
+from parley_lab.base.errors import Conflict, InvalidInput, Problem, TooLarge
 from parley_lab.contracts.experiment import Persona
 from parley_lab.design import Draft
 from parley_lab.formats.importing import Choice
@@ -81,6 +82,7 @@ class Reader:
         return await asyncio.to_thread(lambda: [Persona.model_validate(one) for one in outcome["personas"]])
 
     async def _read(self, task: str, content: bytes, options: Mapping[str, Any]) -> dict[str, Any]:
+        _require_limits()
         order = orjson.dumps({"task": task, "seconds": self._patience_seconds, "options": options})
         try:
             async with self._slots, asyncio.timeout(self._patience_seconds):
@@ -103,6 +105,16 @@ class Reader:
 def _drafts(outcome: Mapping[str, Any]) -> list[Draft]:
     # Not read again: a large one would hold up everybody else.
     return [Draft(**fields) for fields in outcome["drafts"]]
+
+
+def _require_limits() -> None:
+    """Raises: Conflict: this system, such as Windows, cannot bound what a process uses."""
+    if importlib.util.find_spec("resource") is None:
+        raise Conflict(
+            "This system cannot limit the memory and time of a file that is sent. Run the file with 'parley run', or "
+            "install and run Parley in WSL.",
+            reason="no_limits",
+        )
 
 
 async def _asked(order: bytes) -> bytes:

@@ -1,0 +1,82 @@
+"""The command line on a system without POSIX, such as Windows: what needs it is taken away, and uvloop, too."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from parley_lab.cli.demos import find_demo
+from parley_lab.cli.testing import TINY, Parley, environment
+
+WITHOUT_POSIX: Final = """
+import sys, warnings
+warnings.filterwarnings("ignore", "only soft file lock")  # of filelock, which has another lock on Windows
+sys.modules.update(dict.fromkeys(("fcntl", "grp", "pwd", "resource", "termios", "uvloop")))
+import asyncio.unix_events
+del asyncio.unix_events._UnixSelectorEventLoop.add_signal_handler
+"""
+"""Runs before everything else in a process, as `sitecustomize`."""
+
+SEVERAL: Final = """
+import json, sys
+from parley_lab.cli.main import app
+for words in json.loads(sys.argv[1]):
+    assert not app(words, standalone_mode=False), words
+"""
+"""Commands one after another, so that modules are loaded once."""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> str:
+    folder = tmp_path / "site"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(WITHOUT_POSIX)
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    return str(folder)
+
+
+def run_several(commands: list[list[str]], folder: Path, **variables: str) -> "subprocess.CompletedProcess[str]":
+    words = [sys.executable, "-c", SEVERAL, json.dumps(commands)]
+    return subprocess.run(words, cwd=folder, env=environment(variables), capture_output=True, text=True, check=False)
+
+
+def test_what_needs_no_server_works_without_posix(site: str, tmp_path: Path) -> None:
+    talk, workbook = str(find_demo("deliberation")), str(find_demo("public_goods"))
+    commands = [
+        ["validate", talk],
+        ["validate", workbook],
+        ["schema"],
+        ["new", "first.yaml"],
+        ["workbook", "new", "first.xlsx"],
+        ["run", workbook, "--dry-run"],
+        ["prompt", talk, "--persona", "mara", "--stage", "before"],
+        ["kinds", "list"],
+    ]
+
+    done = run_several(commands, tmp_path, PYTHONPATH=site)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "first.xlsx").exists()
+
+
+def test_a_given_database_takes_runs_and_gives_their_data_without_posix(
+    site: str, tmp_path: Path, database_url: str
+) -> None:
+    commands = [["run", "tiny.yaml", "--out", "results"], ["runs"]]
+
+    ran = run_several(commands, tmp_path, PYTHONPATH=site, PARLEY_DATABASE_URL=database_url)
+
+    assert "A tiny talk" in ran.stdout, ran.stderr
+    assert list(tmp_path.glob("results/**/participants.csv"))
+
+
+def test_the_embedded_database_names_the_way_out_without_posix(site: str, fresh_parley: Parley) -> None:
+    refused = fresh_parley("run", "tiny.yaml", PYTHONPATH=site)
+
+    assert refused.returncode == 2
+    assert "WSL" in refused.stderr
+    assert "PARLEY_DATABASE_URL" in refused.stderr
+    assert "Traceback" not in refused.stderr
