@@ -278,6 +278,8 @@ async def ask_the_guide(page: Page) -> None:
     await expect(page.locator("main .button:not([aria-disabled])", has_text="Continue")).to_be_visible()
     await tab_to(page, "Continue")
     await page.keyboard.press("Enter")
+    await tab_to(page, "Yes, leave it")
+    await page.keyboard.press("Enter")
 
 
 async def talk(page: Page) -> None:
@@ -297,6 +299,8 @@ async def talk(page: Page) -> None:
     assert found is not None
     assert found["tag"] == "TEXTAREA", "without a reply one goes on writing"
     await tab_to(page, "I am ready to end")
+    await page.keyboard.press("Enter")
+    await tab_to(page, "Yes, leave it")
     await page.keyboard.press("Enter")
 
 

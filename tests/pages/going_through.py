@@ -77,6 +77,10 @@ async def act(page: Page, title: str, words: Words = ENGLISH) -> None:
         await mine.press("Enter")
         await expect(main.locator(".message.own:not(.pending)")).to_have_count(1)
         return
+    sure = main.get_by_role("button", name=words["leave_talk_yes"])
+    if await sure.count():
+        await sure.click()
+        return
     go_on = (
         main.locator("article, .chat")
         .get_by_role("button", name=words["go_on"])

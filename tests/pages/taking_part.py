@@ -22,6 +22,12 @@ async def take_along(page: Page, other: Page) -> None:
     await other.goto(urlsplit(page.url).path)
 
 
+async def leave_talk(page: Page) -> None:
+    """Leave a conversation that goes on, and say that one means it."""
+    await page.get_by_role("button", name="I am ready to end").click()
+    await page.get_by_role("button", name="Yes, leave it").click()
+
+
 STUDY: dict[str, Any] = {
     "language": "en",
     "pace": "live",

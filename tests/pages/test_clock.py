@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, leave_talk
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -45,5 +45,5 @@ async def test_a_conversation_shows_from_when_one_may_leave_it(page: Page, lab: 
     # The clock alone says a number: that of a sentence would be out of date in a second.
     await expect(page.locator(".chat > .hint")).to_have_text(re.compile(r"^\D+$"))
     await expect(leave).not_to_have_attribute("aria-disabled", "true")
-    await leave.click()
+    await leave_talk(page)
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, leave_talk
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -33,7 +33,9 @@ async def test_enter_that_confirms_a_word_sends_nothing(page: Page, lab: Running
     await expect(page.locator(".message .said")).to_have_text("にほん")
 
 
-async def test_the_newest_message_stays_in_sight_when_a_keyboard_comes_up(page: Page, lab: RunningLab) -> None:
+async def test_the_newest_message_stays_in_sight_when_a_keyboard_comes_up_or_a_phone_is_turned(
+    page: Page, lab: RunningLab
+) -> None:
     await page.set_viewport_size({"width": 390, "height": 844})
     await join(page, lab.started(TALK))
     field = page.get_by_label("Your message")
@@ -43,10 +45,22 @@ async def test_the_newest_message_stays_in_sight_when_a_keyboard_comes_up(page: 
     newest = page.get_by_text("Message 11", exact=True)
     await expect(newest).to_be_in_viewport(ratio=1)
 
-    await page.set_viewport_size({"width": 390, "height": 544})
+    for width, height in ((390, 544), (844, 390), (844, 220), (390, 844)):
+        await page.set_viewport_size({"width": width, "height": height})
 
-    await expect(newest).to_be_in_viewport(ratio=1)
-    await expect(field).to_be_in_viewport(ratio=0.5)
+        await expect(newest).to_be_in_viewport(ratio=1)
+        await expect(field).to_be_in_viewport(ratio=0.9)
+
+
+async def test_leaving_a_conversation_that_goes_on_asks_once(page: Page, lab: RunningLab) -> None:
+    await join(page, lab.started({**STUDY, "stages": STUDY["stages"][2:]}))
+
+    await page.get_by_role("button", name="I am ready to end").dblclick()
+    await page.get_by_role("button", name="No, stay in it").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("The conversation")
+    await leave_talk(page)
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
 
 
 async def test_a_message_goes_out_by_itself_after_a_fault_of_the_lab(page: Page, lab: RunningLab) -> None:

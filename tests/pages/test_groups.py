@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, leave_talk
 from tests.pages.test_lost_answers import CUT, cut
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
@@ -76,7 +76,7 @@ async def test_who_waits_for_someone_they_have_met_reads_the_name(page: Page, ot
     for one in (page, other):
         await join(one, experiment)
     for one in (page, other):
-        await one.get_by_role("button", name="I am ready to end").click()
+        await leave_talk(one)
     for one in (page, other):
         await expect(one.get_by_role("heading", level=1)).to_have_text("Alone")
 

@@ -208,6 +208,11 @@ async def test_hostile_texts_do_nothing_to_others_and_secrets_stay_with_their_ow
         await is_harmless(page)
         leave = page.get_by_role("button", name="I am ready to end").or_(page.get_by_role("button", name="On <img"))
         await leave.first.click()
+        await (
+            page.get_by_role("button", name="Yes, leave it")
+            .or_(page.get_by_role("heading", level=1, name="Vote"))
+            .click()
+        )
     for title in ("Vote", "Others"):
         for page in pair:
             await expect(page.get_by_role("heading", level=1)).to_contain_text(title)

@@ -123,3 +123,27 @@ async def test_a_completion_code_is_broken_only_where_it_is_too_long_for_a_line(
     await shown.evaluate("one => { one.textContent = 'LINDEN-'.repeat(20); }")
     assert await shown.evaluate(lines) > 1
     assert await page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+async def test_a_scale_of_eleven_points_is_one_row_on_a_phone_with_its_words_at_its_ends(
+    page: Page, lab: RunningLab
+) -> None:
+    words = {"lower_text": "Not at all likely", "upper_text": "Extremely likely"}
+    scale = {"id": "likely", "kind": "scale", "title": "How likely?", "lower": 0, "upper": 10, **words}
+    await page.set_viewport_size({"width": 320, "height": 700})
+    await join(page, lab.started({**STUDY, "stages": [{"id": "q", "kind": "survey", "questions": [scale]}]}))
+
+    points = [await one.bounding_box() for one in await page.locator(".point").all()]
+    ends = [await page.get_by_text(text).bounding_box() for text in words.values()]
+
+    assert len({box["y"] for box in points if box}) == 1
+    assert len(points) == 11
+    first, last, lower, upper = points[0], points[-1], *ends
+    assert first is not None
+    assert last is not None
+    assert lower is not None
+    assert upper is not None
+    assert first["width"] >= 24
+    assert abs(lower["x"] - first["x"]) < 3
+    assert abs(upper["x"] + upper["width"] - last["x"] - last["width"]) < 3
+    assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

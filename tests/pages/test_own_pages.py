@@ -7,7 +7,7 @@ import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import join
+from tests.pages.taking_part import join, leave_talk
 from tests.pages.test_kinds import BYE, example_of
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
@@ -116,7 +116,7 @@ async def test_reactions_of_a_conversation_that_one_has_left_can_only_be_read(pa
     await page.get_by_label("Your message").press("Enter")
     await page.get_by_role("button", name="Like with a heart").click()
     await expect(page.locator(".reactions button").first).to_have_text(re.compile("1"))
-    await page.get_by_role("button", name="I am ready to end").click()
+    await leave_talk(page)
     await expect(page.get_by_role("heading", level=1)).to_have_text(BYE["name"])
 
     await page.get_by_text("Step 2 of 2").click()

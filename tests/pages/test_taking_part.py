@@ -7,7 +7,7 @@ from playwright.async_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.pages.accessible import faults
 from tests.pages.conftest import RunningLab
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, leave_talk
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -38,7 +38,7 @@ async def test_a_person_goes_from_the_link_to_the_end(page: Page, lab: RunningLa
     await page.get_by_label("Your message").fill("Buses are fine")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("log").get_by_text("Buses are fine")).to_have_count(1)
-    await page.get_by_role("button", name="I am ready to end").click()
+    await leave_talk(page)
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
     await page.get_by_role("button", name="Continue").click()
@@ -240,7 +240,7 @@ async def test_the_first_in_a_conversation_that_waits_for_no_one_can_write(page:
 
     await page.get_by_role("button", name="Continue").click()
     await expect(page.get_by_label("Your message")).to_be_visible()
-    await page.get_by_role("button", name="I am ready to end").click()
+    await leave_talk(page)
     await expect(page.get_by_role("heading", level=1)).to_have_text("Your questions")
     await expect(page.get_by_label("Your message")).to_be_visible()
 

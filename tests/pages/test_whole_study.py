@@ -21,7 +21,7 @@ from parley_lab.testing.services import Server
 from parley_lab.testing.tcp_proxy import TcpProxy
 from tests.pages.conftest import RunningLab, address_in
 from tests.pages.going_through import go_through
-from tests.pages.taking_part import STUDY, join
+from tests.pages.taking_part import STUDY, join, leave_talk
 
 pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
 
@@ -152,7 +152,7 @@ async def test_open_pages_go_on_when_a_killed_lab_is_started_again(
         await expect(other.locator(".log").get_by_text("After")).to_be_visible(timeout=20_000)
         assert await said(other) == ["Before", "After"]
         for page in (one, other):
-            await page.get_by_role("button", name="I am ready to end").click()
+            await leave_talk(page)
             await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
     finally:
         for context in contexts:

@@ -144,7 +144,7 @@ def _asks(standing: Standing, now: datetime) -> list[AskResource]:
 
 
 def _is_asked(standing: Standing) -> bool:
-    """Whether the page shows what is asked: during an attention check, too, or it would take away what is being typed."""
+    """Whether the page shows what is asked; in an attention check, too, or what is being typed would vanish."""
     return standing.status in ("in_progress", "attention_check")
 
 

@@ -1,4 +1,4 @@
-import { Beginning, Conversation, People } from "parley/chat.js";
+import { Beginning, Conversation, LeaveTalk, People } from "parley/chat.js";
 import { h, html } from "parley/preact.js";
 import { Button, Head, Text } from "parley/ui.js";
 import { say, whyNot } from "parley/words.js";
@@ -60,6 +60,6 @@ function Actions({ stage, topic }) {
   const goOn = () => stage.act(() => stage.api.post(`/v1/me/threads/${thread.id}/go-on`, { topic: topic.id }));
   return html`<p class="actions">
     ${topic && thread && view.is_open ? h(Button, { kind: "quiet", isDisabled: isDone, onPress: goOn, children: say(isDone ? "done_with_topic_said" : "done_with_topic") }) : null}
-    ${h(Button, { leadsOn: true, isDisabled: blocked.length > 0, onPress: () => stage.advance(), children: say(view.has_ended ? "go_on" : "ready_to_end") })}
+    ${h(LeaveTalk, { label: say(view.has_ended ? "go_on" : "ready_to_end"), isOpen: view.is_open && !view.is_ready, isDisabled: blocked.length > 0, onLeave: () => stage.advance() })}
   </p>`;
 }

@@ -1,4 +1,4 @@
-import { Beginning, Conversation, People } from "parley/chat.js";
+import { Beginning, Conversation, LeaveTalk, People } from "parley/chat.js";
 import { h, html } from "parley/preact.js";
 import { Button, Head } from "parley/ui.js";
 import { say, whyNot } from "parley/words.js";
@@ -26,7 +26,7 @@ export default function PrivateChatPage(stage) {
     ${stage.isCurrent
       ? html`<p class="actions">
           ${view.may_call_off ? h(Button, { kind: "quiet", onPress: callOff, children: say("call_off") }) : null}
-          ${h(Button, { leadsOn: true, isDisabled: blocked.length > 0, onPress: () => stage.advance(), children: say("go_on") })}
+          ${h(LeaveTalk, { label: say("go_on"), isOpen: view.is_open && !isUsedUp, isDisabled: blocked.length > 0, onLeave: () => stage.advance() })}
         </p>`
       : null}
     ${blocked.map((/** @type {string} */ why) => html`<p class="hint">${why}</p>`)}

@@ -249,7 +249,9 @@ function Composer({ field, draftKey, onSend, onType }) {
     if (event.key === "Enter" && !event.shiftKey && !isOfWord(event)) send(event);
   }
 
-  return html`<form class="composer" onSubmit=${send}>
+  const form = useInSight();
+
+  return html`<form class="composer" ref=${form} onSubmit=${send}>
     <label class="hidden" for=${id}>${say("say_something")}</label>
     <textarea id=${id} ref=${field} rows="2" placeholder=${say("say_something")} value=${text} onKeyDown=${onKeyDown} aria-describedby=${excess > 0 ? `${id}-problem` : undefined}
       onInput=${(/** @type {any} */ event) => {
@@ -260,6 +262,49 @@ function Composer({ field, draftKey, onSend, onType }) {
     ${h(Button, { isSubmit: true, isDisabled: text.trim() === "" || excess > 0, children: say("say_it") })}
     ${excess > 0 ? html`<p class="problem" id=${`${id}-problem`}>${say("too_long", { count: excess })}</p>` : null}
   </form>`;
+}
+
+/** A part that is in sight stays so when the window changes: a keyboard comes up, or a phone is turned. */
+function useInSight() {
+  const part = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    const { current } = part;
+    if (!current) return undefined;
+    let isInSight = false;
+    // Told after a change of the window, so that a change finds how it was before.
+    const watching = new IntersectionObserver(([{ isIntersecting }]) => void (isInSight = isIntersecting));
+    const keep = () => {
+      if (isInSight || current.contains(document.activeElement)) requestAnimationFrame(() => current.scrollIntoView({ block: "end" }));
+    };
+    watching.observe(current);
+    addEventListener("resize", keep);
+    visualViewport?.addEventListener("resize", keep);
+    return () => {
+      watching.disconnect();
+      removeEventListener("resize", keep);
+      visualViewport?.removeEventListener("resize", keep);
+    };
+  }, []);
+  return part;
+}
+
+/**
+ * The button with which one leaves a conversation. While it goes on, it asks once: there is no way back, and on a phone it
+ * is close to where one writes.
+ * @param {{ label: string, isOpen: boolean, isDisabled: boolean, onLeave: () => Promise<void> }} props
+ */
+export function LeaveTalk({ label, isOpen, isDisabled, onLeave }) {
+  const [isAsked, setAsked] = useState(false);
+  const question = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => question.current?.focus(), [isAsked]);
+  if (!isAsked || !isOpen || isDisabled) {
+    return h(Button, { leadsOn: true, isDisabled, onPress: () => (isOpen ? setAsked(true) : void onLeave()), children: label });
+  }
+  return html`<span class="leave-talk" role="group" aria-label=${say("leave_talk")} tabindex="-1" ref=${question}>
+    <span>${say("leave_talk")}</span>
+    ${h(Button, { leadsOn: true, onPress: onLeave, children: say("leave_talk_yes") })}
+    ${h(Button, { kind: "quiet", onPress: () => setAsked(false), children: say("leave_talk_no") })}
+  </span>`;
 }
 
 /** Who is in a conversation, and who of them is away or ready. @param {{ people: any[], members: any[] }} props */

@@ -13,6 +13,7 @@ import { ownWords, say, sayOr } from "./words.js";
 
 const MOST_RADIO_BUTTONS = 7;
 const MOST_POINTS = 11;
+const MOST_DIGITS_IN_A_ROW = 3;
 const BARE = "value";
 const TOGETHER = "";
 
@@ -298,8 +299,10 @@ function Check({ id, field, value, title, isDisabled, describedBy, onChange }) {
 /** @param {any} props */
 function Points({ id, field, value, isDisabled, onChange }) {
   const words = field["x-words"] ?? {};
-  return html`<div class="points">
-    ${pointsOf(field).map((point) => html`<label class="point"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === point} onChange=${() => onChange(point)} /><span>${point}</span></label>`)}
+  const points = pointsOf(field);
+  const isShort = points.every((point) => String(point).length <= MOST_DIGITS_IN_A_ROW);
+  return html`<div class=${isShort ? "points row" : "points"}>
+    ${points.map((point) => html`<label class="point"><input type="radio" name=${id} disabled=${isDisabled} checked=${value === point} onChange=${() => onChange(point)} /><span>${point}</span></label>`)}
   </div>
   ${h(Ends, { words })}`;
 }
