@@ -11,11 +11,12 @@ from starlette.testclient import TestClient
 import parley_lab.web
 from parley_lab.contracts.appearance import OwnWords
 from parley_lab.web.app import routes
-from parley_lab.web.assets import JOIN, TAKE, assets, document
+from parley_lab.web.assets import CONSOLE, JOIN, TAKE, assets, document
 
 FIRST_PAGE_BYTES = 45 * 1024
 JOIN_PAGE_BYTES = 30 * 1024
 SESSION_BYTES = 60 * 1024
+CONSOLE_PAGE_BYTES = 100 * 1024
 
 
 @pytest.fixture
@@ -78,17 +79,40 @@ def test_files_come_compressed_to_those_who_take_it(client: TestClient) -> None:
 def test_the_first_pages_and_a_whole_chat_weigh_little() -> None:
     found = assets()
     sizes = {path: len(asset.zipped or asset.content) for path, asset in found.files.items()}
-    styles = sum(size for path, size in sizes.items() if path.endswith(".css"))
+    styles = sum(sizes[path] for path in found.styles(TAKE))
     documents = {entry: len(document(entry, "de").zipped or b"") for entry in (JOIN, TAKE)}
     first = {
         entry: size + styles + sum(sizes[path] for path in found.first(entry)) for entry, size in documents.items()
     }
-    whole = {path for path in sizes if path.endswith(".js") and not path.startswith("kinds/")}
+    whole = {path for path in sizes if path.endswith(".js") and not path.startswith(("kinds/", "console/"))}
 
     assert first[JOIN] <= JOIN_PAGE_BYTES
     assert first[TAKE] <= FIRST_PAGE_BYTES
     session = sum(documents.values()) + styles + sum(sizes[path] for path in {*whole, "kinds/group_chat/page.js"})
     assert session <= SESSION_BYTES
+
+
+def test_the_first_page_of_the_console_weighs_little_and_participants_load_none_of_it() -> None:
+    found = assets()
+    first = {*found.first(CONSOLE), *found.styles(CONSOLE)}
+    sizes = {path: len(found.files[path].zipped or found.files[path].content) for path in first}
+
+    assert sum(sizes.values()) + len(document(CONSOLE, "de").zipped or b"") <= CONSOLE_PAGE_BYTES
+    assert "console/home.js" in first
+    assert first.isdisjoint({"console/board.js", "console/results.js", "participant/shell.js"})
+    assert [
+        path for entry in (JOIN, TAKE) for path in (*found.first(entry), *found.styles(entry)) if "console" in path
+    ] == []
+
+
+@pytest.mark.parametrize("path", ["/console", "/console/e/any/threads/one?draft=two"])
+def test_one_document_serves_every_page_of_the_console(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+
+    assert f'src="{assets().root}/{CONSOLE}"' in answer.text
+    assert answer.headers["content-security-policy"] == assets().security_policy
+    assert answer.headers["cache-control"] == "no-store"
+    assert "set-cookie" not in answer.headers
 
 
 def test_scripts_are_served_without_their_comments_and_each_line_has_its_number() -> None:

@@ -1,4 +1,4 @@
-"""The routes of the pages: the home page, a document for joining, one for taking part, and the files that they load."""
+"""The routes of the pages: the home page, the documents of participants and experimenters, and the files they load."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from parley_lab.web.assets import JOIN, TAKE, Asset, assets, document, home
+from parley_lab.web.assets import CONSOLE, JOIN, TAKE, Asset, assets, document, home
 
 _FOR_GOOD: Final = "public, max-age=31536000, immutable"
 _NEVER: Final = "no-store"
@@ -29,6 +29,8 @@ def routes() -> list[Route]:
         Route("/take/{code}", _take),
         # Where pages are that were opened before an upgrade: all studies of a browser had this address.
         Route("/take", _take),
+        Route("/console", _console),
+        Route("/console/{path:path}", _console),
         Route("/assets/{digest}/{path:path}", _file),
     ]
 
@@ -44,6 +46,10 @@ async def _join(request: Request) -> Response:
 
 async def _take(request: Request) -> Response:
     return _document(request, TAKE)
+
+
+async def _console(request: Request) -> Response:
+    return _document(request, CONSOLE)
 
 
 def _document(request: Request, entry: str) -> Response:

@@ -27,7 +27,10 @@ _OF_A_KIND: Final = ("page.js", "page.css")
 _WORDS_OF_A_KIND: Final = re.compile(r"kinds/(?P<kind>[^/]+)/words/(?P<language>[^/]+)\.json")
 JOIN: Final = "participant/join.js"
 TAKE: Final = "participant/main.js"
-"""The scripts with which the two documents begin: joining, and taking part."""
+CONSOLE: Final = "console/main.js"
+"""The scripts with which the documents begin: joining, taking part, and the console of experimenters."""
+_OF_CONSOLE: Final = "console/"
+"""The folder of files that no participant's page loads."""
 _IMPORT: Final = re.compile(r'^(?:import|export) [^;]*?"(\.{1,2}/[^"]+)"', re.M)
 _WITHOUT_SCRIPTS: Final = "needs_javascript"
 """The words for a browser without scripts; the server writes them into the document."""
@@ -91,12 +94,18 @@ class Assets:
         return next((one for one in wanted if one in self.languages), "en")
 
     def words(self, entry: str, language: str) -> dict[str, object]:
-        """The words in the document: who joins needs those that the scripts for it name, who takes part all others."""
+        """The words in the document: who joins needs those that the scripts for it name, who takes part all others.
+
+        The console says everything in English itself, and has a dictionary for other languages.
+        """
+        if entry == CONSOLE:
+            dictionary = self.files.get(f"{_OF_CONSOLE}{language}.json")
+            return {} if dictionary is None else dict(json.loads(dictionary.content))
         known = {key: said for key, said in self._all_words(language).items() if key != _WITHOUT_SCRIPTS}
         if entry == JOIN:
             named = self._named(known, self.first(JOIN))
             return {key: said for key, said in known.items() if key in named}
-        others = [path for path in self.files if path.endswith(".js") and path != JOIN]
+        others = [path for path in self.files if path.endswith(".js") and not path.startswith((JOIN, _OF_CONSOLE))]
         for_joining = self._named(known, [JOIN]) - self._named(known, others)
         return {key: said for key, said in known.items() if key not in for_joining}
 
@@ -110,6 +119,12 @@ class Assets:
         families = tuple(_FAMILY.findall(scripts))
         return {key for key in keys if f'"{key}"' in scripts or key.startswith(families)}
 
+    def styles(self, entry: str) -> tuple[str, ...]:
+        """The style sheets of a document, in the order in which they are linked."""
+        if entry == CONSOLE:
+            return ("lab.css", "console/console.css")
+        return tuple(path for path in self.files if path.endswith(".css") and not path.startswith(_OF_CONSOLE))
+
     def page(self, entry: str, language: str) -> str:
         """The HTML document that begins with this script, with the words of this language in it."""
         given = {
@@ -121,9 +136,7 @@ class Assets:
         }
         words = json.dumps(self.words(entry, language), ensure_ascii=False).replace("<", "\\u003c")
         preloaded = "\n".join(f'<link rel="modulepreload" href="{self.root}/{path}">' for path in self.first(entry))
-        styles = "\n".join(
-            f'<link rel="stylesheet" href="{self.root}/{path}">' for path in self.files if path.endswith(".css")
-        )
+        styles = "\n".join(f'<link rel="stylesheet" href="{self.root}/{path}">' for path in self.styles(entry))
         return f"""<!doctype html>
 <html lang="{language}">
 <head>

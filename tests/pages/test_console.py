@@ -1,0 +1,157 @@
+"""The console of experimenters in the browser: signing in, experiments, the board and its acts."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+import yaml
+from playwright.async_api import Browser, BrowserContext, Page, expect
+
+from tests.pages.accessible import faults
+from tests.pages.conftest import RunningLab
+
+pytestmark = [pytest.mark.pages, pytest.mark.asyncio(loop_scope="session")]
+
+KEPT: Final = "parley.sign-in"
+HARM: Final = '<img src=x onerror="window.harm=1"><script>window.harm=1</script>'
+GROUPS: Final[dict[str, Any]] = {
+    "parley": 1,
+    "name": "Night buses",
+    "pace": "live",
+    "personas": [{"id": "ann", "profile": {"name": f"Ann {HARM}"}, "text": "You take the bus."}],
+    "stages": [
+        {"id": "welcome", "kind": "info", "name": f"Welcome {HARM}", "lines": ["Hello."]},
+        {"id": "talk", "kind": "group_chat", "name": "The talk"},
+    ],
+    "cohorts": [{"count": 2, "seats": [{"open": True}, {"persona": "ann"}]}],
+}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def desk(browser: Browser, lab: RunningLab) -> AsyncIterator[BrowserContext]:
+    """A browser on a desk; an error in a page, or a refused script, fails the test."""
+    context = await browser.new_context(base_url=lab.url, viewport={"width": 1280, "height": 800}, locale="en")
+    context.set_default_timeout(20_000)
+    errors: list[str] = []
+    context.on("weberror", lambda error: errors.append(str(error.error)))
+    context.on("console", lambda told: errors.append(told.text) if told.type == "error" else None)
+    yield context
+    await context.close()
+    assert errors == []
+
+
+async def signed_in(context: BrowserContext, lab: RunningLab, path: str = "/console") -> Page:
+    """A page of the console whose tab is signed in."""
+    given = lab.ask("POST", "/v1/sign-ins", {})
+    page = await context.new_page()
+    await page.goto(path)
+    await page.evaluate("([key, kept]) => sessionStorage.setItem(key, kept)", [KEPT, json.dumps(given)])
+    await page.reload()
+    await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    return page
+
+
+async def test_a_pasted_key_signs_in_and_is_stored_nowhere(desk: BrowserContext, lab: RunningLab) -> None:
+    page = await desk.new_page()
+    await page.goto("/console")
+
+    await page.get_by_label("Or paste an API key").fill(lab.key)
+    await page.get_by_role("button", name="Sign in").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Experiments")
+    kept = await page.evaluate("JSON.stringify([{ ...sessionStorage }, { ...localStorage }])")
+    assert lab.key not in kept
+    assert await desk.cookies() == []
+
+
+async def test_signing_in_serves_new_tabs_and_signing_out_ends_all(desk: BrowserContext, lab: RunningLab) -> None:
+    first = await signed_in(desk, lab)
+    second = await desk.new_page()
+    await second.goto("/console/account")
+    await expect(second.get_by_role("heading", level=1)).to_have_text("Account")
+
+    await first.get_by_role("button", name="Sign out").click()
+
+    for page in (first, second):
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+        assert await page.evaluate("sessionStorage.length") == 0
+
+
+async def test_a_sign_in_that_ends_under_a_page_leaves_the_page_and_asks_again(
+    browser: Browser, lab: RunningLab
+) -> None:
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    page = await signed_in(context, lab, "/console?new=1")
+    await page.get_by_label("Or paste the text").fill("name: kept")
+    token = json.loads(await page.evaluate("key => sessionStorage.getItem(key)", KEPT))["token"]
+    RunningLab(lab.url, token).ask("DELETE", "/v1/sign-ins/current")
+
+    await page.get_by_role("button", name="Store as a draft").click()
+    dialog = page.get_by_role("dialog", name="Your sign-in has ended")
+    await dialog.get_by_label("Or paste an API key").fill(lab.key)
+    await dialog.get_by_role("button", name="Sign in").click()
+
+    await expect(dialog).to_have_count(0)
+    await expect(page.get_by_label("Or paste the text")).to_have_value("name: kept")
+    await context.close()
+
+
+async def test_errors_of_a_pasted_file_are_shown_with_their_lines(browser: Browser, lab: RunningLab) -> None:
+    context = await browser.new_context(base_url=lab.url, locale="en")
+    page = await signed_in(context, lab, "/console?new=1")
+
+    await page.get_by_label("Or paste the text").fill("parley: 1\nname: Buses\nstages:\n  - id: a\n    kind: infos\n")
+    await page.get_by_role("button", name="Store as a draft").click()
+
+    await expect(page.get_by_role("alert")).to_contain_text("infos")
+    await expect(page.get_by_role("alert")).to_contain_text("kind: infos")
+    await context.close()
+
+
+async def test_an_experiment_is_stored_started_looked_after_and_ended(desk: BrowserContext, lab: RunningLab) -> None:
+    page = await signed_in(desk, lab, "/console?new=1")
+    await page.get_by_label("Or paste the text").fill(yaml.safe_dump(GROUPS))
+    await page.get_by_role("button", name="Store as a draft").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Night buses")
+    await page.get_by_role("button", name="Start").click()
+
+    board = page.get_by_role("table", name="Groups by stages")
+    await expect(board.locator(".c-dot.c-agent.c-here, .c-dot.c-agent.c-waits")).to_have_count(2)
+    await expect(board.locator(".c-dot.c-person.c-open")).to_have_count(2)
+    await board.get_by_role("link").first.click()
+    panel = page.get_by_role("complementary")
+    await panel.get_by_role("button", name="Ann").click()
+    await panel.get_by_role("button", name="Pause").click()
+    await expect(panel.get_by_role("button", name="Resume")).to_be_visible()
+    await expect(board.locator(".c-dot.c-agent.c-paused")).to_have_count(1)
+    await panel.get_by_role("button", name="Remove").click()
+    asked = page.get_by_role("dialog")
+    await expect(asked.get_by_role("button", name="Remove")).to_have_attribute("aria-disabled", "true")
+    await asked.get_by_label("Reason").fill("asked to go")
+    await asked.get_by_role("button", name="Remove").click()
+    await expect(board.locator(".c-dot.c-out")).to_have_count(1)
+    assert await faults(page) == []
+    await page.keyboard.press("Escape")
+    assert await page.evaluate("window.harm") is None
+
+    await page.get_by_role("button", name="End", exact=True).click()
+    await page.get_by_role("dialog").get_by_label("Reason").fill("it is enough")
+    await page.get_by_role("dialog").get_by_role("button", name="End it").click()
+    await expect(page.locator(".c-head .c-is-ended")).to_be_visible()
+    assert await faults(page) == []
+
+
+async def test_a_person_who_joins_and_moves_shows_on_the_open_board(desk: BrowserContext, lab: RunningLab) -> None:
+    experiment = lab.started(GROUPS)
+    page = await signed_in(desk, lab, f"/console/e/{experiment['id']}")
+    board = page.get_by_role("table", name="Groups by stages")
+    await expect(board.locator(".c-dot.c-person.c-open")).to_have_count(2)
+
+    joined = lab.ask("POST", f"/v1/experiments/{experiment['id']}/join", {"profile": {"name": HARM}})
+    await expect(board.locator(".c-dot.c-person.c-open")).to_have_count(1)
+    RunningLab(lab.url, joined["token"]).ask("POST", "/v1/me/stages/welcome/advance", {"answer": None})
+
+    await expect(board.locator(".c-row:not(:has([role=columnheader])) .c-cell:nth-child(3) .c-person")).to_have_count(1)
+    assert await page.evaluate("window.harm") is None

@@ -1,0 +1,105 @@
+/** Requests to the lab's REST API on behalf of one experimenter. */
+import { about, fetched, isForNow, Refused, Unreachable } from "../lab/api.js";
+import { signIn, signedOut } from "./session.js";
+import { t } from "./words.js";
+
+const WAITS_MS = [400, 1500];
+const YAML = "application/yaml";
+
+/**
+ * @typedef {{ body?: unknown, type?: string, headers?: Record<string, string>, mayRepeat?: boolean }} Options
+ *   `type`: what the body is, where it is no JSON; FormData says so itself.
+ */
+
+/**
+ * One request; its answer, and the `ETag` of that. What only reads is tried again while the lab is away.
+ * @param {string} method @param {string} path below `/v1` @param {Options} [options]
+ * @returns {Promise<{ content: any, etag: string | null }>}
+ */
+export async function send(method, path, options = {}) {
+  const { mayRepeat = method === "GET" } = options;
+  for (let turn = 0; ; turn += 1) {
+    try {
+      return await once(method, path, options);
+    } catch (error) {
+      if (error instanceof Refused && error.status === 401) signedOut();
+      const isLimited = error instanceof Refused && error.status === 429;
+      if (!isForNow(error) || isLimited || !mayRepeat || turn >= WAITS_MS.length) throw error;
+      await new Promise((wake) => setTimeout(wake, about(WAITS_MS[turn])));
+    }
+  }
+}
+
+/** @param {string} method @param {string} path @param {Options} options */
+async function once(method, path, { body, type, headers = {} }) {
+  const { answer, text } = await fetched(`/v1${path}`, { method, headers: { ...withToken(), ...typed(body, type), ...headers }, body: packed(body, type), cache: "no-store" }).catch((error) => {
+    throw new Unreachable(t("The lab cannot be reached."), { cause: error });
+  });
+  const isJson = (answer.headers.get("Content-Type") ?? "").includes("json");
+  const content = isJson && text !== "" ? JSON.parse(text) : text;
+  if (!answer.ok) throw new Refused(answer.status, isJson ? content : {}, Number(answer.headers.get("Retry-After")) || 0);
+  return { content, etag: answer.headers.get("ETag") };
+}
+
+/** @returns {Record<string, string>} */
+const withToken = () => (signIn.value === null ? {} : { Authorization: `Bearer ${signIn.value.token}` });
+
+/** @param {unknown} body @param {string} [type] @returns {Record<string, string>} */
+function typed(body, type) {
+  if (body === undefined || body instanceof FormData) return {};
+  return { "Content-Type": type ?? "application/json" };
+}
+
+/** @param {any} body @param {string} [type] @returns {BodyInit | undefined} */
+const packed = (body, type) => (body === undefined || body instanceof FormData || type !== undefined ? body : JSON.stringify(body));
+
+/** @param {string} path @returns {Promise<any>} */
+export const get = async (path) => (await send("GET", path)).content;
+/** @param {string} path @param {unknown} [body] @returns {Promise<any>} */
+export const post = async (path, body) => (await send("POST", path, { body })).content;
+
+/** A request whose body is the text of an experiment file. @param {string} method @param {string} path @param {string} text @param {Record<string, string>} [headers] */
+export const sendFile = (method, path, text, headers) => send(method, path, { body: text, type: isJson(text) ? "application/json" : YAML, headers });
+
+/** @param {string} text */
+const isJson = (text) => text.trimStart().startsWith("{");
+
+/** Every page of a list. @param {string} path @param {string} name of the list in the answer @param {number} [most] @returns {Promise<any[]>} */
+export async function all(path, name, most = 20_000) {
+  const found = [];
+  let after = null;
+  do {
+    const page = await get(path + (after === null ? "" : `${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(after)}`));
+    found.push(...page[name]);
+    after = page.next_after;
+  } while (after !== null && after !== undefined && found.length < most);
+  return found;
+}
+
+/** Store a file of the lab on the experimenter's disk. @param {string} path @param {string} name */
+export async function download(path, name) {
+  const answer = await fetch(`/v1${path}`, { headers: withToken(), cache: "no-store" });
+  if (!answer.ok) throw new Refused(answer.status, await answer.json().catch(() => ({})));
+  saveAs(await answer.blob(), name);
+}
+
+/** @param {Blob} content @param {string} name */
+export function saveAs(content, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+/** Only what has a value. @param {Record<string, string | number | boolean | null | undefined>} values */
+export function query(values) {
+  const given = Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return given.length ? `?${new URLSearchParams(given.map(([key, value]) => [key, String(value)]))}` : "";
+}
+
+/** What went wrong, for a reader. @param {unknown} error */
+export function inWords(error) {
+  if (error instanceof Refused && error.status === 429) return t("Too many requests. Try again in {count} second.|Too many requests. Try again in {count} seconds.", { count: Math.ceil(error.waitMs / 1000) || 1 });
+  return error instanceof Error ? error.message : String(error);
+}

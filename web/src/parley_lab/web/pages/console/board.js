@@ -1,0 +1,66 @@
+/** The board: who is where, who waits, who needs help. */
+import { h, html, useEffect, useState } from "../vendor/preact.js";
+import { ask, asked } from "./address.js";
+import { ByArm } from "./arms.js";
+import { Matrix } from "./matrix.js";
+import { Needs } from "./needs.js";
+import { Panel } from "./panel.js";
+import { chosen, figures } from "./placing.js";
+import { Choice, Empty, Failure, Field, Figure, Loading, Switch } from "./ui.js";
+import { inDigits, lasting, t } from "./words.js";
+
+const TYPING_MS = 200;
+/** More groups than these are shown by arm at first. */
+const MANY_GROUPS = 160;
+
+/** @param {import("./experiment.js").PageProps} props */
+export function Board({ experiment, board }) {
+  void board.drawn.value;
+  const [find, setFind] = useState(asked("find"));
+  useEffect(() => {
+    const timer = setTimeout(() => find !== asked("find") && ask({ find }, { isReplacing: true }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [find]);
+  const { error } = board;
+  if (board.about === null) return error.value ? h(Failure, { error: error.value, onAgain: () => board.read() }) : h(Loading, {});
+  const rows = asked("rows") || (board.groups.size > MANY_GROUPS ? "arms" : "groups");
+  const wanted = { only: asked("only"), order: asked("sort"), find: asked("find") };
+  const membersOf = (/** @type {import("./placing.js").Group} */ group) => board.membersOf.get(group.id) ?? [];
+  const groups = chosen([...board.groups.values()], membersOf, wanted, (group) => board.changedAt.get(group.id) ?? 0);
+  const isOpen = asked("member") !== "" || asked("cohort") !== "";
+  return html`${error.value ? h(Failure, { error: error.value, onAgain: () => board.read() }) : null}
+    ${h(Figures, { board })}${h(Needs, { experiment, board })}
+    <div class=${isOpen ? "c-beside" : ""}><div class="c-beside-main">
+      <div class="c-filters" role="search">
+        ${h(Field, { label: t("Find a group or member"), isHidden: true, placeholder: t("Find a group or member"), type: "search", value: find, onInput: setFind })}
+        ${board.about.treatments.length > 1 ? h(Switch, { label: t("Rows"), value: rows, options: [["groups", t("groups")], ["arms", t("arms")]], onChoose: (one) => ask({ rows: one }, { isReplacing: true }) }) : null}
+        ${h(Choice, { label: t("Show"), value: wanted.only, options: [["", t("all groups")], ["going", t("going on")], ["waiting", t("waiting")], ["people", t("with people")], ["locked", t("locked")]], onChoose: (only) => ask({ only }, { isReplacing: true }) })}
+        ${h(Choice, { label: t("Order"), value: wanted.order, options: [["", t("in order")], ["wait", t("longest wait")], ["change", t("latest change")]], onChoose: (sort) => ask({ sort }, { isReplacing: true }) })}
+        ${h(Legend, {})}</div>
+      ${board.groups.size === 0
+        ? h(Empty, { children: html`<p>${t("There are no groups yet. People make them when they come: give them the link.")}</p>` })
+        : rows === "arms" ? h(ByArm, { board, groups }) : h(Matrix, { board, groups })}</div>
+    ${isOpen ? h(Panel, { experiment, board }) : null}</div>`;
+}
+
+/** @param {{ board: import("./board_state.js").BoardState }} props */
+function Figures({ board }) {
+  void board.drawn.value;
+  const found = figures(board.members.values(), board.groups);
+  const { progress } = board.about;
+  const longest = found.longest === null ? "" : t("the longest {time}", { time: lasting(Date.now() - found.longest) });
+  const speed = board.perSecond.reduce((sum, one) => sum + one, 0);
+  return html`<dl class="c-figures">
+    ${h(Figure, { name: t("take part"), value: inDigits(found.people + found.agents), more: html`<i class="c-dot c-person"></i> ${t("{count} person|{count} people", { count: found.people })} <i class="c-dot c-agent"></i> ${t("{count} agent|{count} agents", { count: found.agents })}` })}
+    ${h(Figure, { name: t("wait for others"), value: inDigits(found.waits), more: longest })}
+    ${found.gone ? h(Figure, { name: t("gone"), value: inDigits(found.gone), more: t("no open page"), tone: "c-warns" }) : null}
+    ${h(Figure, { name: t("open seats"), value: inDigits(found.open), more: t("{count} group|{count} groups", { count: board.groups.size }) })}
+    ${h(Figure, { name: t("through"), value: inDigits(found.through), more: t("{number} out", { number: found.out }) })}
+    ${h(Figure, { name: t("messages"), value: inDigits(progress.messages), more: t("{count} event in a minute|{count} events in a minute", { count: speed }) })}
+    ${h(Figure, { name: t("calls of models"), value: inDigits(progress.model_calls) })}</dl>`;
+}
+
+function Legend() {
+  const mark = (/** @type {string} */ of, /** @type {string} */ said) => html`<span><i class=${`c-dot ${of}`}></i> ${said}</span>`;
+  return html`<p class="c-legend">${mark("c-person", t("person"))}${mark("c-agent", t("agent"))}${mark("c-mediator", t("mediator"))}${mark("c-person c-waits", t("waits"))}${mark("c-person c-gone", t("gone"))}${mark("c-person c-open", t("open"))}</p>`;
+}

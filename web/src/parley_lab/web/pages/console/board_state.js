@@ -1,0 +1,167 @@
+/** What the board knows: a record for each member and group, read once and changed by what the stream tells. */
+import { signal } from "../vendor/preact.js";
+import { listen } from "./live.js";
+import { readBoard } from "./reading_board.js";
+
+/** @typedef {import("./placing.js").Member} Member */
+/** @typedef {import("./placing.js").Group} Group */
+
+/** The board is drawn at most so often, whatever happens. */
+const DRAWN_MS = 100;
+/** What events do not tell is read again, once for many. */
+const READ_AGAIN_MS = 400;
+const SECONDS_KEPT = 60;
+
+/** @type {Record<string, string>} What a member's status is after an event, where the event says all of it. */
+const STATUS_AFTER = { "member.paused": "paused", "member.resumed": "in_progress", "member.checked": "attention_check", "member.check_passed": "in_progress", "member.transfer_offered": "transfer_pending", "member.transfer_withdrawn": "in_progress" };
+const OUTCOMES = new Set(["left", "removed", "failed", "declined", "screened_out", "released", "attention_failed", "dropped_out", "transfer_declined", "transfer_timed_out"]);
+/** What changes nothing that the board shows but figures. */
+const QUIET = /^(message\.|thread\.|ask\.|answer|draft|stage\.updated|member\.(messaged|viewed|profile_changed|stayed_away))/;
+
+export class BoardState {
+  /** @param {string} id of the experiment */
+  constructor(id) {
+    this.id = id;
+    /** @type {Map<string, Member>} */
+    this.members = new Map();
+    /** @type {Map<string, Group>} */
+    this.groups = new Map();
+    /** @type {Map<string, Member[]>} */
+    this.membersOf = new Map();
+    /** @type {Map<string, number>} */
+    this.changedAt = new Map();
+    /** @type {any} What was read of the experiment: its stages, treatments, personas, progress. */
+    this.about = null;
+    this.perSecond = new Array(SECONDS_KEPT).fill(0);
+    /** Changes with each drawing. */
+    this.drawn = signal(0);
+    /** @type {import("@preact/signals").Signal<string | null>} */
+    this.status = signal(null);
+    /** @type {import("@preact/signals").Signal<unknown>} */
+    this.error = signal(null);
+    /** @type {Set<(type: string, event: any) => void>} */
+    this.ears = new Set();
+    this.second = 0;
+    this.timers = { draw: 0, read: 0, tick: 0 };
+  }
+
+  /** Read the board and follow it, until the answer is called. @returns {() => void} */
+  follow() {
+    let stop = () => {};
+    let isOver = false;
+    const begin = async () => {
+      const cursor = await this.read();
+      if (isOver) return;
+      if (cursor === null) this.timers.read = setTimeout(begin, 2000);
+      // What happened between the two is read once more.
+      else stop = listen(`/experiments/${this.id}/stream`, cursor, { onEvent: (type, event) => this.apply(type, event), onBack: async () => (await this.read()) ?? cursor });
+      this.readSoon();
+    };
+    void begin();
+    this.timers.tick = setInterval(() => this.tick(), 1000);
+    return () => {
+      isOver = true;
+      stop();
+      clearTimeout(this.timers.read);
+      clearTimeout(this.timers.draw);
+      clearInterval(this.timers.tick);
+    };
+  }
+
+  /** Read the whole board anew. @returns {Promise<string | null>} The cursor to follow from; null where it could not be read. */
+  async read() {
+    try {
+      const board = await readBoard(this.id);
+      this.take(board);
+      this.error.value = null;
+      return board.cursor;
+    } catch (error) {
+      this.error.value = error;
+      return null;
+    }
+  }
+
+  /** @param {import("./reading_board.js").BoardRead} board */
+  take(board) {
+    this.about = board;
+    this.status.value = board.experiment.status;
+    this.groups = new Map(board.groups.map((one) => [one.id, one]));
+    this.members = new Map();
+    this.membersOf = new Map();
+    for (const member of board.members) this.keep(member);
+    this.draw();
+  }
+
+  /** @param {Member} member */
+  keep(member) {
+    this.members.set(member.id, member);
+    const others = this.membersOf.get(member.group);
+    if (others) others.push(member);
+    else this.membersOf.set(member.group, [member]);
+  }
+
+  /** Take one event of the stream. @param {string} type @param {any} event */
+  apply(type, event) {
+    this.perSecond[this.second] += 1;
+    if (event.cohort_id) this.changedAt.set(event.cohort_id, Date.parse(event.at));
+    if (!this.changes(type, event)) this.readSoon();
+    for (const hear of this.ears) hear(type, event);
+    this.draw();
+  }
+
+  /** Change what the event is about. @param {string} type @param {any} event @returns {boolean} false: read the board again. */
+  changes(type, event) {
+    if (type === "message.created" && this.about) this.about.progress.messages += 1;
+    if (QUIET.test(type)) return true;
+    if (type === "experiment.paused" || type === "experiment.resumed") {
+      this.status.value = type === "experiment.paused" ? "paused" : "running";
+      return true;
+    }
+    const group = this.groups.get(event.cohort_id);
+    if (group && type === "stage.unlocked") return Boolean(group.unlocked?.add(event.data.stage_id) ?? true);
+    const member = this.members.get(event.data?.member_id);
+    return member !== undefined && group !== undefined && moves(member, type, event);
+  }
+
+  readSoon() {
+    clearTimeout(this.timers.read);
+    this.timers.read = setTimeout(() => void this.read(), READ_AGAIN_MS);
+  }
+
+  draw() {
+    if (this.timers.draw) return;
+    this.timers.draw = setTimeout(() => {
+      this.timers.draw = 0;
+      this.drawn.value += 1;
+    }, DRAWN_MS);
+  }
+
+  tick() {
+    this.second = (this.second + 1) % SECONDS_KEPT;
+    this.perSecond[this.second] = 0;
+    if (!document.hidden && this.status.value === "running") this.draw();
+  }
+
+  /** Hear each event, too. @param {(type: string, event: any) => void} ear @returns {() => void} */
+  hear(ear) {
+    this.ears.add(ear);
+    return () => void this.ears.delete(ear);
+  }
+}
+
+/** @param {Member} member @param {string} type @param {any} event @returns {boolean} whether the event says all of it */
+function moves(member, type, { data, at }) {
+  if (type === "member.moved") {
+    Object.assign(member, { stage: data.to_stage_id, since: at, status: data.to_stage_id === null && member.kind === "participant" ? "completed" : member.status });
+    return true;
+  }
+  if (type === "member.gone" || type === "member.returned") {
+    member.goneAt = type === "member.gone" ? at : null;
+    return true;
+  }
+  const outcome = type.slice("member.".length);
+  const status = STATUS_AFTER[type] ?? (OUTCOMES.has(outcome) ? outcome : undefined);
+  if (status === undefined) return false;
+  Object.assign(member, { status, goneAt: OUTCOMES.has(outcome) ? null : member.goneAt });
+  return true;
+}

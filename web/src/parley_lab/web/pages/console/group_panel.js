@@ -1,0 +1,62 @@
+/** One group: who is in it and who waits, its conversations, and what can be done. */
+import { h, html, useState } from "../vendor/preact.js";
+import { newId } from "../lab/api.js";
+import { ask } from "./address.js";
+import { get, post } from "./api.js";
+import { actOn, askFirst } from "./confirm.js";
+import { Dot, saidOf } from "./marks.js";
+import { Choice, Copy, Dialog, Failure, Loaded, Press, useLoaded } from "./ui.js";
+import { t, word } from "./words.js";
+
+/** @typedef {{ experiment: any, board: import("./board_state.js").BoardState, group: import("./placing.js").Group }} Props */
+
+/** @param {Props} props */
+export function GroupPanel(props) {
+  const { experiment, board, group } = props;
+  void board.drawn.value;
+  const [isAdding, setAdding] = useState(false);
+  const members = board.membersOf.get(group.id) ?? [];
+  const stageOf = (/** @type {string | null} */ id) => board.about.stages.find((/** @type {any} */ one) => one.id === id)?.name ?? "";
+  const lock = () => actOn(`/cohorts/${group.id}/${group.isLocked ? "unlock" : "lock"}`, undefined, group.isLocked ? t("People may join again.") : t("No one joins it any more.")).then(() => board.read());
+  return html`<p class="c-small">${group.path}</p><h2>${group.name}</h2>
+    <p class="c-small">${[group.arm, group.isEnded ? t("ended") : t("running"), group.isLocked ? t("locked") : "", t("{count} open seat|{count} open seats", { count: group.openSeats })].filter(Boolean).join(" · ")}</p>
+    <div class="c-acts">${group.isEnded ? null : html`${h(Press, { icon: "lock", onPress: lock, children: group.isLocked ? t("Unlock") : t("Lock") })}
+      ${h(Press, { icon: "plus", onPress: () => setAdding(true), children: t("Add an agent") })}`}
+      ${group.joinCode ? h(Copy, { text: `${location.origin}/join/${group.joinCode}`, children: t("Link of this group") }) : null}</div>
+    <h3>${t("Members")}</h3>
+    <ul class="c-members">${members.map((one) => html`<li><button type="button" class="c-member" onClick=${() => ask({ member: one.id, cohort: "" })}>${h(Dot, { member: one, group })}<span>${one.avatar} ${one.name || one.path}</span><span class="c-small">${stageOf(one.stage)} · ${saidOf(one, group)}</span></button></li>`)}</ul>
+    ${h(Conversations, { experiment, group })}
+    ${isAdding ? h(AddAgent, { board, group, onClose: () => setAdding(false) }) : null}`;
+}
+
+/** @param {{ experiment: any, group: import("./placing.js").Group }} props */
+function Conversations({ experiment, group }) {
+  const loaded = useLoaded(() => get(`/cohorts/${group.id}/threads`), [group.id]);
+  const speak = (/** @type {string} */ id) => askFirst({ title: t("Speak as the lab"), text: t("All who are in the conversation read it, as a line of the lab. No agent is asked for a reply to it."), act: t("Say it"), fields: [["text", t("Your words")]], run: (values) => post(`/threads/${id}/messages`, { text: values.text, client_message_id: newId() }) });
+  return html`<h3>${t("Conversations")}</h3>${h(Loaded, { of: loaded, show: ({ threads }) => threads.length === 0 ? html`<p class="c-small">${t("No conversation has begun.")}</p>`
+    : html`<ul class="c-members">${threads.map((/** @type {any} */ one) => html`<li class="c-acts"><a href=${`/console/e/${experiment.id}/threads/${one.id}`}>${one.stage_id}${one.scope === "group" ? "" : ` · ${one.scope}`}</a>
+      <span class="c-small">${t("{count} message|{count} messages", { count: one.messages })}</span>${one.ended_at === null ? h(Press, { icon: "message", onPress: () => speak(one.id), children: t("Speak as the lab") }) : null}</li>`)}</ul>` })}`;
+}
+
+/** @param {{ board: import("./board_state.js").BoardState, group: import("./placing.js").Group, onClose: () => void }} props */
+function AddAgent({ board, group, onClose }) {
+  const { personas, stages } = board.about;
+  const [persona, setPersona] = useState(personas[0]?.id ?? "");
+  const [kind, setKind] = useState("participant");
+  const [stage, setStage] = useState("");
+  const [error, setError] = useState(/** @type {unknown} */ (null));
+  async function add() {
+    try {
+      await post(`/cohorts/${group.id}/members`, { persona, kind, ...(kind === "participant" && stage ? { stage_id: stage } : {}) });
+      onClose();
+      await board.read();
+    } catch (wrong) {
+      setError(wrong);
+    }
+  }
+  return h(Dialog, { title: t("Add an agent to {name}", { name: group.name }), onClose, children: html`${error ? h(Failure, { error }) : null}
+    ${personas.length === 0 ? html`<p>${t("The file of this experiment has no personas.")}</p>` : html`${h(Choice, { label: t("Persona"), isHidden: false, value: persona, options: personas.map((/** @type {any} */ one) => [one.id, one.name || one.id]), onChoose: setPersona })}
+    ${h(Choice, { label: t("As"), isHidden: false, value: kind, options: [["participant", word("participant")], ["mediator", word("mediator")]], onChoose: setKind })}
+    ${kind === "participant" ? h(Choice, { label: t("Begins on"), isHidden: false, value: stage, options: [["", t("the first stage")], ...stages.map((/** @type {any} */ one) => [one.id, one.name || one.id])], onChoose: setStage }) : null}`}
+    <div class="c-acts">${h(Press, { kind: "primary", isDisabled: persona === "", onPress: add, children: t("Add") })}${h(Press, { onPress: onClose, children: t("Cancel") })}</div>` });
+}

@@ -1,0 +1,99 @@
+/** The experiments of the experimenter: what each is, what its state is, and whether it needs you. */
+import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { ask, asked, go } from "./address.js";
+import { get, query } from "./api.js";
+import { Lazy } from "./lazy.js";
+import { followAll } from "./live.js";
+import { Choice, Dialog, Empty, Field, Head, Loaded, Press, State, useLoaded } from "./ui.js";
+import { inDigits, lasting, t, word } from "./words.js";
+
+const A_PAGE = 50;
+const TYPING_MS = 250;
+/** Several changes at once are read once. */
+const TOGETHER_MS = 500;
+
+/** What is asked of the list: the address has it. */
+const wanted = () => ({ name: asked("q"), status: asked("state"), sort: asked("sort"), is_archived: asked("archived") === "1" });
+
+/** Where an experiment is opened. @param {{ id: string }} experiment */
+export const homeOf = ({ id }) => `/console/e/${id}`;
+
+export function Home() {
+  const [shown, setShown] = useState(A_PAGE);
+  const asking = wanted();
+  const list = useLoaded(() => get(`/experiments${query({ ...asking, limit: shown })}`), [JSON.stringify(asking), shown]);
+  useNews(list.again);
+  const isEmpty = list.data?.experiments.length === 0 && asking.name === "" && asking.status === "" && !asking.is_archived;
+  return html`${h(Head, { title: t("Experiments"), children: isEmpty ? null : h(Press, { kind: "primary", icon: "plus", onPress: () => ask({ new: "1" }), children: t("New experiment") }) })}
+    ${isEmpty ? null : h(Filters, {})}
+    ${h(Loaded, { of: list, show: (data) => (isEmpty ? h(First, {}) : h(List, { experiments: data.experiments })) })}
+    ${list.data?.next_after ? html`<p>${h(Press, { onPress: () => setShown(shown + A_PAGE), children: t("Show more") })}</p>` : null}
+    ${asked("new") ? h(Dialog, { title: t("New experiment"), isWide: true, onClose: () => ask({ new: "" }), children: h(Lazy, { load: () => import("./new.js"), props: {} }) }) : null}`;
+}
+
+/** Read the list again soon after something has changed in any experiment. @param {() => Promise<void>} again */
+function useNews(again) {
+  const reading = useRef(again);
+  reading.current = again;
+  useEffect(() => {
+    let timer = 0;
+    const soon = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => void reading.current(), TOGETHER_MS);
+    };
+    const stop = followAll(soon);
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, []);
+}
+
+function Filters() {
+  const { name, status, sort, is_archived: isArchived } = wanted();
+  const [typed, setTyped] = useState(name);
+  useEffect(() => {
+    const timer = setTimeout(() => typed !== name && ask({ q: typed }, { isReplacing: true }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return html`<div class="c-filters" role="search">
+    ${h(Field, { label: t("Find an experiment"), isHidden: true, placeholder: t("Find an experiment"), value: typed, onInput: setTyped, type: "search" })}
+    ${h(Choice, { label: t("State"), value: status, options: [["", t("all states")], ["draft", t("draft")], ["running", t("running")], ["paused", t("paused")], ["ended", t("ended")]], onChoose: (state) => ask({ state }, { isReplacing: true }) })}
+    ${h(Choice, { label: t("Order"), value: sort, options: SORTS.map(([key, said]) => /** @type {[string, string]} */ ([key, t(said)])), onChoose: (order) => ask({ sort: order }, { isReplacing: true }) })}
+    ${h(Press, { kind: "bare", isPressed: isArchived, onPress: () => ask({ archived: isArchived ? "" : "1" }, { isReplacing: true }), children: t("Archived") })}</div>`;
+}
+
+/** @type {[string, string][]} */
+const SORTS = [["", "the newest first"], ["oldest", "the oldest first"], ["name", "by name"]];
+
+/** A lab without experiments. */
+function First() {
+  return html`${h(Empty, { children: html`<p>${t("There are no experiments yet.")}</p>
+    <p class="c-acts">${h(Press, { kind: "primary", icon: "plus", onPress: () => ask({ new: "1" }), children: t("New experiment") })}</p>` })}`;
+}
+
+/** @param {{ experiments: any[] }} props */
+function List({ experiments }) {
+  if (experiments.length === 0) return h(Empty, { children: html`<p>${t("No experiment is like this.")}</p><p>${h(Press, { onPress: () => go("/console"), children: t("Show all") })}</p>` });
+  return html`<ul class="c-list">${experiments.map((one) => h(Line, { key: one.id, one }))}</ul>`;
+}
+
+/** @param {{ one: any }} props */
+function Line({ one }) {
+  const { counts } = one;
+  const age = lasting(Date.now() - Date.parse(one.created_at));
+  return html`<li class="c-line"><div class="c-line-name"><a href=${homeOf(one)}>${one.name}</a>
+      <span class="c-small">${[one.study !== one.name ? one.study : "", t("made {age} ago", { age })].filter(Boolean).join(" · ")}</span></div>
+    ${h(State, { state: one.status, children: word(one.status) })}<span class="c-pill">${word(one.model_mode)}</span>
+    ${counts ? h(Counts, { one }) : null}
+    ${one.alerts_open ? html`<span class="c-pill c-warns">${t("{count} alert|{count} alerts", { count: one.alerts_open })}</span>` : null}</li>`;
+}
+
+/** @param {{ one: any }} props */
+function Counts({ one }) {
+  const { people, agents, through, out, open_seats: open } = one.counts;
+  const all = Math.max(1, people + agents + through + out + open);
+  const said = [t("{count} person|{count} people", { count: people }), t("{count} agent|{count} agents", { count: agents }), t("{number} through", { number: through }), t("{number} out", { number: out })];
+  return html`<span class="c-counts"><span class="c-small">${said.join(" · ")} · ${t("{count} message|{count} messages", { count: one.messages })}</span>
+    <progress max=${all} value=${through} aria-label=${t("{number} of {all} are through", { number: through, all: inDigits(all) })}></progress></span>`;
+}

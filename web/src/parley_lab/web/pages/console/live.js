@@ -1,0 +1,69 @@
+/** What happens in the lab, as it happens. */
+import { follow } from "../lab/stream.js";
+import { signal } from "../vendor/preact.js";
+import { signedOut, signIn } from "./session.js";
+
+/** Whether the connection to the lab is lost. */
+export const lost = signal(false);
+
+/** A tab that is hidden for so long closes its stream: a browser opens six connections to a host. */
+const HIDDEN_MS = 60_000;
+
+/**
+ * Follow a stream from a cursor, until the answer is called. A tab that comes back after a hidden minute begins with `onBack`, which
+ * gives the cursor to go on from.
+ * @param {string} path below `/v1` @param {string} cursor empty: from now on
+ * @param {{ onEvent: (type: string, event: any) => void, onBack: () => Promise<string>, onLive?: () => void }} on
+ * @returns {() => void}
+ */
+export function listen(path, cursor, on) {
+  let following = begin(cursor);
+  let isClosed = false;
+  let timer = 0;
+
+  /** @param {string} from */
+  function begin(from) {
+    const token = signIn.value?.token ?? "";
+    return follow(`/v1${path}`, token, from, {
+      onEvent: on.onEvent,
+      onState: (isLive) => {
+        lost.value = !isLive;
+        if (isLive) on.onLive?.();
+      },
+      onEnd: () => signedOut(),
+    });
+  }
+
+  async function look() {
+    clearTimeout(timer);
+    if (document.hidden) timer = setTimeout(close, HIDDEN_MS);
+    else if (isClosed) {
+      isClosed = false;
+      const from = await on.onBack();
+      if (!isClosed) following = begin(from);
+    }
+  }
+
+  function close() {
+    isClosed = true;
+    following.stop();
+  }
+
+  const onVisible = () => void look();
+  document.addEventListener("visibilitychange", onVisible);
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", onVisible);
+    close();
+    lost.value = false;
+  };
+}
+
+/** Hear of each change of any experiment, and each time that the connection is there. @param {() => void} onChange @returns {() => void} */
+export function followAll(onChange) {
+  const heard = async () => {
+    onChange();
+    return "";
+  };
+  return listen("/stream", "", { onEvent: onChange, onBack: heard, onLive: onChange });
+}

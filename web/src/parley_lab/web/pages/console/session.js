@@ -1,0 +1,103 @@
+/** The sign-in of this browser: kept by each tab for itself, handed to new tabs, over in all tabs at once. */
+import { fetched, Refused, Unreachable } from "../lab/api.js";
+import { signal } from "../vendor/preact.js";
+
+const KEPT = "parley.sign-in";
+const LONGEST_ANSWER_MS = 250;
+
+/** @typedef {{ token: string, experimenter: string, scopes: string[], expires_at: string }} SignIn */
+
+/** The sign-in of this tab; null without one. @type {import("@preact/signals").Signal<SignIn | null>} */
+export const signIn = signal(null);
+/** Whether a sign-in has ended under a page that is open: the page stays, and asks to sign in again. */
+export const isOver = signal(false);
+
+const channel = "BroadcastChannel" in window ? new BroadcastChannel(KEPT) : null;
+if (channel !== null) channel.onmessage = ({ data }) => hear(data);
+
+/** @type {((given: SignIn) => void) | null} */
+let waiting = null;
+
+/** @param {{ ask?: true, given?: SignIn, out?: true }} told by another tab */
+function hear({ ask, given, out }) {
+  if (ask && signIn.value !== null) channel?.postMessage({ given: signIn.value });
+  if (given && waiting !== null) waiting(given);
+  if (given && waiting === null && isOver.value) keep(given);
+  if (out) forget();
+}
+
+/** The sign-in that this tab has kept, or that another tab hands over. @returns {Promise<SignIn | null>} */
+export async function found() {
+  const kept = remembered();
+  if (kept !== null || channel === null) return kept;
+  const given = new Promise((take) => (waiting = take));
+  channel.postMessage({ ask: true });
+  const late = new Promise((give) => setTimeout(give, LONGEST_ANSWER_MS, null));
+  const result = /** @type {SignIn | null} */ (await Promise.race([given, late]));
+  waiting = null;
+  return result;
+}
+
+/** @returns {SignIn | null} */
+function remembered() {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/** Sign this tab in. @param {SignIn} given */
+export function keep(given) {
+  signIn.value = given;
+  isOver.value = false;
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(given));
+  } catch {
+    // A browser that keeps nothing: the sign-in ends with the page.
+  }
+}
+
+function forget() {
+  signIn.value = null;
+  isOver.value = false;
+  try {
+    sessionStorage.removeItem(KEPT);
+  } catch {
+    // Nothing was kept.
+  }
+}
+
+/** The lab does not know the sign-in any more. */
+export function signedOut() {
+  if (signIn.value !== null) isOver.value = true;
+}
+
+/** A sign-in for a one-time code or a key, which is not kept. @param {{ code: string } | { key: string }} by @returns {Promise<SignIn>} */
+export function begin(by) {
+  return "code" in by ? ask("POST", "/v1/sign-ins", { body: JSON.stringify(by) }) : ask("POST", "/v1/sign-ins", { token: by.key });
+}
+
+/** End a sign-in at the lab. @param {SignIn} given */
+export const end = (given) => ask("DELETE", "/v1/sign-ins/current", { token: given.token });
+
+/** Sign out: here, at the lab, and in all tabs. */
+export async function signOut() {
+  const ended = signIn.value;
+  forget();
+  channel?.postMessage({ out: true });
+  if (ended !== null) await end(ended).catch(() => undefined);
+}
+
+/** @param {string} method @param {string} path @param {{ body?: string, token?: string }} options @returns {Promise<any>} */
+async function ask(method, path, { body, token }) {
+  /** @type {Record<string, string>} */
+  const headers = { "Content-Type": "application/json" };
+  if (token !== undefined) headers.Authorization = `Bearer ${token}`;
+  const { answer, text } = await fetched(path, { method, headers, body }).catch((error) => {
+    throw new Unreachable("The lab cannot be reached.", { cause: error });
+  });
+  const content = text === "" ? null : JSON.parse(text);
+  if (!answer.ok) throw new Refused(answer.status, content ?? {}, Number(answer.headers.get("Retry-After")) || 0);
+  return content;
+}
