@@ -28,7 +28,7 @@ _LOADED: Final = [
     "parley_lab.cli.lifecycle",
     "parley_lab.cli.prompting",
     "parley_lab.cli.running",
-    "parley_lab.agent_worker.models.openai_model",
+    "openai",
     "alembic.command",
     "parley_lab.gateway.app",
     "parley_lab.gateway.server",

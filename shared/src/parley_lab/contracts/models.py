@@ -102,8 +102,8 @@ class ModelSettings(_Contract):
     provider: str = Field(
         default="openai",
         min_length=1,
-        description="Who serves the model: `openai` (OpenAI and every compatible endpoint), `hf-inference` (the "
-        "endpoint at base_url, with a key of its own), `crewai` or `mock`.",
+        description="Who serves the model: `openai` (OpenAI and every compatible endpoint), `anthropic` (Claude), "
+        "`hf-inference` (the endpoint at base_url, with a key of its own), `crewai` or `mock`.",
     )
     model: str = Field(
         default="gpt-4.1-mini",

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 ModelMode = Literal["mock", "real"]
+Api = Literal["chat_completions", "messages"]
+"""How a provider is called: as OpenAI, or as Anthropic."""
 
 USE_MOCK_VARIABLE: Final = "LLM_USE_MOCK"
 MOCK_PROVIDER: Final = "mock"
@@ -47,7 +49,7 @@ CREWAI_BASE_URL_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
 class Provider:
     """A provider of models; `key_variable` is None when it needs no key.
 
-    `base_url`: its usual address, with OpenAI's API. With `needs_base_url` it has none, and its key goes to the address
+    `base_url`: its usual address, with `api`. With `needs_base_url` it has none, and its key goes to the address
     in the persona. `path`: what an address of the environment is completed with, since vendors' libraries do so.
     `key_header`: the header that brings the key; None: `Authorization: Bearer`. `query`: what is added to each call of
     its own address.
@@ -63,10 +65,11 @@ class Provider:
     """A cheap model, for a call that only tries the key."""
     key_header: str | None = None
     query: Mapping[str, str] = field(default_factory=dict, hash=False)
+    api: Api = "chat_completions"
 
     @property
-    def has_chat_completions(self) -> bool:
-        """Whether it is called directly, by OpenAI's API."""
+    def is_direct(self) -> bool:
+        """Whether it is called directly, not through CrewAI."""
         return self.base_url is not None or self.needs_base_url
 
     def address(self, environ: Mapping[str, str]) -> str | None:
@@ -96,6 +99,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
             base_url="https://api.anthropic.com/v1",
             path="/v1",
             example_model="claude-haiku-4-5",
+            api="messages",
         ),
         Provider(
             "gemini",
@@ -131,6 +135,11 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
         *(Provider(f"{CREWAI_PROVIDER}/{vendor}", key) for vendor, key in CREWAI_KEY_VARIABLES.items()),
     )
 }
+
+
+def api_of(provider: str) -> Api:
+    """The API by which a provider is called."""
+    return PROVIDERS[provider].api if provider in PROVIDERS else "chat_completions"
 
 
 def vendor_of(model: str) -> str:

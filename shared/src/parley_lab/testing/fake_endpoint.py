@@ -1,4 +1,4 @@
-"""A fake OpenAI-compatible endpoint: deterministic, fills any reply schema, and misbehaves on demand.
+"""A fake endpoint with the APIs of OpenAI and Anthropic: deterministic, fills any schema, misbehaves on demand.
 
 In a test it runs on a free port of the same loop; `parley fake-endpoint` serves it for rehearsals
 without cost. It implements a minimum of HTTP/1.1 itself, so that benchmarks measure their client, not this server.
@@ -21,6 +21,7 @@ import orjson
 from parley_lab.base.schema_filler import UnfillableSchemaError, fill
 from parley_lab.testing.fake_choices import offered
 from parley_lab.testing.fake_http import Connection, answer, failure
+from parley_lab.testing.fake_messages import MessagesRequest, as_came, as_message
 
 CALL_KEY_HEADER: Final = "x-call-key"
 _CHARACTERS_PER_TOKEN: Final = 4
@@ -162,6 +163,8 @@ class FakeEndpoint:
         match method, path.partition("?")[0].rstrip("/"):
             case "POST", "/v1/chat/completions" | "/chat/completions":
                 return self._complete(headers, body)
+            case "POST", "/v1/messages":
+                return self._complete(headers, body, MessagesRequest)
             case "GET", "/v1/models" | "/models":
                 return answer(200, {"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "fake"}]})
             case "GET", "/stats":
@@ -179,7 +182,9 @@ class FakeEndpoint:
         self._outcomes: Counter[str] = Counter()
         self._calls_by_key: Counter[str] = Counter()
 
-    def _complete(self, headers: Mapping[str, str], body: bytes) -> bytes | Awaitable[bytes]:
+    def _complete(
+        self, headers: Mapping[str, str], body: bytes, form: type[dict[str, Any]] = dict
+    ) -> bytes | Awaitable[bytes]:
         problem = self._refuse_caller(headers)
         if problem is not None:
             return problem
@@ -191,10 +196,10 @@ class FakeEndpoint:
             return self._failed("bad_request", 400, "the body must be a JSON object with messages", "invalid_request")
         if request.get("stream"):
             return self._failed("bad_request", 400, "this endpoint does not stream", "invalid_request")
-        return self._accept(headers, body, request)
+        return self._accept(headers, body, form(request))
 
     def _refuse_caller(self, headers: Mapping[str, str]) -> bytes | None:
-        key = headers.get("authorization", "").removeprefix("Bearer ").strip()
+        key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
         if self.behaviour.api_key in (None, key):
             return None
         return self._failed("auth_error", 401, "Incorrect API key provided.", "invalid_api_key")
@@ -203,7 +208,7 @@ class FakeEndpoint:
         digest = hashlib.sha256(body).hexdigest()[:16]
         key = headers.get(CALL_KEY_HEADER) or _digest_of_messages(request)
         if self._keep_calls:
-            self.calls.append(request)
+            self.calls.append(as_came(request))
         self._calls += 1
         self._calls_by_key[key] += 1
         if self._is_faulty():
@@ -238,7 +243,7 @@ class FakeEndpoint:
             self._in_flight -= 1
 
     async def _scripted_answer(self, request: dict[str, Any], rng: Random) -> bytes:
-        scripted = self.replies(request) if self.replies is not None else None
+        scripted = self.replies(as_came(request)) if self.replies is not None else None
         if inspect.isawaitable(scripted):
             scripted = await scripted
         match scripted:
@@ -299,7 +304,7 @@ class FakeEndpoint:
         tokens_out = len(content or refusal or "") // _CHARACTERS_PER_TOKEN + 1
         self._tokens_in += tokens_in
         self._tokens_out += tokens_out
-        return {
+        completion = {
             "id": f"chatcmpl-{self._calls}",
             "object": "chat.completion",
             "created": _CREATED_AT,
@@ -318,6 +323,7 @@ class FakeEndpoint:
                 "total_tokens": tokens_in + tokens_out,
             },
         }
+        return as_message(completion, request) if isinstance(request, MessagesRequest) else completion
 
     def _rate_limited(self) -> bytes:
         self._outcomes["rate_limited"] += 1

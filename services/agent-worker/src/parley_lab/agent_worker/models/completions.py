@@ -76,7 +76,7 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
     if not isinstance(message, dict):
         return None
     fields = request.reply_schema.get("required", ())
-    said, finish_reason = _said(message, fields), _text(choice.get("finish_reason")) or None
+    said, finish_reason = _said(message, fields), text_of(choice.get("finish_reason")) or None
     status, parsed, error = judge(said.text, said.refusal, finish_reason, fields)
     is_lost = status == "invalid" and finish_reason != CUT_OFF and said.reason is not None
     words = said.refusal or said.text
@@ -87,9 +87,9 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
         parsed=parsed,
         raw=words if said.is_plain else orjson.dumps(message).decode(),
         text=None if said.is_plain else words,
-        model_returned=_text(body.get("model")),
-        tokens_in=_count(counted.get("prompt_tokens")),
-        tokens_out=_count(counted.get("completion_tokens")),
+        model_returned=text_of(body.get("model")),
+        tokens_in=count_of(counted.get("prompt_tokens")),
+        tokens_out=count_of(counted.get("completion_tokens")),
         finish_reason=finish_reason,
         error=said.reason if is_lost else error,
         details=_details(body, choice, request),
@@ -100,7 +100,7 @@ def _reply(body: Mapping[str, Any], choice: Mapping[str, Any], request: ModelReq
 
 def _said(message: Mapping[str, Any], fields: Collection[str]) -> _Said:
     """What the message says, wherever it says it, as far as one reading is plain."""
-    content, refusal = message.get("content"), _text(message.get("refusal"))
+    content, refusal = message.get("content"), text_of(message.get("refusal"))
     if isinstance(content, str) and (content.strip() or refusal):
         return _Said(content, refusal)
     found = _said_in_parts(content, fields) or _said_beside(message, fields)
@@ -118,13 +118,13 @@ def _said_in_parts(content: object, fields: Collection[str]) -> _Said | None:
     if isinstance(content, dict):
         if content.get("type") in _TEXT_PARTS:
             return _said_in_parts([content], fields)
-        return _Said(orjson.dumps(content).decode()) if _has_all(content, fields) else None
+        return _Said(orjson.dumps(content).decode()) if has_all(content, fields) else None
     if not isinstance(content, list):
         return None
     parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
     told = [part for part in parts if isinstance(part, dict)]
     text = "".join(_text_of_part(part) for part in told if part.get("type") in _TEXT_PARTS)
-    refusal = "".join(_text(part.get("refusal")) for part in told if part.get("type") == "refusal")
+    refusal = "".join(text_of(part.get("refusal")) for part in told if part.get("type") == "refusal")
     if text or refusal:
         return _Said(text, refusal)
     kinds = dict.fromkeys(str(part.get("type")) for part in told)
@@ -134,12 +134,12 @@ def _said_in_parts(content: object, fields: Collection[str]) -> _Said | None:
 def _text_of_part(part: Mapping[str, Any]) -> str:
     text = part.get("text")
     # Some servers wrap the text once more.
-    return _text(text.get("value")) if isinstance(text, dict) else _text(text)
+    return text_of(text.get("value")) if isinstance(text, dict) else text_of(text)
 
 
 def _said_beside(message: Mapping[str, Any], fields: Collection[str]) -> _Said | None:
     """What other fields than the content hold; None when there is nothing that is known."""
-    if _has_all(message.get("parsed"), fields):
+    if has_all(message.get("parsed"), fields):
         return _Said(orjson.dumps(message["parsed"]).decode())
     calls = message.get("tool_calls") or ([{"function": call}] if (call := message.get("function_call")) else [])
     if isinstance(calls, list) and calls:
@@ -150,8 +150,8 @@ def _said_beside(message: Mapping[str, Any], fields: Collection[str]) -> _Said |
             reason="the reply calls a tool (`tool_calls`), and none was offered; switch tools off on the server"
         )
     for name in filter(message.get, _THOUGHTS):
-        thought = _text(message[name])
-        if _has_all(_loads(_unfenced(thought)), fields):
+        thought = text_of(message[name])
+        if has_all(_loads(_unfenced(thought)), fields):
             return _Said(_unfenced(thought))
         reason = (
             f"the content of the reply is empty, and `{name}` has all of it: switch the server's reasoning parser, or "
@@ -166,7 +166,7 @@ def _arguments(call: object, fields: Collection[str]) -> str | None:
     function = call.get("function") if isinstance(call, dict) else None
     arguments = function.get("arguments") if isinstance(function, dict) else None
     value = _loads(arguments) if isinstance(arguments, str) else arguments
-    return orjson.dumps(value).decode() if _has_all(value, fields) else None
+    return orjson.dumps(value).decode() if has_all(value, fields) else None
 
 
 def _unfenced(text: str) -> str:
@@ -175,7 +175,7 @@ def _unfenced(text: str) -> str:
     return "\n".join(lines[1:-1]) if is_fenced else text.strip()
 
 
-def _has_all(value: object, fields: Collection[str]) -> bool:
+def has_all(value: object, fields: Collection[str]) -> bool:
     return isinstance(value, dict) and bool(fields) and all(name in value for name in fields)
 
 
@@ -221,9 +221,9 @@ def judge(
     return "ok", parsed, None
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _count(value: object) -> int | None:
+def count_of(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

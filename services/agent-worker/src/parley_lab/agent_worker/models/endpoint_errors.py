@@ -30,7 +30,7 @@ _SECRET_OF_ADDRESS: Final = re.compile(
 # Where errors keep their words, the most telling first.
 _WORDS: Final = ("message", "msg", "error_description", "detail", "description", "error", "errors", "title", "reason")
 _STATUSES: Final = ("code", "status", "status_code", "statusCode", "http_status")
-_CODES: Final = ("code", "type", "status", "reason", "error")
+_CODES: Final = ("code", "type", "status", "reason", "error", "error_code")
 _MEANT: Final[Mapping[str, int]] = {
     **dict.fromkeys(("invalid_api_key", "authentication_error", "unauthenticated", "unauthorized"), 401),
     **dict.fromkeys(("permission_error", "permission_denied", "forbidden"), 403),
@@ -47,10 +47,19 @@ _MEANT: Final[Mapping[str, int]] = {
 """Codes of errors that come without an HTTP status."""
 
 _NO_QUOTA_CODES: Final = frozenset(
-    {"insufficient_quota", "insufficient_balance", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
+    {
+        "insufficient_quota",
+        "insufficient_balance",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "billing_error",
+        "enforced_spend_limit_reached",
+    }
 )
 _NO_QUOTA: Final = re.compile(
-    r"credit balance is too low|insufficient (balance|credits?|funds|quota)|(not|more) (enough )?credits", re.IGNORECASE
+    r"credit balance is too low|insufficient (balance|credits?|funds|quota)|(not|more) (enough )?credits"
+    r"|reached your specified api usage limits",
+    re.IGNORECASE,
 )
 _TOO_LONG_CODES: Final = frozenset(
     {"context_length_exceeded", "string_above_max_length", "exceed_context_size_error", "request_too_large"}

@@ -4,7 +4,7 @@ A refusal counts only for what the call had: the same call without it is then an
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -26,7 +26,9 @@ _IS_LACKING: Final = (
     r"|deprecated|cannot be used|has no|does not know"
 )
 _FORM: Final = re.compile(
-    r"json[_ -]?(schema|object|mode)|response[_ -]?format|structured[_ -]?output|guided|grammar|schema", re.IGNORECASE
+    r"json[_ -]?(schema|object|mode)|(response|output)[_ -]?(format|config)|structured[_ -]?output|guided"
+    r"|grammar|schema|tool[_ ]?(choice|use)",
+    re.IGNORECASE,
 )
 _SYSTEM: Final = re.compile(
     r"system[_ -]?(message|role|prompt|instruction)|role\W{0,4}system|\bsystem\b.{0,30}\brole|developer instruction"
@@ -59,8 +61,28 @@ def lack_in(body: Mapping[str, Any], reply: ModelReply) -> Lack | None:
     words = reply.error or ""
     if reply.status not in REFUSALS:
         return None
-    named = next((name for name in _PARAMETERS if name in body and _is_lacking(name, words)), None)
+    named = next((lack for lack, spelling in _sent(body) if _is_lacking(spelling, words)), None)
     return named or _lack_of_form(body, words) or _lack_of_roles(body["messages"], words)
+
+
+def _sent(body: Mapping[str, Any]) -> Iterator[tuple[Lack, str]]:
+    """The settings in the body that a server may lack, each with the names that its words may have for it."""
+    yield from ((name, name) for name in _PARAMETERS if name in body)
+    if "stop_sequences" in body:
+        yield "stop", "stop_sequences"
+    if "effort" in _part(body, "output_config"):
+        yield "reasoning_effort", "(?:effort|thinking)"
+
+
+def _part(body: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = body.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _form_of(body: Mapping[str, Any]) -> str | None:
+    """How the body asks for the form of the reply, by OpenAI's names; a tool that takes it is `json_object`."""
+    form = _part(body, "response_format") or _part(_part(body, "output_config"), "format")
+    return form.get("type") or ("json_object" if "tool_choice" in body else None)
 
 
 def _is_lacking(name: str, words: str) -> bool:
@@ -70,8 +92,7 @@ def _is_lacking(name: str, words: str) -> bool:
 
 
 def _lack_of_form(body: Mapping[str, Any], words: str) -> Lack | None:
-    form = body.get("response_format")
-    kind = form.get("type") if isinstance(form, dict) else None
+    kind = _form_of(body)
     if kind not in ("json_schema", "json_object") or _FORM.search(words) is None:
         return None
     return "json_schema" if kind == "json_schema" else "json_object"
@@ -91,8 +112,7 @@ def _lack_of_roles(messages: Sequence[Mapping[str, str]], words: str) -> Lack | 
 
 def ignores_schema(body: Mapping[str, Any], reply: ModelReply) -> bool:
     """Whether the reply has no object at all, though a schema was sent that leaves nothing else."""
-    form = body.get("response_format")
-    is_asked = isinstance(form, dict) and form.get("type") == "json_schema"
+    is_asked = _form_of(body) == "json_schema"
     is_whole = reply.status == "invalid" and reply.finish_reason not in (CUT_OFF, None)
     return is_asked and is_whole and reply.parsed is None and bool(reply.words.strip()) and "{" not in reply.words
 

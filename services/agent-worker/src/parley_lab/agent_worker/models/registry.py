@@ -4,10 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from parley_lab.agent_worker.models.claude_model import ClaudeModel
 from parley_lab.agent_worker.models.crewai_model import CrewAIModel
 from parley_lab.agent_worker.models.crewai_model import is_installed as crewai_is_installed
 from parley_lab.agent_worker.models.discreet import Discreet, Model
+from parley_lab.agent_worker.models.endpoint_model import EndpointModel
 from parley_lab.agent_worker.models.mock import MockModel
+from parley_lab.agent_worker.models.openai_model import OpenAIModel
 from parley_lab.contracts.endpoints import OPEN, Endpoints, read_endpoints
 from parley_lab.contracts.model_keys import ModelKeys, read_model_keys
 from parley_lab.contracts.models import LONGEST_REPLY_BYTES
@@ -17,18 +20,16 @@ from parley_lab.contracts.providers import CREWAI_BASE_URL_VARIABLES, CREWAI_PRO
 
 @dataclass(frozen=True, slots=True)
 class _Provider:
-    """`make` builds the model of a provider; it imports the provider's library, which takes half a second."""
+    """`make` builds the model of a provider; for OpenAI it imports the library, which takes half a second."""
 
     is_callable: Callable[[ModelKeys, Endpoints], bool]
     make: Callable[[Mapping[str, str], ModelKeys, Endpoints, int], Model]
 
 
-def _with_chat_completions(
+def _direct(
     provider: Provider, environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints, longest_reply_bytes: int
 ) -> Model:
-    from parley_lab.agent_worker.models.openai_model import OpenAIModel
-
-    return OpenAIModel(
+    model: EndpointModel = (ClaudeModel if provider.api == "messages" else OpenAIModel)(
         keys,
         vendor=provider.name,
         base_url=provider.address(environ),
@@ -37,6 +38,9 @@ def _with_chat_completions(
         query=provider.query,
         longest_reply_bytes=longest_reply_bytes,
     )
+    if provider.name == OpenAIModel.wire.vendor:
+        model.get_ready()
+    return model
 
 
 def _crewai(environ: Mapping[str, str], keys: ModelKeys, endpoints: Endpoints, _: int) -> Model:
@@ -63,12 +67,15 @@ def _elsewhere(environ: Mapping[str, str]) -> frozenset[str]:
 
 
 def _real(environ: Mapping[str, str]) -> Mapping[str, _Provider]:
-    """Every provider by name. One with OpenAI's API needs a row of parley_lab.contracts.providers, or an entry in the
-    environment; any other a module of this package and a line here."""
+    """Every provider by name.
+
+    One with the API of OpenAI or Anthropic needs a row of parley_lab.contracts.providers, or an entry in the
+    environment; any other a module of this package and a line here.
+    """
     direct = {
-        one.name: _Provider(partial(_has_somewhere_to_call, one.name), partial(_with_chat_completions, one))
+        one.name: _Provider(partial(_has_somewhere_to_call, one.name), partial(_direct, one))
         for one in read_providers(environ).values()
-        if one.has_chat_completions
+        if one.is_direct
     }
     return {**direct, CREWAI_PROVIDER: _Provider(_is_installed, _crewai)}
 

@@ -24,7 +24,7 @@ _LONGEST_TEXT: Final = 10_000
 
 # Thinking counts as reply, and its length cannot be known.
 _THINKING: Final = re.compile(
-    r"(^|[/:.-])(o[1-9]|gpt-5|gpt-oss|qwq|qwen-?3|magistral|smollm3|grok-[4-9]|grok-3-mini|minimax-m1|glm-4\.[5-9])([^0-9]|$)"
+    r"(^|[/:.-])(o[1-9]|gpt-5|gpt-oss|qwq|qwen-?3|magistral|smollm3|grok-[4-9]|grok-3-mini|minimax-m1|claude-(?:[a-z]+-)?[5-9]|glm-4\.[5-9])([^0-9]|$)"
     r"|deepseek-?(r1|reasoner)|gemini-(2\.5|[3-9])|thinking|reason",
     re.IGNORECASE,
 )

@@ -1,12 +1,17 @@
-"""The body of a call by OpenAI's chat completions, without what the model's server lacks. Pure."""
+"""The body of a call, without what the model's server lacks: by OpenAI's chat completions, or as its provider wants.
+
+Pure.
+"""
 
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from parley_lab.agent_worker.models.messages import messages_body
 from parley_lab.agent_worker.models.openai_schema import to_strict
 from parley_lab.contracts.models import ChatMessage, ModelRequest, ModelSettings
+from parley_lab.contracts.providers import api_of
 
 _OFFICIAL_HOST: Final = "api.openai.com"
 
@@ -14,6 +19,8 @@ _OFFICIAL_HOST: Final = "api.openai.com"
 def request_body(base_url: str, request: ModelRequest) -> dict[str, Any]:
     """The body of the request, without unset settings; `extra_body` overrides everything else."""
     settings = request.settings
+    if api_of(settings.provider) == "messages":
+        return messages_body(request)
     optional = {
         "temperature": settings.temperature,
         "top_p": settings.top_p,
