@@ -13,6 +13,14 @@ ModelsOption = Annotated[
     Literal["mock", "real"] | None,
     typer.Option("--models", help="Which models speak: made-up replies that cost nothing, or real ones. [the file's]"),
 ]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="The real model of personas that name none, such as claude-haiku-4-5 or ollama/llama3.2.",
+    ),
+]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where a folder for the data is made.")]
 DataDir = Annotated[Path, typer.Option("--data-dir", metavar="DIR", help="Where the lab keeps its database and logs.")]
 

@@ -12,7 +12,9 @@ from parley_lab.base.settings import FileSettings, read_settings
 from parley_lab.contracts.endpoints import read_endpoints
 from parley_lab.contracts.experiment import ModelMode, Persona, PersonasFrom
 from parley_lab.contracts.media import ending_of
-from parley_lab.contracts.providers import effective_model_mode
+from parley_lab.contracts.models import ModelSettings
+from parley_lab.contracts.named_providers import read_providers
+from parley_lab.contracts.providers import effective_model_mode, vendor_named
 from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Experiment, Reading, misspelt_personas, models_used, named_personas, read
 from parley_lab.design.complaints import one_of
@@ -150,6 +152,30 @@ def has_open_seats(experiment: Experiment) -> bool:
 def open_seats_in(experiment: Experiment) -> int:
     """How many people may join in all."""
     return sum(cohort.count * seat.count for cohort in experiment.cohorts for seat in cohort.seats if seat.open)
+
+
+def with_model(experiment: Experiment, name: str | None, environ: Mapping[str, str]) -> Experiment:
+    """The experiment in which this model speaks for personas that name none; its provider is known by its prefix, or
+    by its family.
+
+    Raises:
+        InvalidInput: no persona is without a model.
+    """
+    if name is None:
+        return experiment
+    prefix, _, rest = name.partition("/")
+    is_named = bool(rest) and prefix in read_providers(environ)
+    provider, model = (prefix, rest) if is_named else (vendor_named(name) or ModelSettings().provider, name)
+    chosen = {"provider": provider, "model": model}
+    personas = [
+        persona
+        if persona.model.model_fields_set & chosen.keys()
+        else persona.model_copy(update={"model": persona.model.model_copy(update=chosen)})
+        for persona in experiment.personas
+    ]
+    if all(one is other for one, other in zip(personas, experiment.personas, strict=True)):
+        raise InvalidInput(f"--model {name}: every persona of {experiment.name!r} names its own model.")
+    return experiment.model_copy(update={"personas": type(experiment.personas)(personas)})
 
 
 def mode_asked_for(experiment: Experiment, models: Models | None) -> ModelMode:

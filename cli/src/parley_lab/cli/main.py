@@ -19,6 +19,7 @@ from parley_lab.cli.cli_options import (
     File,
     Kinds,
     MaxCallsOption,
+    ModelOption,
     ModelsOption,
     NoShowsOption,
     Out,
@@ -74,6 +75,7 @@ def up(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the REST API; 0: a free one.")] = 8000,
     models: ModelsOption = None,
+    model: ModelOption = None,
     out: Out = DEFAULT_OUT,
     data_dir: DataDir = Path(".parley"),
     people: People = None,
@@ -95,6 +97,7 @@ def up(
     order = Order(
         file=experiment,
         models=models,
+        model=model,
         out=out,
         data_dir=data_dir,
         port=port,
@@ -115,6 +118,7 @@ def up(
 def run(
     file: File,
     models: ModelsOption = None,
+    model: ModelOption = None,
     out: Out = DEFAULT_OUT,
     data_dir: DataDir = Path(".parley"),
     port: Annotated[
@@ -159,6 +163,7 @@ def run(
     order = Order(
         file=file,
         models=models,
+        model=model,
         out=out,
         data_dir=data_dir,
         port=port or None,

@@ -17,6 +17,7 @@ from parley_lab.cli.experiment_file import (
     mode_asked_for,
     open_seats_in,
     read_file,
+    with_model,
 )
 from parley_lab.cli.following import PATIENCE
 from parley_lab.cli.lab_database import LabDatabase
@@ -36,9 +37,12 @@ class Order:
 
     file: Path | None
     models: Models | None
+    """None: as in the file; with a `model` real ones."""
     out: Path
     data_dir: Path
     port: int | None
+    model: str | None = None
+    """The model of personas that name none."""
     resume: bool = False
     retry_failed: bool = False
     """Whether to retry what failed for good in the run that is resumed."""
@@ -131,8 +135,12 @@ def _plans_of_workbook(order: Order, path: Path) -> list[Plan]:
 
 
 def _plan(order: Order, file: ExperimentFile, sketch: Experiment, replies: Mapping[str, int]) -> Plan:
-    file_hash = document_hash(sketch)
-    return Plan(file, sketch, file_hash, mode_asked_for(sketch, order.models), None, replies)
+    sketch = with_model(sketch, order.model, os.environ)
+    return Plan(file, sketch, document_hash(sketch), mode_asked_for(sketch, _models(order)), None, replies)
+
+
+def _models(order: Order) -> Models | None:
+    return order.models or (None if order.model is None else "real")
 
 
 def _going_on(plan: Plan, run: Run | None) -> Plan:
@@ -150,9 +158,9 @@ def _let_through(order: Order, plan: Plan) -> Plan:
         InvalidInput: its models may not be called.
     """
     if plan.run is None:
-        mode = chosen_mode(plan.experiment, order.models, os.environ)
+        mode = chosen_mode(plan.experiment, _models(order), os.environ)
     else:
-        mode = kept_mode(_stored_mode(plan.run), plan.experiment, order.models, os.environ)
+        mode = kept_mode(_stored_mode(plan.run), plan.experiment, _models(order), os.environ)
     return replace(plan, model_mode=mode)
 
 
@@ -165,7 +173,7 @@ async def with_library(order: Order, plan: Plan, lab: LabDatabase) -> Plan:
     async with lab.database.transaction() as session:
         if plan.run is None:
             library = await personas.find_some(session, lab.operator_id, plan.file.named)
-            experiment = plan.file.experiment(library)
+            experiment = with_model(plan.file.experiment(library), order.model, os.environ)
         else:
             row = await begun_experiment(session, plan.run)
             experiment = Experiment.model_validate(row.document)
