@@ -72,7 +72,7 @@ async def model(endpoint: FakeEndpoint) -> AsyncIterator[ClaudeModel]:
     await model.aclose()
 
 
-def test_the_system_message_stands_apart_and_the_schema_has_no_bounds() -> None:
+def test_the_system_message_is_a_field_and_the_schema_has_no_bounds() -> None:
     assert body_of() == {
         "model": "claude-haiku-4-5",
         "max_tokens": 8_000,
