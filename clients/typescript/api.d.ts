@@ -17,6 +17,11 @@ export type AskOpened = { cohort_id: string; stream_seq: number; at: string; typ
 export type AskResource = { id: string; stage_id: string; key: string; purpose: string; opened_at: string; form?: ({ [name: string]: JsonValue } | null); ends_at?: (string | null) };
 export type AssetAllocationPage = { id: string; title: string; description: string; info: string; kind?: "asset_allocation"; question: string; is_usual_question: boolean; step: number; assets: ShownAsset[] };
 export type Author = { id: string; profile: ProfileResource };
+export type BoardEvent = { type: string; cohort_id: string; stream_seq: number; at: string; subject: string; subject_id: (string | null); data: { [name: string]: JsonValue } };
+export type BoardHint = { type: ("experiment.changed" | "experiment.deleted" | "drafts.changed" | "progress.changed" | "alert.raised" | "alert.resolved"); data: { [name: string]: unknown } };
+export type BoardProgress = { messages: number; model_calls: number; unpriced_calls: number; cost: (number | null); max_calls: (number | null); calls_taken: (number | null) };
+export type BoardResource = { cursor: string; experiment: ExperimentItem; join_code: string; stages: BoardStage[]; treatments: string[]; personas: string[]; ways: number[][]; progress: BoardProgress; cohort_columns: string[]; cohorts: JsonValue[][]; columns: string[]; members: JsonValue[][] };
+export type BoardStage = { id: string; kind: string; title: string; wait_for_all: boolean; min_participants: number };
 export type CallLimitRequest = { calls: number };
 export type CallLimitResource = { calls: number; made: number };
 export type Character = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "character" };
@@ -245,6 +250,7 @@ export interface Operations {
   "PATCH /v1/experiments/{experiment_id}": { path: { experiment_id: string }; body: ExperimentChange; answer: ExperimentResource };
   "DELETE /v1/experiments/{experiment_id}": { path: { experiment_id: string }; answer: void };
   "GET /v1/experiments/{experiment_id}/alerts": { path: { experiment_id: string }; query?: { after?: string; limit?: number; is_open?: boolean }; answer: AlertList };
+  "GET /v1/experiments/{experiment_id}/board": { path: { experiment_id: string }; answer: BoardResource };
   "GET /v1/experiments/{experiment_id}/cohorts": { path: { experiment_id: string }; query?: { after?: string; limit?: number }; answer: CohortList };
   "POST /v1/experiments/{experiment_id}/end": { path: { experiment_id: string }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/export": { path: { experiment_id: string }; query?: { format?: ("json" | "csv") }; answer: void };
@@ -260,7 +266,7 @@ export interface Operations {
   "POST /v1/experiments/{experiment_id}/resume": { path: { experiment_id: string }; answer: ExperimentResource };
   "POST /v1/experiments/{experiment_id}/retry-failed": { path: { experiment_id: string }; answer: RetryOfFailed };
   "POST /v1/experiments/{experiment_id}/start": { path: { experiment_id: string }; answer: ExperimentResource };
-  "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; wait?: boolean; ticket?: string }; answer: void };
+  "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; wait?: boolean; of?: ("all" | "board"); ticket?: string }; answer: void };
   "POST /v1/files": { answer: UploadedFile };
   "GET /v1/files/{name}": { path: { name: string }; answer: void };
   "GET /v1/join/{code}": { path: { code: string }; answer: JoinPageResource };

@@ -56,7 +56,9 @@ def max_body_bytes() -> int:
 @pytest.fixture
 async def api(database: Database, bus: InProcessBus, fake_clock: FakeClock, max_body_bytes: int) -> AsyncIterator[Api]:
     """A gateway that is called without a network."""
-    settings = GatewaySettings(max_body_bytes=max_body_bytes, stream_look_seconds=0.1, stream_ping_seconds=0.2)
+    settings = GatewaySettings(
+        max_body_bytes=max_body_bytes, stream_look_seconds=0.1, stream_ping_seconds=0.2, board_tick_seconds=0.05
+    )
     app = create_app(database, bus, fake_clock, settings, environ={})
     async with database.transaction() as session:
         key = await keys.create_key(session, "Ellen", fake_clock.now())

@@ -98,7 +98,7 @@ async def test_our_own_mistakes_are_told_without_details(
     async def fail(*_: object) -> None:
         raise RuntimeError("a secret detail")
 
-    monkeypatch.setattr("parley_lab.experiments.experiments.list_of", fail)
+    monkeypatch.setattr("parley_lab.experiments.listing.list_of", fail)
 
     answer = await api.experimenter("GET", "/v1/experiments")
 

@@ -58,7 +58,7 @@ _COUNTED: Final = f"""
             AS open_seats,
         (SELECT coalesce(sum(t.last_seq), 0) FROM cohorts c JOIN threads t ON t.cohort_id = c.id
             WHERE c.experiment_id = e.id) AS messages,
-        k.calls AS model_calls, k.cost,
+        k.calls AS model_calls, k.unpriced AS unpriced_calls, k.cost,
         (SELECT count(*) FROM alerts a WHERE a.experiment_id = e.id AND a.resolved_at IS NULL) AS alerts_open
     FROM page JOIN experiments e ON e.id = page.id
         CROSS JOIN LATERAL (
@@ -73,7 +73,7 @@ _COUNTED: Final = f"""
             FROM members m WHERE m.experiment_id = e.id AND m.kind = 'participant'
         ) m
         CROSS JOIN LATERAL (
-            SELECT count(*) AS calls, sum(x.cost) AS cost
+            SELECT count(*) AS calls, count(*) FILTER (WHERE x.cost IS NULL) AS unpriced, sum(x.cost) AS cost
             FROM cohorts c JOIN drafts d ON d.cohort_id = c.id JOIN model_calls x ON x.draft_id = d.id
             WHERE c.experiment_id = e.id
         ) k

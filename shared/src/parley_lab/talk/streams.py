@@ -1,7 +1,8 @@
 """Events for live streams, by cohort, in commit order, from a cursor on; and Postgres' notifications of facts."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
@@ -21,7 +22,10 @@ _AFTER = text(
     """
     SELECT wanted.place, e.cohort_id, e.stream_seq, e.type, e.actor, e.cause, e.subject, e.subject_id, e.audience, e.at,
         CAST(e.payload AS text) AS payload, CAST(e.public AS text) AS public,
-        e.public ->> 'thread_id' AS thread_id, t.stage_id AS thread_stage_id, t.scope AS thread_scope
+        e.public ->> 'thread_id' AS thread_id, t.stage_id AS thread_stage_id, t.scope AS thread_scope,
+        CASE WHEN e.type IN ('member.joined', 'member.rejoined', 'member.added', 'member.arrived', 'member.seated',
+            'member.replaced') THEN (SELECT CAST(m.profile AS text) FROM members m WHERE m.id = e.subject_id)
+        END AS profile
     FROM unnest(CAST(:cohort_ids AS uuid[]), CAST(:after AS bigint[]), CAST(:until AS bigint[])) WITH ORDINALITY
         AS wanted(cohort_id, after, until, place)
         CROSS JOIN LATERAL (
@@ -51,7 +55,7 @@ async def events_after(
     """The next events at each of these places, at most so many; `payload` and `public` are JSON text, ready to be sent.
 
     A place is a cohort, the number after which its events are read, and the number of the last one. An event of a
-    thread has `public.thread_id`; the thread's stage and scope come with it.
+    thread has `public.thread_id`; the thread's stage and scope come with it, and with who has come their `profile`.
     """
     cohort_ids, after, until = ([place[column] for place in places] for column in range(3))
     params = {"cohort_ids": cohort_ids, "after": after, "until": until, "most": most}
@@ -70,6 +74,52 @@ async def last_of(session: ReadSession, cohort_ids: Collection[UUID]) -> dict[UU
 async def cohorts_of(session: ReadSession, experiment_id: UUID) -> list[UUID]:
     """The cohorts of an experiment in the order of their creation."""
     return [row.id for row in await session.all(_COHORTS, {"experiment_id": experiment_id})]
+
+
+_POSITIONS = text(
+    """
+    SELECT c.id, coalesce((
+        SELECT e.stream_seq FROM events e WHERE e.cohort_id = c.id AND e.seq <= :seq ORDER BY e.stream_seq DESC LIMIT 1
+    ), 0) AS position
+    FROM unnest(CAST(:cohort_ids AS uuid[])) c(id)
+    """
+)
+_SAFE_SEQ = text(
+    """
+    WITH behind AS (
+        SELECT min(e.seq) AS first
+        FROM unnest(CAST(:cohort_ids AS uuid[]), CAST(:positions AS bigint[])) AS sent(cohort_id, position)
+            JOIN streams s ON s.cohort_id = sent.cohort_id AND s.last > sent.position
+            CROSS JOIN LATERAL (
+                SELECT n.seq FROM events n WHERE n.cohort_id = sent.cohort_id AND n.stream_seq > sent.position
+                ORDER BY n.stream_seq LIMIT 1
+            ) e
+    )
+    SELECT least(coalesce((SELECT seq FROM events WHERE at < :before ORDER BY seq DESC LIMIT 1), 0),
+        (SELECT first - 1 FROM behind)) AS seq
+    """
+)
+
+
+async def positions_at(session: ReadSession, cohort_ids: Collection[UUID], seq: int) -> dict[UUID, int]:
+    """The number of the last event of each of these cohorts among the events of the lab up to `seq`.
+
+    Within a cohort both numbers grow together: both are given under the lock of the cohort's counter.
+    """
+    rows = await session.all(_POSITIONS, {"cohort_ids": list(cohort_ids), "seq": seq})
+    found = {row.id: row.position for row in rows}
+    return {one: found[one] for one in cohort_ids}
+
+
+async def safe_seq(session: ReadSession, positions: Mapping[UUID, int], before: datetime) -> int:
+    """A number of the lab up to which all events of these cohorts are among the first `positions` of each.
+
+    An event with a smaller number may be committed after one with a larger number, in another cohort. So it is the
+    number of an event from `before`, which is so long ago that every smaller number is committed or given up.
+    """
+    params = {"cohort_ids": list(positions), "positions": list(positions.values()), "before": before}
+    seq: int = (await session.one(_SAFE_SEQ, params)).seq
+    return seq
 
 
 log = structlog.get_logger(__name__)

@@ -14,6 +14,7 @@ from parley_lab.bus.contract import Bus
 from parley_lab.contracts.endpoints import OPEN, Endpoints
 from parley_lab.contracts.prompting import Prompts
 from parley_lab.gateway import documentation, problems
+from parley_lab.gateway.compression import Compressed
 from parley_lab.gateway.context import Context
 from parley_lab.gateway.limiting import Limits
 from parley_lab.gateway.live import Live
@@ -45,6 +46,7 @@ from parley_lab.gateway.routes import (
     staff,
     stream_tickets,
     threads,
+    watching,
 )
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.store.session import Database
@@ -67,6 +69,7 @@ _ROUTES: Final = [
         sign_ins,
         imports,
         listing,
+        watching,
         experiments,
         files,
         media,
@@ -128,6 +131,7 @@ def create_app(
     app.routes.extend(web_pages.routes())
     problems.install(app)
     documentation.install(app)
+    app.add_middleware(Compressed)
     app.add_middleware(
         AroundRequest, max_body_bytes=settings.max_body_bytes, max_file_bytes=context.files.max_file_bytes
     )

@@ -53,6 +53,15 @@ def experiment_cursor_text(positions: Iterable[int]) -> str:
     return ".".join(map(str, positions)) or START
 
 
+def lab_cursor(cursor: str) -> int | None:
+    """The number in `s<number>`; None for a cursor of another form."""
+    return _number(cursor[1:]) if cursor.startswith("s") else None
+
+
+def lab_cursor_text(seq: int) -> str:
+    return f"s{seq}"
+
+
 def list_cursor(cursor: str) -> Place:
     """The place in `<microseconds>.<id>`.
 

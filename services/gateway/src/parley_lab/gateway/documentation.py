@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.problems import MEDIA_TYPE
 from parley_lab.gateway.resources.base import ProblemDetails
+from parley_lab.gateway.resources.board import BoardEvent, BoardHint
 from parley_lab.gateway.resources.events import HOME_EVENT, STREAM_EVENT, ExperimenterEvent
 
 router = APIRouter(include_in_schema=False, route_class=Route)
@@ -42,6 +43,8 @@ def _with_problems(schema: dict[str, Any]) -> dict[str, Any]:
     own_schemas = {
         "ProblemDetails": ProblemDetails.model_json_schema(ref_template=_REFERENCE),
         "ExperimenterEvent": ExperimenterEvent.model_json_schema(ref_template=_REFERENCE),
+        "BoardEvent": BoardEvent.model_json_schema(ref_template=_REFERENCE),
+        "BoardHint": BoardHint.model_json_schema(ref_template=_REFERENCE),
         "HomeEvent": HOME_EVENT.json_schema(ref_template=_REFERENCE),
         "StreamEvent": STREAM_EVENT.json_schema(ref_template=_REFERENCE),
     }

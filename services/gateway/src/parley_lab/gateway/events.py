@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 import orjson
@@ -12,6 +12,23 @@ from fastapi.sse import format_sse_event
 
 from parley_lab.contracts.audience import told_as
 from parley_lab.gateway.cursors import cohort_cursor_text
+
+_NOT_ON_BOARDS: Final = frozenset(
+    (
+        "experiment.paused",
+        "experiment.resumed",
+        "message.reacted",
+        "message.unreacted",
+        "member.viewed",
+        "alert.resolved",
+    )
+)
+"""Of alerts and pauses a hint tells, once for the whole experiment and not for each group."""
+_ON_BOARDS: Final = (
+    "stage_id", "from_stage_id", "to_stage_id", "cohort_id", "from_cohort_id", "to_cohort_id", "thread_id", "seq",
+    "ask_id", "key", "purpose", "outcome", "status", "due_at", "locked", "joins", "persona", "kind", "player",
+    "profile", "whose_turn",
+)  # fmt: skip
 
 
 class EventRow(Protocol):
@@ -31,6 +48,8 @@ class EventRow(Protocol):
     thread_id: str | None
     thread_stage_id: str | None
     thread_scope: str | None
+    profile: str | None
+    """How the member is seen whom the event is about, where one has come; JSON text."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +81,26 @@ class Frame:
             f'"actor":{_quoted(event.actor)},"cause":{_quoted(event.cause)},"subject":{_quoted(event.subject)},'
             f'"subject_id":{_quoted(event.subject_id)}'
         )
-        return format_sse_event(
-            data_str=f'{{{self._head(event.type)},{about},"data":{event.payload}}}', event=event.type
-        )
+        data = event.payload
+        if event.profile is not None:
+            data = orjson.dumps({**orjson.loads(data), "profile": orjson.loads(event.profile)}).decode()
+        return format_sse_event(data_str=f'{{{self._head(event.type)},{about},"data":{data}}}', event=event.type)
+
+    @cached_property
+    def for_boards(self) -> bytes | None:
+        """What moves rows, without any text of members; None: nothing of it does."""
+        event = self.event
+        if event.type in _NOT_ON_BOARDS:
+            return None
+        payload = orjson.loads(event.payload)
+        data = {name: payload[name] for name in _ON_BOARDS if name in payload}
+        if event.type == "message.created":
+            data["member_id"] = (payload.get("author") or {}).get("id")
+        if event.profile is not None:
+            data["profile"] = orjson.loads(event.profile)
+        about = f'"subject":{_quoted(event.subject)},"subject_id":{_quoted(event.subject_id)}'
+        said = f'{{{self._head(event.type)},{about},"data":{orjson.dumps(data).decode()}}}'
+        return format_sse_event(data_str=said, event=event.type)
 
     def _head(self, event_type: str) -> str:
         at = self.event.at.astimezone(UTC).isoformat().replace("+00:00", "Z")

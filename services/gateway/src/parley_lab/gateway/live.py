@@ -8,6 +8,7 @@ slowly is cut off and resumes from the last cursor it has seen.
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 from uuid import UUID
@@ -32,6 +33,14 @@ _COHORTS_AT_ONCE: Final = 256
 _EVENTS_AT_ONCE: Final = 8_000
 """Of all cohorts that are read together: more would hold up everything else that the process does."""
 RETRY_MS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What a stream says besides events: asked for every so many seconds, empty when there is nothing to say."""
+
+    every_seconds: float
+    tell: Callable[[], Awaitable[bytes]]
 
 
 Frames = tuple[Frame | TypingFrame, ...]
@@ -188,6 +197,7 @@ class Live:
         *,
         mark: Callable[[], bytes] | None = None,
         look: Callable[[], Awaitable[bool]] | None = None,
+        tick: Tick | None = None,
     ) -> AsyncGenerator[bytes, None]:
         """What `show` gives for every event after the positions in `sent`, without a gap, until it is ended.
 
@@ -205,11 +215,13 @@ class Live:
             # An idle stream keeps nothing of what it has sent: with it, it takes a fifth more memory.
             frames, chunk = (), b""
             clock = asyncio.get_running_loop().time
-            told_at = looked_at = clock()
+            told_at = looked_at = ticked_at = clock()
             while not (listener.is_over or self._closed):
                 until = told_at + self._ping_seconds
                 if look is not None:
                     until = min(until, looked_at + self._look_seconds)
+                if tick is not None:
+                    until = min(until, ticked_at + tick.every_seconds)
                 frames = await listener.next(max(0.0, until - clock()))
                 if listener.is_over:
                     return
@@ -218,6 +230,9 @@ class Live:
                         return
                     looked_at = clock()
                 chunk = _shown(frames, sent, show, mark)
+                if tick is not None and clock() >= ticked_at + tick.every_seconds:
+                    chunk += await tick.tell()
+                    ticked_at = clock()
                 # What happens to others is no sign of life for who is not shown it.
                 if not chunk and clock() >= told_at + self._ping_seconds:
                     chunk = KEEPALIVE_COMMENT

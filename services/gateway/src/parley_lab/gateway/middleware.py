@@ -105,9 +105,13 @@ def _take_correlation(headers: Headers) -> None:
         new_correlation()
 
 
+def is_participants(path: str) -> bool:
+    """Whether participants ask for this address, and not experimenters."""
+    return path == "/v1/me" or path.startswith(("/v1/me/", "/v1/join/"))
+
+
 def _is_participants(scope: Scope) -> bool:
-    path: str = scope["path"]
-    return path.startswith(("/v1/me", "/v1/join/"))
+    return is_participants(scope["path"])
 
 
 def _announces_more(headers: Headers, max_bytes: int) -> bool:

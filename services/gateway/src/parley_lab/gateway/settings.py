@@ -36,6 +36,8 @@ class GatewaySettings(BaseSettings):
     """How often an idle live stream shows a sign of life. Pages give a stream up that is silent for 45 seconds."""
     stream_look_seconds: float = Field(default=4.0, gt=0)
     """How often live streams look for events of which no hint came, and whether their key or sign-in has ended."""
+    board_tick_seconds: float = Field(default=1.0, gt=0)
+    """How often the stream of a board looks for what no event says: drafts, alerts, the state of the experiment."""
     presence_beat_seconds: float = Field(default=5.0, gt=0, le=5)
     """How often the gateway notes who has a live stream."""
     stream_backlog: int = Field(default=200, ge=1)

@@ -42,6 +42,10 @@ class TypingFrame:
     def for_experimenters(self) -> None:
         """Experimenters follow what happens, and nothing has."""
 
+    @property
+    def for_boards(self) -> bytes:
+        return self.for_members
+
 
 @dataclass(slots=True)
 class _Typist:

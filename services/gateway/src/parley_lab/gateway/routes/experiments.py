@@ -1,14 +1,13 @@
 """What experimenters do: create, start and follow experiments, look after members, take the data home."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 
-from parley_lab.base.errors import Conflict, NotFound, Unavailable
+from parley_lab.base.errors import Conflict, NotFound
 from parley_lab.contracts.experiment import ModelMode, Persona
 from parley_lab.contracts.real_models import model_mode_problems
 from parley_lab.design import Draft, Experiment, json_schema, models_used
@@ -16,10 +15,8 @@ from parley_lab.drafts import workers
 from parley_lab.drafts.called_keys import Waiting, waiting_for_keys
 from parley_lab.experiments import experiments, files, listing, personas, starting
 from parley_lab.formats.exports import reports
-from parley_lab.gateway import archives, cursors, forms
-from parley_lab.gateway.context import ApiKey, Context, ExperimentersStream, InContext
-from parley_lab.gateway.events import Frame
-from parley_lab.gateway.live import RETRY_MS
+from parley_lab.gateway import archives, forms
+from parley_lab.gateway.context import ApiKey, Context, InContext
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
 from parley_lab.gateway.resources.experiments import (
@@ -32,12 +29,8 @@ from parley_lab.gateway.resources.experiments import (
     MeasureTable,
     PausedKey,
 )
-from parley_lab.gateway.routes.own_stream import LastEventId, StreamCursor, StreamWaits, stream_responses
-from parley_lab.gateway.streaming import EventStream
-from parley_lab.gateway.typists import TypingFrame
 from parley_lab.store import keys
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
-from parley_lab.talk import streams as stream_reads
 
 router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
@@ -181,87 +174,6 @@ async def require_models(
 
 
 @router.get(
-    "/experiments/{experiment_id}/stream",
-    response_class=EventStream,
-    summary="Follow everything that happens (server-sent events)",
-    responses=stream_responses("ExperimenterEvent"),
-)
-async def stream(
-    experiment_id: UUID,
-    context: InContext,
-    bearer: ExperimentersStream,
-    after: StreamCursor = None,
-    last_event_id: LastEventId = None,
-    wait: StreamWaits = True,
-) -> EventStream:
-    """The last event of each chunk has an `id`: the cursor over all cohorts. After a reconnect some events may come
-    again; `cohort_id` and `stream_seq` tell them."""
-    async with context.database.transaction() as session:
-        key_hash = await bearer.key_hash(session, context)
-        owner = await keys.sign_in_by_hash(session, key_hash, context.clock.now(), scope="read")
-        await _owned_by(session, owner, experiment_id)
-        ids = await stream_reads.cohorts_of(session, experiment_id)
-        newest = await stream_reads.last_of(session, ids)
-    cursor = last_event_id or after
-    positions = cursors.experiment_cursor(cursor, len(ids)) if cursor else [newest[one] for one in ids]
-    sent = dict(zip(ids, positions, strict=True))
-    if not wait:
-        return EventStream(_events_until_now(context, sent))
-    return EventStream(_events_of(context, experiment_id, key_hash, sent))
-
-
-def _for_experimenters(frame: Frame | TypingFrame) -> bytes | None:
-    return frame.for_experimenters
-
-
-async def _events_until_now(context: Context, sent: dict[UUID, int]) -> AsyncGenerator[bytes, None]:
-    def mark() -> bytes:
-        return f"id: {cursors.experiment_cursor_text(sent.values())}\n".encode()
-
-    yield f"retry: {RETRY_MS}\n".encode() + mark() + b"\n"
-    async with aclosing(context.live.catch_up(sent, _for_experimenters, mark=mark)) as chunks:
-        async for chunk in chunks:
-            yield chunk
-
-
-async def _events_of(
-    context: Context, experiment_id: UUID, key_hash: str, sent: dict[UUID, int]
-) -> AsyncGenerator[bytes, None]:
-    """Until the key ends; groups that are made later are told of, too."""
-    later: dict[UUID, int] = {}
-
-    def mark() -> bytes:
-        return f"id: {cursors.experiment_cursor_text(sent.values())}\n".encode()
-
-    yield f"retry: {RETRY_MS}\n".encode() + mark() + b"\n"
-    # A draft has no cohorts; they come with its start.
-    while not sent and not context.live.is_closed:
-        await context.live.wait_for_news()
-        sent.update(dict.fromkeys(await context.live.cohorts_of(experiment_id), 0))
-        if not sent:
-            yield b": ping\n\n"
-
-    async def look() -> bool:
-        """Whether nothing has changed."""
-        with suppress(Unavailable):
-            async with context.database.read() as session:
-                found = await stream_reads.cohorts_of(session, experiment_id)
-                is_valid = await keys.is_valid(session, key_hash, context.clock.now())
-            later.update({one: 0 for one in found if one not in sent})
-            return is_valid and not later
-        return True
-
-    while True:
-        async with aclosing(context.live.follow(sent, _for_experimenters, mark=mark, look=look)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-        if not later:
-            return
-        sent.update(later)
-        later.clear()
-
-
-@router.get(
     "/experiments/{experiment_id}/export",
     response_class=StreamingResponse,
     summary="All data of an experiment, as a zip file",
@@ -305,10 +217,11 @@ async def owned(session: Session, context: Context, key: str, experiment_id: UUI
         NotFound: there is none, or it belongs to another owner, in the same words.
     """
     owner = await keys.sign_in(session, key, context.clock.now(), scope=scope)
-    return await _owned_by(session, owner, experiment_id)
+    return await owned_by(session, owner, experiment_id)
 
 
-async def _owned_by(session: Session, owner: keys.Experimenter, experiment_id: UUID) -> Any:
+async def owned_by(session: Session, owner: keys.Experimenter, experiment_id: UUID) -> Any:
+    """The row of an experiment of this owner; raises as `owned`."""
     row = await experiments.find(session, experiment_id)
     if row.owner_id != owner.id:
         raise NotFound("There is no such experiment.")

@@ -14,7 +14,8 @@ import httpx2
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
-from parley_lab.gateway.resources.events import HOME_EVENT, STREAM_EVENT, ExperimenterEvent
+from parley_lab.gateway.resources.board import BoardEvent, BoardHint
+from parley_lab.gateway.resources.events import HOME_EVENT, STREAM_EVENT, ExperimenterEvent, MemberTypes
 from parley_lab.gateway.server import Server
 from parley_lab.gateway.settings import GatewaySettings
 from parley_lab.store.session import Database
@@ -32,6 +33,8 @@ def schema_of_stream(path: str) -> TypeAdapter[Any]:
     """The schema of the events of the stream at this path."""
     if path.startswith("/v1/me"):
         return STREAM_EVENT
+    if "of=board" in path:
+        return TypeAdapter(BoardEvent | BoardHint | MemberTypes)
     return HOME_EVENT if path == "/v1/stream" else TypeAdapter(ExperimenterEvent)
 
 
