@@ -107,6 +107,11 @@ def test_an_installed_lab_runs_a_demo_and_serves_a_page_beside_packages_of_other
                 assert file.status == 200
         lab.terminate()
 
+    with installed.begin("parley", "fake-endpoint", "--port", "0") as endpoint:
+        assert endpoint.stdout is not None
+        assert _LISTENS.search(endpoint.stdout.readline())
+        endpoint.terminate()
+
     for other, command in OTHERS.items():
         installed.install(other)
         assert "is valid" in installed.run(command, "validate", "open.yaml"), other

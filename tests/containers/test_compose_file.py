@@ -25,7 +25,7 @@ from tests.operators.test_alerts import scraping
 EXAMPLE = (ROOT / "deploy" / "env.example").read_text()
 DOCUMENTED = re.compile(
     r"\b(?:PARLEY|AGENT_WORKER|GATEWAY|ORCHESTRATOR|PROMPT_BUILDER|LLM|OPENAI|ANTHROPIC|GEMINI|GOOGLE_GEMINI|OPENROUTER"
-    r"|DEEPSEEK|OLLAMA|HF|ENDPOINT|POSTGRES|RABBITMQ|PROXY|PYTHON|PIP|UV)_[A-Z0-9_]+\b"
+    r"|DEEPSEEK|OLLAMA|HF|ENDPOINT|POSTGRES|RABBITMQ|PROXY|CADDY|PYTHON|PIP|UV)_[A-Z0-9_]+\b"
 )
 VENDORS_OWN = {"ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS", "OPENAI_CUSTOM_HEADERS"}
 """Told about because they spoil something, and not ours to hand on."""
@@ -88,6 +88,7 @@ CREDENTIALS: dict[str, Iterable[str]] = {
     "prepare": ["postgres_password", "database_password"],
     "migrate": ["database_url"],
     "proxy": [],
+    "public": [],
     "gateway": ["database_url", "amqp_url", "bootstrap_api_key"],
     "gateway-2": ["database_url", "amqp_url", "bootstrap_api_key"],
     "orchestrator": ["database_url", "amqp_url"],
@@ -171,6 +172,8 @@ def test_the_number_of_workers_outlives_the_command_that_starts_the_lab() -> Non
 def test_the_proxy_alone_is_published_and_on_this_machine_alone() -> None:
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
 
+    assert published.pop("public") == ["80:80", "443:443", "443:443/udp"]
+    assert SERVICES["public"]["profiles"] == ["public"]
     assert published == {"proxy": ["127.0.0.1:${PARLEY_PORT:-8000}:8000"]}
 
 
@@ -245,7 +248,7 @@ def test_the_data_of_postgres_lie_in_the_volume_whatever_its_version() -> None:
 
 
 def test_our_containers_cannot_write_to_their_file_system_and_have_no_rights() -> None:
-    for name in (*OURS, "proxy", "migrate", "prepare", "tools"):
+    for name in (*OURS, "proxy", "public", "migrate", "prepare", "tools"):
         assert SERVICES[name]["read_only"] is True, name
         assert SERVICES[name]["cap_drop"] == ["ALL"], name
 

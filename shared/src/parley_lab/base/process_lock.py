@@ -21,7 +21,7 @@ class HeldElsewhere(Exception):
 class ProcessLock:
     """The lock of the file at `path`, which is made if there is none. Any thread may release it.
 
-    The id of the holder is in a file beside it: Windows lets nobody read a file that is locked.
+    The id of the holder is in a file beside it: Windows lets no process read a file that is locked.
     """
 
     def __init__(self, path: Path) -> None:
