@@ -47,3 +47,20 @@ async def test_a_conversation_shows_from_when_one_may_leave_it(page: Page, lab: 
     await expect(leave).not_to_have_attribute("aria-disabled", "true")
     await leave_talk(page)
     await expect(page.get_by_role("heading", level=1)).to_have_text("Goodbye")
+
+
+async def test_what_is_entered_in_the_last_seconds_is_sent_at_once(page: Page, lab: RunningLab) -> None:
+    await page.clock.install()
+    hurried = {**STUDY, "stages": [{**STUDY["stages"][1], "stay": {"at_most_seconds": 110, "then": "go_on"}}]}
+    await join(page, lab.started(hurried))
+    shown = page.locator(".clock").get_by_text(re.compile("^1:.. left"))
+    await expect(shown).to_be_visible()
+    seconds = 60 + int((await shown.inner_text())[2:4])
+    await page.clock.run_for((seconds - 4) * 1000)
+    await page.clock.pause_at(await page.evaluate("Date.now() + 1000"))
+
+    async with page.expect_response(lambda answer: answer.request.method == "PUT") as saving:
+        await page.get_by_label("Where do you live?").fill("Chur")
+        await page.clock.run_for(150)
+
+    assert (await saving.value).status == 204

@@ -103,7 +103,7 @@ async def test_mediators_and_members_have_names_of_their_own(api: Api) -> None:
     assert (found["c1/med1"], found["c1/m2"]) == (("Owl 2", "Owl"), ("owl 3", "owl"))
 
 
-async def test_a_name_that_nobody_can_see_is_refused(api: Api) -> None:
+async def test_a_name_that_shows_nothing_is_refused(api: Api) -> None:
     study = await a_study(api, **TWO)
 
     chosen = await api.advance(study.tokens["Ada"], "who", {"name": "\u3164"})

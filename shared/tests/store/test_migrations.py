@@ -163,6 +163,7 @@ KEPT = {
     "r0012_sign_ins.py": "237dcc089a5b509a0d31e84fbfe8b78fa3d314a0bed111c39f5a4f145634c470",
     "r0013_own_names.py": "0de16208b4614e965b0215f1547b0c5cff99ecb3c32e25727f6064708e78fe3d",
     "r0014_archived_experiments.py": "bef7a1f48e446e497f10e3f80314adeca3c822c7c06793820e50418c9dddfb50",
+    "r0015_unsent_answers.py": "a4fd64ad79327fe7039ec86e15fe7888396814cdabc67f8573703a228f17714e",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from parley_lab.answers.filling_in import Mark, fill_in
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import TAKING_PART, Outcome, in_sql, leading_to
 from parley_lab.kinds import acts_on_moves
@@ -100,7 +101,7 @@ def public_part(event_type: str, member_id: UUID, payload: Mapping[str, Any]) ->
 _MOVE = text(
     """
     WITH given AS (
-        DELETE FROM partial_answers WHERE member_id = :member_id
+        DELETE FROM partial_answers WHERE member_id = :member_id AND outcome IS NULL
     ), moved AS (
         UPDATE members SET position = position + 1, version = version + 1, arrived_at = :now,
             stepped_version = CASE WHEN :is_step THEN version + 1 ELSE stepped_version END,
@@ -180,8 +181,6 @@ _END = text(
     ), missed AS (
         UPDATE attention_checks k SET closed_at = :now, outcome = 'missed' FROM ended
         WHERE k.member_id = ended.id AND k.closed_at IS NULL
-    ), begun AS (
-        DELETE FROM partial_answers p USING ended WHERE p.member_id = ended.id
     )
     SELECT transfer_to FROM ended
     """
@@ -205,12 +204,16 @@ async def end_member(
     *,
     cause: str,
     actor: str | None = None,
+    unsent: Mark = "not_sent",
 ) -> bool:
     """End a member's part in the experiment for good; False when nothing leads there from where they are.
 
-    What was wanted from them is cancelled, and those who waited for them are looked at again. `actor` is the member
-    themself unless it says otherwise.
+    What they have filled in and not sent is stored as far as it counts, with the mark `unsent`. What was wanted from
+    them is cancelled, and those who waited for them are looked at again. `actor` is the member themself unless it says
+    otherwise.
     """
+    if standing.begun and standing.status in leading_to(outcome):
+        standing = await fill_in(session, standing, now, mark=unsent, cause=cause)
     end = {"status": outcome, "sources": leading_to(outcome), "reason": reason, "now": now}
     ended = await session.first(_END, {"member_id": standing.member.id, **end})
     if ended is None:

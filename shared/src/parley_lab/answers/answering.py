@@ -221,12 +221,13 @@ _ANSWER = text(
         DELETE FROM partial_answers p USING answered a
         WHERE (p.member_id, p.stage_id, p.key) = (a.member_id, a.stage_id, a.key)
     ), entry AS (
-        INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, invalid, completed_at, written_at)
+        INSERT INTO answers (member_id, stage_id, key, cohort_id, value, valid, invalid, marks, completed_at,
+            written_at)
         SELECT a.member_id, a.stage_id, a.key, a.cohort_id, CAST(:value AS jsonb), :valid, CAST(:invalid AS jsonb),
-            :now, :now
+            CAST(:marks AS jsonb), :now, :now
         FROM answered a
         ON CONFLICT (member_id, stage_id, key) DO UPDATE
-            SET value = excluded.value, valid = excluded.valid, invalid = excluded.invalid,
+            SET value = excluded.value, valid = excluded.valid, invalid = excluded.invalid, marks = excluded.marks,
                 completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
             WHERE answers.completed_at IS NULL
         RETURNING 1
@@ -245,6 +246,23 @@ async def answer(session: Session, ask_id: UUID, value: Json, now: datetime) -> 
         "value": as_json(value),
         "valid": True,
         "invalid": None,
+        "marks": None,
+    }
+    return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
+
+
+async def answer_filled_in(
+    session: Session, ask_id: UUID, value: Json, marks: Mapping[str, str], now: datetime
+) -> bool:
+    """The same with what was filled in and not sent; the marks say so by field, or of the whole by ""."""
+    params = {
+        "ask_id": ask_id,
+        "state": "answered",
+        "reason": None,
+        "value": as_json(value),
+        "valid": True,
+        "invalid": None,
+        "marks": as_json(dict(marks)),
     }
     return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
 
@@ -257,7 +275,7 @@ async def answer_with_substitute(
     It is marked as not valid. A page with some missing answers is still valid: the others are kept.
     """
     is_valid = found.missing is not None and (ask.key == PAGE or not found.missing)
-    stored = {"value": as_json(found.value), "valid": is_valid}
+    stored = {"value": as_json(found.value), "valid": is_valid, "marks": None}
     missing = as_json(found.missing) if found.missing else None
     params = {"ask_id": ask_id, "state": "failed", "reason": reason, **stored, "invalid": missing}
     return bool((await session.one(_ANSWER, {**params, "now": now})).passed)
@@ -265,21 +283,33 @@ async def answer_with_substitute(
 
 _PAGE = text(
     """
-    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, completed_at, written_at)
+    INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, marks, completed_at, written_at)
     VALUES (:member_id, :stage_id, :key, :cohort_id, CAST(:value AS jsonb),
-        (SELECT jsonb_object_agg(part.key, part.value) FROM answers e CROSS JOIN jsonb_each(e.invalid) part
-            WHERE e.member_id = :member_id AND e.stage_id = :stage_id AND e.key <> :key),
-        :now, :now)
+        nullif(CAST(:missing AS jsonb) || coalesce((
+            SELECT jsonb_object_agg(part.key, part.value) FROM answers e CROSS JOIN jsonb_each(e.invalid) part
+            WHERE e.member_id = :member_id AND e.stage_id = :stage_id AND e.key <> :key), '{}'), '{}'),
+        nullif(CAST(:marks AS jsonb), '{}'), :now, :now)
     ON CONFLICT (member_id, stage_id, key) DO UPDATE
-        SET value = excluded.value, invalid = excluded.invalid, completed_at = excluded.completed_at,
-            written_at = excluded.written_at, revision = answers.revision + 1
+        SET value = excluded.value, invalid = excluded.invalid, marks = excluded.marks,
+            completed_at = excluded.completed_at, written_at = excluded.written_at, revision = answers.revision + 1
         WHERE answers.completed_at IS NULL
     """
 )
 
 
-def write_page(session: Session, standing: Standing, value: Json, now: datetime) -> None:
-    """Store the member's page answer of the stage they are on, as final; what its entries miss is missing in it."""
+def write_page(
+    session: Session,
+    standing: Standing,
+    value: Json,
+    now: datetime,
+    *,
+    missing: Mapping[str, str] | None = None,
+    marks: Mapping[str, str] | None = None,
+) -> None:
+    """Store the member's page answer of the stage they are on, as final; what its entries miss is missing in it.
+
+    `missing`: why other fields are. `marks`: which fields were not sent, as in `answer_filled_in`.
+    """
     assert standing.stage is not None
     session.later(
         _PAGE,
@@ -289,6 +319,8 @@ def write_page(session: Session, standing: Standing, value: Json, now: datetime)
             "key": PAGE,
             "cohort_id": standing.cohort_id,
             "value": as_json(value),
+            "missing": as_json(dict(missing or {})),
+            "marks": as_json(dict(marks or {})),
             "now": now,
         },
     )

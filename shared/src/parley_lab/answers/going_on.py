@@ -1,5 +1,6 @@
 """Going on from a stage, with everything that the stage says follows from it: one transaction, once."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -16,6 +17,8 @@ from parley_lab.store.failures import DeadlockDetected, Overtaken
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
+_SENT: Final = text("DELETE FROM partial_answers WHERE member_id = :member_id AND outcome IS NULL")
+
 
 async def go_on(
     session: Session, standing: Standing, done: Done, now: datetime, *, cause: str, is_step: bool = False
@@ -24,9 +27,13 @@ async def go_on(
 
     `is_step` as in `move_on`. The caller holds the member's lock, and has read `standing` under it.
     """
-    assert standing.stage is not None
+    stage = standing.stage
+    assert stage is not None
     end = next((one for one in done.effects if isinstance(one, End)), None)
     if end is not None:
+        # What they have begun there is what they have sent.
+        session.later(_SENT, {"member_id": standing.member.id})
+        standing = replace(standing, begun={})
         has_ended = await end_member(session, standing, end.outcome, end.outcome, now, cause=cause)
         if has_ended and end.forgets:
             await forget(session, standing.member.id, standing.member.path, standing.member.profile.name or "")
@@ -34,7 +41,7 @@ async def go_on(
     await move_on(session, standing, now, cause=cause, is_step=is_step)
     for effect in done.effects:
         if isinstance(effect, SetProfile):
-            await be_known_by(session, standing.member.id, effect, standing.stage.id, now, cause=cause)
+            await be_known_by(session, standing.member.id, effect, stage.id, now, cause=cause)
         elif isinstance(effect, Pay):
             _pay(session, standing, effect, now)
 
@@ -69,7 +76,7 @@ _GO_ON_QUIETLY: Final = text(
         UPDATE members m SET position = m.position + 1, version = m.version + 1, arrived_at = p.now
         FROM passed p WHERE m.id = p.id
     ), begun AS (
-        DELETE FROM partial_answers a USING passed p WHERE a.member_id = p.id
+        DELETE FROM partial_answers a USING passed p WHERE a.member_id = p.id AND a.outcome IS NULL
     ), entry AS (
         INSERT INTO answers (member_id, stage_id, key, cohort_id, value, invalid, completed_at, written_at)
         SELECT p.id, p.stage_id, p.key, p.cohort_id, coalesce(p.value, 'null'),

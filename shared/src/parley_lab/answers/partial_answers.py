@@ -1,6 +1,8 @@
 """What a person has begun to answer, kept until the answer is given, so that no reload and no other device loses it.
 
-Nothing of it is checked, and no one else ever sees it: it is in no view, no event and no data file.
+Nothing of it is checked, and no other member ever sees it: it is in no view and no event. When the time of the page is
+up, or the part of the person is over, what counts of it becomes their answer (`filling_in`), and the rest has an
+outcome and is in the data.
 """
 
 from dataclasses import dataclass
@@ -44,13 +46,13 @@ _SAVE: Final = """
     INSERT INTO partial_answers (member_id, stage_id, key, ask_id, value, saved_at)
     SELECT member_id, stage_id, key, ask_id, CAST(:value AS jsonb), :now FROM open
     ON CONFLICT (member_id, stage_id, key) DO UPDATE
-        SET ask_id = excluded.ask_id, value = excluded.value, saved_at = excluded.saved_at
+        SET ask_id = excluded.ask_id, value = excluded.value, saved_at = excluded.saved_at, outcome = NULL
 """
 _FIND: Final = """
     WITH open AS ({open})
     SELECT p.value, p.saved_at
     FROM open o LEFT JOIN partial_answers p ON (p.member_id, p.stage_id, p.key) = (o.member_id, o.stage_id, o.key)
-        AND p.ask_id IS NOT DISTINCT FROM o.ask_id
+        AND p.ask_id IS NOT DISTINCT FROM o.ask_id AND p.outcome IS NULL
 """
 _PAGES: Final = items_with(token_hash="text", stage_id="text", value="jsonb", now="timestamptz")
 # A member whom another transaction holds is left out: who waits for them would have the others wait, too. So is one
@@ -66,7 +68,7 @@ _SAVE_PAGES: Final = text(
         INSERT INTO partial_answers (member_id, stage_id, key, value, saved_at)
         SELECT member_id, stage_id, key, coalesce(value, 'null'), now FROM open
         ON CONFLICT (member_id, stage_id, key) DO UPDATE
-            SET ask_id = excluded.ask_id, value = excluded.value, saved_at = excluded.saved_at
+            SET ask_id = excluded.ask_id, value = excluded.value, saved_at = excluded.saved_at, outcome = NULL
     )
     SELECT place FROM open
     """  # noqa: S608 - put together from constants

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from parley_lab.answers.advancing import end_member
 from parley_lab.answers.answering import write_page
+from parley_lab.answers.filling_in import fill_in
 from parley_lab.answers.going_on import go_on
 from parley_lab.base import seeds
 from parley_lab.base.errors import Conflict, InvalidInput
@@ -99,24 +100,34 @@ async def end_stay(session: Session, timer_id: UUID, member_id: UUID, now: datet
     if stage is None or standing.status not in STILL_IN or row.path != path_of(standing.member.path, stage.id, MOST):
         return
     if stage.stay.then == "leave":
-        await end_member(session, standing, "dropped_out", TIME_IS_UP, now, cause="timer", actor="lab")
+        end = {"cause": "timer", "actor": "lab"}
+        await end_member(session, standing, "dropped_out", TIME_IS_UP, now, unsent="timed_out", **end)
     elif standing.is_in_progress:
-        done = await _with_what_there_is(session, standing, stage, now)
-        await go_on(session, standing, done, now, cause="timer")
+        await go_on_with_what_there_is(session, standing, now, cause="timer")
     else:
         due_at = now + timedelta(seconds=_AGAIN_SECONDS)
         await session.run(_POSTPONE, {"timer_id": timer_id, "due_at": due_at})
 
 
-async def _with_what_there_is(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Done:
-    """What follows for a member who may go on anyway, such as a payment; else the default of the file, or nothing."""
-    view = standing.view(stage, now)
-    completion = kind_of(stage).completion(stage, view)
+async def go_on_with_what_there_is(session: Session, standing: Standing, now: datetime, *, cause: str) -> None:
+    """Move a member one stage further whose time on the page is up: with what they may go on with anyway, such as a
+    payment; else with what they have filled in, each field with a mark; else with the default of the file, or nothing.
+
+    The caller holds the member's lock, and has read `standing` under it: they are in progress, and on a stage.
+    """
+    stage = standing.stage
+    assert stage is not None
+    completion = kind_of(stage).completion(stage, standing.view(stage, now))
     if isinstance(completion, Blocked):
-        return Done() if stage.stay.default is None else await _with_default(session, standing, stage, now)
-    if PAGE not in view.own and completion.page is not None:
-        write_page(session, standing, completion.page, now)
-    return completion
+        standing = await fill_in(session, standing, now, mark="timed_out", cause=cause, default=stage.stay.default)
+        completion = kind_of(stage).completion(stage, standing.view(stage, now))
+    done = completion if isinstance(completion, Done) else Done()
+    if standing.page(stage.id) is None:
+        if isinstance(completion, Blocked) and stage.stay.default is not None:
+            done = await _with_default(session, standing, stage, now)
+        elif done.page is not None:
+            write_page(session, standing, done.page, now)
+    await go_on(session, standing, done, now, cause=cause)
 
 
 async def _with_default(session: Session, standing: Standing, stage: StageConfig, now: datetime) -> Done:
@@ -139,7 +150,7 @@ async def _with_default(session: Session, standing: Standing, stage: StageConfig
         return Done()
     if value is None:
         return Done()
-    write_page(session, standing, value, now)
+    write_page(session, standing, value, now, marks={"": "default"})
     answered = standing.with_answer(stage.id, PAGE, value)
     completion = kind_of(stage).completion(stage, answered.view(stage, now))
     return completion if isinstance(completion, Done) else Done()

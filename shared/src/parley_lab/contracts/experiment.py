@@ -141,9 +141,9 @@ class Stay(Document):
     """How long participants may stay."""
     then: Literal["leave", "go_on"] = "leave"
     """What happens when that time is up. `leave`: they are out, with the outcome `dropped_out`. `go_on`: they go on,
-    with `default` as their answer or without one."""
+    with what they have filled in."""
     default: dict[str, JsonValue] | None = None
-    """The answer of those who have given none in time; left out: they have none."""
+    """The answer to what is not filled in when that time is up; left out: none."""
 
     @property
     def is_timed(self) -> bool:

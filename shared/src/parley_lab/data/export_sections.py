@@ -108,8 +108,14 @@ SECTIONS: Final[Mapping[str, str]] = {
     "answers": f"""
         SELECT m.path AS member_path, x.member_id, {PLAYED} AS player, c.path AS cohort_path, x.stage_id AS stage,
             x.key, x.value, x.valid,
-            x.invalid, x.revision, x.completed_at, x.written_at
+            x.invalid, x.marks, x.revision, x.completed_at, x.written_at
         FROM answers x JOIN members m ON m.id = x.member_id {OF_COHORT} ORDER BY {by("m.path", "x.stage_id", "x.key")}
+    """,
+    "unsent_answers": f"""
+        SELECT m.path AS member_path, c.path AS cohort_path, x.stage_id AS stage, x.key, x.value, x.outcome, x.saved_at
+        FROM partial_answers x JOIN members m ON m.id = x.member_id JOIN cohorts c ON c.id = m.cohort_id
+        WHERE c.experiment_id = :experiment_id AND x.outcome IS NOT NULL
+        ORDER BY {by("m.path", "x.stage_id", "x.key")}
     """,
     "payments": f"""
         SELECT m.path AS member_path, c.path AS cohort_path, x.stage_id AS stage, x.currency, CAST(x.amount AS text) AS

@@ -116,7 +116,7 @@ _ANSWERS: Final = f"""
         ) AS a GROUP BY 1, 2
     )
     SELECT x.member_id, m.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
-        {ARM} AS treatment, {PLAYED} AS player, x.stage_id AS stage, x.key, x.value, x.invalid, x.revision,
+        {ARM} AS treatment, {PLAYED} AS player, x.stage_id AS stage, x.key, x.value, x.invalid, x.marks, x.revision,
         k.endpoint, k.model, n.attempts, n.reasons, x.completed_at, x.written_at,
         c.assigned || m.assigned AS assigned,
         CASE WHEN CAST(:with_pages AS boolean) THEN (SELECT jsonb_object_agg(p.stage_id, p.value) FROM answers p WHERE

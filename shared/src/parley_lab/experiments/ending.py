@@ -8,10 +8,12 @@ from uuid import UUID
 
 from sqlalchemy import ForeignKey, MetaData, text
 
+from parley_lab.answers.filling_in import fill_in
 from parley_lab.base.errors import Conflict, HalfDone, NotFound, Unavailable
 from parley_lab.contracts.lives import in_sql, sources
 from parley_lab.experiments import files
 from parley_lab.experiments.pausing import hold_still, lock
+from parley_lab.members.standings import standing_of
 from parley_lab.store.facts import Event
 from parley_lab.store.failures import retry_deadlocks
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Database, Session
@@ -91,6 +93,20 @@ _END: Final = text(
 )
 
 
+_BEGUN: Final = text(
+    f"""
+    SELECT DISTINCT m.id, m.path FROM partial_answers p JOIN members m ON m.id = p.member_id
+    WHERE m.experiment_id = :id AND m.status IN {in_sql(sources("end"))} AND p.outcome IS NULL ORDER BY m.path
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def _fill_in(session: Session, experiment_id: UUID, now: datetime, *, cause: str) -> None:
+    """Store what people have filled in and not sent, as far as it counts. The caller holds all locks."""
+    for row in await session.all(_BEGUN, {"id": experiment_id}):
+        await fill_in(session, await standing_of(session, row.id), now, mark="not_sent", cause=cause)
+
+
 async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: str = "request") -> bool:
     """End the experiment now; False when it had ended. What was stored stays.
 
@@ -107,6 +123,7 @@ async def end(session: Session, experiment_id: UUID, now: datetime, *, cause: st
         return False
     await hold_still(session, experiment_id)
     params = {"id": experiment_id, "now": now, "reason": EXPERIMENT_ENDED}
+    await _fill_in(session, experiment_id, now, cause=cause)
     for statement in (_END_ASKS, _END_DRAFTS, _END_TIMERS, _END_CHECKS):
         await session.run(statement, params)
 

@@ -21,6 +21,7 @@ from parley_lab.kinds.kind import Blocked, Completion, Done, PageContent, StageK
 from parley_lab.kinds.names import as_shown
 from parley_lab.kinds.parts import (
     Draws,
+    FilledIn,
     Narration,
     Parts,
     Question,
@@ -85,6 +86,7 @@ __all__ = [
     "Effect",
     "End",
     "Field",
+    "FilledIn",
     "Form",
     "Json",
     "LabLine",

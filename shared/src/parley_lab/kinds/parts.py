@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Literal
+from typing import ClassVar, Literal
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from parley_lab.base.errors import Problem
+from parley_lab.base.errors import InvalidInput, Problem
 from parley_lab.contracts.experiment import StageConfig
 from parley_lab.contracts.languages import NameLanguage
 from parley_lab.contracts.models import Hint
@@ -43,6 +43,24 @@ class Substitute:
 
     value: Json
     missing: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FilledIn:
+    """What counts of an answer that was filled in and not sent: stored like an answer, and marked.
+
+    `marks` says by field of the form where its value is from: `begun`, from what was filled in, or `default`, from the
+    file; the field "" means the whole answer. `missing` gives the reason by field of the value, as in a `Substitute`.
+    """
+
+    value: Json
+    marks: Mapping[str, Literal["begun", "default"]]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether any field of the value is not missing."""
+        return len(self.missing) < len(self.value)
 
 
 WithoutAnswer = Substitute | Literal["drop"]
@@ -99,6 +117,23 @@ class Question(ABC):
         """
         found = self.without_answer(())
         return found if isinstance(found, Substitute) else None
+
+    counts_unsent: ClassVar[bool] = False
+    """Whether an answer that was filled in and not sent counts when the time is up, if it passes `check`. That of a
+    consent, a move or an attempt does not."""
+
+    def filled_in(self, begun: Json, default: Mapping[str, Json]) -> FilledIn | None:
+        """What counts of what a person has filled in, and not sent, when their time is up or their part is over.
+
+        `begun`: anything, and not checked; None: nothing. `default`: what the file gives for fields that are not filled
+        in. None: nothing of `begun` counts. Called under the lock of the member's row.
+        """
+        if not self.counts_unsent or begun is None:
+            return None
+        try:
+            return FilledIn(self.check(begun), {"": "begun"})
+        except InvalidInput:
+            return None
 
     def text_form(self) -> str | None:
         """The instruction for a reply in plain text; None: the model replies with an object. Called for prompts."""

@@ -20,7 +20,7 @@ from parley_lab.store.facts import Event
 from parley_lab.store.session import Session
 from parley_lab.store.statements import as_json
 
-# The last lock of a transaction: whoever holds it waits for no cohort, member or thread any more.
+# The last lock of a transaction: while it is held, no cohort, member or thread is waited for any more.
 _LOCK_NAMES: Final = text(
     """
     SELECT pg_advisory_xact_lock(hashtextextended('names/' || m.cohort_id, 0)) FROM members m WHERE m.id = :member_id

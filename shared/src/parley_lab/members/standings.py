@@ -42,7 +42,7 @@ _STANDINGS = f"""
         c.assigned || m.assigned AS assigned,
         CASE WHEN m.player = 'person' THEN (
             SELECT jsonb_agg(jsonb_build_array(p.stage_id, p.key, p.ask_id, p.value))
-            FROM partial_answers p WHERE p.member_id = m.id) END AS begun,
+            FROM partial_answers p WHERE p.member_id = m.id AND p.outcome IS NULL) END AS begun,
         CASE WHEN m.player = 'person' THEN (
             SELECT jsonb_agg(jsonb_build_array(i.purpose, i.path, i.stage_id, i.state, i.due_at, i.remaining_ms)
                 ORDER BY i.due_at, i.path)

@@ -44,6 +44,8 @@ _REPLACE: Final = text(
     ), missed AS (
         UPDATE attention_checks SET closed_at = :now, outcome = 'missed'
         WHERE member_id = :member_id AND closed_at IS NULL
+    ), begun AS (
+        UPDATE partial_answers SET outcome = 'not_sent' WHERE member_id = :member_id AND outcome IS NULL
     )
     UPDATE members SET player = 'agent', agent_config = CAST(:agent AS jsonb), provider = :provider, token_hash = NULL,
         status = :status, transfer_to = NULL, version = version + 1

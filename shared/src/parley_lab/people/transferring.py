@@ -137,7 +137,8 @@ _MOVE: Final = text(
         UPDATE timers SET cohort_id = :cohort_id
         WHERE member_id = :member_id AND NOT purpose = ANY(:ending) AND state IN ('armed', 'held')
     ), begun AS (
-        DELETE FROM partial_answers WHERE member_id = :member_id AND NOT stage_id = ANY(:own_stages)
+        UPDATE partial_answers SET outcome = 'not_sent'
+        WHERE member_id = :member_id AND NOT stage_id = ANY(:own_stages) AND outcome IS NULL
     )
     UPDATE answers SET cohort_id = :cohort_id, counted_at = NULL
     WHERE member_id = :member_id AND stage_id = ANY(:own_stages)

@@ -219,17 +219,19 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
     """The lines of the long table: one for each question of a page, one for any other entry, one for an empty page.
 
     The entry of a single question has its line only until a page is made of the entries. The status is `valid`, or
-    `invalid` where no usable reply came; then the reason says what was expected.
+    `invalid` where no usable reply came; then the reason says what was expected. What was not sent is `timed_out`,
+    `not_sent`, or `default`.
     """
     stage = read_for(row, row["treatment"]).stage(row["stage"])
     common = {**row, "participant_id": row["member_id"], "kind": stage.kind}
     attempts: Mapping[str, int] = row["attempts"] or {}
     missing: Mapping[str, str] = row["invalid"] or {}
     failed: Mapping[str, str] = row["reasons"] or {}
+    marks: Mapping[str, str] = row["marks"] or {}
     questions = parts_of(stage).data.answered(row["key"], row["value"])
     if not questions:
         line = {**common, "field": "", "label": "", "type": "json", "attempts": attempts.get(row["key"])}
-        yield {**line, **_validity("; ".join(missing.values()))}
+        yield {**line, **_validity("; ".join(missing.values())), **_mark(marks.get(""))}
     elif row["key"] == PAGE or not row["has_page"]:
         for one in questions:
             yield {
@@ -242,11 +244,17 @@ def answer(row: Mapping[str, Any], read_for: ReadFor) -> Iterator[dict[str, Any]
                 "correct": one.is_correct,
                 "attempts": attempts.get(one.asked_as, attempts.get(PAGE)),
                 **_validity(missing.get(one.field, "" if one.is_valid else failed.get(one.asked_as, "")), one.is_valid),
+                **_mark(marks.get(one.field, marks.get(""))),
             }
 
 
 def _validity(reason: str, is_valid: bool = True) -> dict[str, str]:
     return {"status": "valid" if is_valid and not reason else "invalid", "reason": reason}
+
+
+def _mark(mark: str | None) -> dict[str, str]:
+    """The status of an answer that was not sent."""
+    return {} if mark is None else {"status": mark}
 
 
 def conversation(row: Mapping[str, Any], arms: Mapping[str, Resolved]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Answers to a page of questions: which questions count, whether every answer fits, and what a model is to fill in."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, create_model
 
@@ -10,11 +11,13 @@ from parley_lab.base import rules
 from parley_lab.base.errors import MOST_PROBLEMS, InvalidInput, Problem
 from parley_lab.base.replies import Reply
 from parley_lab.base.rules import PageAnswer
-from parley_lab.kinds import Json, OwnView
+from parley_lab.kinds import FilledIn, Json, OwnView
 from parley_lab.kinds.questions.questions import BaseQuestion, CheckQuestion, Unfit
 from parley_lab.kinds.questions.sheet import QuestionPage
 
 Pages = Mapping[str, PageAnswer]
+Source = Literal["given", "begun", "default"]
+"""Where an answer on a page that was not sent is from: given to one question, filled in, or from the file."""
 
 
 class PageReply(Reply):
@@ -58,6 +61,49 @@ def check(stage: QuestionPage, answer: Json, pages: Pages, missing: Collection[s
     if problems:
         raise InvalidInput("Some answers cannot be used.", problems)
     return stored
+
+
+NOT_FILLED_IN: Final = "not answered before the time was up"
+"""Why an answer is missing on a page that was not sent."""
+
+
+def filled_in(
+    stage: QuestionPage,
+    pages: Pages,
+    *,
+    given: Mapping[str, Json],
+    begun: Mapping[str, Json],
+    default: Mapping[str, Json],
+) -> FilledIn:
+    """A page that was not sent, question by question: the first answer that fits, else null.
+
+    `given`: to questions that were asked one by one.
+    """
+    sources: tuple[tuple[Source, Mapping[str, Json]], ...] = (("given", given), ("begun", begun), ("default", default))
+    kept: dict[str, Json] = {}
+    marks: dict[str, Literal["begun", "default"]] = {}
+    missing: dict[str, str] = {}
+    for question in stage.questions:
+        if not is_shown(question, kept, stage, pages):
+            continue
+        source, kept[question.id] = _first_that_fits(question, sources)
+        if source is None:
+            missing[question.id] = NOT_FILLED_IN
+        elif source != "given":
+            marks[question.id] = source
+    return FilledIn(kept, marks, missing)
+
+
+def _first_that_fits(
+    question: BaseQuestion, sources: Sequence[tuple[Source, Mapping[str, Json]]]
+) -> tuple[Source | None, Json]:
+    for source, values in sources:
+        value = values.get(question.id)
+        # Fields that were never touched are null.
+        if value is not None:
+            with suppress(Unfit):
+                return source, question.answered(value)
+    return None, None
 
 
 def without_hidden(stage: QuestionPage, reply: PageReply) -> dict[str, Json]:

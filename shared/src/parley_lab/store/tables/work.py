@@ -47,6 +47,7 @@ answers = Table(
     flag("valid", default=True),
     flag("passed"),
     Column("invalid", JSONB(none_as_null=True)),
+    Column("marks", JSONB(none_as_null=True)),
     number("revision", default=1),
     at("completed_at"),
     at("written_at", nullable=False),
@@ -55,7 +56,8 @@ answers = Table(
     Index(None, "cohort_id", "stage_id"),
 )
 
-# What a person has begun to answer: never shown to anybody else, and gone once the answer is given.
+# What a person has begun to answer: never shown to a member, and gone once the answer is given. With an outcome it is
+# what does not count of an answer that was not sent.
 partial_answers = Table(
     "partial_answers",
     metadata,
@@ -65,6 +67,7 @@ partial_answers = Table(
     Column("ask_id", Uuid),
     Column("value", JSONB, nullable=False),
     at("saved_at", nullable=False),
+    Column("outcome", Text),
     PrimaryKeyConstraint("member_id", "stage_id", "key"),
 )
 

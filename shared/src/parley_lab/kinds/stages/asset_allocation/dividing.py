@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic import Field as Described
@@ -68,6 +68,8 @@ def percent_to(name: str) -> Label:
 @dataclass(frozen=True, slots=True)
 class Division(Question):
     """The shares of these assets, by what the reader knows them by."""
+
+    counts_unsent: ClassVar[bool] = True
 
     stage: AssetAllocationStage
     names: tuple[str, ...]

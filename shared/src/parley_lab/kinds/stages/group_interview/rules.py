@@ -19,6 +19,7 @@ from parley_lab.kinds import (
     Data,
     Done,
     Draws,
+    FilledIn,
     Form,
     Json,
     Label,
@@ -172,6 +173,8 @@ def _most_replies(task: InterviewTask) -> int:
 class _Asked(Question):
     """One task, for the reader's role."""
 
+    counts_unsent = True
+
     def __init__(self, stage: GroupInterviewStage, task: InterviewTask, view: OwnView) -> None:
         self._stage, self._task, self._view = stage, task, view
         self._role = flow.role_of(stage, view.me, view.draws)
@@ -195,6 +198,10 @@ class _Asked(Question):
 
     def check(self, answer: Json) -> Json:
         return {**answers.stored(self._wanted, answer), **self._as_asked()}
+
+    def filled_in(self, begun: Json, default: Mapping[str, Json]) -> FilledIn | None:
+        """An answer to a question; what is half written in a discussion was not said."""
+        return None if self._task.type == "discussion" else super().filled_in(begun, default)
 
     def without_answer(self, replies: Sequence[UnusableReply]) -> WithoutAnswer:
         """Keep the last reply of a model that never gave a valid one; a model that failed leaves the session."""

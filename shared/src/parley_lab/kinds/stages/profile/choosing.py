@@ -75,6 +75,8 @@ _AVATAR: Final = Label("Avatar", "avatar")
 
 
 class ChosenProfile(Question):
+    counts_unsent = True
+
     def __init__(self, stage: ProfileStage, view: OwnView) -> None:
         self._stage = stage
         self._me = view.me

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 from pydantic import AfterValidator, BaseModel, create_model
 from pydantic import Field as Bounds
@@ -67,6 +68,8 @@ def _without_repeats(codes: list[str]) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class Ordering(Question):
     """An order of these candidates."""
+
+    counts_unsent: ClassVar[bool] = True
 
     stage: RankingStage
     candidates: tuple[Candidate, ...]

@@ -1,7 +1,7 @@
 """The asks of a survey: the whole page or, for agents where the stage says so, one question after another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import BaseModel
@@ -12,6 +12,7 @@ from parley_lab.kinds import (
     PAGE,
     Ask,
     Field,
+    FilledIn,
     Form,
     Json,
     OwnView,
@@ -111,6 +112,12 @@ class WholePage(Question):
             return "drop"
         found = salvage.of_page(self.stage, self.pages, replies)
         return Substitute(with_order(self.stage, self.view, found.value), found.missing)
+
+    def filled_in(self, begun: Json, default: Mapping[str, Json]) -> FilledIn | None:
+        filled = begun if isinstance(begun, Mapping) else {}
+        given = entries.given(self.stage, self.view)
+        found = answers.filled_in(self.stage, self.pages, given=given, begun=filled, default=default)
+        return replace(found, value=with_order(self.stage, self.view, found.value)) if found.holds_any else None
 
     def written(self, answer: Json) -> str:
         return _typed(self.stage, PAGE, answer)

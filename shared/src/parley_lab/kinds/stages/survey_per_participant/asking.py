@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, create_model
 
@@ -12,6 +12,7 @@ from parley_lab.kinds import (
     PAGE,
     Ask,
     Field,
+    FilledIn,
     Form,
     Json,
     Label,
@@ -170,6 +171,25 @@ class AboutAll(_About):
             value |= people.of_page(one.tag, found.value)
             missing |= people.of_page(one.tag, found.missing or {})
         return Substitute(value, missing)
+
+    def filled_in(self, begun: Json, default: Mapping[str, Json]) -> FilledIn | None:
+        value: dict[str, Json] = {}
+        marks: dict[str, Literal["begun", "default"]] = {}
+        missing: dict[str, str] = {}
+        filled = begun if isinstance(begun, Mapping) else {}
+        for one in subjects(self._stage, self._view):
+            found = answers.filled_in(
+                self._stage,
+                self._pages,
+                given=self._view.own.get(key_of(one)) or {},
+                begun=people.about(one.tag, filled),
+                default=people.about(one.tag, default),
+            )
+            value |= people.of_page(one.tag, found.value)
+            marks |= people.of_page(one.tag, found.marks)
+            missing |= people.of_page(one.tag, found.missing)
+        whole = FilledIn(value, marks, missing)
+        return whole if whole.holds_any else None
 
     def written(self, answer: Json) -> str:
         of_each = (people.about(one.tag, answer) for one in subjects(self._stage, self._view))

@@ -3,6 +3,8 @@ import { isForNow, waitAfter } from "./api.js";
 import { forget, recall, remember } from "./memory.js";
 
 const WAIT_MS = 800;
+const HURRIED_WAIT_MS = 100;
+const HURRY_MS = 2000;
 const AGAIN_MS = 5000;
 const LONGEST_HAND_OVER_MS = 1000;
 
@@ -10,6 +12,9 @@ const LONGEST_HAND_OVER_MS = 1000;
 const waits = new Set();
 /** @type {Set<Promise<void>>} */
 const underWay = new Set();
+/** How to send what each form waits to send. @type {Set<() => void>} */
+const sends = new Set();
+let hurriedUntil = 0;
 
 /**
  * Keeps the values of one form. What the browser still holds is newer than what the lab has.
@@ -21,12 +26,16 @@ export function keeper(key, save) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let waiting;
   let [isOver, isSending] = [false, false];
+  /** @type {(() => void) | null} */
+  let sendNow = null;
   let notBefore = 0;
 
   /** @param {Values} values @param {number} wait */
   function later(values, wait) {
     clearTimeout(waiting);
+    sendNow = () => later(values, 0);
     waiting = setTimeout(() => {
+      sendNow = null;
       // Of two that are on their way at once, the older one may arrive last.
       if (isSending) return later(values, WAIT_MS);
       const sending = send(values).finally(() => underWay.delete(sending));
@@ -53,8 +62,11 @@ export function keeper(key, save) {
     isOver = true;
     clearTimeout(waiting);
     waits.delete(stop);
+    sends.delete(hurry);
   }
   waits.add(stop);
+  const hurry = () => sendNow?.();
+  sends.add(hurry);
 
   return {
     /** What the lab lacks. @returns {Values | null} */
@@ -73,7 +85,7 @@ export function keeper(key, save) {
     /** @param {Values} values */
     keep(values) {
       remember(key, JSON.stringify(values));
-      if (save && !isOver) later(values, WAIT_MS);
+      if (save && !isOver) later(values, performance.now() < hurriedUntil ? HURRIED_WAIT_MS : WAIT_MS);
     },
     /** The answer is given. */
     drop() {
@@ -81,6 +93,12 @@ export function keeper(key, save) {
       forget(key);
     },
   };
+}
+
+/** The time on the page is almost up: send what waits, and what is entered from now on, at once. */
+export function saveNow() {
+  hurriedUntil = performance.now() + HURRY_MS;
+  for (const send of [...sends]) send();
 }
 
 /** From here on another tab saves, which finds in the browser's memory what was entered here; wait for what is sent. */

@@ -1,8 +1,10 @@
 /** The time that is left, said aloud at one minute and at ten seconds. */
 import { h, html, useEffect, useRef, useState } from "../vendor/preact.js";
+import { saveNow } from "../lab/saving.js";
 import { say } from "../lab/words.js";
 
 const TICK_MS = 500;
+const LAST_SECONDS = 3;
 /** @type {Record<string, string>} */
 const WORDS = { may_go_on: "may_go_on_in", waiting: "waiting_until", check: "answer_within", transfer: "answer_within" };
 const TOLD = /** @type {const} */ ([[60, "one_minute_left"], [10, "ten_seconds_left"]]);
@@ -35,6 +37,8 @@ function Left({ timer, timeAt, onEnd }) {
       if (left === before.current) return;
       const passed = TOLD.find(([mark]) => left <= mark && before.current > mark);
       if (passed && left > 0) setTold(say(passed[1]));
+      // What is entered until then counts, as far as the lab has it.
+      if (left <= LAST_SECONDS && timer.purpose !== "may_go_on") saveNow();
       if (left === 0) onEnd();
       before.current = left;
       tick(left);
