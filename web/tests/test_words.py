@@ -85,6 +85,7 @@ TO_EXPERIMENTERS = {
     "not_joined",
     "not_started",
     "real_models_refused",
+    "alone",
     "same_cohort",
     "started_meanwhile",
 }

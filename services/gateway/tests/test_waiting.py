@@ -91,7 +91,8 @@ async def test_without_a_limit_people_wait_as_long_as_it_takes(api: Api) -> None
 
     await after(api, experiment_id, 100_000)
 
-    assert (await me(api, ada))["waiting"] == {"stage_id": "meet", "missing": 2, "names": [], "until": None}
+    told = {"stage_id": "meet", "missing": 2, "names": [], "until": None, "arrived": None, "expected": None}
+    assert (await me(api, ada))["waiting"] == told
 
 
 async def test_a_stage_that_does_not_say_who_has_come_says_until_when_alone(api: Api) -> None:

@@ -164,6 +164,7 @@ KEPT = {
     "r0013_own_names.py": "0de16208b4614e965b0215f1547b0c5cff99ecb3c32e25727f6064708e78fe3d",
     "r0014_archived_experiments.py": "bef7a1f48e446e497f10e3f80314adeca3c822c7c06793820e50418c9dddfb50",
     "r0015_unsent_answers.py": "a4fd64ad79327fe7039ec86e15fe7888396814cdabc67f8573703a228f17714e",
+    "r0016_groups_of_those_who_are_there.py": "000b313396e1663a3ead03e10cca0eb47b045dcccd1d47c495efcde26cd7abae",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -310,9 +310,11 @@ class CohortPlan(Document):
     """The treatment of this cohort, or of all its participants; left out: drawn, with arms of nearly equal size."""
     count: int = Field(default=1, ge=1, le=10_000)
     """How many cohorts like this one."""
-    made: Literal["at_start", "on_arrival"] = "at_start"
-    """When its cohorts are made. `on_arrival`: each when a person comes and no other cohort has a place; `count` says
-    how many at most."""
+    made: Literal["at_start", "on_arrival", "when_together"] = "at_start"
+    """When its cohorts are made. `on_arrival`: each when a person comes and no other cohort has a place.
+    `when_together`: each of people who are there at the stage that `at` names. `count` says how many at most."""
+    at: Slug | None = None
+    """The stage where people meet, with `made: when_together`: each goes through the stages before it alone."""
     groups_of: int | None = Field(default=None, ge=1)
     """Its seats are dealt into cohorts of so many, in a drawn order; left out: all sit in one."""
     draws: dict[Slug, dict[str, JsonValue]] = {}
@@ -322,6 +324,11 @@ class CohortPlan(Document):
     def participants(self) -> int:
         """How many seats it has, before they are dealt."""
         return sum(seat.count for seat in self.seats)
+
+    @property
+    def people(self) -> int:
+        """How many of its seats people take."""
+        return sum(seat.count for seat in self.seats if seat.open)
 
     @property
     def cohorts(self) -> int:

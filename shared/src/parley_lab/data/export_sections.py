@@ -53,7 +53,7 @@ SECTIONS: Final[Mapping[str, str]] = {
     """,
     "cohorts": f"""
         SELECT x.id AS cohort_id, x.path AS cohort_path, x.name AS cohort, x.treatment_id AS treatment, x.allocated,
-            x.variables, x.status, x.locked, x.created_at, x.ended_at
+            x.variables, x.status, x.locked, x.alone, x.created_at, x.ended_at
         FROM cohorts x WHERE x.experiment_id = :experiment_id ORDER BY {by("x.path")}
     """,
     "variables": f"""
@@ -73,7 +73,7 @@ SECTIONS: Final[Mapping[str, str]] = {
         SELECT x.id AS member_id, x.path, c.id AS cohort_id, c.path AS cohort_path, c.name AS cohort,
             coalesce(x.treatment_id, c.treatment_id) AS treatment, x.allocated, x.kind, x.player, x.profile, x.own_name,
             x.agent_config AS agent, x.status,
-            x.status_reason, x.stage_ids AS stages, x.position, x.is_test, x.joining, x.added_by, x.created_at,
+            x.status_reason, x.stage_ids AS stages, x.position, x.seat, x.is_test, x.joining, x.added_by, x.created_at,
             x.joined_at, x.arrived_at, x.ended_at
         FROM members x {OF_COHORT} ORDER BY {by("x.path")}
     """,
@@ -84,6 +84,14 @@ SECTIONS: Final[Mapping[str, str]] = {
     "waits": f"""
         SELECT c.path AS cohort_path, x.stage_id AS stage, x.over_at, x.outcome
         FROM waits x {OF_COHORT} ORDER BY {by("c.path", "x.stage_id")}
+    """,
+    "matches": """
+        SELECT c.path AS cohort_path, r.stage_id AS stage, x.number, c.treatment_id AS treatment, c.allocated,
+            ARRAY(SELECT m.path FROM unnest(x.people) WITH ORDINALITY AS p(id, place) JOIN members m ON m.id = p.id
+                ORDER BY p.place) AS people,
+            x.made_at, x.began_at, x.given_back_at
+        FROM matches x JOIN rooms r ON r.id = x.room_id JOIN cohorts c ON c.id = x.cohort_id
+        WHERE c.experiment_id = :experiment_id ORDER BY r.stage_id, x.number
     """,
     "stays": f"""
         SELECT m.path AS member_path, x.number, s.path AS cohort_path, x.entered_at, x.left_at

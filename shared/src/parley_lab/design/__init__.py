@@ -1,10 +1,12 @@
 """Experiment files: reads one, applies a treatment, and assigns arms to cohorts and players to seats."""
 
 from parley_lab.design.allocation import OF_PARTICIPANTS as OF_PARTICIPANTS
+from parley_lab.design.allocation import Allocated as Allocated
 from parley_lab.design.allocation import CohortAssignment as CohortAssignment
 from parley_lab.design.allocation import MediatorAssignment as MediatorAssignment
 from parley_lab.design.allocation import SeatAssignment as SeatAssignment
 from parley_lab.design.allocation import allocate as allocate
+from parley_lab.design.allocation import cohort_of as cohort_of
 from parley_lab.design.assigning import values_of as values_of
 from parley_lab.design.document import MAX_MEMBERS as MAX_MEMBERS
 from parley_lab.design.document import SCHEMA_VERSION as SCHEMA_VERSION
@@ -18,6 +20,7 @@ from parley_lab.design.drafts import draft_of as draft_of
 from parley_lab.design.joining import ArmDraw as ArmDraw
 from parley_lab.design.joining import Block as Block
 from parley_lab.design.joining import draw_arm as draw_arm
+from parley_lab.design.joining import give_back as give_back
 from parley_lab.design.library import misspelt_personas as misspelt_personas
 from parley_lab.design.library import named_personas as named_personas
 from parley_lab.design.personas import read_persona as read_persona

@@ -57,6 +57,8 @@ class CohortAssignment:
     """How it came by its arm."""
     on_arrival: bool = False
     """Whether it is made when a person comes and no other has a place."""
+    together: bool = False
+    """Whether it is made of people who are there at a stage; then its arm is only one that it may get."""
 
     @property
     def persona_ids(self) -> set[str]:
@@ -73,6 +75,8 @@ class CohortAssignment:
 def allocate(experiment: Experiment, seed: int) -> list[CohortAssignment]:
     """Every cohort of the experiment, in the order of the file; the same file and seed give the same draw.
 
+    Groups that are made of people who are there come last, because it is not known how many it takes.
+
     A cohort that names a treatment has it. The arms of the other cohorts are drawn by the method of the file; by the
     method `complete`, arms of the same weight differ by at most one cohort. Allocated by participant, the same holds of
     the seats of agents, and people get their arms when they join.
@@ -85,7 +89,7 @@ def allocate(experiment: Experiment, seed: int) -> list[CohortAssignment]:
     undecided = sum(plan.treatment is None for plan, _ in plans)
     drawn = iter(_draw(arms, experiment.allocation, undecided, rng))
     return [
-        _cohort(f"c{number}", name, plan, _named(plan.treatment) if plan.treatment else next(drawn))
+        cohort_of(f"c{number}", name, plan, _named(plan.treatment) if plan.treatment else next(drawn))
         for number, (plan, name) in enumerate(plans, start=1)
     ]
 
@@ -95,7 +99,7 @@ def _with_own_arms(
 ) -> list[CohortAssignment]:
     """Cohorts whose seats have arms of their own, if they are named or those of agents."""
     cohorts = [
-        _cohort(f"c{number}", name, plan, Allocated(OF_PARTICIPANTS, {}))
+        cohort_of(f"c{number}", name, plan, Allocated(OF_PARTICIPANTS, {}))
         for number, (plan, name) in enumerate(plans, start=1)
     ]
     named = [[seat.treatment or plan.treatment for seat in plan.seats for _ in range(seat.count)] for plan, _ in plans]
@@ -152,7 +156,7 @@ def _order(cycle: Sequence[str], how: Allocation, number_of: int, rng: Random) -
 
 
 def _repeated(plans: Sequence[CohortPlan], seed: int) -> Iterator[tuple[CohortPlan, str | None]]:
-    for position, plan in enumerate(plans):
+    for position, plan in sorted(enumerate(plans), key=lambda one: one[1].made == "when_together"):
         dealt = [*_dealt(plan, seeds.rng(seed, f"deal/{plan.id or position}"))]
         for number, one in enumerate(dealt, 1):
             yield one, plan.id if plan.id is None or len(dealt) == 1 else f"{plan.id}-{number}"
@@ -170,7 +174,8 @@ def _dealt(plan: CohortPlan, rng: Random) -> Iterator[CohortPlan]:
             yield plan.model_copy(update={"seats": tuple(seats[begin : begin + plan.groups_of])})
 
 
-def _cohort(path: str, name: str | None, plan: CohortPlan, arm: Allocated) -> CohortAssignment:
+def cohort_of(path: str, name: str | None, plan: CohortPlan, arm: Allocated) -> CohortAssignment:
+    """The cohort of this plan at this path, with a seat for each participant."""
     players = [seat.persona for seat in plan.seats for _ in range(seat.count)]
     return CohortAssignment(
         path=path,
@@ -184,4 +189,5 @@ def _cohort(path: str, name: str | None, plan: CohortPlan, arm: Allocated) -> Co
         ),
         draws=plan.draws,
         on_arrival=plan.made == "on_arrival",
+        together=plan.made == "when_together",
     )

@@ -16,7 +16,7 @@ from parley_lab.base.errors import Problem
 from parley_lab.contracts.allocation import Allocation
 from parley_lab.contracts.experiment import AttentionChecks, CohortPlan, Persona, StageConfig, Treatment
 from parley_lab.contracts.join_page import OF_THE_PAGE, JoinPage
-from parley_lab.design import assigning, own_arms, sequences, stand_ins
+from parley_lab.design import assigning, meetings, own_arms, sequences, stand_ins
 from parley_lab.design.arms import Arms
 from parley_lab.design.complaints import LANGUAGE_EXPECTED, one_of, without_unknown
 from parley_lab.design.document import MAX_MEMBERS
@@ -66,6 +66,7 @@ def problems(value: Mapping[str, Json]) -> list[Problem]:
         *_stage_problems(parts),
         *_arm_problems(parts, value),
         *_own_arm_problems(parts, value),
+        *_meeting_problems(parts, value),
     ]
     # Those parts exist, though their content is unknown.
     return [problem for problem in _once(found) if problem.found not in parts.unread]
@@ -314,6 +315,19 @@ def _own_arm_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Prob
     stages = {place: parts.stages[place] for place in sorted(parts.stages)}
     whole = own_arms.Allocating(stages, parts.personas, parts.cohorts, parts.treatments, _values(value))
     yield from own_arms.problems(whole)
+
+
+def _meeting_problems(parts: _Parts, value: Mapping[str, Json]) -> Iterator[Problem]:
+    """What is wrong with groups that are made of those who are there."""
+    try:
+        assigned = assigning.read(value.get("assigned"))
+    except ValidationError:
+        assigned = ()
+    allocation = value.get("allocation")
+    by_participant = isinstance(allocation, Mapping) and allocation.get("by") == "participant"
+    yield from meetings.problems(
+        meetings.Meeting(parts.stages, parts.cohorts, parts.treatments, assigned, by_participant)
+    )
 
 
 def _values(value: Mapping[str, Json]) -> dict[str, Json]:

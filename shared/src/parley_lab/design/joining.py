@@ -1,4 +1,4 @@
-"""Draws the arm of a person who joins: permuted blocks over the arms with free places. Pure."""
+"""Draws the arm of a person who joins, or of a group: permuted blocks over the arms with free places. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,13 +26,15 @@ class ArmDraw:
     probability: float
 
 
-def draw_arm(block: Block, places: Sequence[str], seed: int, how: Allocation | None = None) -> tuple[ArmDraw, Block]:
-    """The arm of the next person, and the rest of the block.
+def draw_arm(
+    block: Block, places: Sequence[str], seed: int, how: Allocation | None = None, *, path: str = "joining"
+) -> tuple[ArmDraw, Block]:
+    """The arm of the next person or group, and the rest of the block.
 
     A block has every arm that had a place when the block began, as often as its weight; arms that have filled since are
     skipped. With the method `simple` every draw begins a new block.
 
-    places: the arms that have a place, at least one. The same seed, block and places give the same draw.
+    places: the arms that have a place, at least one. The same seed, path, block and places give the same draw.
     """
     how = how or Allocation()
     number = block.number
@@ -40,7 +42,17 @@ def draw_arm(block: Block, places: Sequence[str], seed: int, how: Allocation | N
     if not left:
         number += 1
         left = how.cycle(sorted(places)) * how.block_cycles
-        seeds.rng(seed, f"joining/block:{number}").shuffle(left)
+        seeds.rng(seed, f"{path}/block:{number}").shuffle(left)
     draw = ArmDraw(left[0], block.draws + 1, number, left.count(left[0]) / len(left))
     rest = () if how.method == "simple" else tuple(left[1:])
     return draw, Block(number, rest, draw.draw)
+
+
+def give_back(block: Block, arm: str, seed: int, *, path: str) -> Block:
+    """The block with an arm that was drawn in vain, at a place that is drawn.
+
+    `path` has a number of its own for each arm that is given back.
+    """
+    left = list(block.left)
+    left.insert(seeds.rng(seed, f"{path}/given_back").randint(0, len(left)), arm)
+    return Block(block.number, tuple(left), block.draws)

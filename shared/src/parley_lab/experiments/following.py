@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import text
@@ -10,6 +11,7 @@ from parley_lab.contracts.experiment import StageConfig
 from parley_lab.kinds import View
 from parley_lab.kinds.attendees import attendee
 from parley_lab.members.designs import stage_of
+from parley_lab.people.rooms import PLACES
 from parley_lab.store.session import ReadSession
 from parley_lab.store.statements import Row
 from parley_lab.views.builder import Facts, People, public_view
@@ -33,7 +35,8 @@ _FAILED = text(
     WHERE m.experiment_id = :id AND m.status = 'failed' ORDER BY length(m.path), m.path COLLATE "C"
     """
 )
-_ON_ARRIVAL = "(SELECT coalesce(sum(people), 0) FROM planned_cohorts WHERE experiment_id = :id)"
+_ON_ARRIVAL: Final = f"""(SELECT coalesce(sum(people), 0) FROM planned_cohorts WHERE experiment_id = :id)
+    + {PLACES.format(experiment=":id")}"""  # noqa: S608 - put together from constants
 _OPEN_SEATS = text(
     f"SELECT count(*) + {_ON_ARRIVAL} AS n FROM members WHERE experiment_id = :id AND status = 'expected'"  # noqa: S608
 )

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.base.errors import InvalidInput, NotFound
+from parley_lab.people.rooms import PLACES
 from parley_lab.store.session import ReadSession
 from parley_lab.store.statements import Row
 
@@ -31,20 +32,21 @@ class KnownRun:
     cost: Decimal | None
 
 
-_RUNS: Final = """
+_RUNS: Final = f"""
     SELECT e.id, e.name, e.status, e.pause_reason, e.model_mode, e.started_at, c.cohorts, c.cohorts_ended,
         (SELECT count(*) FROM members m WHERE m.experiment_id = e.id AND m.status = 'expected')
-            + (SELECT coalesce(sum(p.people), 0) FROM planned_cohorts p WHERE p.experiment_id = e.id) AS open_seats,
+            + (SELECT coalesce(sum(p.people), 0) FROM planned_cohorts p WHERE p.experiment_id = e.id)
+            + {PLACES.format(experiment="e.id")} AS open_seats,
         k.calls, k.cost
     FROM experiments e
         CROSS JOIN LATERAL (SELECT count(*) AS cohorts, count(*) FILTER (WHERE status = 'ended') AS cohorts_ended
-            FROM cohorts WHERE experiment_id = e.id) c
+            FROM cohorts WHERE experiment_id = e.id AND NOT alone) c
         CROSS JOIN LATERAL (SELECT count(*) AS calls, sum(x.cost) AS cost
             FROM model_calls x JOIN drafts d ON d.id = x.draft_id JOIN cohorts o ON o.id = d.cohort_id
             WHERE o.experiment_id = e.id) k
     WHERE e.status = ANY(:statuses) AND NOT EXISTS (SELECT FROM persona_chats p WHERE p.experiment_id = e.id)
     ORDER BY e.started_at, e.id
-"""
+"""  # noqa: S608 - put together from constants
 _KNOWN: Final = text(_RUNS)
 _UNFINISHED: Final = ("running", "paused")
 _BY_PREFIX: Final = text(

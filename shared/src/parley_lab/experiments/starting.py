@@ -25,7 +25,7 @@ from parley_lab.design import (
 from parley_lab.drafts.limits import set_most_calls
 from parley_lab.experiments import files
 from parley_lab.experiments.experiments import ALL, find
-from parley_lab.people import joining
+from parley_lab.people import joining, rooms
 from parley_lab.people.assigning import keep_arrivals, planned
 from parley_lab.people.making import NO_TREATMENT, arm_of, make_cohorts, new_code
 from parley_lab.people.opening import keep_for_arrivals
@@ -122,30 +122,38 @@ async def start(session: Session, experiment_id: UUID, now: datetime) -> None:
     await session.run(_START, {"id": experiment_id, "now": now})
     # A large experiment takes a while, in which the process serves others.
     experiment, plan, designs = await asyncio.to_thread(_planned, row.document, row.seed)
-    ahead = [cohort for cohort in plan if not cohort.on_arrival]
+    ahead = [cohort for cohort in plan if not cohort.on_arrival and not cohort.together]
     given = planned(experiment, ahead, row.seed)
     await _store_treatments(session, experiment_id, experiment, designs)
     await make_cohorts(session, row, ahead, designs, given, now)
     await keep_arrivals(session, experiment_id, given)
     await keep_for_arrivals(session, experiment_id, plan)
+    await rooms.prepare(session, experiment_id, experiment, plan)
     await joining.prepare(session, experiment_id, experiment, plan)
 
 
 def _planned(document: Any, seed: int) -> tuple[Experiment, Sequence[CohortAssignment], dict[str, Resolved]]:
-    """The seats of all members, and the design of each arm with members, or that people may draw for themselves."""
+    """The seats of all members, and the design of each arm with members, or that people or groups may draw."""
     experiment = Experiment.model_validate(document)
     plan = allocate(experiment, seed)
-    own_arms = [one.id for one in experiment.treatments] if experiment.allocation.by == "participant" else []
+    all_arms = [one.id for one in experiment.treatments]
+    own_arms = all_arms if experiment.allocation.by == "participant" else []
     # Each arm with its own personas only: a tournament has an arm for every pair.
     present: dict[str, set[str]] = {}
     for cohort in plan:
-        for arm in (arm_of(cohort), *own_arms):
+        later = [OF_PARTICIPANTS, *all_arms] if cohort.together and all_arms else own_arms
+        for arm in (arm_of(cohort), *later):
             present.setdefault(arm, set()).update(cohort.persona_ids, experiment.stand_ins)
-    designs = {
-        arm: resolve(experiment, None if arm in (NO_TREATMENT, OF_PARTICIPANTS) else arm, personas=ids)
-        for arm, ids in present.items()
-    }
+    designs = {arm: _design(experiment, arm, ids) for arm, ids in present.items()}
     return experiment, plan, designs
+
+
+def _design(experiment: Experiment, arm: str, personas: set[str]) -> Resolved:
+    if arm == OF_PARTICIPANTS and experiment.allocation.by == "cohort":
+        # Of people on the way to a group, which draws its arm: up to there all arms are the same.
+        first = resolve(experiment, experiment.treatments[0].id, personas=personas)
+        return first.model_copy(update={"treatment_id": None, "levels": {}})
+    return resolve(experiment, None if arm in (NO_TREATMENT, OF_PARTICIPANTS) else arm, personas=personas)
 
 
 async def _store_treatments(

@@ -42,12 +42,21 @@ class Attendee:
     """Its own arm; None: that of the cohort."""
     entered: int = 0
     """How many stages lay behind it when it came to this cohort from another one; read for settling alone."""
+    given_seat: int | None = None
+    """The number of the seat that it got in a group of those who were there; None: its path says the seat."""
 
     @property
     def seat(self) -> int | None:
         """The number of a participant's seat, from 1, which paths are made of; None of a mediator."""
+        if self.given_seat is not None:
+            return self.given_seat
         number = self.path.rpartition("/m")[2]
         return int(number) if number.isdecimal() else None
+
+    def seat_in(self, cohort_path: str) -> int | None:
+        """The number of its seat in this cohort; None of a member who has moved there and got none."""
+        is_its_own = self.given_seat is not None or self.path.startswith(f"{cohort_path}/")
+        return self.seat if is_its_own else None
 
     @property
     def stage_id(self) -> str | None:
@@ -96,4 +105,5 @@ def attendee(fields: Mapping[str, Any]) -> Attendee:
         has_moved=fields.get("has_moved") or False,
         treatment=fields.get("treatment"),
         entered=fields.get("entered") or 0,
+        given_seat=fields.get("seat"),
     )

@@ -4,11 +4,12 @@ from typing import Final
 
 ATTENDANCE: Final = """(
     SELECT m.id, m.experiment_id, m.cohort_id, m.path, m.kind, m.player, m.profile, m.agent_config, m.provider,
-        m.status, m.stage_ids, m.position, m.stay, m.treatment_id, false AS has_moved, m.entered_position AS entered
+        m.status, m.stage_ids, m.position, m.stay, m.treatment_id, m.seat, false AS has_moved,
+        m.entered_position AS entered
     FROM members m
     UNION ALL
     SELECT m.id, m.experiment_id, s.cohort_id, m.path, m.kind, m.player, m.profile, m.agent_config, m.provider,
-        CAST('left' AS text), s.stage_ids, s.position, m.stay, m.treatment_id, true, 0
+        CAST('left' AS text), s.stage_ids, s.position, m.stay, m.treatment_id, CAST(NULL AS int), true, 0
     FROM stays s JOIN members m ON m.id = s.member_id
     WHERE s.left_at IS NOT NULL AND m.cohort_id <> s.cohort_id AND NOT EXISTS (
         SELECT FROM stays n WHERE n.member_id = s.member_id AND n.cohort_id = s.cohort_id AND n.number > s.number))"""

@@ -74,6 +74,10 @@ class CohortState:
     """The answers on stages with shared asks that have members on them; None in a design without such stages."""
     own_designs: Mapping[str, Resolved] = field(default_factory=dict)
     """The designs of members who have an arm of their own, by arm."""
+    meets_at: str | None = None
+    """Of the cohort of a person who is on the way to a group: the stage where the group is made."""
+    made_at: str | None = None
+    """Of a group of those who were there: the stage where it was made, as long as it has not begun."""
 
     def stage_for(self, member: Attendee, stage: StageConfig) -> StageConfig:
         """The stage as it is in the member's own arm."""

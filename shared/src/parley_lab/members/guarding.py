@@ -20,7 +20,7 @@ from parley_lab.store.session import Database
 
 log = structlog.get_logger(__name__)
 
-Kind = Literal["cohort", "experiment", "member", "thread", "timer"]
+Kind = Literal["cohort", "experiment", "member", "room", "thread", "timer"]
 ResultT = TypeVar("ResultT")
 
 WORK_FAILED: Final = "work_failed"
@@ -36,6 +36,7 @@ _WHOSE: Final = {
         "SELECT id AS experiment_id, CAST(NULL AS uuid) AS cohort_id, '' AS path FROM experiments WHERE id = :id"
     ),
     "member": text("SELECT experiment_id, cohort_id, path FROM members WHERE id = :id"),
+    "room": text("SELECT experiment_id, CAST(NULL AS uuid) AS cohort_id, stage_id AS path FROM rooms WHERE id = :id"),
     "thread": text(f"SELECT c.experiment_id, t.cohort_id, t.path FROM threads t {_OF_COHORT}"),  # noqa: S608 - constants
     "timer": text(f"SELECT c.experiment_id, t.cohort_id, t.path FROM timers t {_OF_COHORT}"),  # noqa: S608 - constants
 }

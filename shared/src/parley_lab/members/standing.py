@@ -79,6 +79,8 @@ class Standing:
     """Whether there is something that the lab has said to this person and they have not read."""
     arrived: tuple[int, int] | None
     """For a person who waits: how many have arrived at the stage, of how many who are counted."""
+    is_alone: bool
+    """Whether the person is on the way to a group that is made of those who are there."""
 
     @property
     def stage(self) -> StageConfig | None:

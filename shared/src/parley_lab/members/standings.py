@@ -39,7 +39,7 @@ _STANDINGS = f"""
     SELECT m.id, m.path, m.kind, m.player, m.profile, m.provider, m.status, m.status_reason, m.stage_ids, m.position,
         m.stay, m.version, m.stepped_version, m.agent_config -> 'script' AS script, m.agent_config -> 'chat' AS chat,
         m.agent_config -> 'pages' AS pages,
-        c.assigned || m.assigned AS assigned,
+        c.assigned || m.assigned AS assigned, c.alone,
         CASE WHEN m.player = 'person' THEN (
             SELECT jsonb_agg(jsonb_build_array(p.stage_id, p.key, p.ask_id, p.value))
             FROM partial_answers p WHERE p.member_id = m.id AND p.outcome IS NULL) END AS begun,
@@ -310,7 +310,8 @@ async def _as_standing(session: ReadSession, row: Row) -> Standing:
         timers=tuple(_timers(me, row.timers or ())),
         begun={(stage_id, key, ask_id and UUID(ask_id)): value for stage_id, key, ask_id, value in row.begun or ()},
         has_notices=row.has_notices,
-        arrived=None if row.arrived is None else tuple(row.arrived),
+        arrived=None if row.arrived is None or row.alone else tuple(row.arrived),
+        is_alone=row.alone,
     )
 
 

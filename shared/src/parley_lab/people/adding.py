@@ -41,10 +41,12 @@ Kind = Literal["participant", "mediator"]
 _LOCK: Final = text("SELECT id FROM cohorts WHERE id = :cohort_id FOR NO KEY UPDATE")
 _COHORT: Final = text(
     f"""
-    SELECT c.id AS cohort_id, c.path, c.name, c.treatment_id, c.status, c.assigned,
+    SELECT c.id AS cohort_id, c.path, c.name, c.treatment_id, c.status, c.assigned, c.alone,
         e.id, e.status AS experiment_status, e.version, e.seed, e.pace, e.model_mode, e.language, e.is_test, e.document,
-        (SELECT count(*) FROM members m WHERE m.experiment_id = e.id AND m.kind = :kind
-            AND m.path LIKE c.path || '/%') AS seats,
+        (SELECT coalesce(max(greatest(CAST(substring(m.path FROM '[0-9]+$') AS int),
+                CASE WHEN m.cohort_id = c.id THEN m.seat END)), 0)
+            FROM members m WHERE m.experiment_id = e.id AND m.kind = :kind
+                AND (m.path LIKE c.path || '/%' OR m.cohort_id = c.id AND m.seat IS NOT NULL)) AS seats,
         (SELECT count(*) FROM members m WHERE m.cohort_id = c.id AND m.kind = 'participant'
             AND m.status IN {in_sql(COUNTED)}) AS participants,
         ARRAY(SELECT s.stage_id FROM cohort_stages s WHERE s.cohort_id = c.id) AS unlocked
@@ -80,6 +82,8 @@ async def add_agent(session: Session, cohort_id: UUID, wanted: Addition, now: da
         raise Paused
     if row.status != "running" or row.experiment_status != "running":
         raise Conflict("This group has ended.", reason="cohort_ended")
+    if row.alone:
+        raise Conflict("This is one person who waits for a group; nobody comes to them.", reason="alone")
     own = await draw_own_arm(session, row.id) if wanted.kind == "participant" else None
     arm = await design(session, row.id, row.version, row.treatment_id) if own is None else own.design
     position = _position(arm, wanted)

@@ -21,7 +21,7 @@ from parley_lab.store.statements import Row
 
 _TARGET: Final = text(
     f"""
-    SELECT c.id, c.path, c.experiment_id, e.version, coalesce(
+    SELECT c.id, c.path, c.experiment_id, c.alone, e.version, coalesce(
             (SELECT m.treatment_id FROM members m WHERE m.id = :member_id), c.treatment_id) AS treatment_id,
         c.status = 'ended' OR EXISTS (
         SELECT FROM waits w WHERE w.cohort_id = c.id AND w.outcome = 'released') AS is_over,
@@ -56,6 +56,8 @@ async def target_of(session: ReadSession, standing: Standing, cohort_id: UUID) -
         raise NotFound("There is no such group.")
     if row.id == standing.cohort_id:
         raise Conflict("The member is in this group already.", reason="same_cohort")
+    if row.alone:
+        raise Conflict("This is one person who waits for a group; nobody comes to them.", reason="alone")
     if row.is_over:
         raise Conflict("This group has ended.", reason="cohort_ended")
     resolved = await design(session, row.experiment_id, row.version, row.treatment_id)

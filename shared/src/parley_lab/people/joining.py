@@ -24,6 +24,7 @@ from parley_lab.people.attention import Whose, arm_schedule
 from parley_lab.people.link_values import filled_in, require_filled_in
 from parley_lab.people.opening import may_be_opened, open_next
 from parley_lab.people.own_arms import give_own_arm, keep_draws, lock_draws
+from parley_lab.people.rooms import has_room, make_alone
 from parley_lab.store import tables
 from parley_lab.store.facts import Event
 from parley_lab.store.session import Session
@@ -35,8 +36,13 @@ async def prepare(
 ) -> None:
     """Store by which rule people will join; nothing where every seat is taken from the beginning, and lab staff can
     add no one who would draw an arm."""
-    arms = {cohort.treatment_id for cohort in plan if any(seat.persona_id is None for seat in cohort.seats)}
-    if not arms and experiment.allocation.by == "cohort":
+    # Groups that are made of those who are there draw their arms themselves.
+    arms = {
+        cohort.treatment_id
+        for cohort in plan
+        if not cohort.together and any(seat.persona_id is None for seat in cohort.seats)
+    }
+    if not arms and not any(cohort.together for cohort in plan) and experiment.allocation.by == "cohort":
         return
     rule = "one_arm" if experiment.joining == "drawn" and len(arms) <= 1 else experiment.joining
     await session.insert(tables.joining, [{"experiment_id": experiment_id, "rule": rule}])
@@ -154,7 +160,9 @@ async def join(
     has_own_arm = (row.allocation or {}).get("by") == "participant"
     if has_own_arm:
         await lock_draws(session, experiment_id)
-    if cohort_id is not None:
+    if cohort_id is None and await has_room(session, experiment_id):
+        seat, how = await _seat_alone(session, joiner)
+    elif cohort_id is not None:
         seat, how = await _seat(session, joiner, {"rule": "named"}, cohort_id=cohort_id)
     elif row.rule == "drawn":
         seat, how = await _drawn_seat(session, joiner, row.seed, Allocation.model_validate(row.allocation or {}))
@@ -341,6 +349,14 @@ async def _next_seat(
         return await _seat(session, joiner, how)
     await lock_draws(session, joiner["experiment_id"])
     return await _seat_or_new(session, joiner, how)
+
+
+async def _seat_alone(session: Session, joiner: Mapping[str, Any]) -> tuple[Row | None, Mapping[str, Any]]:
+    """The seat of a cohort of one, for a person who will meet others at a stage."""
+    await lock_draws(session, joiner["experiment_id"])
+    made = await make_alone(session, joiner["experiment_id"], joiner["now"])
+    how = {"rule": "when_together"}
+    return (None, how) if made is None else await _seat(session, joiner, how, cohort_id=made)
 
 
 async def _seat_or_new(

@@ -17,6 +17,7 @@ from parley_lab.members.forgetting import keyed
 from parley_lab.members.standings import hash_token
 from parley_lab.people.joining import join, one_after_another, record_return, require_named
 from parley_lab.people.link_values import filled_in, is_placeholder
+from parley_lab.people.rooms import PLACES
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import as_json
 
@@ -39,7 +40,7 @@ class Link:
 
 
 _FIND = text(
-    """
+    f"""
     WITH led AS (
         SELECT e.id, CAST(NULL AS uuid) AS cohort_id FROM experiments e WHERE e.join_code = :code
         UNION ALL SELECT c.experiment_id, c.id FROM cohorts c WHERE c.join_code = :code
@@ -49,9 +50,11 @@ _FIND = text(
             SELECT FROM members m JOIN cohorts c ON c.id = m.cohort_id
             WHERE m.experiment_id = e.id AND m.status = 'expected' AND NOT c.locked AND c.status = 'running'
                 AND (led.cohort_id IS NULL OR c.id = led.cohort_id)
-        ) OR led.cohort_id IS NULL AND EXISTS (SELECT FROM planned_cohorts p WHERE p.experiment_id = e.id) AS has_place
+        ) OR led.cohort_id IS NULL AND (
+            EXISTS (SELECT FROM planned_cohorts p WHERE p.experiment_id = e.id)
+            OR {PLACES.format(experiment="e.id")} > 0) AS has_place
     FROM led JOIN experiments e ON e.id = led.id
-    """
+    """  # noqa: S608 - put together from constants
 )
 _STATES: Final[dict[str, LinkState]] = {"draft": "not_started", "paused": "paused", "ended": "over"}
 

@@ -1,6 +1,7 @@
 """Making cohorts: their rows, their members and first hints; when an experiment starts, and when people come."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_urlsafe
 from typing import Any, Final
@@ -44,6 +45,16 @@ def is_self_acting(resolved: Resolved) -> bool:
     return not any(one.has_thread or (one.state is not None and one.scripts is None) for one in parts)
 
 
+@dataclass(frozen=True, slots=True)
+class InRoom:
+    """The room to which a cohort belongs. `alone`: it is that of one person on the way there. `stage_id`: where the
+    participants of a group begin."""
+
+    id: UUID
+    alone: bool = False
+    stage_id: str | None = None
+
+
 async def make_cohorts(
     session: Session,
     row: Row,
@@ -51,16 +62,18 @@ async def make_cohorts(
     designs: Mapping[str, Resolved],
     given: Planned,
     now: datetime,
+    *,
+    where: InRoom | None = None,
 ) -> None:
     """Store these cohorts of a running experiment with their members, and wake those who have to act.
 
     `row` is the experiment's; `designs` has the design of each arm of cohorts and of members.
     """
-    await _store_cohorts(session, row.id, plan, designs, given, now)
-    await _store_members(session, row, plan, designs, given, now)
+    await _store_cohorts(session, row.id, plan, designs, given, now, where)
+    await _store_members(session, row, plan, designs, given, now, where)
     for cohort in plan:
         _record_start(session, row.id, cohort, now)
-        if _acts_by_itself(cohort, designs[arm_of(cohort)]):
+        if where is None and _acts_by_itself(cohort, designs[arm_of(cohort)]):
             session.announce(Hint(ORCHESTRATOR, SCRIPTED_COHORTS, str(row.id)))
         else:
             _announce_cohort(session, row.id, cohort)
@@ -74,6 +87,11 @@ def _acts_by_itself(cohort: CohortAssignment, resolved: Resolved) -> bool:
     return not cohort.mediators and set(players) == {"script"} and is_self_acting(resolved)
 
 
+def number_of(path: str) -> int:
+    """The number of a participant's seat, from its path."""
+    return int(path.rpartition("/m")[2])
+
+
 def arm_of(cohort: CohortAssignment) -> str:
     return NO_TREATMENT if cohort.treatment_id is None else cohort.treatment_id
 
@@ -85,6 +103,7 @@ async def _store_cohorts(
     designs: Mapping[str, Resolved],
     given: Planned,
     now: datetime,
+    where: InRoom | None,
 ) -> None:
     rows = [
         {
@@ -98,6 +117,8 @@ async def _store_cohorts(
             "assigned": given.cohorts.get(cohort.path, {}),
             "draws": dict(cohort.draws),
             "allocated": dict(cohort.allocated),
+            "room_id": None if where is None else where.id,
+            "alone": where is not None and where.alone,
             "created_at": now,
         }
         for cohort in plan
@@ -113,22 +134,38 @@ async def _store_members(
     designs: Mapping[str, Resolved],
     given: Planned,
     now: datetime,
+    where: InRoom | None,
 ) -> None:
     rows = []
+    first = None if where is None else where.stage_id
     for cohort in plan:
         resolved = designs[arm_of(cohort)]
         # First steps are not announced in a cohort that is played out; settled instead, it wakes its members itself.
-        has_step_due = not _acts_by_itself(cohort, resolved)
+        has_step_due = where is not None or not _acts_by_itself(cohort, resolved)
         # Who never types would be first in every race with those who do.
         is_typed = row.pace == "live"
         speed = usual_typing_speed(resolved.personas[one] for one in sorted(cohort.persona_ids)) if is_typed else None
         rows += [
-            member_row(row, cohort, seat, "participant", own, n, given, now, has_step_due=has_step_due, speed=speed)
-            for n, seat in enumerate(cohort.seats, 1)
+            {
+                **member_row(
+                    row,
+                    cohort,
+                    seat,
+                    "participant",
+                    own,
+                    number_of(seat.path),
+                    given,
+                    now,
+                    has_step_due=has_step_due,
+                    speed=speed,
+                ),
+                "position": 0 if first is None else own.stage_ids.index(first),
+            }
+            for seat in cohort.seats
             for own in [resolved if seat.treatment_id is None else designs[seat.treatment_id]]
         ]
         rows += [
-            member_row(row, cohort, seat, "mediator", resolved, n, given, now, speed=speed)
+            {**member_row(row, cohort, seat, "mediator", resolved, n, given, now, speed=speed), "position": 0}
             for n, seat in enumerate(cohort.mediators, 1)
         ]
     await session.insert(tables.members, rows)

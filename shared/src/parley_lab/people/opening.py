@@ -16,6 +16,7 @@ from parley_lab.members.standings import lock_standing
 from parley_lab.people.assigning import given_at_opening
 from parley_lab.people.making import arm_of, make_cohorts
 from parley_lab.people.own_arms import lock_draws
+from parley_lab.people.rooms import close_rooms
 from parley_lab.store import tables
 from parley_lab.store.session import Session
 
@@ -108,6 +109,7 @@ async def close_to_people(session: Session, experiment_id: UUID, now: datetime, 
     """
     await lock_draws(session, experiment_id)
     await session.run(_PLANNED, {"experiment_id": experiment_id})
+    await close_rooms(session, experiment_id, now)
     closed = []
     for row in await session.all(_EMPTY, {"experiment_id": experiment_id}):
         standing = await lock_standing(session, row.id)

@@ -86,9 +86,9 @@ _GONE: Final = text(
 )
 
 
-async def shell_of(session: ReadSession, standing: Standing) -> Shell:
+async def shell_of(session: ReadSession, standing: Standing, now: datetime) -> Shell:
     """What is open for this member; most of the time that is nothing, and costs no statement."""
-    shell = await _open_for(session, standing)
+    shell = await _open_for(session, standing, now)
     if not (shows_others(standing) or (shell.wait is not None and shell.wait.met)):
         return shell
     rows = await session.all(_GONE, {"cohort_id": standing.cohort_id})
@@ -102,7 +102,7 @@ def shows_others(standing: Standing) -> bool:
     return is_there and stage is not None and shows_members(parts_of(stage))
 
 
-async def _open_for(session: ReadSession, standing: Standing) -> Shell:
+async def _open_for(session: ReadSession, standing: Standing, now: datetime) -> Shell:
     me = {"member_id": standing.member.id}
     notices = tuple(Notice(*row) for row in await session.all(_NOTICES, me)) if standing.has_notices else ()
     if standing.status in OUTCOMES:
@@ -114,7 +114,7 @@ async def _open_for(session: ReadSession, standing: Standing) -> Shell:
         row = await session.first(_OFFER, me)
         return Shell(notices, offer=Offer(None if row is None else row.due_at))
     if standing.is_in_progress and standing.is_locked and standing.stage is not None:
-        return Shell(notices, wait=await wait_of(session, standing, standing.stage))
+        return Shell(notices, wait=await wait_of(session, standing, standing.stage, now))
     return Shell(notices)
 
 

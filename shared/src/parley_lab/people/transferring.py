@@ -113,7 +113,7 @@ _MOVE: Final = text(
     """
     WITH moved AS (
         UPDATE members SET cohort_id = :cohort_id, stage_ids = CAST(:stage_ids AS text[]), position = :position,
-            status = 'in_progress', transfer_to = NULL, stay = stay + 1, entered_at = :now,
+            status = 'in_progress', transfer_to = NULL, seat = :seat, stay = stay + 1, entered_at = :now,
             entered_position = :position, arrived_at = :now, version = version + 1,
             entered_seq = (SELECT last FROM streams WHERE cohort_id = :cohort_id)
         WHERE id = :member_id
@@ -178,6 +178,18 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
     except Conflict as refused:
         await _withdraw(session, standing, wanted, refused.message, now, cause=cause)
         return await standing_of(session, member_id)
+    return await move(session, standing, target, now, cause=cause)
+
+
+async def move(
+    session: Session, standing: Standing, target: Target, now: datetime, *, cause: str, seat: int | None = None
+) -> Standing:
+    """Take a locked member over to another cohort; their standing after it.
+
+    `seat`: the number of the seat that the member gets there; None: none. The caller holds the lock of the other
+    cohort, or has made it in this transaction.
+    """
+    member_id = standing.member.id
     thread_id = None if standing.stage is None else standing.conversation_id(standing.stage)
     whose = {"member_id": member_id, "now": now, "reason": MOVED}
     await session.run(_LEAVE, whose)
@@ -188,6 +200,7 @@ async def accept(session: Session, member_id: UUID, now: datetime, *, cause: str
             "cohort_id": target.id,
             "stage_ids": list(target.stage_ids),
             "position": target.position,
+            "seat": seat,
             "old_stage_ids": list(standing.stage_ids),
             "old_position": standing.position,
             "ending": [DEADLINE, WAITING, "reading"],

@@ -13,6 +13,7 @@ from parley_lab.contracts.lives import ARRIVED, COUNTED, in_sql
 from parley_lab.kinds import plays_together, shows_members
 from parley_lab.kinds.stages import parts_of
 from parley_lab.members.standing import Standing
+from parley_lab.people.rooms import row_of
 from parley_lab.store.session import ReadSession
 from parley_lab.store.statements import Row
 
@@ -40,6 +41,10 @@ class Wait:
     names: tuple[str, ...]
     until: datetime | None
     met: tuple[Met, ...] = ()
+    arrived: int | None = None
+    """Where a group is made of those who are there: how many are there for the next one."""
+    expected: int | None = None
+    """How many people that group has."""
 
 
 def path_of(member_path: str, stage_id: str, stay: int) -> str:
@@ -67,7 +72,7 @@ _UNTIL: Final = text(
 )
 
 
-async def wait_of(session: ReadSession, standing: Standing, stage: StageConfig) -> Wait:
+async def wait_of(session: ReadSession, standing: Standing, stage: StageConfig, now: datetime) -> Wait:
     """What a member reads who waits at this locked stage.
 
     Nothing may tell who is an agent, and agents are there from the start: only those are named with whom the member has
@@ -77,6 +82,8 @@ async def wait_of(session: ReadSession, standing: Standing, stage: StageConfig) 
     until = (await session.one(_UNTIL, {**where, "purpose": WAITING})).until
     if not stage.progress.show_progress:
         return Wait(stage.id, None, (), until)
+    if standing.is_alone:
+        return await _for_a_group(session, standing, stage, until, now)
     others = await session.all(_OTHERS, where)
     absent = [one for one in others if not one.has_arrived]
     needed = stage.progress.min_participants - (len(others) - len(absent))
@@ -84,6 +91,25 @@ async def wait_of(session: ReadSession, standing: Standing, stage: StageConfig) 
     met = _met(standing, others)
     names = tuple(one.profile.name for one in met if not one.has_arrived) if missing else ()
     return Wait(stage.id, missing, names, until, met)
+
+
+_ROOM: Final = text(
+    """
+    SELECT r.id, r.people, r.stage_id FROM cohorts c JOIN rooms r ON r.id = c.room_id WHERE c.id = :cohort_id
+    """
+)
+
+
+async def _for_a_group(
+    session: ReadSession, standing: Standing, stage: StageConfig, until: datetime | None, now: datetime
+) -> Wait:
+    """A person on the way to a group has met no one before."""
+    room = await session.one(_ROOM, {"cohort_id": standing.cohort_id})
+    if room.stage_id != stage.id:
+        return Wait(stage.id, None, (), until)
+    row = await row_of(session, room.id, now)
+    there = min(room.people, sum(bool(one.is_there) or one.id == standing.member.id for one in row))
+    return Wait(stage.id, room.people - there, (), until, arrived=there, expected=room.people)
 
 
 def _waits_for_all(stage: StageConfig) -> bool:

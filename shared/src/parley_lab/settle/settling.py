@@ -14,6 +14,7 @@ from parley_lab.kinds.stages import parts_of
 from parley_lab.members.attendance import ATTENDANCE
 from parley_lab.members.cohort_state import CohortState, Counted, OpenThread, record
 from parley_lab.members.designs import cohorts_design
+from parley_lab.people.rooms import IS_OPEN
 from parley_lab.store.failures import LockNotAvailable
 from parley_lab.store.session import ReadSession, Session
 from parley_lab.store.statements import Row, as_json
@@ -26,7 +27,11 @@ class CohortBusy(Exception):
 _LOCK = text(
     """
     SELECT c.id, c.path, c.name, c.experiment_id, c.status, c.treatment_id, c.draws, c.assigned, e.seed, e.pace,
-        e.language, e.version, (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
+        e.language, e.version, CASE WHEN c.alone THEN (SELECT r.stage_id FROM rooms r WHERE r.id = c.room_id) END
+            AS meets_at,
+        CASE WHEN c.room_id IS NOT NULL THEN (SELECT r.stage_id FROM matches x JOIN rooms r ON r.id = x.room_id
+            WHERE x.cohort_id = c.id AND x.began_at IS NULL) END AS made_at,
+        (SELECT v.settled < v.unsettled FROM streams v WHERE v.cohort_id = c.id) AS is_unsettled
     FROM cohorts c JOIN experiments e ON e.id = c.experiment_id
     WHERE c.id = :cohort_id
     FOR NO KEY UPDATE OF c NOWAIT
@@ -55,8 +60,9 @@ _STATE = text(
         (SELECT e.status = 'paused' FROM experiments e WHERE e.id = :experiment_id) AS is_held,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
             'status', m.status, 'stage_ids', m.stage_ids, 'position', m.position, 'stay', m.stay,
-            'has_moved', m.has_moved, 'entered', m.entered, 'treatment', m.treatment_id, 'profile', m.profile,
-            'provider', m.provider, 'script', m.agent_config -> 'script', 'chat', m.agent_config -> 'chat')
+            'has_moved', m.has_moved, 'entered', m.entered, 'seat', m.seat, 'treatment', m.treatment_id,
+            'profile', m.profile, 'provider', m.provider, 'script', m.agent_config -> 'script',
+            'chat', m.agent_config -> 'chat')
             ORDER BY m.path)
         FROM {ATTENDANCE} m WHERE m.cohort_id = :cohort_id) AS members,
         (SELECT jsonb_agg(jsonb_build_object('id', m.id, 'path', m.path, 'kind', m.kind, 'player', m.player,
@@ -139,6 +145,8 @@ async def lock_cohort(session: Session, cohort_id: UUID, *, only_unsettled: bool
         incoming=tuple(attendee(member) for member in state.incoming or ()),
         waits=state.waits or {},
         counted=_counted(state) if shared else None,
+        meets_at=row.meets_at,
+        made_at=row.made_at,
         own_designs={
             arm: await cohorts_design(session, row.experiment_id, row.version, arm, row.assigned) for arm in own_arms
         },
@@ -255,12 +263,13 @@ async def end_cohort(session: Session, cohort: CohortState, now: datetime) -> No
 
 
 _END_EXPERIMENT = text(
-    """
+    f"""
     UPDATE experiments SET status = 'ended', ended_at = :now
     WHERE id = :id AND status = 'running'
         AND NOT EXISTS (SELECT FROM cohorts WHERE experiment_id = :id AND status = 'running')
         AND NOT EXISTS (SELECT FROM planned_cohorts WHERE experiment_id = :id)
-    """
+        AND NOT {IS_OPEN.format(experiment=":id")}
+    """  # noqa: S608 - put together from constants
 )
 
 

@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, Hint
 from parley_lab.contracts.lives import TAKING_PART, in_sql
+from parley_lab.people.rooms import IS_OPEN
 from parley_lab.store.session import ReadSession
 
 _IS_UNSETTLED = text("SELECT settled < unsettled AS is_unsettled FROM streams WHERE cohort_id = :cohort_id")
@@ -48,11 +49,12 @@ async def unstepped(session: ReadSession, *, most: int = 20_000) -> list[Hint]:
 
 
 _RUNNING = text(
-    """
+    f"""
     SELECT e.id FROM experiments e WHERE e.status = 'running'
         AND NOT EXISTS (SELECT FROM cohorts c WHERE c.experiment_id = e.id AND c.status = 'running')
         AND NOT EXISTS (SELECT FROM planned_cohorts p WHERE p.experiment_id = e.id)
-    """
+        AND NOT {IS_OPEN.format(experiment="e.id")}
+    """  # noqa: S608 - put together from constants
 )
 
 

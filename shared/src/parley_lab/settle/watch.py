@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from parley_lab.contracts.lives import STILL_IN, TAKING_PART, in_sql
+from parley_lab.people.rooms import IS_OPEN
 from parley_lab.store.session import ReadSession
 
 
@@ -45,6 +46,7 @@ _AT_WORK = text(
         OR EXISTS (SELECT FROM members m WHERE m.experiment_id = :id AND m.status = 'paused')
         OR EXISTS (SELECT FROM experiments e WHERE e.id = :id AND e.status <> 'running')
         OR EXISTS (SELECT FROM planned_cohorts WHERE experiment_id = :id)
+        OR {IS_OPEN.format(experiment=":id")}
         OR EXISTS (SELECT FROM outbox)
     AS at_work
     """  # noqa: S608 - put together from constants

@@ -299,7 +299,8 @@ async def roster_entry(session: ReadSession, member_id: UUID) -> Row:
 
 
 _COHORT = """
-    SELECT id, path, name, nullif(treatment_id, '') AS treatment_id, join_code, status, locked, created_at, ended_at,
+    SELECT id, path, name, nullif(treatment_id, '') AS treatment_id, join_code, status, locked, alone, created_at,
+        ended_at,
         (SELECT count(*) FROM members m WHERE m.cohort_id = cohorts.id AND m.status = 'expected') AS open_seats
     FROM cohorts
 """

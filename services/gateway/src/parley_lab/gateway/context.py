@@ -153,6 +153,8 @@ async def _own_token(
     if is_view_token(token):
         raise NotAllowed("With this token one looks on; only the participant does things here.")
     urgency.set(Urgency.PERSON)
+    context: Context = request.app.state.context
+    context.presence.has_asked(hash_token(token))
     return token
 
 
@@ -190,6 +192,7 @@ async def reader_of(context: Context, token: str) -> PageReader:
     """
     if not is_view_token(token):
         urgency.set(Urgency.PERSON)
+        context.presence.has_asked(hash_token(token))
         return PageReader(hash_token(token))
     async with context.database.autocommit() as session:
         view = await use_view(session, token, context.clock.now())

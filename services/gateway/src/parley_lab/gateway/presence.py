@@ -1,16 +1,20 @@
-"""Whose live streams this gateway has, and telling the lab of them every few seconds."""
+"""Whose live streams this gateway has, who has asked it for anything, and telling the lab of them."""
 
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
+from typing import Final
 from uuid import UUID, uuid4
 
 from parley_lab.base.background import repeat
 from parley_lab.base.clock import Clock
-from parley_lab.people import presence
+from parley_lab.people import presence, rooms
 from parley_lab.store.session import Database
+
+ASKED_SECONDS: Final = 1.0
+"""How often the lab is told whose requests have come."""
 
 
 class Presence:
@@ -23,17 +27,21 @@ class Presence:
         self._id = uuid4()
         self._started_at: datetime | None = None
         self._here: Counter[UUID] = Counter()
-        self._task: asyncio.Task[None] | None = None
+        self._asked: set[str] = set()
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         self._started_at = self._clock.now()
-        self._task = asyncio.create_task(repeat(self.beat, every_seconds=self._beat_seconds), name="presence")
+        self._tasks = [
+            asyncio.create_task(repeat(self.beat, every_seconds=self._beat_seconds), name="presence"),
+            asyncio.create_task(repeat(self.note_asked, every_seconds=ASKED_SECONDS), name="requests"),
+        ]
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
 
     @property
     def streams(self) -> int:
@@ -51,6 +59,17 @@ class Presence:
             self._here[member_id] -= 1
             if not self._here[member_id]:
                 del self._here[member_id]
+
+    def has_asked(self, token_hash: str) -> None:
+        """The person with this token has made a request."""
+        self._asked.add(token_hash)
+
+    async def note_asked(self) -> None:
+        """Note who has made requests since the last time."""
+        asked, self._asked = self._asked, set()
+        if asked:
+            async with self._database.transaction() as session:
+                await rooms.have_asked(session, asked, self._clock.now())
 
     async def beat(self) -> None:
         """Note whose streams are here now."""

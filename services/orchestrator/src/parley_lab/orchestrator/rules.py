@@ -66,10 +66,13 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
 
     A stage that waits for no member is open from the start. Open seats are waited for, and so are those who are offered
     a place in the cohort. One that reads everybody's part
-    of others opens when those are over. In pace `fast` a stage with a thread also waits for every agent, so that who is
+    of others opens when those are over. For a person who is on the way to a group, neither the stage where groups are
+    made nor one after it opens. In pace `fast` a stage with a thread also waits for every agent, so that who is
     there when it begins does not depend on how long calls took; and so does the stage after one whose answers are for
     the cohort, so that all are read or none.
     """
+    if cohort.meets_at is not None and _is_from(cohort.meets_at, stage, cohort):
+        return False
     if not all(is_behind_all(cohort.members, read) for read in of_everybody(parts_of(stage).reads)):
         return False
     counted = [
@@ -86,6 +89,12 @@ def may_open(stage: StageConfig, cohort: CohortState) -> bool:
     if not awaited:
         return bool(arrived) or not _waits(stage, cohort)
     return all(has_arrived(member, stage.id) for member in awaited)
+
+
+def _is_from(first: str, stage: StageConfig, cohort: CohortState) -> bool:
+    """Whether this stage is the first one or comes after it."""
+    ids = cohort.design.stage_ids
+    return ids.index(stage.id) >= ids.index(first)
 
 
 def opens_for_some(stage: StageConfig) -> bool:

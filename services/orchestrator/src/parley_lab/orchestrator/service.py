@@ -18,6 +18,7 @@ from parley_lab.drafts.due_drafts import overdue, overdue_hints, queued
 from parley_lab.experiments import retention
 from parley_lab.members import held_cohorts
 from parley_lab.members.guarding import Guard
+from parley_lab.orchestrator.meeting import make_groups
 from parley_lab.orchestrator.playing_out import play_out
 from parley_lab.orchestrator.presence import look_for_gone
 from parley_lab.orchestrator.settings import OrchestratorSettings
@@ -53,6 +54,7 @@ class Orchestrator:
     async def start(self) -> None:
         self._subscription = await self._bus.consume(ORCHESTRATOR, self.on_unsettled, prefetch=self._settings.prefetch)
         self._background.repeat(self._fire_timers, every_seconds=self._settings.timer_seconds)
+        self._background.repeat(self._look_into_rooms, every_seconds=self._settings.room_seconds)
         self._background.repeat(self.watch, every_seconds=self._settings.watch_seconds)
         self._background.repeat(self._look_for_gone, every_seconds=self._settings.watch_seconds)
         # Also soon: a process may never run for as long as lies between two looks.
@@ -148,6 +150,9 @@ class Orchestrator:
 
     async def _look_for_gone(self) -> None:
         await look_for_gone(self._database, self._clock.now(), self._guard)
+
+    async def _look_into_rooms(self) -> None:
+        await make_groups(self._database, self._clock, self._guard)
 
     async def forget_people(self) -> None:
         """Delete the data of people in experiments whose time is over, each in a transaction of its own."""

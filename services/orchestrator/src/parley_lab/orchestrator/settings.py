@@ -11,6 +11,8 @@ class OrchestratorSettings(BaseSettings):
     """How many cohorts this process settles at a time."""
     timer_seconds: float = Field(default=0.5, gt=0)
     """How often due timers are looked for; a time limit is late by at most about this."""
+    room_seconds: float = Field(default=0.5, gt=0)
+    """How often groups are made of people who wait; a group is late by at most about this."""
     watch_seconds: float = Field(default=5.0, gt=0)
     """How often the watchdog announces what is overdue."""
     overdue_seconds: float = Field(default=5.0, ge=0)

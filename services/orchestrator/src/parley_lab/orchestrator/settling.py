@@ -38,7 +38,7 @@ from parley_lab.orchestrator.rules import (
     scopes_with_news,
 )
 from parley_lab.orchestrator.waiting import settle_waits
-from parley_lab.people import attention, transferring, waiting
+from parley_lab.people import attention, meeting, rooms, transferring, waiting
 from parley_lab.people.waits import WAITING
 from parley_lab.settle import settling, timers
 from parley_lab.settle.playing import MemberIsBack
@@ -141,6 +141,8 @@ async def _settle(session: Session, cohort: CohortState, now: datetime) -> _Outc
     has_ended = is_over(cohort)
     if has_ended:
         await settling.end_cohort(session, cohort, now)
+        if cohort.made_at is not None:
+            await meeting.take_back(session, cohort.id, now)
         for thread in cohort.threads:
             await end_thread(session, thread.id, now, reason=EVERYONE_LEFT, cause=CAUSE)
         return _Outcome.ENDED
@@ -176,6 +178,8 @@ async def _settle_stage(
     if is_new or draws != cohort.draws[stage.id]:
         here = _for_whom(stage, cohort.draws.get(stage.id) or {}, draws, on_stage(cohort.members, stage.id))
         await settling.unlock(session, cohort, stage.id, draws, now, here=here)
+    if is_new and stage.id == cohort.made_at:
+        await rooms.note_began(session, cohort.id, now)
     if is_new and stage.progress.at_most_seconds is not None:
         await waiting.stop_waits(session, cohort, stage, on_stage(cohort.members, stage.id))
     return draws
@@ -238,7 +242,7 @@ def _draws_of(
     ]
     arrived = [
         # The seats of this cohort are those of its own members.
-        member_of(member, stage.id, seat=member.seat if member.path.startswith(f"{cohort.path}/") else None)
+        member_of(member, stage.id, seat=member.seat_in(cohort.path))
         for member in seated(cohort.members, stage, there)
     ]
     return drawn(

@@ -16,15 +16,17 @@ from parley_lab.store.session import Session
 async def settle_waits(session: Session, cohort: CohortState, now: datetime) -> bool:
     """Start the times of people who wait, and do what follows where a time is up.
 
+    Where groups are made of those who are there, their room sees to that (`people/meeting.py`).
+
     True when members have changed by that, so that the cohort is to be looked at again.
     """
     has_changed = False
     for stage in cohort.design.stages:
         if stage.progress.at_most_seconds is None or stage.id in cohort.draws:
             continue
-        if stage.id in cohort.waits:
+        if stage.id in cohort.waits and stage.id != cohort.meets_at:
             has_changed |= await _end(session, cohort, stage, now)
-        elif not may_open(stage, cohort):
+        elif stage.id not in cohort.waits and not may_open(stage, cohort):
             await waiting.arm_waits(session, cohort, stage, on_stage(cohort.members, stage.id), now)
     return has_changed
 

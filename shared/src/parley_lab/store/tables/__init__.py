@@ -41,10 +41,12 @@ from parley_lab.store.tables.studies import experiment_files as experiment_files
 from parley_lab.store.tables.studies import experiments as experiments
 from parley_lab.store.tables.studies import files as files
 from parley_lab.store.tables.studies import joining as joining
+from parley_lab.store.tables.studies import matches as matches
 from parley_lab.store.tables.studies import members as members
 from parley_lab.store.tables.studies import payments as payments
 from parley_lab.store.tables.studies import persona_chats as persona_chats
 from parley_lab.store.tables.studies import planned_cohorts as planned_cohorts
+from parley_lab.store.tables.studies import rooms as rooms
 from parley_lab.store.tables.studies import treatments as treatments
 from parley_lab.store.tables.studies import waits as waits
 from parley_lab.store.tables.work import answers as answers

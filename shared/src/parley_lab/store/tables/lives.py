@@ -24,7 +24,10 @@ presence = Table(
     "presence",
     metadata,
     Column("member_id", ForeignKey("members.id"), primary_key=True),
-    at("seen_at", nullable=False),
+    # By a live stream; null of a person who has had none.
+    at("seen_at"),
+    # By any other request, as long as the person is on the way to a group.
+    at("asked_at"),
     at("gone_at"),
     Index("ix_presence_there", "seen_at", postgresql_where=text("gone_at IS NULL")),
     Index("ix_presence_gone", "gone_at", postgresql_where=text("gone_at IS NOT NULL")),

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ForeignKey,
     ForeignKeyConstraint,
     Index,
+    Integer,
     LargeBinary,
     Numeric,
     PrimaryKeyConstraint,
@@ -132,9 +133,14 @@ cohorts = Table(
     Column("status", Text, nullable=False, server_default=text("'running'")),
     at("created_at", nullable=False),
     at("ended_at"),
+    # The room of a group that is made of people who are there, and of a person on the way to one, who is alone.
+    Column("room_id", ForeignKey("rooms.id")),
+    flag("alone"),
     UniqueConstraint("experiment_id", "path"),
     ForeignKeyConstraint(["experiment_id", "treatment_id"], ["treatments.experiment_id", "treatments.id"]),
+    CheckConstraint("room_id IS NOT NULL OR NOT alone", name="alone_in_a_room"),
     Index(None, "experiment_id", "treatment_id"),
+    Index("ix_cohorts_room_id", "room_id", postgresql_where=text("room_id IS NOT NULL")),
     one_of("status", COHORT_STATES, name="status"),
 )
 
@@ -159,6 +165,40 @@ planned_cohorts = Table(
     number("people"),
     Column("plan", JSONB, nullable=False),
     PrimaryKeyConstraint("experiment_id", "number"),
+)
+
+# A stage where people meet: groups are made there of those who are there. Its lock makes one group after another.
+rooms = Table(
+    "rooms",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("experiment_id", ForeignKey("experiments.id"), nullable=False, index=True),
+    Column("stage_id", Text, nullable=False),
+    Column("plan", JSONB, nullable=False),
+    number("people"),
+    number("most"),
+    number("groups"),
+    number("joined"),
+    number("numbered"),
+    number("told"),
+    number("block"),
+    Column("arms_left", ARRAY(Text), nullable=False, server_default=text("'{}'")),
+    number("draws"),
+    at("closed_at"),
+)
+
+# A group that was made in a room, with its people in the order in which they were chosen.
+matches = Table(
+    "matches",
+    metadata,
+    Column("cohort_id", ForeignKey("cohorts.id"), primary_key=True),
+    Column("room_id", ForeignKey("rooms.id"), nullable=False),
+    number("number"),
+    Column("people", ARRAY(Uuid), nullable=False),
+    at("made_at", nullable=False),
+    at("began_at"),
+    at("given_back_at"),
+    UniqueConstraint("room_id", "number"),
 )
 
 arrivals = Table(
@@ -207,6 +247,7 @@ members = Table(
     at("arrived_at"),
     at("paused_at"),
     Column("transfer_to", Uuid),
+    Column("seat", Integer),
     number("stay"),
     at("entered_at"),
     big_number("entered_seq"),

@@ -43,6 +43,8 @@ class CohortResource(Resource):
     open_seats: int = Field(examples=[1])
     join_code: str = Field(examples=["q2pZb0dLr1vKk7Ta"])
     """Leads to this cohort alone: `/join/{join_code}`."""
+    alone: bool
+    """Whether it is one person who is on the way to a group of those who are there."""
     created_at: datetime
     ended_at: datetime | None
 

@@ -133,6 +133,10 @@ class WaitingResource(Resource):
     """The names of those among them whom the participant has met on an earlier stage."""
     until: datetime | None
     """When the wait is over at the latest; null: there is no limit, a pause holds it, or the time is up."""
+    arrived: int | None = Field(examples=[2])
+    """Where a group is made of those who are there: how many people are there for the next one; elsewhere null."""
+    expected: int | None = Field(examples=[4])
+    """How many people that group has; elsewhere null."""
 
 
 class CompanionResource(Resource):

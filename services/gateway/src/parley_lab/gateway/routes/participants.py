@@ -117,7 +117,8 @@ async def _me(session: ReadSession, context: Context, standing: Standing) -> Me:
     if standing.stage is not None and (standing.asks or shows_others(standing)):
         # The form of an ask may name those who are there.
         standing = await reads.with_company(session, standing, standing.stage)
-    return pages.me(standing, await shell_of(session, standing), context.clock.now())
+    now = context.clock.now()
+    return pages.me(standing, await shell_of(session, standing, now), now)
 
 
 @router.get("/me/appearance", summary="How the pages of the experiment look")
@@ -241,7 +242,8 @@ async def _page(session: ReadSession, context: Context, standing: Standing) -> P
     if standing.stage is not None:
         standing = await reads.with_company(session, standing, standing.stage)
     stay = None if standing.stage is None else await _stay(session, standing, standing.stage)
-    return pages.page(standing, stay, await shell_of(session, standing), context.clock.now())
+    now = context.clock.now()
+    return pages.page(standing, stay, await shell_of(session, standing, now), now)
 
 
 async def _stay(session: ReadSession, standing: Standing, stage: StageConfig) -> StayTimes | None:

@@ -174,6 +174,7 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
 
   const isConnected = isLive && !isAway;
   const me = place?.me ?? null;
+  const waits = me?.waiting != null;
   // A move to another group leads to that group's stream.
   useEffect(() => {
     if (me === null || me.is_over || !isActive) return undefined;
@@ -213,27 +214,28 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
     }
 
     // A browser keeps six connections to a host, and a stream holds one: tabs that are hidden for long give theirs back.
-    // Not at once, since who has none is gone to the lab. A page that slept cannot know whether its stream still lives.
+    // Not at once, since a person without a stream is gone to the lab. A page that waits for others keeps its stream: they
+    // come while the person reads another page. A page that slept cannot know whether its stream still lives.
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     let resting;
     function onVisibility() {
       clearTimeout(resting);
       if (document.hidden) {
-        resting = setTimeout(rest, HIDDEN_MS);
+        if (!waits) resting = setTimeout(rest, HIDDEN_MS);
       } else {
         rest();
         connect();
       }
     }
 
-    if (!document.hidden) connect();
+    if (!document.hidden || waits) connect();
     document.addEventListener("visibilitychange", onVisibility);
     return () => {
       clearTimeout(resting);
       stream?.stop();
       document.removeEventListener("visibilitychange", onVisibility);
     };
-  }, [me?.cohort_id, me?.is_over, isActive]);
+  }, [me?.cohort_id, me?.is_over, isActive, waits]);
 
   return {
     me,

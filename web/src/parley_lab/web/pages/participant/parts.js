@@ -26,13 +26,17 @@ const LOOK_MS = 5000;
 
 /** The stage is not open yet. @param {{ page: any, me: any, refresh: () => void }} props */
 export function Waiting({ page, me, refresh }) {
-  const { lock } = page;
+  const { waiting } = me;
+  // A person who waits for a group hears of it by their stream, and of those who come and go as well.
+  const isAlone = waiting?.expected != null;
+  const lock = isAlone ? waiting : page.lock;
   const missing = me.members.filter((/** @type {any} */ one) => !one.is_ready);
   const called = (/** @type {any} */ one) => (one.presence === "gone" ? `${one.profile.name} (${say("is_away")})` : one.profile.name);
   useEffect(() => {
+    if (isAlone) return;
     const looking = setInterval(refresh, LOOK_MS);
     return () => clearInterval(looking);
-  }, []);
+  }, [isAlone]);
   return html`<article class="waiting">
     ${h(Heading, { children: say("waiting") })}
     <p>${say("waiting_text")}</p>

@@ -1,0 +1,140 @@
+"""Checks a file whose groups are made of those who are there: each goes through the stages before it alone.
+
+What a person did before would stay behind if it belonged to a cohort, so those stages are such on which each is alone.
+An arm of a group is drawn when it is made, so all arms are the same up to there.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from parley_lab.base import variables as texts
+from parley_lab.base.errors import Problem
+from parley_lab.contracts.assigned import Assigned, Balanced, ByCohort, Permutation
+from parley_lab.contracts.experiment import CohortPlan, StageConfig, Treatment
+from parley_lab.design import treatments as arm
+from parley_lab.design.complaints import one_of
+from parley_lab.design.own_arms import why_shared
+
+Json = Any
+_BEFORE: Final = "a stage that each goes through alone: people meet at {stage!r}"
+_ALIKE: Final = "the same in all arms: the arm of a group is drawn at {stage!r}"
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The valid parts of the file by position, and the plan whose groups are made at a stage."""
+
+    stages: Mapping[int, StageConfig]
+    cohorts: Mapping[int, CohortPlan]
+    treatments: Mapping[int, Treatment]
+    assigned: Sequence[Assigned]
+    by_participant: bool
+
+    @property
+    def in_order(self) -> list[StageConfig]:
+        return [self.stages[place] for place in sorted(self.stages)]
+
+
+def problems(file: Meeting) -> Iterator[Problem]:
+    """What is wrong with plans whose groups are made at a stage, and with the stages before it."""
+    meeting = [index for index, plan in file.cohorts.items() if plan.made == "when_together"]
+    for index, plan in file.cohorts.items():
+        yield from _of_plan(f"cohorts[{index}]", plan, file)
+    for index in meeting[:1]:
+        yield from _beside(index, file)
+        stage_id = file.cohorts[index].at
+        if stage_id is not None and any(one.id == stage_id for one in file.in_order):
+            yield from _before(stage_id, file)
+
+
+def _of_plan(where: str, plan: CohortPlan, file: Meeting) -> Iterator[Problem]:
+    ids = [one.id for one in file.in_order]
+    if plan.made != "when_together":
+        if plan.at is not None:
+            yield Problem(f"{where}.at", repr(plan.at), "`made: when_together` beside it, which it is for")
+        return
+    if not plan.people:
+        yield Problem(f"{where}.made", "when_together", "a seat with `open: true`: the group is made of people")
+    if plan.groups_of is not None:
+        yield Problem(f"{where}.groups_of", str(plan.groups_of), "nothing beside `made: when_together`")
+    if plan.at is None:
+        yield Problem(f"{where}.at", "nothing", f"the stage where people meet: {one_of('', ids, 'stage')}")
+    elif plan.at not in ids:
+        yield Problem(f"{where}.at", repr(plan.at), one_of(plan.at, ids, "stage"))
+    for number, seat in enumerate(plan.seats):
+        if seat.open and seat.treatment is not None:
+            expected = "nothing: people get their arms when they join, and seats when they meet"
+            yield Problem(f"{where}.seats[{number}].treatment", repr(seat.treatment), expected)
+
+
+def _beside(index: int, file: Meeting) -> Iterator[Problem]:
+    """Other places for people: no rule says who goes there."""
+    for other, plan in file.cohorts.items():
+        if other != index and plan.people:
+            found = f"seats for people beside cohorts[{index}]"
+            yield Problem(f"cohorts[{other}].seats", found, "seats of agents: people join to meet in one plan")
+    for number, one in enumerate(file.assigned):
+        if isinstance(one, Balanced) and one.across == "cohort":
+            expected = "experiment: people come before their group is made"
+            yield Problem(f"assigned[{number}].across", "cohort", expected)
+
+
+def _before(stage_id: str, file: Meeting) -> Iterator[Problem]:
+    stages = file.in_order
+    first = next(place for place, one in enumerate(stages) if one.id == stage_id)
+    ahead = stages[:first]
+    of_cohort = {name for one in file.assigned if _is_of_cohort(one) for name in one.names}
+    places = {one.id: place for place, one in file.stages.items()}
+    for stage in ahead:
+        if (why := why_shared(stage, ahead)) is not None:
+            expected = _BEFORE.format(stage=stage_id)
+            yield Problem(f"stages[{places[stage.id]}]", f"the {stage.kind} {stage.id!r}, {why}", expected)
+        for where, name in texts.places(stage.model_dump(mode="json"), f"stages[{places[stage.id]}]"):
+            if name.partition(".")[0] in of_cohort:
+                expected = f"a value that a person has before there is a group, which is made at {stage_id!r}"
+                yield Problem(where, f"`{{{{{name}}}}}`, which a cohort has", expected)
+    for index, treatment in file.treatments.items():
+        yield from _of_arm(f"treatments[{index}]", stage_id, ahead, treatment, file)
+
+
+def _is_of_cohort(one: Assigned) -> bool:
+    return isinstance(one, ByCohort) or (isinstance(one, Permutation) and one.scope == "cohort")
+
+
+def _of_arm(
+    where: str, stage_id: str, ahead: Sequence[StageConfig], treatment: Treatment, file: Meeting
+) -> Iterator[Problem]:
+    """What an arm changes up to the stage. Arms of participants are drawn at joining, so there only the way to it."""
+    expected = _ALIKE.format(stage=stage_id)
+    if stage_id in treatment.leave_out:
+        yield Problem(
+            f"{where}.leave_out", repr(stage_id), f"a stage that is not left out: people meet at {stage_id!r}"
+        )
+        return
+    if file.by_participant:
+        return
+    ids = [one.id for one in ahead]
+    for one in ahead:
+        if one.id in treatment.stages:
+            yield Problem(f"{where}.stages.{one.id}", f"a change of the stage {one.id!r}, which is before it", expected)
+        if one.id in treatment.leave_out:
+            yield Problem(f"{where}.leave_out", f"the stage {one.id!r}, which is before it", expected)
+    yield from _order(where, stage_id, ids, treatment, file)
+    named = {name.partition(".")[0] for one in ahead for _, name in texts.places(one.model_dump(mode="json"))}
+    for name in sorted(named & {*treatment.variables}):
+        yield Problem(f"{where}.variables.{name}", "a variable of stages before it", expected)
+
+
+def _order(where: str, stage_id: str, ids: Sequence[str], treatment: Treatment, file: Meeting) -> Iterator[Problem]:
+    known = {one.id for one in file.in_order}
+    if any(one not in known for order in treatment.order.values() for one in order):
+        return
+    try:
+        moved = [one.id for one in arm.in_order(file.in_order, treatment) if one.id not in treatment.leave_out]
+    except (KeyError, StopIteration):
+        return
+    usual = [one for one in ids if one not in treatment.leave_out]
+    if moved[: moved.index(stage_id)] != usual:
+        found = f"{', '.join(moved[: moved.index(stage_id)]) or 'nothing'} before {stage_id!r}"
+        yield Problem(f"{where}.order", found, f"{', '.join(usual) or 'nothing'} there in all arms")

@@ -1,0 +1,278 @@
+"""Rooms: stages at which groups are made of people who are there. Each person is in a cohort of one until then.
+
+The lock of a room's row makes one group after another. Order of locks: draws of arms by participant, experiment, room,
+cohort, members.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from sqlalchemy import text
+
+from parley_lab.base import seeds
+from parley_lab.contracts.allocation import Allocation
+from parley_lab.contracts.experiment import CohortPlan
+from parley_lab.contracts.lives import STILL_IN, in_sql
+from parley_lab.design import (
+    OF_PARTICIPANTS,
+    Allocated,
+    Block,
+    CohortAssignment,
+    Experiment,
+    SeatAssignment,
+)
+from parley_lab.members.designs import design
+from parley_lab.people.assigning import given_at_opening
+from parley_lab.people.making import InRoom, arm_of, make_cohorts
+from parley_lab.store import tables
+from parley_lab.store.session import ReadSession, Session
+from parley_lab.store.statements import Row
+
+PRESENT_SECONDS: Final = 10.0
+"""A person who was not seen for so long is passed over when a group is made."""
+
+
+async def prepare(
+    session: Session, experiment_id: UUID, experiment: Experiment, plan: Sequence[CohortAssignment]
+) -> None:
+    """Store the room of a file whose groups are made of people who are there."""
+    numbered = sum(not cohort.together for cohort in plan)
+    rows = [
+        {
+            "id": seeds.row_id(experiment_id, f"room/{one.at}"),
+            "experiment_id": experiment_id,
+            "stage_id": one.at,
+            "plan": one.model_dump(mode="json"),
+            "people": one.people,
+            "most": one.count,
+            "numbered": numbered,
+        }
+        for one in experiment.cohorts
+        if one.made == "when_together"
+    ]
+    await session.insert(tables.rooms, rows)
+
+
+# Of a room `r`: how many people are on the way to it or wait there. A person who is away does not keep others out.
+ON_THE_WAY: Final = f"""(
+    SELECT count(*) FROM members m JOIN cohorts c ON c.id = m.cohort_id LEFT JOIN presence p ON p.member_id = m.id
+    WHERE c.room_id = r.id AND c.alone AND c.status = 'running' AND m.kind = 'participant'
+        AND m.status IN {in_sql(STILL_IN)} AND p.gone_at IS NULL)"""  # noqa: S608 - put together from constants
+PLACES: Final = f"""(
+    SELECT coalesce(sum(greatest(0, r.people * (r.most - r.groups) - {ON_THE_WAY})), 0) FROM rooms r
+    WHERE r.experiment_id = {{experiment}} AND r.closed_at IS NULL)"""  # noqa: S608 - put together from constants
+"""How many people the rooms of an experiment still take, as part of a statement."""
+IS_OPEN: Final = """EXISTS (
+    SELECT FROM rooms r WHERE r.experiment_id = {experiment} AND r.closed_at IS NULL AND r.groups < r.most)"""
+"""Whether people may still come to a room of the experiment, as part of a statement."""
+
+_HAS_ROOM: Final = text("SELECT 1 AS one FROM rooms WHERE experiment_id = :experiment_id")
+# A pause and the end of the experiment take a lock on this row that waits for this one.
+_EXPERIMENT: Final = """
+    SELECT e.id, e.status, e.seed, e.pace, e.model_mode, e.language, e.is_test, e.version,
+        e.document -> 'assigned' AS assigned, e.document -> 'allocation' AS allocation,
+        jsonb_path_query_array(e.document, '$.treatments[*].id') AS arms
+    FROM experiments e WHERE e.id = {which} FOR SHARE
+"""
+_EXPERIMENT_OF_PERSON: Final = text(_EXPERIMENT.format(which=":experiment_id"))
+_EXPERIMENT_OF_ROOM: Final = text(_EXPERIMENT.format(which="(SELECT experiment_id FROM rooms WHERE id = :room_id)"))
+_TAKE_PLACE: Final = text(
+    f"""
+    UPDATE rooms r SET joined = r.joined + 1
+    WHERE r.experiment_id = :experiment_id AND r.closed_at IS NULL
+        AND r.people * (r.most - r.groups) > {ON_THE_WAY}
+    RETURNING r.id, r.joined
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def has_room(session: ReadSession, experiment_id: UUID) -> bool:
+    """Whether the people of this experiment meet in a room."""
+    return await session.first(_HAS_ROOM, {"experiment_id": experiment_id}) is not None
+
+
+async def make_alone(session: Session, experiment_id: UUID, now: datetime) -> UUID | None:
+    """Make a cohort for one person who comes; its id, or None when the groups that are still to be made are full.
+
+    The caller holds the lock of `joining`: people come one after another.
+    """
+    row = await session.one(_EXPERIMENT_OF_PERSON, {"experiment_id": experiment_id})
+    if row.status != "running":
+        return None
+    room = await session.first(_TAKE_PLACE, {"experiment_id": experiment_id})
+    if room is None:
+        return None
+    path = f"w{room.joined}"
+    arm = OF_PARTICIPANTS if row.arms else None
+    cohort = CohortAssignment(path, path, arm, (SeatAssignment(f"{path}/m1", None),), ())
+    await make(session, row, cohort, InRoom(room.id, alone=True), now)
+    return seeds.row_id(experiment_id, path)
+
+
+async def make(session: Session, experiment: Row, cohort: CohortAssignment, where: InRoom, now: datetime) -> None:
+    """Store a cohort of a room, with its agents; `experiment` as `_EXPERIMENT` reads it."""
+    given = await given_at_opening(session, experiment.assigned or [], experiment.id, experiment.seed, cohort)
+    arms = {arm_of(cohort), *cohort.own_arms}
+    designs = {arm: await design(session, experiment.id, experiment.version, arm) for arm in sorted(arms)}
+    await make_cohorts(session, experiment, [cohort], designs, given, now, where=where)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A room under its lock."""
+
+    id: UUID
+    experiment: Row
+    stage_id: str
+    plan: CohortPlan
+    people: int
+    most: int
+    groups: int
+    numbered: int
+    block: Block
+    takes_no_more: bool
+    """Whether only those who are on the way can still come to it."""
+    on_the_way: int
+
+    @property
+    def arms(self) -> Sequence[str]:
+        """The arms that its groups draw; none where they have no arm, or one by name."""
+        return () if self.plan.treatment is not None or self.is_by_participant else tuple(self.experiment.arms)
+
+    @property
+    def allocation(self) -> Allocation:
+        return Allocation.model_validate(self.experiment.allocation or {})
+
+    @property
+    def is_by_participant(self) -> bool:
+        return self.allocation.by == "participant"
+
+    @property
+    def usual_arm(self) -> Allocated:
+        """The arm of groups that draw none."""
+        if self.is_by_participant:
+            return Allocated(OF_PARTICIPANTS, {})
+        return Allocated(self.plan.treatment, {} if self.plan.treatment is None else {"rule": "named"})
+
+
+_LOCK: Final = text("SELECT id FROM rooms WHERE id = :room_id FOR NO KEY UPDATE SKIP LOCKED")
+_ROOM: Final = text(
+    f"""
+    SELECT r.id, r.stage_id, r.plan, r.people, r.most, r.groups, r.numbered, r.block, r.arms_left, r.draws,
+        r.closed_at IS NOT NULL OR r.groups >= r.most AS takes_no_more, {ON_THE_WAY} AS on_the_way
+    FROM rooms r WHERE r.id = :room_id
+    """  # noqa: S608 - put together from constants
+)
+
+
+async def lock_room(session: Session, room_id: UUID) -> Room | None:
+    """The room, under its lock; None while its experiment does not run, or another process makes a group in it."""
+    experiment = await session.first(_EXPERIMENT_OF_ROOM, {"room_id": room_id})
+    if experiment is None or experiment.status != "running":
+        return None
+    if await session.first(_LOCK, {"room_id": room_id}) is None:
+        return None
+    row = await session.one(_ROOM, {"room_id": room_id})
+    return Room(
+        id=row.id,
+        experiment=experiment,
+        stage_id=row.stage_id,
+        plan=CohortPlan.model_validate(row.plan),
+        people=row.people,
+        most=row.most,
+        groups=row.groups,
+        numbered=row.numbered,
+        block=Block(row.block, tuple(row.arms_left), row.draws),
+        takes_no_more=row.takes_no_more,
+        on_the_way=row.on_the_way,
+    )
+
+
+# Of a person in a cohort of one, where `r` is its room: whether they wait at its stage.
+_WAITS: Final = "m.kind = 'participant' AND m.status = 'in_progress' AND m.stage_ids[m.position + 1] = r.stage_id"
+_ALONE: Final = """
+    FROM cohorts c JOIN rooms r ON r.id = c.room_id JOIN members m ON m.cohort_id = c.id
+"""
+_ROW: Final = text(
+    f"""
+    SELECT m.id, greatest(p.seen_at, p.asked_at) >= :since AS is_there, w.over_at IS NOT NULL AS time_is_up
+    {_ALONE} LEFT JOIN presence p ON p.member_id = m.id
+        LEFT JOIN waits w ON w.cohort_id = c.id AND w.stage_id = r.stage_id
+    WHERE c.room_id = :room_id AND c.alone AND c.status = 'running' AND {_WAITS}
+    ORDER BY m.arrived_at, length(m.path), m.path COLLATE "C"
+    """
+)
+
+
+async def row_of(session: ReadSession, room_id: UUID, now: datetime) -> Sequence[Row]:
+    """The people who wait in the room in the order in which they came: whether each is there, and the time is up."""
+    return await session.all(_ROW, {"room_id": room_id, "since": now - timedelta(seconds=PRESENT_SECONDS)})
+
+
+_WITH_PEOPLE: Final = text(
+    f"""
+    SELECT DISTINCT r.id {_ALONE} JOIN experiments e ON e.id = r.experiment_id
+    WHERE c.alone AND c.status = 'running' AND e.status = 'running' AND {_WAITS}
+    """
+)
+
+
+async def with_people(session: ReadSession) -> list[UUID]:
+    """The rooms of running experiments in which a person waits."""
+    return [row.id for row in await session.all(_WITH_PEOPLE)]
+
+
+_KEEP: Final = text(
+    """
+    UPDATE rooms SET groups = :groups, numbered = :numbered, block = :block, arms_left = CAST(:arms_left AS text[]),
+        draws = :draws
+    WHERE id = :room_id
+    """
+)
+
+
+async def keep(session: Session, room: Room, *, groups: int, numbered: int, block: Block) -> None:
+    """Store how many groups the room has, and what is left of its draws. The caller holds its lock."""
+    kept = {"block": block.number, "arms_left": list(block.left), "draws": block.draws}
+    await session.run(_KEEP, {"room_id": room.id, "groups": groups, "numbered": numbered, **kept})
+
+
+async def note_match(
+    session: Session, room: Room, cohort_id: UUID, people: Sequence[UUID], number: int, now: datetime
+) -> None:
+    made = {"cohort_id": cohort_id, "room_id": room.id, "number": number, "people": list(people), "made_at": now}
+    await session.insert(tables.matches, [made])
+
+
+_CLOSE: Final = text("UPDATE rooms SET closed_at = :now WHERE experiment_id = :experiment_id AND closed_at IS NULL")
+
+
+async def close_rooms(session: Session, experiment_id: UUID, now: datetime) -> None:
+    """Let only those who are on the way come to the rooms of this experiment."""
+    await session.run(_CLOSE, {"experiment_id": experiment_id, "now": now})
+
+
+_ASKED: Final = text(
+    """
+    INSERT INTO presence (member_id, asked_at)
+    SELECT m.id, :now FROM members m JOIN cohorts c ON c.id = m.cohort_id
+    WHERE m.token_hash = ANY(:token_hashes) AND c.alone
+    ON CONFLICT (member_id) DO UPDATE SET asked_at = greatest(presence.asked_at, excluded.asked_at)
+    """
+)
+
+
+async def have_asked(session: Session, token_hashes: Collection[str], now: datetime) -> None:
+    """The people with these tokens have made requests: those who are on the way to a group are there."""
+    await session.run(_ASKED, {"token_hashes": sorted(token_hashes), "now": now})
+
+
+_BEGAN: Final = text("UPDATE matches SET began_at = :now WHERE cohort_id = :cohort_id AND began_at IS NULL")
+
+
+async def note_began(session: Session, cohort_id: UUID, now: datetime) -> None:
+    """The stage has opened for a group that was made there. The caller holds the cohort's lock."""
+    await session.run(_BEGAN, {"cohort_id": cohort_id, "now": now})

@@ -1,0 +1,105 @@
+"""Files whose groups are made of those who are there, and what is refused in them."""
+
+from typing import Any
+
+import pytest
+
+from parley_lab.base.errors import InvalidInput
+from parley_lab.design import allocate, validate
+
+SURVEY = {"id": "ask", "kind": "survey", "questions": [{"id": "why", "kind": "text", "title": "Why?"}]}
+TALK = {"id": "talk", "kind": "group_chat"}
+PAIR = {"made": "when_together", "at": "talk", "count": 2, "seats": [{"open": True, "count": 2}]}
+
+
+def file(**changes: Any) -> dict[str, Any]:
+    base = {"parley": 1, "name": "Pairs", "stages": [SURVEY, TALK], "cohorts": [PAIR], "personas": [{"id": "ana"}]}
+    return {**base, **changes}
+
+
+def pair(**changes: Any) -> dict[str, Any]:
+    return {"cohorts": [{**PAIR, **changes}]}
+
+
+def arm(**changes: Any) -> dict[str, Any]:
+    return {"treatments": [{"id": "a"}, {"id": "b", **changes}]}
+
+
+BEFORE = "a stage that each goes through alone: people meet at 'talk'"
+ALIKE = "the same in all arms: the arm of a group is drawn at 'talk'"
+
+
+@pytest.mark.parametrize(
+    ("changes", "where", "expected"),
+    [
+        (pair(at="tolk"), "cohorts[0].at", "talk"),
+        (
+            {"cohorts": [{"made": "when_together", "seats": [{"open": True}]}]},
+            "cohorts[0].at",
+            "the stage where people",
+        ),
+        (pair(made="on_arrival"), "cohorts[0].at", "`made: when_together` beside it"),
+        (pair(seats=[{"persona": "ana"}]), "cohorts[0].made", "a seat with `open: true`"),
+        (pair(groups_of=2), "cohorts[0].groups_of", "nothing beside `made: when_together`"),
+        ({"cohorts": [PAIR, {"seats": [{"open": True}]}]}, "cohorts[1].seats", "seats of agents"),
+        ({"stages": [{**SURVEY, "audience": "cohort"}, TALK]}, "stages[0]", BEFORE),
+        ({"stages": [{**TALK, "id": "first"}, TALK]}, "stages[0]", BEFORE),
+        ({"stages": [{"id": "alone", "kind": "private_chat"}, TALK]}, "stages[0]", BEFORE),
+        (arm(stages={"ask": {"name": "Other"}}), "treatments[1].stages.ask", ALIKE),
+        (arm(leave_out=["ask"]), "treatments[1].leave_out", ALIKE),
+        (arm(leave_out=["talk"]), "treatments[1].leave_out", "a stage that is not left out"),
+        (
+            {
+                "stages": [{**SURVEY, "name": "{{word}}"}, TALK],
+                "variables": {"word": "x"},
+                **arm(variables={"word": "y"}),
+            },
+            "treatments[1].variables.word",
+            ALIKE,
+        ),
+        (
+            {"assigned": [{"id": "word", "kind": "balanced", "values": ["x", "y"], "across": "cohort"}]},
+            "assigned[0].across",
+            "experiment",
+        ),
+        (
+            {
+                "stages": [{**SURVEY, "name": "{{word}}"}, TALK],
+                "assigned": [{"id": "word", "kind": "by_cohort", "value": "x"}],
+            },
+            "stages[0].name",
+            "a value that a person has before there is a group",
+        ),
+    ],
+)
+def test_a_mistake_is_told_at_its_place(changes: dict[str, Any], where: str, expected: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        validate(file(**changes))
+
+    assert any(one.where.startswith(where) and expected in one.expected for one in refused.value.problems)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        arm(stages={"talk": {"time_limit_seconds": 60}}),
+        {"stages": [{"id": "me", "kind": "profile", "set": "animals"}, SURVEY, TALK]},
+        {"cohorts": [PAIR, {"seats": [{"persona": "ana", "count": 2}]}]},
+        {**arm(stages={"ask": {"name": "Other"}}), "allocation": {"by": "participant"}},
+    ],
+)
+def test_what_a_person_can_do_alone_may_lie_before_the_meeting(changes: dict[str, Any]) -> None:
+    validate(file(**changes))
+
+
+def test_groups_that_are_made_of_those_who_are_there_are_numbered_last() -> None:
+    agents = {"id": "agents", "seats": [{"persona": "ana", "count": 2}]}
+
+    plan = allocate(validate(file(cohorts=[{**PAIR, "id": "pair"}, agents])), 1)
+
+    assert [(one.path, one.name, one.together) for one in plan] == [
+        ("c1", "agents", False),
+        ("c2", "pair-1", True),
+        ("c3", "pair-2", True),
+    ]
