@@ -1,5 +1,7 @@
 // Made by `python -m parley_lab.gateway.typescript` from the OpenAPI schema of the lab; a test compares.
 export type AccentResource = { light: string; on_light: string; dark: string; on_dark: string };
+export type ActivityBucket = { at: string; events: number; messages: number; calls: { [name: string]: number }; tokens_in: number; tokens_out: number; cost: (number | null); milliseconds: (number | null) };
+export type ActivityResource = { since: string; until: string; seconds: number; buckets: ActivityBucket[] };
 export type AdditionRequest = { persona: string; kind?: ("participant" | "mediator"); stage_id?: (string | null) };
 export type AdvanceRequest = { from_stage_id?: (string | null); answer?: unknown };
 export type AlertChanged = { type: ("alert.raised" | "alert.resolved"); data: AlertOfExperiment };
@@ -8,7 +10,9 @@ export type AlertOfExperiment = { experiment_id: string; alert: AlertResource };
 export type AlertResource = { id: string; type: string; text: string; cohort: (string | null); cohort_id: (string | null); member: (string | null); member_id: (string | null); stage_id: (string | null); created_at: string; resolved_at: (string | null); resolved_by?: (string | null) };
 export type AllOf = { all: (AllOf | AnyOf | Comparison)[] };
 export type AllocatedResource = { rule: ("drawn" | "complete" | "blocked" | "simple" | "named"); draw?: (number | null); block?: (number | null); probability?: (number | null) };
+export type AnswerList = { answers: AnswerResource[] };
 export type AnswerRequest = { answer: unknown };
+export type AnswerResource = { stage_id: string; key: string; cohort_id: string; value: unknown; is_valid: boolean; is_passed: boolean; invalid: ({ [name: string]: unknown } | null); revision: number; completed_at: (string | null); written_at: string };
 export type AnsweredAsk = { ask_id: string; stage_id: string; key: string; answer: unknown };
 export type AnyOf = { any: (AllOf | AnyOf | Comparison)[] };
 export type AppearanceResource = { logo: (string | null); logo_text: string; accent: (AccentResource | null); words: { [name: string]: string } };
@@ -16,14 +20,17 @@ export type AskAnswered = { cohort_id: string; stream_seq: number; at: string; t
 export type AskOpened = { cohort_id: string; stream_seq: number; at: string; type: "ask.opened"; data: OpenedAsk };
 export type AskResource = { id: string; stage_id: string; key: string; purpose: string; opened_at: string; form?: ({ [name: string]: JsonValue } | null); ends_at?: (string | null) };
 export type AssetAllocationPage = { id: string; title: string; description: string; info: string; kind?: "asset_allocation"; question: string; is_usual_question: boolean; step: number; assets: ShownAsset[] };
+export type AttemptResource = { id: string; part: string; attempt: number; status: string; error: (string | null); provider: string; model_asked: string; model_returned: (string | null); endpoint: (string | null); model_mode: ("mock" | "real"); settings: { [name: string]: unknown }; prompt_hash: string; raw: (string | null); parsed: unknown; read_as: unknown; details: unknown; tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); started_at: string; finished_at: string; milliseconds: number };
 export type Author = { id: string; profile: ProfileResource };
 export type BoardEvent = { type: string; cohort_id: string; stream_seq: number; at: string; subject: string; subject_id: (string | null); data: { [name: string]: JsonValue } };
 export type BoardHint = { type: ("experiment.changed" | "experiment.deleted" | "drafts.changed" | "progress.changed" | "alert.raised" | "alert.resolved"); data: { [name: string]: unknown } };
 export type BoardProgress = { messages: number; model_calls: number; unpriced_calls: number; cost: (number | null); max_calls: (number | null); calls_taken: (number | null) };
 export type BoardResource = { cursor: string; experiment: ExperimentItem; join_code: string; stages: BoardStage[]; treatments: string[]; personas: string[]; ways: number[][]; progress: BoardProgress; cohort_columns: string[]; cohorts: JsonValue[][]; columns: string[]; members: JsonValue[][] };
 export type BoardStage = { id: string; kind: string; title: string; wait_for_all: boolean; min_participants: number };
+export type CallItem = { id: string; draft_id: string; member_id: string; member: string; cohort: string; stage_id: string; thread_id: (string | null); purpose: string; draft_state: string; part: string; attempt: number; status: string; error: (string | null); provider: string; model: string; endpoint: (string | null); model_mode: ("mock" | "real"); tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); started_at: string; finished_at: string; milliseconds: number };
 export type CallLimitRequest = { calls: number };
 export type CallLimitResource = { calls: number; made: number };
+export type CallList = { calls: CallItem[]; next_after: (string | null) };
 export type Character = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?: "character" };
 export type ChatSettings = { words_per_minute?: (number | null); min_messages_before_responding?: number; can_self_trigger?: boolean; max_responses?: (number | null); initial_message?: string };
 export type CheckRequest = { text?: string };
@@ -39,6 +46,9 @@ export type CountedRound = { you: string; opponent: string; your_points: (number
 export type DeedList = { deeds: DeedResource[] };
 export type DeedResource = { at: string; experimenter: string; key_id: (string | null); deed: string; correlation: string };
 export type DeletedExperiment = { id: string };
+export type DraftItem = { id: string; path: string; member_id: string; member: string; name: (string | null); cohort_id: string; stage_id: string; thread_id: (string | null); ask_id: (string | null); ask: (string | null); trigger_key: (string | null); wave: number; as_of_seq: (number | null); purpose: string; state: string; reason: (string | null); message_id: (string | null); provider: string; created_at: string; not_before: string; due_at: (string | null); closed_at: (string | null); finish_ms: (number | null); ready_to_end: boolean; calls: number; failed_calls: number; tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); model: (string | null); began_at: (string | null); finished_at: (string | null); milliseconds: (number | null) };
+export type DraftList = { drafts: DraftItem[]; next_after: (string | null) };
+export type DraftResource = { id: string; path: string; member_id: string; member: string; name: (string | null); cohort_id: string; stage_id: string; thread_id: (string | null); ask_id: (string | null); ask: (string | null); trigger_key: (string | null); wave: number; as_of_seq: (number | null); purpose: string; state: string; reason: (string | null); message_id: (string | null); provider: string; created_at: string; not_before: string; due_at: (string | null); closed_at: (string | null); finish_ms: (number | null); ready_to_end: boolean; calls: number; failed_calls: number; tokens_in: (number | null); tokens_out: (number | null); cost: (number | null); model: (string | null); began_at: (string | null); finished_at: (string | null); milliseconds: (number | null); reply: unknown; attempts: AttemptResource[] };
 export type ExperimentChange = { model_mode?: (("mock" | "real") | null); name?: (string | null); study?: (string | null); is_archived?: (boolean | null) };
 export type ExperimentChanged = { type: "experiment.changed"; data: ExperimentItem };
 export type ExperimentCheck = { name: string; document_hash: string; stages: string[]; treatments: string[]; cohorts: number; members: number };
@@ -78,6 +88,8 @@ export type Lock = { reason: string; arrived: (number | null); expected: (number
 export type Me = { member_id: string; cohort_id: string; experiment_id: string; profile: ProfileResource; status: string; status_reason: (string | null); is_over?: boolean; is_paused?: boolean; language?: (string | null); check?: (CheckResource | null); completion?: (CompletionResource | null); notices?: NoticeResource[]; offer?: (OfferResource | null); waiting?: (WaitingResource | null); members?: CompanionResource[]; stages: StageMark[]; stage_id: (string | null); asks?: AskResource[]; timers?: TimerResource[]; now: string; cursor: string };
 export type MeasureTable = { name: string; columns: string[]; rows: { [name: string]: unknown }[] };
 export type MemberChecked = { cohort_id: string; stream_seq: number; at: string; type: "member.checked"; data: SentCheck };
+export type MemberEvent = { seq: number; cohort_id: string; at: string; type: string; actor: string; cause: string; subject: string; subject_id: (string | null); data: { [name: string]: unknown } };
+export type MemberEventList = { events: MemberEvent[]; next_before: (number | null) };
 export type MemberHeld = { cohort_id: string; stream_seq: number; at: string; type: ("member.paused" | "member.resumed" | "member.check_passed" | "member.transfer_withdrawn"); data: OfMember };
 export type MemberLeft = { cohort_id: string; stream_seq: number; at: string; type: "member.left"; data: OfMember };
 export type MemberList = { members: MemberResource[]; next_after: (string | null) };
@@ -158,6 +170,8 @@ export type RevealedAnswers = { name: (string | null); lines: RevealedLine[] };
 export type RevealedLine = { label: string; label_words: (LabWords | null); value: string; value_words: (LabWords | null); is_correct: (boolean | null) };
 export type RevealedStage = { title: string; show: ("answers" | "scored" | "result"); answers: RevealedAnswers[]; result: RevealedLine[] };
 export type RolePage = { id: string; title: string; description: string; info: string; kind?: "role"; role: (ShownRole | null); is_drawn: boolean };
+export type SaidList = { messages: SaidResource[] };
+export type SaidResource = { id: string; seq: number; member_id: (string | null); member: (string | null); author_kind: ("person" | "agent" | "script" | "system" | "experimenter"); author: (string | null); text: string; line: (LineResource | null); topic: (string | null); reply_to: (string | null); audience: (string[] | null); trigger_key: (string | null); explanation: (string | null); draft_id: (string | null); reactions: [string, string][]; elapsed_ms: number; created_at: string };
 export type Scores = { you: (number); opponent: (number) };
 export type SentCheck = { member_id: string; text: string; due_at: (string | null) };
 export type SentNotice = { member_id: string; notice_id: string; text: string };
@@ -209,6 +223,8 @@ export type TextItem = { show_if?: ((AllOf | AnyOf | Comparison) | null); type?:
 export type TextOptions = { type?: "text"; text: string };
 export type ThreadEnd = { stage_id: string; thread_id: string; reason: string };
 export type ThreadEnded = { cohort_id: string; stream_seq: number; at: string; type: "thread.ended"; data: ThreadEnd };
+export type ThreadItem = { id: string; cohort_id: string; cohort: string; stage_id: string; stage: string; scope: string; member_id: (string | null); messages: number; of_people: number; of_agents: number; drafts: number; calls: number; cost: (number | null); author: (string | null); last_words: (string | null); last_at: (string | null); opened_at: string; ended_at: (string | null); end_reason: (string | null) };
+export type ThreadItemList = { threads: ThreadItem[]; next_after: (string | null) };
 export type ThreadList = { threads: ThreadResource[] };
 export type ThreadOpened = { cohort_id: string; stream_seq: number; at: string; type: "thread.opened"; data: OfThread };
 export type ThreadResource = { id: string; stage_id: string; scope: string; member_id: (string | null); messages: number; opened_at: string; ended_at: (string | null) };
@@ -239,6 +255,7 @@ export interface Operations {
   "GET /v1/cohorts/{cohort_id}/threads": { path: { cohort_id: string }; answer: ThreadList };
   "POST /v1/cohorts/{cohort_id}/unlock": { path: { cohort_id: string }; answer: CohortResource };
   "GET /v1/deeds": { query?: { before?: string; limit?: number }; answer: DeedList };
+  "GET /v1/drafts/{draft_id}": { path: { draft_id: string }; answer: DraftResource };
   "GET /v1/drafts/{draft_id}/prompt": { path: { draft_id: string }; answer: PromptResource };
   "GET /v1/experiment-schema": { answer: { [name: string]: unknown } };
   "GET /v1/experiments": { query?: { status?: ("draft" | "running" | "paused" | "ended"); name?: string; study?: string; is_archived?: boolean; is_test?: boolean; sort?: ("newest" | "oldest" | "name"); after?: string; limit?: number }; answer: ExperimentList };
@@ -249,8 +266,10 @@ export interface Operations {
   "GET /v1/experiments/{experiment_id}": { path: { experiment_id: string }; answer: ExperimentResource };
   "PATCH /v1/experiments/{experiment_id}": { path: { experiment_id: string }; body: ExperimentChange; answer: ExperimentResource };
   "DELETE /v1/experiments/{experiment_id}": { path: { experiment_id: string }; answer: void };
+  "GET /v1/experiments/{experiment_id}/activity": { path: { experiment_id: string }; query?: { minutes?: number; buckets?: number }; answer: ActivityResource };
   "GET /v1/experiments/{experiment_id}/alerts": { path: { experiment_id: string }; query?: { after?: string; limit?: number; is_open?: boolean }; answer: AlertList };
   "GET /v1/experiments/{experiment_id}/board": { path: { experiment_id: string }; answer: BoardResource };
+  "GET /v1/experiments/{experiment_id}/calls": { path: { experiment_id: string }; query?: { cohort?: string; member?: string; stage?: string; status?: string; order?: ("newest" | "oldest"); after?: string; limit?: number }; answer: CallList };
   "GET /v1/experiments/{experiment_id}/cohorts": { path: { experiment_id: string }; query?: { after?: string; limit?: number }; answer: CohortList };
   "POST /v1/experiments/{experiment_id}/end": { path: { experiment_id: string }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/export": { path: { experiment_id: string }; query?: { format?: ("json" | "csv") }; answer: void };
@@ -267,6 +286,7 @@ export interface Operations {
   "POST /v1/experiments/{experiment_id}/retry-failed": { path: { experiment_id: string }; answer: RetryOfFailed };
   "POST /v1/experiments/{experiment_id}/start": { path: { experiment_id: string }; answer: ExperimentResource };
   "GET /v1/experiments/{experiment_id}/stream": { path: { experiment_id: string }; query?: { after?: string; wait?: boolean; of?: ("all" | "board"); ticket?: string }; answer: void };
+  "GET /v1/experiments/{experiment_id}/threads": { path: { experiment_id: string }; query?: { stage?: string; cohort?: string; state?: ("open" | "ended"); q?: string; after?: string; limit?: number }; answer: ThreadItemList };
   "POST /v1/files": { answer: UploadedFile };
   "GET /v1/files/{name}": { path: { name: string }; answer: void };
   "GET /v1/join/{code}": { path: { code: string }; answer: JoinPageResource };
@@ -296,7 +316,11 @@ export interface Operations {
   "POST /v1/me/threads/{thread_id}/messages": { path: { thread_id: string }; body: MessageRequest; answer: MessageResource };
   "POST /v1/me/threads/{thread_id}/typing": { path: { thread_id: string }; body: TypingRequest; answer: void };
   "POST /v1/me/transfer": { body: TransferAnswer; answer: Me };
+  "GET /v1/members/{member_id}": { path: { member_id: string }; answer: MemberResource };
+  "GET /v1/members/{member_id}/answers": { path: { member_id: string }; answer: AnswerList };
   "POST /v1/members/{member_id}/check": { path: { member_id: string }; body?: (CheckRequest | null); answer: MemberResource };
+  "GET /v1/members/{member_id}/drafts": { path: { member_id: string }; query?: { after?: string; limit?: number }; answer: DraftList };
+  "GET /v1/members/{member_id}/events": { path: { member_id: string }; query?: { before?: number; limit?: number }; answer: MemberEventList };
   "POST /v1/members/{member_id}/message": { path: { member_id: string }; body: NoticeRequest; answer: MemberResource };
   "POST /v1/members/{member_id}/pause": { path: { member_id: string }; answer: MemberResource };
   "GET /v1/members/{member_id}/prompt": { path: { member_id: string }; query?: { stage?: string }; answer: PromptResource };
@@ -323,6 +347,8 @@ export interface Operations {
   "DELETE /v1/sign-ins/{sign_in_id}": { path: { sign_in_id: string }; answer: void };
   "GET /v1/stream": { query?: { ticket?: string }; answer: void };
   "POST /v1/stream-tickets": { answer: StreamTicket };
+  "GET /v1/threads/{thread_id}/drafts": { path: { thread_id: string }; query?: { after?: string; limit?: number }; answer: DraftList };
+  "GET /v1/threads/{thread_id}/messages": { path: { thread_id: string }; query?: { after_seq?: number; before_seq?: number; limit?: number }; answer: SaidList };
   "POST /v1/threads/{thread_id}/messages": { path: { thread_id: string }; body: StaffMessageRequest; answer: MessageResource };
   "GET /v1/whoami": { answer: WhoamiResource };
 }
