@@ -64,7 +64,7 @@ async def talked(api: Api) -> tuple[str, str, str]:
     posted = await api.participant(ada, "POST", f"/v1/me/threads/{thread['id']}/messages", json=said)
     assert posted.status_code == 201, posted.text
     drafts = (await get(api, f"threads/{thread['id']}/drafts"))["drafts"]
-    draft_id: str = drafts[-1]["id"]
+    draft_id: str = next(one["id"] for one in drafts if one["trigger_key"].startswith("message:"))
     await called(api, draft_id)
     return experiment_id, thread["id"], draft_id
 

@@ -281,7 +281,7 @@ async def activity(
 
 def figures(row: Row) -> Mapping[str, Any]:
     """The fields of a row, with money and counts as numbers of JSON."""
-    found = row._asdict()
+    found: dict[str, Any] = row._asdict()
     for name in ("cost", "milliseconds", "tokens_in", "tokens_out"):
         if name in found and found[name] is not None:
             found[name] = float(found[name]) if name == "cost" else int(found[name])
