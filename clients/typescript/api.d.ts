@@ -305,6 +305,7 @@ export interface Operations {
   "PUT /v1/me/messages/{message_id}/reactions/{reaction}": { path: { message_id: string; reaction: ("heart" | "thumbs_up") }; answer: MessageResource };
   "DELETE /v1/me/messages/{message_id}/reactions/{reaction}": { path: { message_id: string; reaction: ("heart" | "thumbs_up") }; answer: MessageResource };
   "POST /v1/me/notices/{notice_id}/read": { path: { notice_id: string }; answer: void };
+  "POST /v1/me/return": { answer: Me };
   "GET /v1/me/stages/{stage_id}": { path: { stage_id: string }; answer: StagePage };
   "POST /v1/me/stages/{stage_id}/advance": { path: { stage_id: string }; body?: (AdvanceRequest | null); answer: Page };
   "PUT /v1/me/stages/{stage_id}/answer": { path: { stage_id: string }; body: AnswerRequest; answer: void };

@@ -40,11 +40,10 @@ async def test_it_is_said_with_the_code_on_the_page_after_a_reload_and_by_the_li
     await join(page, experiment)
 
     await proxy.cut()
-    for _ in range(150):
-        first, _ = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"]
-        if first["player"] == "agent":
-            break
-        await asyncio.sleep(0.2)
+    await until_an_agent_plays(lab, experiment)
+    await page.get_by_label("Your message").fill("Is anybody there?")
+    await page.get_by_label("Your message").press("Enter")
+    await expect(page.get_by_role("log").get_by_text("Participant 1")).to_be_visible(timeout=30_000)
     await proxy.restore()
 
     await expect_farewell(far)
@@ -53,6 +52,42 @@ async def test_it_is_said_with_the_code_on_the_page_after_a_reload_and_by_the_li
     await far.goto(f"/join/{experiment['join_code']}")
     await far.get_by_role("button", name="Continue").click()
     await expect_farewell(far)
+
+
+async def test_the_seat_is_given_back_while_the_agent_has_done_nothing(
+    far: Page, proxy: TcpProxy, page: Page, lab: RunningLab
+) -> None:
+    silent = {**STUDY["personas"][0], "chat": {"max_responses": 0}}
+    experiment = lab.started({**STUDY, "personas": [silent]})
+    await join(far, experiment)
+    await join(page, experiment)
+
+    await proxy.cut()
+    await until_an_agent_plays(lab, experiment)
+    await proxy.restore()
+
+    await expect(far.get_by_label("Your message")).to_be_visible(timeout=30_000)
+    await far.get_by_label("Your message").fill("I am back.")
+    await far.get_by_label("Your message").press("Enter")
+    await expect(page.get_by_text("I am back.")).to_be_visible(timeout=30_000)
+
+
+async def test_a_browser_that_keeps_no_data_is_told_before_it_takes_a_seat(page: Page, lab: RunningLab) -> None:
+    await page.add_init_script("Storage.prototype.setItem = () => { throw new Error('private'); }")
+    experiment = lab.started(STUDY)
+
+    await page.goto(f"/join/{experiment['join_code']}")
+
+    await expect(page.get_by_text("This browser keeps no data")).to_be_visible()
+    await expect(page.get_by_role("button")).to_have_count(0)
+
+
+async def until_an_agent_plays(lab: RunningLab, experiment: dict[str, Any]) -> None:
+    for _ in range(150):
+        first, _ = lab.ask("GET", f"/v1/experiments/{experiment['id']}/members")["members"]
+        if first["player"] == "agent":
+            return
+        await asyncio.sleep(0.2)
 
 
 async def expect_farewell(page: Page) -> None:

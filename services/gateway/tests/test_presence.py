@@ -221,6 +221,10 @@ async def test_an_agent_plays_on_for_someone_who_is_gone_and_who_comes_back_is_t
     await api.join(experiment_id, "Ben")
 
     await gone_for(api, address, ada, 80)
+    api.clock.advance(1)
+    async with api.database.transaction() as session:
+        # From then on the seat is not given back.
+        await session.run(text("UPDATE members SET arrived_at = :now WHERE player = 'agent'"), {"now": api.clock.now()})
     refused = [
         await api.participant(ada, "GET", "/v1/me"),
         await api.participant(ada, "POST", "/v1/me/leave"),

@@ -261,7 +261,8 @@ _PAYMENTS: Final = """
             SELECT p.currency, CAST(sum(p.amount) AS text) AS amount, jsonb_agg(jsonb_build_object(
                 'stage', p.stage_id, 'amount', p.amount, 'parts', p.parts) ORDER BY p.paid_at, p.stage_id) AS parts
             FROM payments p WHERE p.member_id = m.id AND NOT EXISTS (SELECT FROM sittings s
-                WHERE s.member_id = m.id AND s.player = 'agent' AND s.since <= p.paid_at)
+                WHERE s.member_id = m.id AND s.player = 'agent' AND s.since <= p.paid_at
+                    AND (s.until IS NULL OR p.paid_at < s.until))
             GROUP BY p.currency ORDER BY p.currency
         ) y ON true
     WHERE m.experiment_id = :experiment_id AND m.joined_at IS NOT NULL

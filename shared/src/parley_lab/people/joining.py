@@ -13,6 +13,7 @@ from parley_lab.base.errors import Conflict, InvalidInput, NotFound, Paused, Pro
 from parley_lab.contracts.allocation import Allocation
 from parley_lab.contracts.experiment import Profile
 from parley_lab.contracts.hints import ORCHESTRATOR, Hint
+from parley_lab.contracts.lives import STILL_IN
 from parley_lab.design import CohortAssignment, Experiment, draw_arm
 from parley_lab.members.alerts import raise_alert
 from parley_lab.members.completions import place_taken
@@ -21,6 +22,7 @@ from parley_lab.members.names import tell_apart
 from parley_lab.members.standings import hash_token
 from parley_lab.people.assigning import arrive
 from parley_lab.people.attention import Whose, arm_schedule
+from parley_lab.people.giving_back import give_back
 from parley_lab.people.link_values import filled_in, require_filled_in
 from parley_lab.people.opening import may_be_opened, open_next
 from parley_lab.people.own_arms import give_own_arm, keep_draws, lock_draws
@@ -135,7 +137,8 @@ async def join(
         await one_after_another(session, experiment_id, external_id)
         place = await session.first(_PLACE, {"experiment_id": experiment_id, "external_id": external_id})
         if place is not None:
-            if place.player != "person":
+            # Where coming back takes the token from before, it takes it here as well (`giving_back.come_back`).
+            if place.player != "person" and (row.rejoin == "token" or not await give_back(session, place.id, now)):
                 raise await place_taken(session, experiment_id)
             if row.rejoin == "token" and (old_token is None or hash_token(old_token) != place.token_hash):
                 raise Conflict("To come back, send the token that you had.", reason="token_needed")
@@ -220,7 +223,7 @@ async def one_after_another(session: Session, experiment_id: UUID, external_id: 
 _ONE_AFTER_ANOTHER = text("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))")
 _PLACE = text(
     """
-    SELECT id, cohort_id, path, player, token_hash FROM members
+    SELECT id, cohort_id, path, player, token_hash, status FROM members
     WHERE experiment_id = :experiment_id AND external_id = :external_id
     """
 )
@@ -249,10 +252,13 @@ _IS_LOCKED = text("SELECT 1 AS one FROM cohorts WHERE id = :cohort_id AND locked
 async def _give_back(
     session: Session, experiment_id: UUID, place: Row, token: str, parameters: str | None, now: datetime
 ) -> None:
-    """End the old token, and record it: another person may have got the id."""
+    """End the old token, and record it: another person may have got the id. A visit to one's own end is no matter for
+    staff."""
     known = {"member_id": place.id, "token_hash": hash_token(token), "parameters": parameters}
     row = await session.one(_GIVE_BACK, known)
     record_return(session, experiment_id, place, row.joins, now)
+    if place.status not in STILL_IN:
+        return
     await raise_alert(
         session,
         experiment_id=experiment_id,

@@ -15,6 +15,7 @@ from parley_lab.contracts.experiment import Profile
 from parley_lab.members.completions import place_taken
 from parley_lab.members.forgetting import keyed
 from parley_lab.members.standings import hash_token
+from parley_lab.people.giving_back import give_back
 from parley_lab.people.joining import join, one_after_another, record_return, require_named
 from parley_lab.people.link_values import filled_in, is_placeholder
 from parley_lab.people.rooms import PLACES
@@ -160,7 +161,9 @@ async def join_by(
     }
     row = await session.first(_RETURN, {**known, **news})
     if row is not None and row.player != "person":
-        raise await place_taken(session, link.experiment_id)
+        if not await give_back(session, row.id, now):
+            raise await place_taken(session, link.experiment_id)
+        row = await session.one(_RETURN, {**known, **news})
     if row is not None:
         if row.is_in:
             record_return(session, link.experiment_id, row, row.joins, now)

@@ -27,11 +27,17 @@ from parley_lab.store.statements import as_json
 # The token goes with the person, so that a person who comes back with it is told.
 _SITTINGS: Final = text(
     """
-    WITH before AS (
+    WITH again AS (
+        UPDATE sittings s SET token_hash = m.token_hash, until = :now
+        FROM members m WHERE m.id = :member_id AND s.member_id = m.id AND s.until IS NULL
+        RETURNING s.number
+    ), first AS (
         INSERT INTO sittings (member_id, number, player, token_hash, since, until)
-        SELECT id, 1, player, token_hash, joined_at, :now FROM members WHERE id = :member_id
+        SELECT id, 1, player, token_hash, joined_at, :now FROM members
+        WHERE id = :member_id AND NOT EXISTS (SELECT FROM again)
     )
-    INSERT INTO sittings (member_id, number, player, persona, since) VALUES (:member_id, 2, 'agent', :persona, :now)
+    INSERT INTO sittings (member_id, number, player, persona, since)
+    VALUES (:member_id, coalesce((SELECT number FROM again), 1) + 1, 'agent', :persona, :now)
     """
 )
 _REPLACE: Final = text(

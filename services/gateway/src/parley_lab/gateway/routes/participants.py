@@ -42,7 +42,7 @@ from parley_lab.members.moved import after_going_on
 from parley_lab.members.standing import Standing
 from parley_lab.members.standings import hash_token
 from parley_lab.members.stays import StayTimes, stay_times
-from parley_lab.people import attention, joining, notices, transferring
+from parley_lab.people import attention, giving_back, joining, notices, transferring
 from parley_lab.people.shells import appearance_of, shell_of, shows_others
 from parley_lab.store.failures import Overtaken
 from parley_lab.store.session import ReadSession, Session
@@ -366,6 +366,18 @@ async def answer_offer(body: TransferAnswer, context: InContext, token: MemberTo
         return await _me(session, context, standing)
 
     return await once.transact(Me, work, sign_in=by_token(token))
+
+
+@router.post("/me/return", summary="Come back to a seat on which an agent plays on")
+async def come_back(context: InContext, token: MemberToken) -> Me:
+    """With the token from before, as long as the agent has done nothing; it holds again then. Later the answer is 409
+    (`place_taken`), as for every other request with this token. Idempotent."""
+
+    async def work(session: Session) -> Me:
+        await giving_back.come_back(session, token, context.clock.now())
+        return await _me(session, context, await standings.sign_in(session, token, lock=False))
+
+    return await context.database.transact(work)
 
 
 @router.post("/me/leave", summary="Leave the experiment for good")

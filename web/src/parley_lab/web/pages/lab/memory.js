@@ -3,6 +3,17 @@
 /** @type {Map<string, string>} */
 const kept = new Map();
 
+/** Whether this browser keeps anything: else a place is lost with the page. */
+export function keepsData() {
+  try {
+    localStorage.setItem("parley.probe", "1");
+    localStorage.removeItem("parley.probe");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** @param {string} key @returns {string | null} */
 export function recall(key) {
   try {

@@ -4,7 +4,7 @@ import { Logo, takeOn } from "../lab/appearance.js";
 import { isForNow, isTaken, newId, Refused, request } from "../lab/api.js";
 import { isPlaceholder } from "../lab/placeholders.js";
 import { reason } from "../lab/refusals.js";
-import { forget, recall, remember } from "../lab/memory.js";
+import { forget, keepsData, recall, remember } from "../lab/memory.js";
 import { Button, Heading, Notice, Text } from "../lab/ui.js";
 import { say, speak } from "../lab/words.js";
 import { Taken } from "./parts.js";
@@ -69,6 +69,8 @@ function Join({ lab }) {
   const mayComeBack = isClosed && externalId !== null && isIdKept && !isPlaceholder(externalId) && study.state !== "not_started";
   const mayOpen = isClosed && ["paused", "not_started"].includes(study.state);
   const isRefused = !isClosed && known === null && !isIdKept;
+  // A place that is taken here would be lost on the next page.
+  const isKeeping = keepsData();
 
   async function join() {
     setBusy(true);
@@ -113,7 +115,8 @@ function Join({ lab }) {
     ${isRefused ? h(Notice, { tone: "error", children: say("join_invalid_id") }) : null}
     ${mayOpen ? html`<p class="actions">${h(Button, { isBusy, onPress: look, children: say("try_again") })}</p>` : null}
     ${mayComeBack ? html`<p>${say("join_back")}</p>` : null}
-    ${mayComeBack || !(isClosed || isRefused)
+    ${isKeeping ? null : h(Notice, { tone: "error", children: say("join_keeps_nothing") })}
+    ${isKeeping && (mayComeBack || !(isClosed || isRefused))
       ? html`<p class="actions">${h(Button, { isBusy, onPress: join, children: say(isBusy ? "joining" : known !== null || isClosed ? "go_on" : "join") })}</p>`
       : null}
   </main>`;

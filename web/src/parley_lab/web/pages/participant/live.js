@@ -111,7 +111,11 @@ export function useParticipant(who, lab, { isActive, whenFree }) {
         forget(who.placeKey);
         return setSignedOut(true);
       }
-      if (isTaken(error)) return setTaken(error);
+      if (isTaken(error)) {
+        // The seat is given back as long as the agent on it has done nothing.
+        const isBack = await request("POST", "/v1/me/return", { token }).then(() => true, () => false);
+        return isBack ? refresh() : setTaken(error);
+      }
       setAway(true);
       setTimeout(refresh, waitAfter(error, about(wait.current)));
       wait.current = Math.min(2 * wait.current, LONGEST_WAIT_MS);
