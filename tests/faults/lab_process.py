@@ -1,6 +1,6 @@
 """A lab in a process of its own that kills itself at a failpoint: its argument is `{"database_url": ..., ...}`.
 
-It says `started <experiment id>` and `ended` on standard output.
+It says `started <experiment id>` and `ended` on standard output, and its id in the file `pid` of the data directory.
 """
 
 import asyncio
@@ -57,6 +57,7 @@ async def main(task: dict[str, Any]) -> None:
         database_url=task["database_url"], amqp_url=task.get("amqp_url"), amqp_prefix=task.get("amqp_prefix", "")
     )
     environ = {**os.environ, **task.get("environ", {})}
+    (Path(task["data_dir"]) / "pid").write_text(str(os.getpid()))
     async with EmbeddedLab(Path(task["data_dir"]), servers=servers, environ=environ, port=None) as lab:
         if "document" in task:
             experiment_id = await start(lab, task["document"])

@@ -302,8 +302,8 @@ async def test_a_lease_for_which_a_person_waits_is_behind_no_others(
     taken: list[set[UUID]] = []
     lease_many = drafts.lease_many
 
-    async def noted(session: Session, draft_ids: set[UUID], *how: Any) -> Any:
-        leased = await lease_many(session, draft_ids, *how)
+    async def noted(session: Session, draft_ids: set[UUID], *how: Any, **more: Any) -> Any:
+        leased = await lease_many(session, draft_ids, *how, **more)
         taken.append(draft_ids)
         return leased
 

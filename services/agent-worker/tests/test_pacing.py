@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -268,6 +269,7 @@ async def test_a_call_for_which_a_person_waits_has_the_next_place_at_the_endpoin
         look=no_one_looks,
         goes_on=yes,
         take_call=yes,
+        note_alone=yes_for_both,
     )
     leased = []
     for row in await lab.rows("SELECT id FROM drafts ORDER BY path"):
@@ -279,7 +281,7 @@ async def test_a_call_for_which_a_person_waits_has_the_next_place_at_the_endpoin
     async def call(number: int, how_urgent: Urgency) -> None:
         lease, prompt = leased[number]
         urgency.set(how_urgent)
-        await calling.attempt(lease, prompt, prompt.messages, 1)
+        await calling.attempt(lease, prompt, prompt.messages, 1, looked_at=monotonic())
 
     calls = []
     for number in range(4):
@@ -297,6 +299,10 @@ async def no_one_looks(_: drafts.Lease) -> OwnView:
 
 
 async def yes(_: object) -> bool:
+    return True
+
+
+async def yes_for_both(_: object, __: object) -> bool:
     return True
 
 

@@ -165,6 +165,7 @@ KEPT = {
     "r0014_archived_experiments.py": "bef7a1f48e446e497f10e3f80314adeca3c822c7c06793820e50418c9dddfb50",
     "r0015_unsent_answers.py": "a4fd64ad79327fe7039ec86e15fe7888396814cdabc67f8573703a228f17714e",
     "r0016_groups_of_those_who_are_there.py": "000b313396e1663a3ead03e10cca0eb47b045dcccd1d47c495efcde26cd7abae",
+    "r0017_calls_that_kill.py": "6c1cbc77b7ef40597284fb2ca65503cd0db73aaba0ef18ed693326a46a01c81b",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

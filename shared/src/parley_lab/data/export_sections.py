@@ -157,6 +157,7 @@ SECTIONS: Final[Mapping[str, str]] = {
                 = CASE WHEN g.trigger_key LIKE 'message:%' THEN CAST(substr(g.trigger_key, 9) AS uuid) END
             LEFT JOIN LATERAL (
                 SELECT k.endpoint, {ANSWERED} AS model FROM model_calls k WHERE k.draft_id = d.id
+                    AND k.part = ''
                 ORDER BY k.attempt DESC LIMIT 1
             ) AS k ON true
         WHERE c.experiment_id = :experiment_id ORDER BY {by("t.path")}, g.seq

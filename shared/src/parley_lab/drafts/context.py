@@ -232,7 +232,7 @@ async def member_context(
 _SENT = text(
     f"""
     SELECT {PROMPT} AS prompt FROM (
-        SELECT * FROM model_calls WHERE draft_id = :draft_id ORDER BY attempt, started_at LIMIT 1
+        SELECT * FROM model_calls WHERE draft_id = :draft_id AND part = '' ORDER BY attempt, started_at LIMIT 1
     ) k
     """  # noqa: S608 - put together from constants
 )

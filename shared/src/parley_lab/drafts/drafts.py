@@ -62,6 +62,12 @@ class Lease:
     """Whether the experiment may make only so many calls."""
     key: str = PAGE
     """The key of the answer that is asked for; PAGE for words in a thread."""
+    was_lost: bool = False
+    """Whether the lease before ran out while its worker had the draft in hand: a call may have been sent."""
+    times_lost: int = 0
+    """How many workers ended while they had it in hand."""
+    has_ended_worker: bool = False
+    """Whether one of them had nothing else in hand."""
     correlation: str = ""
     """The id of the request or hint that caused the draft."""
 
@@ -75,6 +81,10 @@ class Lease:
         """What the draft is to answer, as the rules of its stage see it."""
         return Ask(self.member_id, self.key, self.purpose)
 
+
+# A worker that was stopped has no registration any more, and one that lives renews it: only one that ended in another
+# way has an old one. So neither a deployment nor an outage of Postgres counts.
+_HAS_ENDED = "w.seen_at + (w.believed_until - w.seen_at) * 0.66 <= :now"
 
 # A lease that a crash of the server forgets costs a repeated call at most: it does not wait for the disk.
 # The verdict is looked up without locking the thread: it saves a call that would be in vain, publishing decides.
@@ -102,7 +112,8 @@ _LEASE = text(
                         FROM jsonb_each_text(t.turn_state -> 'spoken') AS n(member, spoken))
                 THEN CASE WHEN d.trigger_key LIKE 'turn:%' THEN 'cancelled' ELSE 'moved_on' END
         END AS closing,
-        d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now AS is_free
+        d.state = 'wanted' AND d.not_before <= :now OR d.state = 'thinking' AND d.lease_until < :now AS is_free,
+        d.state = 'thinking' AS was_lost
         FROM drafts d JOIN members m ON m.id = d.member_id JOIN experiments e ON e.id = m.experiment_id
             LEFT JOIN asks a ON a.id = d.ask_id LEFT JOIN threads t ON t.id = d.thread_id
         WHERE d.id IN (SELECT id FROM mine)
@@ -111,6 +122,9 @@ _LEASE = text(
             state = coalesce(v.closing, 'thinking'),
             lease_owner = CASE WHEN v.closing IS NULL THEN CAST(:owner AS uuid) END,
             lease_until = CASE WHEN v.closing IS NULL THEN CAST(:until AS timestamptz) END,
+            lost_with = CASE WHEN v.closing IS NULL AND d.state = 'thinking' AND d.lease_worker <> ALL (d.lost_with)
+                THEN d.lost_with || d.lease_worker ELSE d.lost_with END,
+            lease_worker = CASE WHEN v.closing IS NULL THEN CAST(:worker AS uuid) END,
             attempts = d.attempts + CASE WHEN v.closing IS NULL THEN 1 ELSE 0 END,
             reason = NULL,
             closed_at = CASE WHEN v.closing IS NULL THEN NULL ELSE CAST(:now AS timestamptz) END
@@ -127,6 +141,10 @@ _LEASE = text(
         e.seed, e.pace, e.model_mode, e.version, t.clock_ms,
         coalesce(m.treatment_id, c.treatment_id) AS treatment_id,
         EXISTS (SELECT FROM call_limits g WHERE g.experiment_id = m.experiment_id) AS has_call_limit,
+        v.was_lost, CASE WHEN d.lost_with = '{{}}' THEN 0 ELSE (SELECT count(*) FROM workers w
+            WHERE w.id = ANY (d.lost_with) AND {_HAS_ENDED}) END AS times_lost,
+        d.alone_with IS NOT NULL AND EXISTS (SELECT FROM workers w
+            WHERE w.id = d.alone_with AND w.id = ANY (d.lost_with) AND {_HAS_ENDED}) AS has_ended_worker,
         before.calls_made, before.is_repeated, greatest(before.first_called_at, d.tried_since) AS first_called_at
     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS hurry,
         mine x JOIN verdict v ON v.id = x.id LEFT JOIN leased d ON d.id = x.id
@@ -136,31 +154,48 @@ _LEASE = text(
         CROSS JOIN LATERAL (SELECT count(*) AS calls_made,
                 count(*) FILTER (WHERE d.tried_since IS NULL OR x.started_at > d.tried_since) > 0 AS is_repeated,
                 CASE WHEN count(*) > 0 THEN greatest(min(x.started_at), e.resumed_at) END AS first_called_at
-            FROM model_calls x WHERE x.draft_id = d.id) before
+            FROM model_calls x WHERE x.draft_id = d.id AND x.part = '') before
     """  # noqa: S608 - put together from constants
 )
 _WAIT_FOR = text("SELECT id FROM drafts WHERE id = :draft_id FOR NO KEY UPDATE")
 
 
-async def lease(session: Session, draft_id: UUID, owner: UUID, now: datetime, until: datetime) -> Lease | None:
+async def lease(
+    session: Session, draft_id: UUID, owner: UUID, now: datetime, until: datetime, *, worker: UUID | None = None
+) -> Lease | None:
     """Take the draft for `owner` until `until`, once its row is free; None when there is nothing to do for it.
+
+    `worker`: the registered worker that takes it.
 
     A draft that has become pointless is closed here instead, without a call.
     """
     await session.first(_WAIT_FOR, {"draft_id": draft_id})
-    params = {"draft_ids": [draft_id], "owner": owner, "now": now, "until": until, "may_close": True}
+    params = {"draft_ids": [draft_id], "owner": owner, "now": now, "until": until, "worker": worker, "may_close": True}
     row = await session.first(_LEASE, params)
     return None if row is None or row.id is None else await _lease_or_closing(session, row, owner, now)
 
 
 async def lease_many(
-    session: Session, draft_ids: Collection[UUID], owner: UUID, now: datetime, until: datetime
+    session: Session,
+    draft_ids: Collection[UUID],
+    owner: UUID,
+    now: datetime,
+    until: datetime,
+    *,
+    worker: UUID | None = None,
 ) -> tuple[dict[UUID, Lease | None], list[UUID]]:
     """`lease` for each of these drafts by one statement (`Database.autocommit`).
 
     The drafts that were passed over come second: another worker holds them, or they are pointless and to be closed.
     """
-    params = {"draft_ids": list(draft_ids), "owner": owner, "now": now, "until": until, "may_close": False}
+    params = {
+        "draft_ids": list(draft_ids),
+        "owner": owner,
+        "now": now,
+        "until": until,
+        "worker": worker,
+        "may_close": False,
+    }
     rows = await session.all(_LEASE, params)
     leased = {
         row.looked_at: None if row.id is None else await _lease_or_closing(session, row, owner, now)
@@ -204,6 +239,9 @@ async def _lease_or_closing(session: Session, row: Row, owner: UUID, now: dateti
         leased_at=now,
         has_call_limit=row.has_call_limit,
         key=row.key,
+        was_lost=row.was_lost,
+        times_lost=row.times_lost,
+        has_ended_worker=row.has_ended_worker,
         correlation=row.correlation,
     )
 
@@ -238,6 +276,20 @@ async def renew(session: Session, lease: Lease, until: datetime) -> bool:
     """Keep the lease; False when it is not ours any more."""
     renewed = await session.run(_RENEW, {"draft_id": lease.draft_id, "owner": lease.owner, "until": until})
     return bool(renewed)
+
+
+_ALONE = text(
+    """
+    UPDATE drafts SET alone_with = CASE WHEN :is_alone THEN lease_worker END
+    WHERE id = :draft_id AND lease_owner = :owner AND state = 'thinking'
+    """
+)
+
+
+async def note_alone(session: Session, lease: Lease, *, is_alone: bool) -> bool:
+    """Note whether its call is alone in flight from now on; False when the lease is not ours any more."""
+    params = {"draft_id": lease.draft_id, "owner": lease.owner, "is_alone": is_alone}
+    return bool(await session.run(_ALONE, params))
 
 
 _SAVE_CALL = text(INSERT_CALL)
@@ -413,6 +465,10 @@ async def give_back(
 _VOID = text("UPDATE drafts SET lease_until = :now WHERE state = 'thinking'")
 
 
+_ALL_ENDED = text("UPDATE workers SET believed_until = seen_at WHERE believed_until > seen_at")
+
+
 async def void_leases(session: Session, now: datetime) -> int:
     """Void every lease: only for a lab that is the only one on its database and has just started."""
+    await session.run(_ALL_ENDED)
     return await session.run(_VOID, {"now": now})

@@ -220,7 +220,8 @@ async def _change(session: Session, experiment_id: UUID, experiment: Experiment)
 
 _LINES = """
     SELECT m.id, m.seq, m.member_id <> :person_id AS is_persona, m.text, m.created_at, d.state,
-        (SELECT k.status FROM model_calls k WHERE k.draft_id = d.id ORDER BY k.attempt DESC LIMIT 1) AS status
+        (SELECT k.status FROM model_calls k WHERE k.draft_id = d.id AND k.part = ''
+            ORDER BY k.attempt DESC LIMIT 1) AS status
     FROM messages m LEFT JOIN drafts d ON d.thread_id = m.thread_id AND d.trigger_key = 'message:' || m.id
     WHERE m.thread_id = :thread_id AND m.member_id IS NOT NULL
 """

@@ -65,7 +65,7 @@ _DRAFTS: Final = text(
     """
     UPDATE drafts d SET state = 'wanted', reason = NULL, closed_at = NULL, attempts = 0, waits_for = NULL,
         lease_owner = NULL, lease_until = NULL, not_before = :now, tried_since = :now,
-        free_calls = (SELECT count(*) FROM model_calls x WHERE x.draft_id = d.id)
+        free_calls = (SELECT count(*) FROM model_calls x WHERE x.draft_id = d.id AND x.part = '')
     WHERE d.ask_id = ANY(:asks) AND d.state IN ('failed', 'invalid', 'cancelled')
     RETURNING d.id, d.provider
     """

@@ -35,6 +35,8 @@ from parley_lab.store.statements import as_json
 
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
+LOST = "lost"
+"""The status of a call whose outcome is not known."""
 LONGEST_WAIT_SECONDS = 7 * 86_400.0
 _LARGEST_COUNT = 2**31 - 1
 _NOT_STORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -180,6 +182,31 @@ def call_row(lease: drafts.Lease, attempt: Attempt) -> dict[str, Any]:
         "cost": cost_usd(request.settings, reply) if lease.model_mode == "real" else None,
         "started_at": attempt.started_at,
         "finished_at": attempt.finished_at,
+    }
+
+
+def lost_call(lease: drafts.Lease, now: datetime) -> dict[str, Any]:
+    """The row of the call that was in hand when the lease before this one ran out. It uses up no attempt."""
+    number, part = lease.calls_made + 1, f"lost:{lease.attempts}"
+    path = f"{lease.path}/call:{number}/{part}"
+    return {
+        **dict.fromkeys(("model_returned", "endpoint", "prompt_pieces", "raw", "details", "parsed", "read_as")),
+        **dict.fromkeys(("tokens_in", "tokens_out", "cost")),
+        "call_id": seeds.row_id(lease.experiment_id, path),
+        "draft_id": lease.draft_id,
+        "part": part,
+        "attempt": number,
+        "call_path": path,
+        "provider": lease.provider,
+        "model_asked": lease.agent.model.model,
+        "model_mode": lease.model_mode,
+        "settings": as_json(lease.agent.model.model_dump(mode="json", exclude_defaults=True)),
+        "prompt": "[]",
+        "prompt_hash": "",
+        "status": LOST,
+        "error": "Its worker ended, or lost the database, with this call in hand. It may have been sent and paid.",
+        "started_at": now,
+        "finished_at": now,
     }
 
 

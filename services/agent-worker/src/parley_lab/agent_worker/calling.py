@@ -1,11 +1,12 @@
 """Makes one call of a model: waits for room at the endpoint and under the limits, and records the outcome."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from time import monotonic
 from typing import Final
 
+from parley_lab.agent_worker.alone import Flights
 from parley_lab.agent_worker.attempts import Attempt, storable
 from parley_lab.agent_worker.counting import count_call
 from parley_lab.agent_worker.models import (
@@ -34,6 +35,8 @@ _AWAITED, _TRIED_BEFORE, _NEW = range(3)
 """The ranks of calls that wait for the same endpoint: the lowest goes first."""
 
 
+MOST_LOST: Final = 3
+"""After so many workers have ended with a draft in hand, it is tried alone."""
 LONGEST_UNLOOKED_SECONDS: Final = 0.02
 """After a longer wait, check again that the experiment goes on before the call is paid."""
 
@@ -50,7 +53,8 @@ class Calling:
     """Calls models for one process.
 
     `look` reads the view for the check of an answer; `goes_on` says whether the experiment still goes on. `take_call`
-    counts a call of an experiment with a limit of calls, and returns False when none is left.
+    counts a call of an experiment with a limit of calls, and returns False when none is left. `note_alone` notes
+    whether this call is alone in flight, and returns False when the lease was lost.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class Calling:
         look: Callable[[Lease], Awaitable[OwnView]],
         goes_on: Callable[[Lease], Awaitable[bool]],
         take_call: Callable[[Lease], Awaitable[bool]],
+        note_alone: Callable[[Lease, bool], Awaitable[bool]],
     ) -> None:
         self._models = models
         self._limiter = limiter
@@ -71,6 +76,8 @@ class Calling:
         self._look = look
         self._goes_on = goes_on
         self._take_call = take_call
+        self._note_alone = note_alone
+        self._flights = Flights()
         self._pacer = Pacer(clock, most=settings.prefetch)
         self._budget = RetryBudget(share=settings.retry_share, least_per_minute=settings.retries_per_minute)
 
@@ -95,15 +102,18 @@ class Calling:
         if is_retry and not self._budget.take(account, self._clock.now()):
             raise RetriesSpent(account, self._budget.wait_seconds(seeds.rng(lease.seed, f"{lease.path}/wait")))
 
-    async def attempt(self, lease: Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int) -> Attempt:
+    async def attempt(
+        self, lease: Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int, *, looked_at: float
+    ) -> Attempt:
         """Make call `number` once there is room for it, at its endpoint and under the limits.
+
+        `looked_at`: when it was last known that the experiment goes on, by `monotonic`.
 
         Raises:
             Closed: there is no room for now.
             Held: the experiment is paused.
             CallsSpent: it has used up its limit of calls.
         """
-        asked_at = monotonic()
         request = self._request(lease, prompt, messages, number)
         account = _account(lease)
         async with self._place(lease) as place:
@@ -113,23 +123,20 @@ class Calling:
                 patience_seconds=self._settings.limit_patience_seconds,
                 longest_seconds=self._longest_wait_seconds(lease),
             )
-            has_waited = number > lease.calls_made + 1 or monotonic() - asked_at > LONGEST_UNLOOKED_SECONDS
-            if has_waited and not await self._goes_on(lease):
-                permit.give_back(None)
-                raise Held
-            is_counted = lease.has_call_limit and lease.provider != MOCK_PROVIDER
-            if is_counted and not await self._take_call(lease):
-                permit.give_back(None)
-                raise CallsSpent
-            started_at = self._clock.now()
-            if number == lease.calls_made + 1 and not lease.is_repeated:
-                self._budget.note_call(account, started_at)
-            reply, look = None, self._begin_to_look(lease)
+            reply, view = None, None
             try:
-                reply = await self._models[lease.provider].reply(request)
+                async with self._in_flight(lease):
+                    await self._check_again(lease, number, looked_at)
+                    started_at = self._clock.now()
+                    if number == lease.calls_made + 1 and not lease.is_repeated:
+                        self._budget.note_call(account, started_at)
+                    look = self._begin_to_look(lease)
+                    try:
+                        reply = await self._models[lease.provider].reply(request)
+                    finally:
+                        view = _seen(look)
             finally:
                 permit.give_back(reply)
-                view = _seen(look)
             timeout = request.settings.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
             was_crowded = place is not None and place.note(reply, timeout)
         attempt = Attempt(
@@ -145,6 +152,42 @@ class Calling:
         )
         count_call(lease, attempt)
         return attempt
+
+    @asynccontextmanager
+    async def _in_flight(self, lease: Lease) -> AsyncIterator[None]:
+        """In flight with the others, or alone for a draft with which workers have ended.
+
+        Raises:
+            Held: its lease was lost meanwhile.
+        """
+        if lease.times_lost < MOST_LOST:
+            async with self._flights.together():
+                yield
+            return
+        async with self._flights.alone():
+            if not await self._note_alone(lease, True):
+                raise Held
+            try:
+                yield
+            except Exception:
+                await self._note_alone(lease, False)
+                raise
+            # Before another goes alone: what ends the worker then is not this call.
+            await self._note_alone(lease, False)
+
+    async def _check_again(self, lease: Lease, number: int, looked_at: float) -> None:
+        """Check that the call may still be made, after a wait or another call.
+
+        Raises:
+            Held: the experiment is paused.
+            CallsSpent: it has used up its limit of calls.
+        """
+        has_waited = number > lease.calls_made + 1 or monotonic() - looked_at > LONGEST_UNLOOKED_SECONDS
+        if has_waited and not await self._goes_on(lease):
+            raise Held
+        is_counted = lease.has_call_limit and lease.provider != MOCK_PROVIDER
+        if is_counted and not await self._take_call(lease):
+            raise CallsSpent
 
     def _request(self, lease: Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int) -> ModelRequest:
         settings, most_tokens = lease.agent.model, None

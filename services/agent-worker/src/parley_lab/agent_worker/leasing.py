@@ -37,7 +37,10 @@ _MOST_TURNS: Final = 1_000
 class Leases:
     """The leases of one process."""
 
-    def __init__(self, database: Database, clock: Clock, settings: WorkerSettings) -> None:
+    def __init__(
+        self, database: Database, clock: Clock, settings: WorkerSettings, worker_id: UUID | None = None
+    ) -> None:
+        self._worker_id = worker_id
         self._database = database
         self._clock = clock
         self._settings = settings
@@ -124,7 +127,9 @@ class Leases:
         now = self._clock.now()
         until = now + timedelta(seconds=self._settings.lease_seconds)
         async with self._database.autocommit() as session:
-            leased, passed_over = await drafts.lease_many(session, set(draft_ids), uuid4(), now, until)
+            leased, passed_over = await drafts.lease_many(
+                session, set(draft_ids), uuid4(), now, until, worker=self._worker_id
+            )
         found: dict[UUID, drafts.Lease | Exception | None] = {**leased}
         for draft_id in passed_over:
             found[draft_id] = await self._take_alone(draft_id, now, until)
@@ -141,7 +146,9 @@ class Leases:
     async def _take_alone(self, draft_id: UUID, now: datetime, until: datetime) -> drafts.Lease | Exception | None:
         """The lease, or the error: an error must not cost other drafts the leases that they already have."""
         try:
-            return await self._database.transact(lambda session: drafts.lease(session, draft_id, uuid4(), now, until))
+            return await self._database.transact(
+                lambda session: drafts.lease(session, draft_id, uuid4(), now, until, worker=self._worker_id)
+            )
         except Exception as error:  # noqa: BLE001 - handed to the caller that waits for it
             return error
 

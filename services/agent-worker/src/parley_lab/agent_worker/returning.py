@@ -7,7 +7,7 @@ from uuid import UUID
 
 from parley_lab.agent_worker import moving
 from parley_lab.agent_worker.answering import TIMER_MARGIN_SECONDS, Later, do_without
-from parley_lab.agent_worker.attempts import Attempt, call_row
+from parley_lab.agent_worker.attempts import Attempt, call_row, lost_call
 from parley_lab.agent_worker.models import Closed
 from parley_lab.agent_worker.steps import CAUSE
 from parley_lab.base import seeds
@@ -89,6 +89,11 @@ class Returning:
             await drafts.save_call(session, call_row(lease, attempt))
             if is_free:
                 await drafts.forgive_call(session, lease)
+
+    async def record_lost(self, lease: drafts.Lease) -> None:
+        """Record the call that was in hand when the lease before this one ran out."""
+        async with self._database.transaction() as session:
+            await drafts.save_call(session, lost_call(lease, self._clock.now()))
 
     async def try_later(
         self, lease: drafts.Lease, reason: str, wait_seconds: float, *, free: Attempt | None = None

@@ -6,6 +6,7 @@ No transaction is open while the model thinks, and nothing sleeps. Every paid at
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 from uuid import UUID
 
 import structlog
@@ -15,7 +16,7 @@ from parley_lab.agent_worker.abilities import Abilities
 from parley_lab.agent_worker.answering import TIMER_MARGIN_SECONDS, Answering, Later, is_text_to_read
 from parley_lab.agent_worker.asking_again import Unusable, unusable_reply, with_reason
 from parley_lab.agent_worker.attempts import Attempt, Invalid, keep_prompt
-from parley_lab.agent_worker.calling import Calling, CallsSpent, Held
+from parley_lab.agent_worker.calling import MOST_LOST, Calling, CallsSpent, Held
 from parley_lab.agent_worker.keys import DOUBT_SECONDS, Keys, Pass, RefusedForItself, WaitsForKey
 from parley_lab.agent_worker.leasing import Leases
 from parley_lab.agent_worker.models import Closed, Limiter, Model, backoff_seconds
@@ -57,6 +58,7 @@ class Thinker:
         settings: WorkerSettings,
         later: Later,
         limiter: Limiter | None = None,
+        worker_id: UUID | None = None,
     ) -> None:
         self._database = database
         self._prompts = prompts
@@ -65,7 +67,7 @@ class Thinker:
         self._later = later
         self._answering = Answering(database, clock, later)
         self._speaking = Speaking(database, clock, later)
-        self._leases = Leases(database, clock, settings)
+        self._leases = Leases(database, clock, settings, worker_id)
         self._returning = Returning(database, clock, later, work_on=self.work_on, publish_due=self.publish_due)
         self._abilities = Abilities(database, clock)
         self._keys = Keys(database, clock, settings)
@@ -77,6 +79,7 @@ class Thinker:
             look=self._answering.look,
             goes_on=self._goes_on,
             take_call=self._take_call,
+            note_alone=self._note_alone,
         )
 
     def let_no_one_wait(self) -> None:
@@ -110,6 +113,12 @@ class Thinker:
 
     async def _see_leased_through(self, lease: drafts.Lease) -> None:
         await failpoint("draft.leased")
+        if lease.was_lost and lease.provider != MOCK_PROVIDER:
+            await retry_until_done(partial(self._returning.record_lost, lease))
+        if lease.times_lost > MOST_LOST and lease.has_ended_worker:
+            reason = f"its call ended {lease.times_lost} workers, the last one with nothing else in hand"
+            await retry_until_done(partial(self._returning.give_up, lease, "failed", reason))
+            return
         try:
             await self._work_with_key(lease)
         except Unavailable:
@@ -167,6 +176,13 @@ class Thinker:
 
         return await retry_until_done(take)
 
+    async def _note_alone(self, lease: drafts.Lease, is_alone: bool) -> bool:
+        async def note() -> bool:
+            async with self._database.autocommit() as session:
+                return await drafts.note_alone(session, lease, is_alone=is_alone)
+
+        return await retry_until_done(note)
+
     async def _prompt(self, lease: drafts.Lease, token_budget: int | None = None) -> Prompt:
         try:
             return await self._prompts.build(lease.draft_id, token_budget)
@@ -179,13 +195,14 @@ class Thinker:
     async def _think(self, lease: drafts.Lease, prompt: Prompt, way: Pass) -> None:
         questions = parts_of(lease.stage).questions
         most_unusable = None if questions is None else questions.most_unusable_replies
+        looked_at = monotonic()
         unusable, count = await self._said_in_vain(lease)
         budget = lease.agent.prompt_token_budget or default_budget(lease.agent.model.model)
         number, last = lease.calls_made, lease.calls_made + lease.attempts_left
         while number < last:
             number += 1
             lease = await retry_until_done(partial(self._abilities.with_lacks, lease))
-            attempt = await self._call(lease, prompt, with_reason(prompt.messages, unusable, budget), number)
+            attempt = await self._call(lease, prompt, with_reason(prompt.messages, unusable, budget), number, looked_at)
             if attempt is None:
                 return
             await failpoint("reply.received")
@@ -250,10 +267,16 @@ class Thinker:
         return said, sum(row.is_recent for row in rows)
 
     async def _call(
-        self, lease: drafts.Lease, prompt: Prompt, messages: tuple[ChatMessage, ...], number: int
+        self,
+        lease: drafts.Lease,
+        prompt: Prompt,
+        messages: tuple[ChatMessage, ...],
+        number: int,
+        looked_at: float,
     ) -> Attempt | None:
         """Make one attempt at the model; None when the lease, and with it the right to reply, was lost meanwhile."""
-        attempt = await self._leases.keep(lease, self._calling.attempt(lease, prompt, messages, number))
+        call = self._calling.attempt(lease, prompt, messages, number, looked_at=looked_at)
+        attempt = await self._leases.keep(lease, call)
         return attempt and await retry_until_done(partial(keep_prompt, self._database, lease, attempt))
 
     async def _use(self, lease: drafts.Lease, attempt: Attempt) -> None:

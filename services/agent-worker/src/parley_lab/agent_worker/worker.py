@@ -66,6 +66,7 @@ class Worker:
             settings=self._settings,
             later=self._background.later,
             limiter=self._limiter,
+            worker_id=self._id,
         )
 
     async def start(self) -> None:

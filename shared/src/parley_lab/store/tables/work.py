@@ -119,6 +119,10 @@ drafts = Table(
     Column("state", Text, nullable=False, server_default=text("'wanted'")),
     Column("lease_owner", Uuid),
     at("lease_until"),
+    # The worker of the lease; those that had one when it ran out; the one that had nothing else in hand meanwhile.
+    Column("lease_worker", Uuid),
+    Column("lost_with", ARRAY(Uuid), nullable=False, server_default=text("'{}'")),
+    Column("alone_with", Uuid),
     number("attempts"),
     number("free_calls"),
     at("tried_since"),
