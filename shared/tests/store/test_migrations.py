@@ -166,6 +166,7 @@ KEPT = {
     "r0015_unsent_answers.py": "a4fd64ad79327fe7039ec86e15fe7888396814cdabc67f8573703a228f17714e",
     "r0016_groups_of_those_who_are_there.py": "000b313396e1663a3ead03e10cca0eb47b045dcccd1d47c495efcde26cd7abae",
     "r0017_calls_that_kill.py": "6c1cbc77b7ef40597284fb2ca65503cd0db73aaba0ef18ed693326a46a01c81b",
+    "r0018_reasons_of_deeds.py": "a5796034d3de0bf8ad2c34dfe4a590b4e0999ca11f21f2c0002142e1565bdfe7",
 }
 """The SHA-256 of each migration. A new one brings its own; the others are not changed, since databases have them."""
 

@@ -132,14 +132,17 @@ _OWNED: Final = text(
 _ONE: Final = text(f"{_ALERT} WHERE a.id = :id")
 
 
-async def check_owned_alert(session: ReadSession, alert_id: UUID, owner_id: UUID) -> None:
-    """Treat an alert of another owner's experiment as missing.
+async def check_owned_alert(session: ReadSession, alert_id: UUID, owner_id: UUID) -> UUID:
+    """The experiment of an alert; that of another owner's experiment is treated as missing.
 
     Raises:
         NotFound: there is no such alert, or not for this owner.
     """
-    if await session.first(_OWNED, {"id": alert_id, "owner_id": owner_id}) is None:
+    row = await session.first(_OWNED, {"id": alert_id, "owner_id": owner_id})
+    if row is None:
         raise NotFound("There is no such alert.")
+    experiment_id: UUID = row.experiment_id
+    return experiment_id
 
 
 async def alert(session: ReadSession, alert_id: UUID) -> Alert:

@@ -90,7 +90,7 @@ async def end_wait(session: Session, timer_id: UUID, member_id: UUID, now: datet
         return
     if row.path != path_of(standing.member.path, stage.id, standing.stay):
         return
-    await session.run(_NOTE, {"cohort_id": standing.cohort_id, "stage_id": stage.id, "now": now})
+    await note_over(session, standing.cohort_id, stage.id, now)
     record_member(
         session,
         standing.experiment_id,
@@ -104,6 +104,11 @@ async def end_wait(session: Session, timer_id: UUID, member_id: UUID, now: datet
         actor="lab",
         audience=[],
     )
+
+
+async def note_over(session: Session, cohort_id: UUID, stage_id: str, now: datetime) -> None:
+    """The wait of a cohort at this stage is over; settling decides what follows. Idempotent."""
+    await session.run(_NOTE, {"cohort_id": cohort_id, "stage_id": stage_id, "now": now})
 
 
 _DECIDE: Final = text(

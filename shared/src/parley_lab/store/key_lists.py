@@ -36,6 +36,9 @@ class Deed:
     key_id: UUID | None
     deed: str
     correlation: str
+    experiment_id: UUID | None
+    """The experiment that it changed, where it is known."""
+    reason: str
 
 
 _LIST = text(
@@ -70,9 +73,11 @@ _COMMAND = text(
 )
 _DEEDS = text(
     """
-    SELECT d.at, x.name AS experimenter, nullif(d.key_id, :no_key) AS key_id, d.deed, d.correlation
+    SELECT d.at, x.name AS experimenter, nullif(d.key_id, :no_key) AS key_id, d.deed, d.correlation,
+        d.experiment_id, d.reason
     FROM deeds d JOIN experimenters x ON x.id = d.experimenter_id
     WHERE (CAST(:owner_id AS uuid) IS NULL OR x.id = :owner_id)
+        AND (CAST(:experiment_id AS uuid) IS NULL OR d.experiment_id = :experiment_id)
         AND (CAST(:before AS timestamptz) IS NULL OR d.at < :before)
     ORDER BY d.at DESC, d.id LIMIT :most
     """
@@ -95,9 +100,17 @@ async def revoke(session: Session, key_id: UUID, owner_id: UUID | None, now: dat
     await session.run(_END_VIEWS, {"key_id": key_id, "now": now})
 
 
-async def deeds(session: ReadSession, owner_id: UUID | None, *, before: datetime | None, most: int) -> list[Deed]:
+async def deeds(
+    session: ReadSession,
+    owner_id: UUID | None,
+    *,
+    before: datetime | None,
+    most: int,
+    experiment_id: UUID | None = None,
+) -> list[Deed]:
     """What this experimenter, or everybody (None), has done over REST and by commands, the latest first."""
-    params = {"owner_id": owner_id, "before": before, "most": most, "no_key": _NO_KEY}
+    which = {"owner_id": owner_id, "experiment_id": experiment_id}
+    params = {**which, "before": before, "most": most, "no_key": _NO_KEY}
     return [Deed(**row._asdict()) for row in await session.all(_DEEDS, params)]
 
 

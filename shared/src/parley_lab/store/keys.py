@@ -65,6 +65,15 @@ _REPLACE_BOOTSTRAP = text(
     "UPDATE api_keys SET revoked_at = :now WHERE is_bootstrap AND revoked_at IS NULL AND hash <> :hash"
 )
 
+_NOTE: Final = text("UPDATE deeds SET experiment_id = :experiment_id, reason = :reason WHERE id = :id")
+
+
+def note(session: Session, experiment_id: UUID, reason: str = "") -> None:
+    """Keep with the deed of this request which experiment it changed, and why."""
+    if (doing := request.get()) is not None:
+        session.later(_NOTE, {"id": doing.id, "experiment_id": experiment_id, "reason": reason})
+
+
 _BEARER: Final = """
     SELECT k.id AS key_id, CAST(NULL AS uuid) AS sign_in_id FROM api_keys k WHERE k.hash = :hash
     UNION ALL

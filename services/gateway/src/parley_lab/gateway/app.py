@@ -22,6 +22,7 @@ from parley_lab.gateway.middleware import CORRELATION_HEADER, AroundRequest
 from parley_lab.gateway.once import IDEMPOTENCY_HEADER
 from parley_lab.gateway.presence import Presence
 from parley_lab.gateway.routes import (
+    acts,
     alerts,
     cohorts,
     experiments,
@@ -77,6 +78,7 @@ _ROUTES: Final = [
         cohorts,
         lifecycle,
         members,
+        acts,
         inspecting,
         staff,
         alerts,

@@ -130,6 +130,16 @@ async def _key(
     return credentials.credentials
 
 
+async def _urgent_key(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]
+) -> str:
+    if credentials is None:
+        raise NotSignedIn("An API key is needed: send the header 'Authorization: Bearer <key>'.")
+    limits: Limits = request.app.state.context.limits
+    await limits.of_urgent(credentials.credentials)
+    return credentials.credentials
+
+
 async def _key_if_any(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Security(_api_key)]
 ) -> str | None:
@@ -260,6 +270,8 @@ async def _experimenters_stream(
 InContext = Annotated[Context, Depends(_context)]
 ApiKey = Annotated[str, Depends(_key)]
 """An experimenter's API key, or the token of their sign-in."""
+UrgentKey = Annotated[str, Depends(_urgent_key)]
+"""The same for what must be done at once, such as a pause: such requests are counted by themselves."""
 ApiKeyIfAny = Annotated[str | None, Depends(_key_if_any)]
 MemberToken = Annotated[str, Depends(_own_token)]
 """A participant's own token; one for looking on is refused."""

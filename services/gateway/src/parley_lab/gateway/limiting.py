@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from ipaddress import ip_address
@@ -42,6 +42,8 @@ class Limits:
         self._taking: dict[tuple[str, str], asyncio.Task[bool]] = {}
         self._token = _limit("token", settings.token_requests_per_second, 20 if is_open else 0, 1)
         self._key = _limit("key", settings.key_requests, 100 if is_open else 0, settings.key_window_seconds)
+        self._urgent_key = None if self._key is None else replace(self._key, name="urgent-key")
+        self._urgent_token = None if self._token is None else replace(self._token, name="urgent-token")
         self._address = _limit("address", settings.address_requests_per_minute, 60, 60)
 
     async def of_token(self, token: str) -> None:
@@ -55,6 +57,10 @@ class Limits:
     async def of_key(self, key: str) -> None:
         """Count a request of an experimenter; raises as `of_token`."""
         await self._spend(self._key, _hashed(key))
+
+    async def of_urgent(self, bearer: str) -> None:
+        """Count an urgent act of an experimenter, beside all other requests; raises as `of_token`."""
+        await self._spend(self._urgent_token if is_sign_in(bearer) else self._urgent_key, _hashed(bearer))
 
     def of(self, bearer: str) -> tuple[int | None, int | None]:
         """How many requests may come with this key or sign-in, in how many seconds; None: no limit."""

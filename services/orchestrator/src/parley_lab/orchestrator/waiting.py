@@ -22,10 +22,12 @@ async def settle_waits(session: Session, cohort: CohortState, now: datetime) -> 
     """
     has_changed = False
     for stage in cohort.design.stages:
-        if stage.progress.at_most_seconds is None or stage.id in cohort.draws:
+        if stage.id in cohort.draws:
             continue
         if stage.id in cohort.waits and stage.id != cohort.meets_at:
             has_changed |= await _end(session, cohort, stage, now)
+        elif stage.progress.at_most_seconds is None:
+            continue
         elif stage.id not in cohort.waits and not may_open(stage, cohort):
             await waiting.arm_waits(session, cohort, stage, on_stage(cohort.members, stage.id), now)
     return has_changed
@@ -46,14 +48,16 @@ async def _end(session: Session, cohort: CohortState, stage: StageConfig, now: d
 def outcome_of(stage: StageConfig, cohort: CohortState) -> WaitOutcome:
     """What comes of a wait whose time is up. Once people are released, those who come later are, too.
 
-    Agents count as if they had come: they are on their way, and nothing but their failure stops them.
+    Agents count as if they had come: they are on their way, and nothing but their failure stops them. Where the file
+    has no limit, an experimenter has ended the wait, for those who have come.
     """
+    then = "go_on" if stage.progress.at_most_seconds is None else stage.progress.then
     counted = [
         member for member in participants(cohort.members) if member.status in COUNTED and stage.id in member.stage_ids
     ]
-    if stage.progress.then == "release" or cohort.waits.get(stage.id) == "released":
+    if then == "release" or cohort.waits.get(stage.id) == "released":
         return "released"
-    if stage.progress.then == "fill":
+    if then == "fill":
         return "filled" if len(counted) >= fewest(stage, cohort) else "released"
     return "went_on" if len(_sure(counted, stage)) >= fewest(stage, cohort) else "released"
 

@@ -84,7 +84,11 @@ deeds = Table(
     Column("deed", Text, nullable=False),
     Column("correlation", Text, nullable=False),
     at("at", nullable=False),
+    # Stays when the experiment is deleted, so it refers to none.
+    Column("experiment_id", Uuid),
+    Column("reason", Text, nullable=False, server_default=text("''")),
     Index(None, "experimenter_id", "at"),
+    Index(None, "experiment_id", "at"),
 )
 
 # Each opens one live stream; what it stands for is the hash of a token of `members` or of a key of `api_keys`.

@@ -53,6 +53,10 @@ class DeedResource(Resource):
     """The method and the path of the request, or the command."""
     correlation: str
     """The id by which the logs name the request."""
+    experiment_id: UUID | None = None
+    """The experiment that it changed, where one is known; it may be deleted."""
+    reason: str = ""
+    """Why, as the one who did it has said."""
 
 
 class DeedList(Resource):

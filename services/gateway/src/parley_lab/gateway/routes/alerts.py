@@ -47,7 +47,7 @@ async def resolve(alert_id: UUID, context: InContext, key: ApiKey) -> AlertResou
     async def work(session: Session) -> AlertResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        await check_owned_alert(session, alert_id, owner.id)
+        keys.note(session, await check_owned_alert(session, alert_id, owner.id))
         await notices.resolve_alert(session, alert_id, now, by=owner.name)
         return AlertResource.model_validate(await alert(session, alert_id), from_attributes=True)
 

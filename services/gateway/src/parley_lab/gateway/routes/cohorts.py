@@ -51,7 +51,7 @@ async def _locked(context: Context, key: str, cohort_id: UUID, *, locked: bool) 
     async def work(session: Session) -> CohortResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        await ownership.check_cohort(session, cohort_id, owner.id)
+        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id))
         await joining.set_locked(session, cohort_id, locked, now, actor=owner.name)
         return CohortResource.model_validate(await reads.cohort(session, cohort_id), from_attributes=True)
 

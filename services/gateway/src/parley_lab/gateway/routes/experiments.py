@@ -210,14 +210,19 @@ async def measures(experiment_id: UUID, context: InContext, key: ApiKey) -> Expe
     return ExperimentMeasures(experiment_id=experiment_id, status=row.status, model_mode=row.model_mode, tables=tables)
 
 
-async def owned(session: Session, context: Context, key: str, experiment_id: UUID, scope: keys.Scope) -> Any:
-    """The row of an experiment of the key's owner.
+async def owned(
+    session: Session, context: Context, key: str, experiment_id: UUID, scope: keys.Scope, *, reason: str = ""
+) -> Any:
+    """The row of an experiment of the key's owner; `reason` is kept with what they do.
 
     Raises:
         NotFound: there is none, or it belongs to another owner, in the same words.
     """
     owner = await keys.sign_in(session, key, context.clock.now(), scope=scope)
-    return await owned_by(session, owner, experiment_id)
+    row = await owned_by(session, owner, experiment_id)
+    if scope == "write":
+        keys.note(session, experiment_id, reason)
+    return row
 
 
 async def owned_by(session: Session, owner: keys.Experimenter, experiment_id: UUID) -> Any:

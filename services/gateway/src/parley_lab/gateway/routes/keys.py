@@ -76,11 +76,13 @@ async def list_deeds(
     context: InContext,
     key: ApiKey,
     before: Annotated[Time | None, Query(description="Only what was done before this time.")] = None,
+    experiment: Annotated[UUID | None, Query(description="Only what changed this experiment.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> DeedList:
     """Every request with an API key that changed something, and every command that changed a run: your own, and with
     the scope `admin` everybody's."""
     async with context.database.transaction() as session:
         own = await keys.sign_in(session, key, context.clock.now(), scope="read")
-        found = await key_lists.deeds(session, None if own.is_admin else own.id, before=before, most=limit)
+        whose = None if own.is_admin else own.id
+        found = await key_lists.deeds(session, whose, before=before, most=limit, experiment_id=experiment)
     return DeedList(deeds=[DeedResource.model_validate(one, from_attributes=True) for one in found])

@@ -1,16 +1,17 @@
 """Pausing, resuming, ending and deleting experiments."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from parley_lab.design import Experiment
 from parley_lab.drafts import limits
 from parley_lab.experiments import ending, pausing, reviving
-from parley_lab.gateway.context import ApiKey, Context, InContext
+from parley_lab.gateway.context import ApiKey, Context, InContext, UrgentKey
 from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.experiments import (
     CallLimitRequest,
     CallLimitResource,
@@ -24,18 +25,22 @@ router = APIRouter(prefix="/v1", tags=["experiments"], route_class=Route)
 
 
 @router.post("/experiments/{experiment_id}/pause", summary="Pause an experiment")
-async def pause(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+async def pause(
+    experiment_id: UUID, context: InContext, key: UrgentKey, body: ReasonRequest | None = None
+) -> ExperimentResource:
     """From the answer on nothing is published, asked, timed or paid in it. Calls in flight are stored when they come
     back, and used after the pause. What people send is refused with the reason `paused`. Idempotent.
     """
 
     return await _changed(
-        context, key, experiment_id, lambda session, row: pausing.pause(session, row.id, context.clock.now())
+        context, key, experiment_id, lambda session, row: pausing.pause(session, row.id, context.clock.now()), body
     )
 
 
 @router.post("/experiments/{experiment_id}/resume", summary="Go on with a paused experiment")
-async def resume(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+async def resume(
+    experiment_id: UUID, context: InContext, key: UrgentKey, body: ReasonRequest | None = None
+) -> ExperimentResource:
     """It goes on where it was: timers have as long to go as they had. Idempotent. Real models are
     refused unless everything that they need says so."""
 
@@ -44,26 +49,33 @@ async def resume(experiment_id: UUID, context: InContext, key: ApiKey) -> Experi
             await require_models(session, context, Experiment.model_validate(row.document), row.model_mode)
         await pausing.resume(session, row.id, context.clock.now())
 
-    return await _changed(context, key, experiment_id, go_on)
+    return await _changed(context, key, experiment_id, go_on, body)
 
 
 @router.post("/experiments/{experiment_id}/end", summary="End an experiment with the data that there are")
-async def end(experiment_id: UUID, context: InContext, key: ApiKey) -> ExperimentResource:
+async def end(
+    experiment_id: UUID, context: InContext, key: UrgentKey, body: ReasonRequest | None = None
+) -> ExperimentResource:
     """Conversations are closed, members who have not finished are removed, and nothing more happens.
     Idempotent."""
 
     return await _changed(
-        context, key, experiment_id, lambda session, row: ending.end(session, row.id, context.clock.now())
+        context, key, experiment_id, lambda session, row: ending.end(session, row.id, context.clock.now()), body
     )
 
 
 async def _changed(
-    context: Context, key: str, experiment_id: UUID, change: Callable[[Session, Any], Awaitable[object]]
+    context: Context,
+    key: str,
+    experiment_id: UUID,
+    change: Callable[[Session, Any], Awaitable[object]],
+    body: ReasonRequest | None,
 ) -> ExperimentResource:
     """The experiment after `change`, which is given its row."""
 
     async def work(session: Session) -> ExperimentResource:
-        await change(session, await owned(session, context, key, experiment_id, "write"))
+        reason = (body or ReasonRequest()).reason
+        await change(session, await owned(session, context, key, experiment_id, "write", reason=reason))
         return await resource_of(session, experiment_id)
 
     return await context.database.transact(work, statement_seconds=WHOLE_EXPERIMENT_SECONDS)
@@ -102,8 +114,13 @@ async def limit_calls(
 
 
 @router.delete("/experiments/{experiment_id:uuid}", status_code=204, summary="Delete an experiment and all its data")
-async def delete(experiment_id: UUID, context: InContext, key: ApiKey) -> None:
+async def delete(
+    experiment_id: UUID,
+    context: InContext,
+    key: ApiKey,
+    reason: Annotated[str, Query(max_length=500, pattern=r"^[^\x00]*$", description="Why; it is kept.")] = "",
+) -> None:
     """A running one is ended first. Nothing of it can be had back; export what you need before."""
     async with context.database.transaction() as session:
-        await owned(session, context, key, experiment_id, "write")
+        await owned(session, context, key, experiment_id, "write", reason=reason)
     await ending.delete(context.database, experiment_id, context.clock.now())

@@ -10,9 +10,10 @@ from fastapi import APIRouter, Query
 from parley_lab.answers import advancing
 from parley_lab.contracts import lives
 from parley_lab.formats.exports import natural
-from parley_lab.gateway.context import ApiKey, Context, InContext
+from parley_lab.gateway.context import ApiKey, Context, InContext, UrgentKey
 from parley_lab.gateway.once import InOnce, by_key
 from parley_lab.gateway.parameters import Route
+from parley_lab.gateway.resources.acts import ReasonRequest
 from parley_lab.gateway.resources.members import (
     CheckRequest,
     MemberList,
@@ -89,7 +90,7 @@ def member_resource(row: Any) -> MemberResource:
 
 
 @router.post("/members/{member_id}/remove", summary="Take a member out of the experiment for good")
-async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key: ApiKey) -> MemberResource:
+async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key: UrgentKey) -> MemberResource:
     """A person, an agent or a mediator. In an open attention check it has failed that. A group that waited for the
     member is looked at again. Idempotent."""
 
@@ -97,11 +98,13 @@ async def remove(member_id: UUID, body: RemovalRequest, context: InContext, key:
         outcome = lives.outcome(standing.status, "remove")
         await advancing.end_member(session, standing, outcome, body.reason, now, cause="request", actor=actor)
 
-    return await _changed(context, key, member_id, change)
+    return await _changed(context, key, member_id, change, reason=body.reason)
 
 
 @router.post("/members/{member_id}/pause", summary="Pause a member")
-async def pause(member_id: UUID, context: InContext, key: ApiKey) -> MemberResource:
+async def pause(
+    member_id: UUID, context: InContext, key: UrgentKey, body: ReasonRequest | None = None
+) -> MemberResource:
     """A person, an agent or a mediator. From the answer on it is asked nothing, and pays nothing; its timers keep the
     time that they had left, and stages wait for it no more. A call in flight is kept, and used after the pause. What a
     person sends is refused with the reason `paused`. Idempotent."""
@@ -109,17 +112,19 @@ async def pause(member_id: UUID, context: InContext, key: ApiKey) -> MemberResou
     async def change(session: Session, standing: Standing, actor: str, now: datetime) -> None:
         await holding.pause_member(session, standing, now, cause="request", actor=actor)
 
-    return await _changed(context, key, member_id, change)
+    return await _changed(context, key, member_id, change, reason=(body or ReasonRequest()).reason)
 
 
 @router.post("/members/{member_id}/resume", summary="Let a paused member go on")
-async def resume(member_id: UUID, context: InContext, key: ApiKey) -> MemberResource:
+async def resume(
+    member_id: UUID, context: InContext, key: UrgentKey, body: ReasonRequest | None = None
+) -> MemberResource:
     """It goes on where it was. Idempotent."""
 
     async def change(session: Session, standing: Standing, actor: str, now: datetime) -> None:
         await holding.resume_member(session, standing, now, cause="request", actor=actor)
 
-    return await _changed(context, key, member_id, change)
+    return await _changed(context, key, member_id, change, reason=(body or ReasonRequest()).reason)
 
 
 @router.post("/members/{member_id}/check", summary="Ask a member whether they are still there")
@@ -136,7 +141,7 @@ async def check(member_id: UUID, context: InContext, key: ApiKey, body: CheckReq
 
 @router.post("/members/{member_id}/message", summary="Say something to a participant")
 async def message(
-    member_id: UUID, body: NoticeRequest, context: InContext, key: ApiKey, once: InOnce
+    member_id: UUID, body: NoticeRequest, context: InContext, key: UrgentKey, once: InOnce
 ) -> MemberResource:
     """It is on the participant's own page (`notices` in `GET /v1/me`) until they have read it, and no one else is
     told. Each request is a notice of its own, but the same one again under an `Idempotency-Key`."""
@@ -177,19 +182,19 @@ async def transfer(member_id: UUID, body: TransferRequest, context: InContext, k
     return await _changed(context, key, member_id, change)
 
 
-async def _changed(context: Context, key: str, member_id: UUID, change: Change) -> MemberResource:
-    return await context.database.transact(_changing(context, key, member_id, change))
+async def _changed(context: Context, key: str, member_id: UUID, change: Change, *, reason: str = "") -> MemberResource:
+    return await context.database.transact(_changing(context, key, member_id, change, reason=reason))
 
 
 def _changing(
-    context: Context, key: str, member_id: UUID, change: Change
+    context: Context, key: str, member_id: UUID, change: Change, *, reason: str = ""
 ) -> Callable[[Session], Awaitable[MemberResource]]:
     """Gives the member after `change`, which holds its lock."""
 
     async def work(session: Session) -> MemberResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        await ownership.check_member(session, member_id, owner.id)
+        keys.note(session, await ownership.check_member(session, member_id, owner.id), reason)
         await change(session, await standings.lock_standing(session, member_id), owner.name, now)
         return member_resource(await reads.roster_entry(session, member_id))
 

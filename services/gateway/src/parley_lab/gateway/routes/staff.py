@@ -45,7 +45,7 @@ async def add(cohort_id: UUID, body: AdditionRequest, context: InContext, key: A
     async def work(session: Session) -> MemberResource:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        await ownership.check_cohort(session, cohort_id, owner.id)
+        keys.note(session, await ownership.check_cohort(session, cohort_id, owner.id))
         row = await experiments.of_cohort(session, cohort_id)
         experiment = Experiment.model_validate(row.document)
         await require_models(session, context, experiment, row.model_mode, also=[body.persona])
@@ -70,7 +70,7 @@ async def say(thread_id: UUID, body: StaffMessageRequest, context: InContext, ke
     async def work(session: Session) -> bytes:
         now = context.clock.now()
         owner = await keys.sign_in(session, key, now, scope="write")
-        await ownership.check_thread(session, thread_id, owner.id)
+        keys.note(session, await ownership.check_thread(session, thread_id, owner.id))
         said = await conversation.say_as_staff(
             session, thread_id, body.text, now, client_key=body.client_message_id, actor=owner.name
         )
