@@ -164,19 +164,26 @@ def _decided(chosen: str | None, everything: bool, fate: "Fate") -> int:
 
 def doctor(
     folder: Annotated[Path, typer.Option("--disk", metavar="DIR", help="Whose disk is looked at.")] = Path(),
+    data_dir: DataDir = Path(".parley"),
 ) -> None:
     """Say what is wrong with the lab at PARLEY_DATABASE_URL and PARLEY_AMQP_URL, and what to do.
 
-    Exit codes: 0 nothing; 1 something is wrong; 2 an address is missing.
+    Without these addresses: with the embedded lab in --data-dir. Exit codes: 0 nothing; 1 something is wrong; 2 an
+    address is missing.
     """
     from parley_lab.base.clock import SystemClock
-    from parley_lab.cli.doctor import Bounds, faults
+    from parley_lab.cli.directory import DataDirectory
+    from parley_lab.cli.doctor import Bounds, embedded_faults, faults
     from parley_lab.cli.lab_logs import log_errors_alone
     from parley_lab.contracts.secret_files import ADDRESSES_OF_SERVERS, read_secret_files
 
     log_errors_alone()
     read_secret_files(os.environ, only=ADDRESSES_OF_SERVERS)
-    found = asyncio.run(faults(SystemClock(), folder, Bounds()))
+    is_distributed = any(name in os.environ for name in ADDRESSES_OF_SERVERS)
+    if is_distributed or not data_dir.is_dir():
+        found = asyncio.run(faults(SystemClock(), folder, Bounds()))
+    else:
+        found = asyncio.run(embedded_faults(SystemClock(), DataDirectory(data_dir), Bounds()))
     for fault in found:
         typer.echo(fault)
     if not found:

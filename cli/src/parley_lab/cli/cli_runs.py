@@ -1,5 +1,6 @@
 """Commands about the runs of a lab: what there is, and what becomes of one."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -67,3 +68,38 @@ def remove(
     from parley_lab.cli import lifecycle
 
     typer.echo(lifecycle.remove(data_dir, run, seat, reason))
+
+
+def watch(run: RunId, data_dir: DataDir = Path(".parley"), kinds: Kinds = None) -> None:
+    """Show what happens in a run: joins, stages, messages, alerts. Ctrl-C ends the watching, and not the run."""
+    from parley_lab.cli import looking_on
+
+    with suppress(KeyboardInterrupt):
+        looking_on.watch(data_dir, run)
+
+
+def link(
+    run: RunId,
+    url: Annotated[
+        str | None, typer.Option("--url", metavar="URL", help="The address of the lab for people, if it is another.")
+    ] = None,
+    data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
+) -> None:
+    """Print the address at which people join a run."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.link(data_dir, run, url))
+
+
+def message(
+    run: RunId,
+    seat: Annotated[str, typer.Argument(metavar="SEAT", help="The path of the seat, such as c1/m2.")],
+    words: Annotated[str, typer.Argument(metavar="TEXT", help="What the person reads on their page.")],
+    data_dir: DataDir = Path(".parley"),
+    kinds: Kinds = None,
+) -> None:
+    """Say something to a person who takes part."""
+    from parley_lab.cli import lifecycle
+
+    typer.echo(lifecycle.message(data_dir, run, seat, words))

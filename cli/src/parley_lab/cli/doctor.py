@@ -1,12 +1,15 @@
 """Looks at a distributed lab from outside and says what is wrong with it, and what to do, a sentence for each fault."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
+from urllib.request import urlopen
 
 from parley_lab.base.clock import Clock
 from parley_lab.base.errors import Unavailable
@@ -14,15 +17,18 @@ from parley_lab.base.settings import BrokerSettings, DatabaseSettings, read_sett
 from parley_lab.bus import BusUnavailable
 from parley_lab.bus.rabbit import RabbitBus
 from parley_lab.cli import servers_away
+from parley_lab.cli.directory import DataDirectory
 from parley_lab.contracts.hints import AGENT_STEPS, ORCHESTRATOR, provider_queue
 from parley_lab.contracts.providers import MOCK_PROVIDER
 from parley_lab.drafts import workers
 from parley_lab.settle import standing_work
+from parley_lab.store import embedded_postgres
 from parley_lab.store.databases import connect
 from parley_lab.store.schema import HEAD, read_revision
 from parley_lab.store.session import Database
 
 _GIGABYTE: Final = 1024**3
+_ANSWER_SECONDS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,29 @@ async def faults(clock: Clock, folder: Path, bounds: Bounds) -> list[str]:
         ]
 
 
+async def embedded_faults(clock: Clock, directory: DataDirectory, bounds: Bounds) -> list[str]:
+    """What is wrong with the embedded lab in this folder; empty when all is well. Changes nothing."""
+    found = [one async for one in _of_machine(directory.path, bounds)]
+    if not directory.is_held():
+        return [*found, f"No lab runs in {directory.path}. Start it: parley up"]
+    async with AsyncExitStack() as stack:
+        database = connect(embedded_postgres.url_of(directory.postgres), pool_size=1)
+        stack.push_async_callback(database.close)
+        found += [one async for one in _of_database(database, clock, bounds, {})]
+    if (address := directory.address()) is not None and not await asyncio.to_thread(_answers, address):
+        found.append(f"The lab does not answer at {address}. Look into {directory.log}.")
+    return found
+
+
+def _answers(address: str) -> bool:
+    """Whether the lab says at this address of its own machine that it is ready."""
+    try:
+        with urlopen(f"{address}/readyz", timeout=_ANSWER_SECONDS) as answer:
+            return bool(answer.status == HTTPStatus.OK)
+    except (OSError, ValueError):
+        return False
+
+
 async def _of_machine(folder: Path, bounds: Bounds) -> AsyncIterator[str]:
     free = shutil.disk_usage(folder).free
     if free < bounds.free_bytes:
@@ -80,7 +109,20 @@ def _most_open_files() -> int | None:
 
 
 async def _of_lab(database: Database, bus: RabbitBus, clock: Clock, bounds: Bounds) -> AsyncIterator[str]:
-    providers: Mapping[str, int] = {}
+    providers: dict[str, int] = {}
+    async for fault in _of_database(database, clock, bounds, providers):
+        yield fault
+    try:
+        async for fault in _of_queues(bus, providers):
+            yield fault
+    except BusUnavailable as error:
+        yield servers_away.of_broker(error)
+
+
+async def _of_database(
+    database: Database, clock: Clock, bounds: Bounds, providers: dict[str, int]
+) -> AsyncIterator[str]:
+    """`providers` gets those whose drafts wait, with how many."""
     has_schema = False
     try:
         async with database.read() as session:
@@ -94,16 +136,11 @@ async def _of_lab(database: Database, bus: RabbitBus, clock: Clock, bounds: Boun
             yield fault
         if has_schema:
             async with database.read() as session:
-                providers = await standing_work.wanted(session)
+                providers |= await standing_work.wanted(session)
             async for fault in _of_work(database, server.now, bounds, providers):
                 yield fault
     except Unavailable as error:
         yield servers_away.of_database(error)
-    try:
-        async for fault in _of_queues(bus, providers):
-            yield fault
-    except BusUnavailable as error:
-        yield servers_away.of_broker(error)
 
 
 def _schema(revision: str | None) -> str:

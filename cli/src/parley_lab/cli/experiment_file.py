@@ -87,7 +87,13 @@ def read_file(path: Path) -> ExperimentFile:
     """
     folder = path.parent
     read_medium = partial(_medium, folder, read_settings(FileSettings).max_file_bytes)
-    reading = read(content_of(path), str(path), read_table=partial(_table, folder), read_medium=read_medium)
+    reading = read(
+        content_of(path),
+        str(path),
+        read_table=partial(_table, folder),
+        read_medium=read_medium,
+        read_words=partial(_words, folder),
+    )
     return ExperimentFile(path, reading, tuple(map(str, reading.warnings())))
 
 
@@ -100,6 +106,13 @@ def _table(folder: Path, source: PersonasFrom) -> Table:
     from parley_lab.formats.spreadsheets import read_table
 
     return read_table(source, content_of(path))
+
+
+def _words(folder: Path, name: str) -> bytes:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInput("Not beside the file.", [Problem(name, repr(name), _BESIDE)])
+    return content_of(path)
 
 
 def _medium(folder: Path, most_bytes: int, name: str) -> bytes:

@@ -26,6 +26,7 @@ from parley_lab.experiments import ending, pausing
 from parley_lab.experiments.experiments import find
 from parley_lab.experiments.runs import known_runs, run_of, seat_of
 from parley_lab.members import standings
+from parley_lab.people import notices
 from parley_lab.store.key_lists import note_command
 from parley_lab.store.session import WHOLE_EXPERIMENT_SECONDS, Session
 from parley_lab.store.statements import Row
@@ -170,6 +171,46 @@ def remove(data_dir: Path, run: str, path: str, reason: str) -> str:
         return f"{path} of {found.name!r} is removed. Members who waited for it go on."
 
     return _with_run(data_dir, run, work, command="remove", about=path)
+
+
+def link(data_dir: Path, run: str, url: str | None) -> str:
+    """The address at which people join a run.
+
+    Raises:
+        Conflict: the run has ended, or its lab serves nothing.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        if found.status == "ended":
+            raise Conflict(f"{found.name!r} has ended: nobody can join it any more.", reason="ended")
+        served = url or lab.directory.address()
+        if served is None:
+            raise Conflict(
+                "No lab serves pages here. Start one with parley up, or name its address with --url.",
+                reason="not_running",
+            )
+        return f"{served.rstrip('/')}/join/{found.join_code}"
+
+    return _with_run(data_dir, run, work)
+
+
+def message(data_dir: Path, run: str, path: str, words: str) -> str:
+    """Say something to the person at this path, on their page until they have read it.
+
+    Raises:
+        Conflict: no person is there.
+    """
+
+    async def work(lab: LabAtHand, found: Row) -> str:
+        async def send(session: Session) -> None:
+            seat = await seat_of(session, found.id, path)
+            standing = await standings.lock_standing(session, seat.id)
+            await notices.send_notice(session, standing, words, lab.clock.now(), sent_by="operator")
+
+        await _decided(lab, send)
+        return f"{path} of {found.name!r} reads it on the page, until it is marked as read."
+
+    return _with_run(data_dir, run, work, command="message", about=path)
 
 
 def _with_run(

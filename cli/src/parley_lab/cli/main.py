@@ -30,7 +30,7 @@ from parley_lab.cli.cli_options import (
     SilentOption,
     StepsOption,
 )
-from parley_lab.cli.cli_runs import discard, end, export, list_runs, remove, resume, stop
+from parley_lab.cli.cli_runs import discard, end, export, link, list_runs, message, remove, resume, stop, watch
 from parley_lab.cli.run_folder import DEFAULT_OUT
 
 DISTRIBUTION: Final = "parley-lab"
@@ -203,7 +203,7 @@ def _with_options_of_run() -> inspect.Signature:
 demo.__signature__ = _with_options_of_run()  # type: ignore[attr-defined]
 app.command()(demo)
 app.command("runs")(list_runs)
-for command in (stop, resume, end, discard, export, remove):
+for command in (stop, resume, end, discard, export, remove, watch, link, message):
     app.command()(command)
 
 
@@ -305,6 +305,23 @@ def schema(kinds: Kinds = None) -> None:
     from parley_lab.design import json_schema
 
     typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def words(
+    language: Annotated[
+        str, typer.Option("--language", metavar="TAG", help="In which language of the lab: en, de, es or ar.")
+    ] = "en",
+    kinds: Kinds = None,
+) -> None:
+    """Print all words of the pages, to be replaced or translated (`appearance.words_from`)."""
+    import json
+
+    from parley_lab.design.own_words import known_words
+    from parley_lab.kinds.page_words import words_in
+
+    found = {**known_words(), **words_in(language)}
+    typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 @app.command()

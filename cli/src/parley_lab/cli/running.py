@@ -24,6 +24,7 @@ from parley_lab.cli.interrupts import Interrupted, Interrupts
 from parley_lab.cli.keys_at_hand import console_address
 from parley_lab.cli.lab_database import OPERATOR
 from parley_lab.cli.lab_logs import OnError, logging_to
+from parley_lab.cli.looking_on import data_dir_option, show_all
 from parley_lab.cli.overview import Overview
 from parley_lab.cli.plans import Order, Plan, plans_of, with_library
 from parley_lab.cli.screen import Screen, run_line
@@ -144,11 +145,18 @@ async def _in_lab(order: Order, plans: Sequence[Plan], lab: EmbeddedLab, screen:
     if order.keep_serving:
         screen.notice(f"The REST API stays at {lab.url}/docs until you press Ctrl-C.", style="bold")
         try:
-            await interrupts.unless(lambda: while_ours(lab, asyncio.Event().wait()))
+            await interrupts.unless(lambda: while_ours(lab, _look_on(order, lab, screen, runs)))
         except Interrupted:
             await _leave(order, runs, lab, screen, began_at)
             return code
     return code
+
+
+async def _look_on(order: Order, lab: EmbeddedLab, screen: Screen, runs: Sequence[ExperimentRun]) -> None:
+    """Show what happens in the lab beside the runs of this command, until this is cancelled."""
+    shown = {one.experiment_id for one in runs if one.experiment_id is not None}
+    where = data_dir_option(order.data_dir)
+    await show_all(lab.database, lab.clock, screen, but=shown, where=where)
 
 
 def _say_what_goes_on(continued: Continued, lab: EmbeddedLab, screen: Screen) -> None:
@@ -201,7 +209,7 @@ async def _say_what_is_unfinished(order: Order, plans: Sequence[Plan], lab: Embe
         screen.notice(f"  {run_line(one, is_running=True)}")
     if len(paused) > _MOST_LISTED:
         screen.notice(f"  and {len(paused) - _MOST_LISTED} more: parley runs")
-    where = "" if str(order.data_dir) == ".parley" else f" --data-dir {shlex.quote(str(order.data_dir))}"
+    where = data_dir_option(order.data_dir)
     screen.notice(
         f"Go on with one by parley run FILE --resume, with all by parley up --continue-all{where}; end one with its "
         f"data by parley end ID{where}, delete one by parley discard ID{where}.",

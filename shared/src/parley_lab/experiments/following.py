@@ -166,7 +166,7 @@ async def opened_stages(session: ReadSession, cohort_ids: Iterable[UUID]) -> Seq
     for row in await session.all(_OPENED, {"cohort_ids": list(cohort_ids)}):
         stage = await stage_of(session, row.experiment_id, row.version, row.treatment_id, row.stage_id)
         facts = Facts(
-            people=People(tuple(map(attendee, row.members))),
+            people=People(tuple(map(attendee, row.members or ()))),
             draws={stage.id: row.draws},
             states={stage.id: row.state or {}},
         )

@@ -51,7 +51,7 @@ _KNOWN: Final = text(_RUNS)
 _UNFINISHED: Final = ("running", "paused")
 _BY_PREFIX: Final = text(
     """
-    SELECT e.id, e.name, e.status FROM experiments e
+    SELECT e.id, e.name, e.status, e.started_at, e.join_code FROM experiments e
     WHERE replace(CAST(e.id AS text), '-', '') LIKE :prefix || '%'
         AND NOT EXISTS (SELECT FROM persona_chats p WHERE p.experiment_id = e.id)
     ORDER BY e.id LIMIT 2
@@ -81,7 +81,7 @@ async def spent(session: ReadSession, experiment_id: UUID) -> tuple[int, Decimal
 
 
 async def run_of(session: ReadSession, prefix: str) -> Any:
-    """The experiment whose id begins with `prefix`: its id, name and status.
+    """The experiment whose id begins with `prefix`: its id, name, status, start and join code.
 
     Raises:
         NotFound: there is none.
@@ -115,7 +115,7 @@ async def left_by_labs(session: ReadSession, modes: Sequence[str]) -> Sequence[U
 
 _MOVED: Final = text(
     """
-    SELECT e.id, e.name, e.status FROM experiments e
+    SELECT e.id, e.name, e.status, e.started_at FROM experiments e
     WHERE (e.status = 'running' OR greatest(e.started_at, e.resumed_at, e.paused_at, e.ended_at) >= :since)
         AND e.status <> 'draft' AND NOT EXISTS (SELECT FROM persona_chats p WHERE p.experiment_id = e.id)
     ORDER BY e.started_at, e.id
@@ -124,7 +124,7 @@ _MOVED: Final = text(
 
 
 async def moved_since(session: ReadSession, since: datetime) -> Sequence[Row]:
-    """The experiments that may have changed since then, without test chats: id, name and status."""
+    """The experiments that may have changed since then, without test chats: id, name, status and start."""
     return await session.all(_MOVED, {"since": since})
 
 
